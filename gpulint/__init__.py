@@ -1,0 +1,1 @@
+"""gpulint: find, fix and verify GPU-memory mistakes in PyTorch training code."""

@@ -1,0 +1,162 @@
+"""What flows from the linter to everything after it: findings, their fixes, and text edits.
+
+Rows and columns count from 1; a column counts characters of the decoded line, as ruff's JSON does.
+An end position is exclusive.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any, Literal
+
+Applicability = Literal["safe", "unsafe"]
+
+DOCS_URL = "https://gpulint.readthedocs.io/rules/"
+
+
+class Severity(str, Enum):
+    """How much a finding matters: ``error`` costs activations, ``warning`` bytes or time, ``info`` a choice."""
+
+    ERROR = "error"
+    WARNING = "warning"
+    INFO = "info"
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Position:
+    """A place in a file: row and column, both counted from 1."""
+
+    row: int
+    column: int
+
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """Replace the text from `start` up to, not including, `end` with `content`."""
+
+    start: Position
+    end: Position
+    content: str
+
+
+@dataclass(frozen=True, slots=True)
+class Fix:
+    """A set of edits that belong together. `safe` keeps results and types; `unsafe` asks to be read first."""
+
+    applicability: Applicability
+    message: str
+    edits: tuple[Edit, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Related:
+    """Another place that belongs to a finding, such as the line in a helper that keeps the value."""
+
+    filename: str
+    position: Position
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One claim about one line.
+
+    `message` is one line: which value, held by what. `reason` says whether the graph is live or freed and why;
+    `cost` says what it costs and where that was measured. `end_row`/`end_column` are exclusive.
+    """
+
+    code: str
+    name: str
+    severity: Severity
+    message: str
+    filename: str
+    line: int
+    column: int
+    end_line: int
+    end_column: int
+    reason: str = ""
+    cost: str = ""
+    fix: Fix | None = None
+    related: tuple[Related, ...] = ()
+
+    @property
+    def url(self) -> str:
+        return f"{DOCS_URL}{self.code}" if self.code.startswith("GPU") else DOCS_URL
+
+    @property
+    def sort_key(self) -> tuple[str, int, int, str]:
+        return (self.filename, self.line, self.column, self.code)
+
+    def to_json(self) -> dict[str, Any]:
+        """The finding in the shape of ruff's JSON output, with `severity`, `reason`, `cost`, `related` added."""
+        return {
+            "code": self.code,
+            "name": self.name,
+            "severity": self.severity.value,
+            "message": self.message,
+            "reason": self.reason,
+            "cost": self.cost,
+            "filename": self.filename,
+            "location": {"row": self.line, "column": self.column},
+            "end_location": {"row": self.end_line, "column": self.end_column},
+            "fix": None
+            if self.fix is None
+            else {
+                "applicability": self.fix.applicability,
+                "message": self.fix.message,
+                "edits": [
+                    {
+                        "content": edit.content,
+                        "location": {"row": edit.start.row, "column": edit.start.column},
+                        "end_location": {"row": edit.end.row, "column": edit.end.column},
+                    }
+                    for edit in self.fix.edits
+                ],
+            },
+            "related": [
+                {
+                    "filename": other.filename,
+                    "location": {"row": other.position.row, "column": other.position.column},
+                    "message": other.message,
+                }
+                for other in self.related
+            ],
+            "url": self.url,
+        }
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any]) -> Finding:
+        """The inverse of `to_json`. Raises KeyError, TypeError or ValueError on anything else."""
+        fix = data["fix"]
+        return cls(
+            code=data["code"],
+            name=data["name"],
+            severity=Severity(data["severity"]),
+            message=data["message"],
+            reason=data.get("reason", ""),
+            cost=data.get("cost", ""),
+            filename=data["filename"],
+            line=data["location"]["row"],
+            column=data["location"]["column"],
+            end_line=data["end_location"]["row"],
+            end_column=data["end_location"]["column"],
+            fix=None
+            if fix is None
+            else Fix(
+                fix["applicability"],
+                fix["message"],
+                tuple(
+                    Edit(_position(edit["location"]), _position(edit["end_location"]), edit["content"])
+                    for edit in fix["edits"]
+                ),
+            ),
+            related=tuple(
+                Related(other["filename"], _position(other["location"]), other["message"])
+                for other in data.get("related", ())
+            ),
+        )
+
+
+def _position(data: dict[str, int]) -> Position:
+    return Position(data["row"], data["column"])

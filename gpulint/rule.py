@@ -1,0 +1,125 @@
+"""The form of a rule: one class in one file, with its documentation, examples, check and fix together.
+
+A rule's module must not import libcst, rich or torch at its top: the gate reads `triggers` from every rule before
+anything heavy is loaded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from gpulint.findings import Applicability, Severity
+
+if TYPE_CHECKING:
+    import libcst as cst
+
+    from gpulint.analysis.facts import FileFacts
+
+
+@dataclass(frozen=True, slots=True)
+class Replace:
+    """Write `new` where `old` stands. Both are expressions, or both are statements."""
+
+    old: cst.CSTNode
+    new: cst.CSTNode
+
+
+@dataclass(frozen=True, slots=True)
+class Remove:
+    """Take out a statement with its own line, or a call argument with its comma. An emptied block gets `pass`."""
+
+    old: cst.CSTNode
+
+
+@dataclass(frozen=True, slots=True)
+class Insert:
+    """Put the statement `new` on its own line before or after the statement `anchor`."""
+
+    anchor: cst.CSTNode
+    new: cst.BaseStatement
+    after: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Wrap:
+    """Put consecutive statements of one block under `header` (a `with` whose body is ignored)."""
+
+    statements: tuple[cst.CSTNode, ...]
+    header: cst.With
+
+
+Change = Replace | Remove | Insert | Wrap
+
+
+@dataclass(frozen=True, slots=True)
+class Repair:
+    """A fix before it is text: changes to nodes of the file's own tree."""
+
+    applicability: Applicability
+    message: str
+    changes: tuple[Change, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RelatedNode:
+    """A second place: a node of this file, or a line of another."""
+
+    message: str
+    node: cst.CSTNode | None = None
+    filename: str | None = None
+    row: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What a check yields. The linter turns it into a `Finding` once it knows positions."""
+
+    node: cst.CSTNode
+    message: str
+    reason: str = ""
+    cost: str = ""
+    severity: Severity | None = None
+    repair: Repair | None = None
+    related: tuple[RelatedNode, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """A setting a user may give in `[tool.gpulint.rules.CODE]`."""
+
+    name: str
+    default: Any
+    choices: tuple[Any, ...] = ()
+    help: str = ""
+
+
+class Rule:
+    """Base of every rule. The subclass's docstring is its documentation, in Markdown, with the sections *What it does*,
+    *Why is this bad*, *What it costs*, *Example*, *Use instead*, *Fix safety* and, where it has any, *Options*."""
+
+    code: ClassVar[str]
+    name: ClassVar[str]
+    severity: ClassVar[Severity]
+    # Every group must have at least one of its byte strings in the file, or the rule cannot fire there.
+    triggers: ClassVar[tuple[tuple[bytes, ...], ...]]
+    default: ClassVar[bool] = True
+    options: ClassVar[tuple[Option, ...]] = ()
+
+    def check(self, facts: FileFacts, options: Mapping[str, Any]) -> Iterator[Report]:
+        """Yield a report for each place where the facts show this rule's mistake."""
+        raise NotImplementedError
+
+    @classmethod
+    def can_fire(cls, source: bytes) -> bool:
+        """Whether the raw bytes of a file hold what this rule needs."""
+        return all(any(word in source for word in group) for group in cls.triggers)
+
+
+@dataclass(frozen=True, slots=True)
+class RuleSet:
+    """The rules in force for a run, with each rule's options."""
+
+    rules: tuple[type[Rule], ...]
+    options: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
