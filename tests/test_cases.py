@@ -1,0 +1,206 @@
+"""The exam: small training programs, each line labelled with what a perfect tool says about it.
+
+Labels stand at the end of a line, as comments::
+
+    total += loss  # expect: GPU101            must be flagged
+    out = net(x)  # expect: GPU201, GPU103     both must be flagged
+    meter.update(loss)  # expect: GPU101|GPU104    one of the two, or both
+    cleanup()  # expect: GPU501@a              one of the lines that carry the mark `@a`, or several
+    del out  # maybe: GPU401                   either answer is accepted
+
+A case lies in a directory named after the rule it is about, or after a kind of program. It joins the tests
+once that rule (for a kind: the rule named in `KINDS`) exists. A file named `bug_*` has at least one `expect`
+of its rule, a file named `ok_*` none.
+
+`python tests/test_cases.py [CODE ...]` prints recall and false alarms by code, then each miss and false alarm.
+"""
+
+from __future__ import annotations
+
+import ast
+import io
+import re
+import sys
+import tokenize
+from collections import Counter, defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+import pytest
+from gpulint.rules import all_rules
+
+from gpulint.linter import lint_text
+from gpulint.rule import RuleSet
+
+CASES = Path(__file__).parent / "cases"
+
+# A kind of program is examined once the rule named here exists.
+KINDS = {"lookalikes": "GPU101", "mixed": "GPU101", "frameworks": "GPU104"}
+
+_LABEL = re.compile(r"#\s*(expect|maybe):\s*([A-Z0-9|@a-z, ]+)")
+_CODE = re.compile(r"(GPU\d{3}(?:\|GPU\d{3})*)(?:@([a-z]))?$")
+
+
+@dataclass(frozen=True, slots=True)
+class Demand:
+    """At least one of `places` must be flagged with one of `codes`."""
+
+    places: tuple[int, ...]
+    codes: tuple[str, ...]
+
+    def met(self, found: set[tuple[int, str]]) -> bool:
+        return any((line, code) in found for line in self.places for code in self.codes)
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A labelled program. Lines are those where a statement begins."""
+
+    path: Path
+    text: str
+    demands: tuple[Demand, ...]
+    allowed: frozenset[tuple[int, str]]
+    starts: dict[int, int]
+
+    @property
+    def name(self) -> str:
+        return self.path.relative_to(CASES).as_posix()
+
+    @property
+    def subject(self) -> str:
+        """The code of the rule that must exist before this case is examined."""
+        return KINDS.get(self.path.parent.name, self.path.parent.name)
+
+
+def statement_starts(tree: ast.Module) -> dict[int, int]:
+    """Each line of a statement (of a compound statement: of its header) to the line where it begins."""
+    starts: dict[int, int] = {}
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.stmt):
+            continue
+        body = getattr(node, "body", None)
+        last = body[0].lineno - 1 if body else node.end_lineno or node.lineno
+        starts.update((line, node.lineno) for line in range(node.lineno, last + 1))
+    return starts
+
+
+def labels(text: str) -> Iterable[tuple[int, str, str]]:
+    """(line, "expect" or "maybe", label such as "GPU101|GPU104@a") for each label in the comments."""
+    for token in tokenize.generate_tokens(io.StringIO(text).readline):
+        if token.type == tokenize.COMMENT:
+            for kind, listed in _LABEL.findall(token.string):
+                for label in listed.split(","):
+                    yield token.start[0], kind, label.strip()
+
+
+def read_case(path: Path) -> Case:
+    """Raises SyntaxError where the case does not parse, ValueError where a label is not of the form above."""
+    text = path.read_text(encoding="utf-8")
+    starts = statement_starts(ast.parse(text, str(path), feature_version=(3, 10)))
+    demands: list[Demand] = []
+    marked: defaultdict[tuple[str, tuple[str, ...]], list[int]] = defaultdict(list)
+    allowed: set[tuple[int, str]] = set()
+    for row, kind, label in labels(text):
+        match = _CODE.match(label)
+        if match is None:
+            raise ValueError(f"{path}:{row}: the label {label!r} is not GPUnnn, GPUnnn|GPUnnn or GPUnnn@mark")
+        line, codes, mark = starts.get(row, row), tuple(match[1].split("|")), match[2]
+        allowed.update((line, code) for code in codes)
+        if kind == "expect" and mark:
+            marked[mark, codes].append(line)
+        elif kind == "expect":
+            demands.append(Demand((line,), codes))
+    demands += [Demand(tuple(lines), codes) for (_, codes), lines in marked.items()]
+    return Case(path, text, tuple(demands), frozenset(allowed), starts)
+
+
+@cache
+def all_cases() -> tuple[Case, ...]:
+    return tuple(read_case(path) for path in sorted(CASES.glob("*/*.py")))
+
+
+@cache
+def rule_set() -> RuleSet:
+    return RuleSet(tuple(rule for rule in all_rules() if rule.default))
+
+
+def implemented() -> frozenset[str]:
+    return frozenset(rule.code for rule in rule_set().rules)
+
+
+def examine(case: Case, codes: frozenset[str]) -> tuple[list[Demand], list[tuple[int, str]], list[Demand]]:
+    """Demands met, false alarms, demands missed, counting only `codes`."""
+    found = {
+        (case.starts.get(finding.line, finding.line), finding.code)
+        for finding in lint_text(case.text, case.path.name, rule_set())
+        if finding.code in codes
+    }
+    asked = [demand for demand in case.demands if codes.intersection(demand.codes)]
+    met = [demand for demand in asked if demand.met(found)]
+    return met, sorted(found - case.allowed), [demand for demand in asked if demand not in met]
+
+
+def due(codes: frozenset[str]) -> list[Case]:
+    return [case for case in all_cases() if case.subject in codes]
+
+
+@pytest.mark.parametrize("case", due(implemented()), ids=lambda case: case.name)
+def test_case(case: Case) -> None:
+    _, alarms, missed = examine(case, implemented())
+    report = [f"missed {'|'.join(d.codes)} on line {' or '.join(map(str, d.places))}" for d in missed]
+    report += [f"false alarm {code} on line {line}" for line, code in alarms]
+    assert not report, f"{case.path}: " + "; ".join(report)
+
+
+def test_cases_are_well_formed() -> None:
+    wrong = []
+    for case in all_cases():
+        asked = {code for demand in case.demands for code in demand.codes}
+        about = {case.path.parent.name} if case.path.parent.name.startswith("GPU") else asked or {"any"}
+        kind = case.path.name.split("_")[0]
+        if kind not in ("bug", "ok") or (kind == "bug") != bool(asked & about):
+            wrong.append(f"{case.name}: expects {sorted(asked)}")
+        elif case.path.parent.name not in KINDS and not re.fullmatch(r"GPU\d{3}", case.path.parent.name):
+            wrong.append(f"{case.name}: no such kind")
+        compile(case.text, case.name, "exec")
+    assert not wrong, "\n".join(wrong)
+
+
+def test_at_least_as_many_look_alikes_as_bugs() -> None:
+    kinds = Counter(case.path.name.split("_")[0] for case in all_cases())
+    assert kinds["ok"] >= kinds["bug"] > 0
+
+
+def main(arguments: list[str]) -> int:
+    wanted = {argument for argument in arguments if argument.startswith("GPU")}
+    codes = frozenset(code for code in implemented() if not wanted or code in wanted)
+    met: Counter[str] = Counter()
+    missed: Counter[str] = Counter()
+    alarms: Counter[str] = Counter()
+    lines: list[str] = []
+    cases = due(implemented())
+    for case in cases:
+        try:
+            good, false, bad = examine(case, codes)
+        except Exception as error:
+            lines.append(f"{case.name}: CRASH {type(error).__name__}: {error}")
+            continue
+        met.update(demand.codes[0] for demand in good)
+        missed.update(demand.codes[0] for demand in bad)
+        alarms.update(code for _, code in false)
+        lines += [f"{case.name}:{d.places[0]} MISS  {'|'.join(d.codes)}" for d in bad]
+        lines += [f"{case.name}:{line} FALSE {code}" for line, code in false]
+    print(f"{len(cases)} cases of {len(all_cases())}")
+    print(f"{'code':8}{'asked':>7}{'found':>7}{'recall':>8}{'false':>7}")
+    for code in sorted(codes | set(met) | set(missed) | set(alarms)):
+        asked = met[code] + missed[code]
+        recall = f"{met[code] / asked:.0%}" if asked else "-"
+        print(f"{code:8}{asked:7}{met[code]:7}{recall:>8}{alarms[code]:7}")
+    print(*lines, sep="\n")
+    return int(bool(lines))
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
