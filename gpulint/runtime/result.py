@@ -1,0 +1,400 @@
+"""What the child process measured, as it crosses the process boundary: frozen dataclasses, written as JSON.
+
+Sizes are bytes, times are seconds, lines count from 1. `None` means "not measured here", never zero.
+Standard library only: the child runs in the user's interpreter.
+"""
+
+from __future__ import annotations
+
+import functools
+import types
+from collections.abc import Iterable
+from dataclasses import dataclass, fields, is_dataclass
+from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
+
+SCHEMA = 1
+
+StepKind = Literal["train", "eval", "explicit"]
+Place = Literal["device", "host"]
+Status = Literal["leak", "occasional", "bounded", "gc-garbage", "warm-up"]
+TrendStatus = Literal["flat", "growing", "shrinking", "fragmentation", "unknown"]
+EndReason = Literal[
+    "stopped",  # after the steps that were asked for
+    "finished",  # the script ended by itself, after at least one step
+    "no-steps",  # the script ended by itself and never stepped
+    "no-torch",  # the script ended by itself and never imported torch
+    "raised",  # the script raised; see `traceback`
+    "exit",  # sys.exit with a code other than 0; see `code`
+    "timeout",
+    "interrupted",  # Ctrl-C, or the caller asked to stop
+    "killed",  # by a signal, or os._exit; see `signal` and `code`
+    "not-started",  # the interpreter, script, module or torchrun could not be started
+]
+
+T = TypeVar("T", bound="Record")
+
+
+def _encode(value: Any) -> Any:
+    if is_dataclass(value):
+        return {field.name: _encode(getattr(value, field.name)) for field in fields(value)}
+    if isinstance(value, (tuple, list)):
+        return [_encode(item) for item in value]
+    if isinstance(value, dict):
+        return {str(key): _encode(item) for key, item in value.items()}
+    return value
+
+
+def _decode(hint: Any, value: Any) -> Any:
+    origin, arguments = get_origin(hint), get_args(hint)
+    if origin in (Union, types.UnionType):
+        return None if value is None else _decode(next(a for a in arguments if a is not type(None)), value)
+    if origin is Literal:
+        if value not in arguments:
+            raise ValueError(f"{value!r} is none of {', '.join(map(repr, arguments))}")
+        return value
+    if origin is tuple:
+        if not isinstance(value, list):
+            raise TypeError(f"expected a list, got {type(value).__name__}")
+        return tuple(_decode(arguments[0], item) for item in value)
+    if origin is dict:
+        return {key: _decode(arguments[1], item) for key, item in value.items()}
+    if is_dataclass(hint):
+        return _decode_record(hint, value)
+    if hint is float and isinstance(value, int) and not isinstance(value, bool):
+        return float(value)
+    if not isinstance(value, hint):
+        raise TypeError(f"expected {hint.__name__}, got {type(value).__name__}")
+    return value
+
+
+@functools.lru_cache(maxsize=None)
+def _hints(record: Any) -> dict[str, Any]:
+    return get_type_hints(record)
+
+
+def _decode_record(record: Any, data: Any) -> Any:
+    if not isinstance(data, dict):
+        raise TypeError(f"expected an object for {record.__name__}, got {type(data).__name__}")
+    hints = _hints(record)
+    return record(
+        **{
+            field.name: _decode(hints[field.name], data[field.name])
+            for field in fields(record)
+            if field.name in data
+        }
+    )
+
+
+class Record:
+    """Base of everything below: `to_json` gives plain dicts and lists, `from_json` is its inverse."""
+
+    __slots__ = ()
+
+    def to_json(self) -> dict[str, Any]:
+        encoded: dict[str, Any] = _encode(self)
+        return encoded
+
+    @classmethod
+    def from_json(cls: type[T], data: dict[str, Any]) -> T:
+        """Read what `to_json` wrote. Fields that are missing take their default, unknown ones are ignored.
+
+        Raises TypeError or ValueError where the data has another form.
+        """
+        record: T = _decode_record(cls, data)
+        return record
+
+
+@dataclass(frozen=True, slots=True)
+class Environment(Record):
+    """Where the figures come from. `date` is ISO 8601 in UTC, `allocator` the allocator's settings as read back."""
+
+    python: str
+    executable: str
+    platform: str
+    date: str
+    torch: str | None = None
+    device: Literal["cuda", "cpu"] = "cpu"
+    device_name: str | None = None
+    cuda: str | None = None
+    driver: str | None = None
+    probe: Literal["cuda-allocator", "host-storages", "none"] = "none"
+    allocator: str | None = None
+    allocator_backend: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Sample(Record):
+    """The state at the end of one step.
+
+    `step` counts from 1 within its `kind`; `sampled` is False for warm-up. `seconds` counts from the run's start,
+    `duration` is this step's own time. `peak` is the highest `allocated` within the step. `rss` is the process's
+    resident memory, `heap` what malloc has handed out apart from tensors. On the CPU `allocated` is what would be on
+    the GPU: live storages, rounded as the caching allocator rounds; `host_tensors` are the others (batches, `.cpu()`).
+    """
+
+    step: int
+    kind: StepKind
+    sampled: bool
+    seconds: float
+    duration: float
+    allocated: int | None = None
+    reserved: int | None = None
+    active: int | None = None
+    inactive_split: int | None = None
+    retries: int | None = None
+    ooms: int | None = None
+    peak: int | None = None
+    host_tensors: int | None = None
+    rss: int | None = None
+    heap: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Site(Record):
+    """A place in the user's code. `file` is absolute; `line` 0 and `file` "" stand for "no Python frame"."""
+
+    file: str
+    line: int
+    function: str
+
+
+@dataclass(frozen=True, slots=True)
+class Drift(Record):
+    """What one birth site left behind over the sampled steps of one kind.
+
+    `bytes_per_step` is averaged over the steps that could be judged (`steps`), `share` is the part of them that left
+    something behind, `slope` the Theil-Sen slope of the site's live bytes per step. `total` bytes in `count` blocks
+    are alive at the end. Status: *leak* grows in every step or at regular intervals; *occasional* survives without
+    regularity; *bounded* is kept by something with a limit (deque, lru_cache, optimizer state); *gc-garbage* was
+    freed by `gc.collect()`; *warm-up* was born before sampling began and has been constant since.
+    """
+
+    site: Site
+    kind: StepKind
+    place: Place
+    status: Status
+    bytes_per_step: float
+    share: float
+    steps: int
+    total: int
+    count: int
+    slope: float | None = None
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Held(Record):
+    """Part of what a holder keeps: `count` blocks born at `site`."""
+
+    site: Site
+    count: int
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Holder(Record):
+    """Who keeps survivors alive.
+
+    `text` is the sentence part for people: "list `losses` in `train()`, train.py:42, 16 tensors". `variable` is the
+    expression (`losses`, `self.history`, `cache[...]`), `container` the kind of object (list, dict, deque, tensor,
+    closure, lru_cache, exception, ...), `owner` the function, class or module it belongs to. `line` is the statement that
+    puts things into it (or binds it) where one was found, `lines` all such statements in `file`. `count` tensors
+    in it keep `bytes` of survivors alive. `through_graph` says that the bytes hang on the autograd graph of what
+    is held. `nodes` counts autograd nodes of earlier steps: they cost host memory even if backward freed their
+    tensors. `bound` is the most entries it can have (deque, lru_cache), `length` how many it has now.
+    """
+
+    text: str
+    variable: str
+    container: str
+    scope: Literal[
+        "local", "global", "attribute", "class attribute", "closure", "cache", "optimizer", "unknown"
+    ]
+    owner: str
+    file: str
+    line: int
+    count: int
+    bytes: int
+    lines: tuple[int, ...] = ()
+    place: Place = "device"
+    through_graph: bool = False
+    nodes: int = 0
+    bound: int | None = None
+    length: int | None = None
+    births: tuple[Held, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Trend(Record):
+    """How one figure of the samples moved over the sampled steps of one kind; `slope` is bytes per step."""
+
+    figure: Literal["allocated", "reserved", "host_tensors", "rss", "heap", "nodes"]
+    kind: StepKind
+    status: TrendStatus
+    slope: float
+    first: int
+    last: int
+    steps: int
+    reason: str = ""
+    advice: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class LineFigures(Record):
+    """What a line of interest did.
+
+    `hits` counts over the whole run, `sampled_hits` after warm-up, both None where counting was not possible.
+    `seconds` is the time from this line to the next line of the same frame, over all measured hits; `growth` the largest
+    net change of `allocated` over one such stretch, `peak` the largest rise of `allocated` within it (None
+    where not measured). `tensors` maps the frame's local names to the bytes of their storages when the line was
+    reached in a sampled step.
+    """
+
+    file: str
+    line: int
+    hits: int | None
+    sampled_hits: int | None = None
+    seconds: float | None = None
+    growth: int | None = None
+    peak: int | None = None
+    tensors: dict[str, int] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CallFigures(Record):
+    """Calls of one function from one place: `what` is `torch.cuda.empty_cache`, `torch.cuda.synchronize`, `gc.collect`,
+    `Tensor.item`, `Tensor.tolist` or `Tensor.cpu`. `sampled` counts the calls after warm-up, `seconds` the time
+    spent in those; `released` is how much `reserved` (None without CUDA) fell over them."""
+
+    what: str
+    site: Site
+    count: int
+    sampled: int
+    seconds: float
+    released: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ForwardFigures(Record):
+    """Calls of an outermost module (or of one in eval mode inside one in train mode) from one place.
+
+    `grad` says whether outputs had a grad_fn. `kept` is the most that one call left allocated beyond its outputs:
+    saved activations. `output` is the size of the outputs of that call. `seconds` is the host time of all calls.
+    """
+
+    site: Site
+    module: str
+    training: bool
+    grad: bool
+    count: int
+    kept: int | None
+    output: int
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class End(Record):
+    """How the run ended. `message` is one line for people; `where` is the user's line that was running then."""
+
+    reason: EndReason
+    message: str
+    traceback: str | None = None
+    code: int | None = None
+    signal: int | None = None
+    where: Site | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RankResult(Record):
+    """Everything one process measured. `boundary` says what marked its steps."""
+
+    rank: int
+    world_size: int
+    environment: Environment
+    end: End
+    boundary: Literal["optimizer", "forward", "batch", "explicit", "none"] = "none"
+    warmup: int = 0
+    samples: tuple[Sample, ...] = ()
+    drifts: tuple[Drift, ...] = ()
+    holders: tuple[Holder, ...] = ()
+    trends: tuple[Trend, ...] = ()
+    lines: tuple[LineFigures, ...] = ()
+    calls: tuple[CallFigures, ...] = ()
+    forwards: tuple[ForwardFigures, ...] = ()
+    notes: tuple[str, ...] = ()
+    schema: int = SCHEMA
+
+    def steps(self, kind: StepKind | None = None) -> int:
+        """How many steps were sampled, warm-up not counted."""
+        return sum(s.sampled and kind in (None, s.kind) for s in self.samples)
+
+    def leaks(self, place: Place = "device") -> tuple[Drift, ...]:
+        """The birth sites that leak, largest first."""
+        found = [d for d in self.drifts if d.status == "leak" and d.place == place]
+        return tuple(sorted(found, key=lambda d: -d.bytes_per_step))
+
+
+@dataclass(frozen=True, slots=True)
+class RunResult(Record):
+    """A whole run: one result per rank (one without torchrun), in rank order, and how the run as a whole ended.
+
+    `ranks` holds only processes that reported; `stdout` and `stderr` are set where output was captured (their last
+    megabyte).
+    """
+
+    command: tuple[str, ...]
+    end: End
+    seconds: float
+    ranks: tuple[RankResult, ...] = ()
+    stdout: str | None = None
+    stderr: str | None = None
+    schema: int = SCHEMA
+
+    def leaks(self, place: Place = "device") -> tuple[tuple[Drift, tuple[int, ...]], ...]:
+        """Each leaking site once, as its worst rank measured it, with the ranks that leak there; largest first."""
+        found: dict[tuple[Site, StepKind], list[tuple[Drift, int]]] = {}
+        for result in self.ranks:
+            for drift in result.leaks(place):
+                found.setdefault((drift.site, drift.kind), []).append((drift, result.rank))
+        worst = [
+            (max((d for d, _ in seen), key=lambda d: d.bytes_per_step), tuple(rank for _, rank in seen))
+            for seen in found.values()
+        ]
+        return tuple(sorted(worst, key=lambda pair: -pair[0].bytes_per_step))
+
+
+@dataclass(frozen=True, slots=True)
+class Progress(Record):
+    """Sent to the parent at every step boundary. `drift` is allocated now minus allocated when warm-up ended."""
+
+    rank: int
+    sample: Sample
+    wanted: int
+    drift: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Lines(Record):
+    """Lines of interest in one file, absolute path."""
+
+    file: str
+    lines: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Options(Record):
+    """What the parent asks of the child. `warmup` None means: at least 3 steps, until optimizer state is constant."""
+
+    steps: int = 20
+    warmup: int | None = None
+    device: Literal["auto", "cuda", "cpu"] = "auto"
+    module: bool = False
+    lines: tuple[Lines, ...] = ()
+
+
+def join_lines(pairs: Iterable[tuple[str, int]]) -> tuple[Lines, ...]:
+    """Lines of interest from (file, line) pairs, for `Options.lines`."""
+    grouped: dict[str, set[int]] = {}
+    for file, line in pairs:
+        grouped.setdefault(file, set()).add(line)
+    return tuple(Lines(file, tuple(sorted(lines))) for file, lines in sorted(grouped.items()))
