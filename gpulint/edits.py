@@ -1,0 +1,179 @@
+"""Text and edits, without a syntax tree: rows and columns, applying fixes, diffs.
+
+A row ends at ``\\n``, ``\\r\\n`` or ``\\r`` and nowhere else: form feeds and Unicode line separators are ordinary
+characters here, as they are to Python. A byte order mark at the start of a text has no column.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from gpulint.findings import Edit, Finding, Fix, Position
+
+BOM = "\ufeff"
+_NEWLINE = re.compile(r"\r\n?|\n")
+
+
+class LineIndex:
+    """Positions and offsets of one text, in both directions."""
+
+    __slots__ = ("bom", "size", "starts")
+
+    def __init__(self, text: str) -> None:
+        self.starts = [0, *(match.end() for match in _NEWLINE.finditer(text))]
+        self.size = len(text)
+        self.bom = 1 if text.startswith(BOM) else 0
+
+    def position(self, offset: int) -> Position:
+        """Row and column, both from 1, of an offset into the text."""
+        row = bisect_right(self.starts, offset)
+        column = offset - self.starts[row - 1] + 1
+        return Position(row, max(1, column - self.bom) if row == 1 else column)
+
+    def offset(self, position: Position) -> int:
+        """The inverse of `position`. Raises ValueError for a place outside the text."""
+        if not 1 <= position.row <= len(self.starts) or position.column < 1:
+            raise ValueError(f"There is no row {position.row}, column {position.column} in this text.")
+        start = self.starts[position.row - 1]
+        offset = start + position.column - 1 + (self.bom if position.row == 1 else 0)
+        end = self.starts[position.row] if position.row < len(self.starts) else self.size
+        if offset > end:
+            raise ValueError(f"There is no row {position.row}, column {position.column} in this text.")
+        return offset
+
+    def line_start(self, offset: int) -> int:
+        """The offset of the first character of the line that `offset` is on."""
+        return self.starts[bisect_right(self.starts, offset) - 1]
+
+    def next_line(self, offset: int) -> int:
+        """The offset after the line end of the line that `offset` is on (the text's size on its last line)."""
+        row = bisect_right(self.starts, offset)
+        return self.starts[row] if row < len(self.starts) else self.size
+
+    def starts_between(self, start: int, end: int) -> Sequence[int]:
+        """The line starts s with start <= s < end."""
+        return self.starts[bisect_left(self.starts, start) : bisect_left(self.starts, end)]
+
+
+def line_end(text: str, offset: int) -> str:
+    """The line end at `offset`: ``\\n``, ``\\r\\n``, ``\\r``, or nothing."""
+    match = _NEWLINE.match(text, offset)
+    return match.group() if match else ""
+
+
+@dataclass(frozen=True, slots=True)
+class _Span:
+    """An edit in offsets. A pure insertion has start == end."""
+
+    start: int
+    end: int
+    content: str
+
+    def same_insertion(self, other: _Span) -> bool:
+        """Two findings ask for the same new lines at the same place: one suffices (an import, a `del`)."""
+        return self == other and self.start == self.end and "\n" in self.content.replace("\r", "\n")
+
+
+def _clash(left: _Span, right: _Span, at_line_start: bool) -> bool:
+    """Whether two edits of different fixes must not be applied in the same pass."""
+    if left.start == left.end and right.start == right.end:
+        return left.start == right.start
+    if left.start == left.end or right.start == right.end:
+        point, span = (left, right) if left.start == left.end else (right, left)
+        # New lines may follow a removed line; text put right after a replaced expression belonged to that expression.
+        return span.start <= point.start < span.end or (point.start == span.end and not at_line_start)
+    return left.start < right.end and right.start < left.end
+
+
+class _Accepted:
+    """The edits taken so far in one pass, sorted by start and free of clashes."""
+
+    def __init__(self, index: LineIndex) -> None:
+        self.spans: list[_Span] = []
+        self._starts: list[int] = []
+        self._line_starts = frozenset(index.starts)
+
+    def _near(self, span: _Span) -> Iterable[_Span]:
+        # Accepted spans do not overlap, so of those that begin before this one, only the last few can reach it.
+        first = max(0, bisect_left(self._starts, span.start) - 2)
+        for other in self.spans[first:]:
+            if other.start > span.end:
+                return
+            yield other
+
+    def take(self, spans: Sequence[_Span]) -> bool:
+        """Accept all of a fix's edits, or none of them."""
+        fresh: list[_Span] = []
+        for span in spans:
+            near = list(self._near(span))
+            if any(span.same_insertion(other) for other in near):
+                continue
+            if any(_clash(span, other, self._at_line_start(span, other)) for other in near):
+                return False
+            fresh.append(span)
+        for span in fresh:
+            place = bisect_right(self._starts, span.start)
+            # An insertion stands before a replacement that begins where it does.
+            while place and self._starts[place - 1] == span.start and span.start == span.end:
+                place -= 1
+            self._starts.insert(place, span.start)
+            self.spans.insert(place, span)
+        return True
+
+    def _at_line_start(self, left: _Span, right: _Span) -> bool:
+        point = left if left.start == left.end else right
+        return point.start in self._line_starts
+
+
+def apply_edits(text: str, findings: Iterable[Finding], unsafe: bool) -> tuple[str, list[Finding]]:
+    """Apply the fixes of `findings` in one pass and return the new text and the findings whose fix is in it.
+
+    Fixes are taken in the order of the findings' positions. One that overlaps a fix already taken is left out as a
+    whole; equal fixes, and equal new lines at one place, are applied once. `unsafe` also takes unsafe fixes.
+    Raises ValueError for an edit outside the text.
+    """
+    index = LineIndex(text)
+    accepted = _Accepted(index)
+    taken: dict[tuple[Edit, ...], bool] = {}
+    applied: list[Finding] = []
+    for finding in sorted(findings, key=lambda found: found.sort_key):
+        fix = finding.fix
+        if fix is None or not fix.edits or not (unsafe or fix.applicability == "safe"):
+            continue
+        if fix.edits not in taken:
+            taken[fix.edits] = accepted.take(_spans(index, fix))
+        if taken[fix.edits]:
+            applied.append(finding)
+    return _rewrite(text, accepted.spans), applied
+
+
+def _spans(index: LineIndex, fix: Fix) -> list[_Span]:
+    return [_Span(index.offset(edit.start), index.offset(edit.end), edit.content) for edit in fix.edits]
+
+
+def _rewrite(text: str, spans: Iterable[_Span]) -> str:
+    pieces: list[str] = []
+    done = 0
+    for span in spans:
+        pieces += (text[done : span.start], span.content)
+        done = span.end
+    pieces.append(text[done:])
+    return "".join(pieces)
+
+
+def unified_diff(old: str, new: str, filename: str) -> str:
+    """A diff that ``git apply`` and ``patch -p1`` take, with line ends kept and a last line without one marked."""
+    name = filename.lstrip("/").replace("\\", "/")
+    lines: list[str] = []
+    for line in difflib.unified_diff(_diff_lines(old), _diff_lines(new), f"a/{name}", f"b/{name}"):
+        lines.append(line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n")
+    return "".join(lines)
+
+
+def _diff_lines(text: str) -> list[str]:
+    # Diff tools split at \n only; a \r stays part of its line.
+    return [line for line in re.split(r"(?<=\n)", text) if line]
