@@ -12,7 +12,7 @@ A case lies in a directory named after the rule it is about, or after a kind of 
 once that rule (for a kind: the rule named in `KINDS`) exists. A file named `bug_*` has at least one `expect`
 of its rule, a file named `ok_*` none.
 
-`python tests/test_cases.py [CODE ...]` prints recall and false alarms by code, then each miss and false alarm.
+`python tests/test_cases.py [CODE ...]` prints recall and false alarms by code, then each miss and alarm.
 """
 
 from __future__ import annotations
