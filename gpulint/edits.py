@@ -1,7 +1,7 @@
 """Text and edits, without a syntax tree: rows and columns, applying fixes, diffs.
 
-A row ends at ``\\n``, ``\\r\\n`` or ``\\r`` and nowhere else: form feeds and Unicode line separators are ordinary
-characters here, as they are to Python. A byte order mark at the start of a text has no column.
+A row ends at ``\\n``, ``\\r\\n`` or ``\\r`` and nowhere else: form feeds and Unicode line separators are
+ordinary characters here, as they are to Python. A byte order mark at the start of a text has no column.
 """
 
 from __future__ import annotations
@@ -50,7 +50,8 @@ class LineIndex:
         return self.starts[bisect_right(self.starts, offset) - 1]
 
     def next_line(self, offset: int) -> int:
-        """The offset after the line end of the line that `offset` is on (the text's size on its last line)."""
+        """The offset after the line end of the line that `offset` is on (the text's size on its last
+        line)."""
         row = bisect_right(self.starts, offset)
         return self.starts[row] if row < len(self.starts) else self.size
 
@@ -84,7 +85,8 @@ def _clash(left: _Span, right: _Span, at_line_start: bool) -> bool:
         return left.start == right.start
     if left.start == left.end or right.start == right.end:
         point, span = (left, right) if left.start == left.end else (right, left)
-        # New lines may follow a removed line; text put right after a replaced expression belonged to that expression.
+        # New lines may follow a removed line; text put right after a replaced expression belonged to that
+        # expression.
         return span.start <= point.start < span.end or (point.start == span.end and not at_line_start)
     return left.start < right.end and right.start < left.end
 
@@ -98,7 +100,8 @@ class _Accepted:
         self._line_starts = frozenset(index.starts)
 
     def _near(self, span: _Span) -> Iterable[_Span]:
-        # Accepted spans do not overlap, so of those that begin before this one, only the last few can reach it.
+        # Accepted spans do not overlap, so of those that begin before this one, only the last few can reach
+        # it.
         first = max(0, bisect_left(self._starts, span.start) - 2)
         for other in self.spans[first:]:
             if other.start > span.end:
@@ -132,9 +135,9 @@ class _Accepted:
 def apply_edits(text: str, findings: Iterable[Finding], unsafe: bool) -> tuple[str, list[Finding]]:
     """Apply the fixes of `findings` in one pass and return the new text and the findings whose fix is in it.
 
-    Fixes are taken in the order of the findings' positions. One that overlaps a fix already taken is left out as a
-    whole; equal fixes, and equal new lines at one place, are applied once. `unsafe` also takes unsafe fixes.
-    Raises ValueError for an edit outside the text.
+    Fixes are taken in the order of the findings' positions. One that overlaps a fix already taken is left out
+    as a whole; equal fixes, and equal new lines at one place, are applied once. `unsafe` also takes unsafe
+    fixes. Raises ValueError for an edit outside the text.
     """
     index = LineIndex(text)
     accepted = _Accepted(index)
@@ -166,7 +169,8 @@ def _rewrite(text: str, spans: Iterable[_Span]) -> str:
 
 
 def unified_diff(old: str, new: str, filename: str) -> str:
-    """A diff that ``git apply`` and ``patch -p1`` take, with line ends kept and a last line without one marked."""
+    """A diff that ``git apply`` and ``patch -p1`` take, with line ends kept and a last line without one
+    marked."""
     name = filename.lstrip("/").replace("\\", "/")
     lines: list[str] = []
     for line in difflib.unified_diff(_diff_lines(old), _diff_lines(new), f"a/{name}", f"b/{name}"):

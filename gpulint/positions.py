@@ -1,9 +1,9 @@
 """Where the nodes of a libcst tree stand in the text, and what encloses them.
 
-libcst keeps no positions; they come from generating the code again. Only files with findings ask for them, and then
-for a handful of nodes, so both the walk for parents and the generation go one top-level statement at a time: the
-text of a statement that occurs once in the file tells where it stands. Only when it does not is the whole file
-generated.
+libcst keeps no positions; they come from generating the code again. Only files with findings ask for them,
+and then for a handful of nodes, so both the walk for parents and the generation go one top-level statement at a time: the
+text of a statement that occurs once in the file tells where it stands. Only when it does not is the whole
+file generated.
 """
 
 from __future__ import annotations
@@ -22,11 +22,14 @@ from gpulint.findings import Position
 
 Range = tuple[int, int]
 
-# Fields that hold only blanks, commas, parentheses and operators: no rule speaks of them, so no parent is kept.
+# Fields that hold only blanks, commas, parentheses and operators: no rule speaks of them, so no parent is
+# kept.
 _SKIPPED = frozenset(
-    "lpar rpar lbracket rbracket lbrace rbrace comma semicolon colon equal dot leading_lines lines_after_decorators "
-    "footer header trailing_whitespace leading_whitespace newline lines_after_colon async_ asynchronous "
-    "first_colon second_colon indent operator __slots__".split()
+    """
+    lpar rpar lbracket rbracket lbrace rbrace comma semicolon colon equal dot operator indent newline
+    leading_lines lines_after_decorators footer header trailing_whitespace leading_whitespace
+    lines_after_colon asynchronous first_colon second_colon __slots__
+    """.split()  # noqa: SIM905
 )
 _BLANKS = frozenset(" \t\x0c\r\n\\" + BOM)
 _fields: dict[type, tuple[str, ...]] = {}
@@ -109,7 +112,8 @@ class _Chunk:
 
 
 class _Alignment:
-    """From offsets in generated code to offsets in the text, where libcst lost some blanks (`except E :`, ``\\f``)."""
+    """From offsets in generated code to offsets in the text, where libcst lost some blanks (`except E :`,
+    ``\\f``)."""
 
     def __init__(self, code: str, text: str) -> None:
         self._before: list[int] = []
@@ -145,8 +149,8 @@ class PositionError(ValueError):
 class Spans:
     """Positions and parents of the nodes of `module`, which was parsed from `text`.
 
-    Without `text` the module's own code is taken. Nodes are told apart by identity, so the tree must be the one that
-    `libcst.parse_module` returned. Methods raise PositionError for a node that is not in the tree.
+    Without `text` the module's own code is taken. Nodes are told apart by identity, so the tree must be the
+    one that `libcst.parse_module` returned. Methods raise PositionError for a node that is not in the tree.
     """
 
     def __init__(self, module: cst.Module, text: str | None = None) -> None:
@@ -178,7 +182,8 @@ class Spans:
         return chunk.place(span)
 
     def outer(self, node: cst.CSTNode) -> Range:
-        """Offsets with everything the node owns: parentheses, leading lines, trailing comment and line end."""
+        """Offsets with everything the node owns: parentheses, leading lines, trailing comment and line
+        end."""
         chunk = self._chunk(node)
         span = chunk.outer.get(id(node))
         if span is None:

@@ -87,7 +87,7 @@ class Report:
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """A setting a user may give in `[tool.gpulint.rules.CODE]`."""
+    """A setting a user may give in `[tool.gpulint.options.CODE]`."""
 
     name: str
     default: Any
