@@ -15,9 +15,9 @@ class Pyramid:
         self.losses = []
         for scale in (1.0, 0.5, 0.25):
             small = nn.functional.interpolate(image, scale_factor=scale)
-            self.add((self.net(small) - small).abs().mean())
+            self.add((self.net(small) - small).abs().mean())  # maybe: GPU303
         self.opt.zero_grad()
-        sum(self.losses).backward()
+        sum(self.losses).backward()  # maybe: GPU303
         self.opt.step()
 
 
