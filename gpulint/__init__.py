@@ -1,1 +1,60 @@
-"""gpulint: find, fix and verify GPU-memory mistakes in PyTorch training code."""
+"""gpulint: find, fix and verify GPU-memory mistakes in PyTorch training code.
+
+Everything below is loaded on first use, so that importing gpulint costs nothing.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+__version__ = "0.1.0"
+
+if TYPE_CHECKING:
+    from gpulint.api import check_paths, check_source, fix_source
+    from gpulint.config import Config, ConfigError
+    from gpulint.findings import Edit, Finding, Fix, Position, Severity
+    from gpulint.rule import Rule
+
+_HOMES = {
+    "check_paths": "gpulint.api",
+    "check_source": "gpulint.api",
+    "fix_source": "gpulint.api",
+    "Config": "gpulint.config",
+    "ConfigError": "gpulint.config",
+    "Edit": "gpulint.findings",
+    "Finding": "gpulint.findings",
+    "Fix": "gpulint.findings",
+    "Position": "gpulint.findings",
+    "Severity": "gpulint.findings",
+    "Rule": "gpulint.rule",
+}
+
+__all__ = [
+    "Config",
+    "ConfigError",
+    "Edit",
+    "Finding",
+    "Fix",
+    "Position",
+    "Rule",
+    "Severity",
+    "__version__",
+    "check_paths",
+    "check_source",
+    "fix_source",
+]
+
+
+def __getattr__(name: str) -> Any:
+    home = _HOMES.get(name)
+    if home is None:
+        raise AttributeError(f"module 'gpulint' has no attribute {name!r}")
+    from importlib import import_module
+
+    value = getattr(import_module(home), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_HOMES})

@@ -1,0 +1,268 @@
+"""One file from bytes to findings: read, gate, lint, fix. No processes, no cache; `gpulint.engine` has those."""
+
+from __future__ import annotations
+
+import os
+import traceback
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+from gpulint.cache import content_hash
+from gpulint.config import Config
+from gpulint.files import FileError, SourceFile, decode, read_bytes
+from gpulint.findings import Finding, Severity
+from gpulint.rule import Rule
+from gpulint.selection import Selection
+from gpulint.suppressions import MARKER_BYTES, suppressed
+
+if TYPE_CHECKING:
+    from gpulint.fixing import FixResult
+
+Mode = Literal["check", "fix", "diff"]
+
+REPORT_URL: Final = "https://github.com/gpulint/gpulint/issues"
+
+
+@dataclass(frozen=True, slots=True)
+class FileResult:
+    """What checking one file gave.
+
+    `findings` are those left (under `diff`, those there are); `outcome` what fixing did or would do to the text
+    `before`, None where it changes nothing. `dependencies` are the other files the findings rest on, as (absolute path, hash).
+    `readable` is False where the bytes were no text; `trace` has the traceback of an internal error.
+    """
+
+    findings: tuple[Finding, ...] = ()
+    dependencies: tuple[tuple[str, str], ...] = ()
+    before: str = ""
+    outcome: FixResult | None = None
+    digest: str = ""
+    readable: bool = True
+    internal: bool = False
+    trace: str = ""
+
+    @property
+    def cacheable(self) -> bool:
+        return self.readable and not self.internal and bool(self.digest)
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """One file to check, under the configuration with this index."""
+
+    path: str
+    config: int = 0
+    size: int = 0
+    passes_gate: bool = True
+
+
+class Gate:
+    """Whether any of some rules can fire on a file's bytes. A word that several rules ask for is searched once."""
+
+    def __init__(self, rules: Sequence[type[Rule]]) -> None:
+        plain = Rule.can_fire.__func__  # type: ignore[attr-defined]
+        self._special = [rule for rule in rules if getattr(rule.can_fire, "__func__", None) is not plain]
+        ordinary = (rule for rule in rules if rule not in self._special)
+        self._needs = list(dict.fromkeys(rule.triggers for rule in ordinary))
+
+    def passes(self, raw: bytes) -> bool:
+        seen: dict[bytes, bool] = {}
+
+        def has(word: bytes) -> bool:
+            if word not in seen:
+                seen[word] = word in raw
+            return seen[word]
+
+        return any(all(any(map(has, group)) for group in groups) for groups in self._needs) or any(
+            rule.can_fire(raw) for rule in self._special
+        )
+
+
+@dataclass
+class Checker:
+    """Checks files under a list of configurations. Called in worker processes, so it pickles."""
+
+    configs: tuple[Config, ...]
+    mode: Mode = "check"
+    unsafe: bool = False
+    hashing: bool = True
+    _selections: dict[int, Selection] = field(default_factory=dict, repr=False)
+    _gates: dict[frozenset[str], Gate] = field(default_factory=dict, repr=False)
+
+    def __getstate__(self) -> dict[str, Any]:
+        # A project's own rules are classes of modules that another process cannot import by name.
+        return {**self.__dict__, "_selections": {}, "_gates": {}}
+
+    def selection(self, config: int) -> Selection:
+        """The rules under the configuration with this index. Raises `ConfigError` the first time it is asked."""
+        if config not in self._selections:
+            self._selections[config] = Selection(self.configs[config])
+        return self._selections[config]
+
+    def passes_gate(self, raw: bytes, path: str, config: int) -> bool:
+        """Whether any rule in force can fire on these bytes."""
+        selection = self.selection(config)
+        codes = selection.codes_for(path)
+        if codes not in self._gates:
+            self._gates[codes] = Gate(selection.rules_for(path).rules)
+        return self._gates[codes].passes(raw)
+
+    def __call__(self, task: Task) -> FileResult:
+        """Read and check one file, and fix it where that is the mode. Raises nothing but KeyboardInterrupt."""
+        try:
+            raw = read_bytes(task.path)
+        except FileError as error:
+            return self._unreadable(task, error)
+        result = self.check_bytes(raw, task)
+        if self.hashing and not result.digest:
+            result = replace(result, digest=content_hash(raw))
+        return result
+
+    def check_bytes(self, raw: bytes, task: Task) -> FileResult:
+        """Check (and fix, in the file) what was read from `task.path`."""
+        try:
+            source = decode(task.path, raw)
+        except FileError as error:
+            return self._unreadable(task, error)
+        return self.check_source(source, task)
+
+    def check_source(self, source: SourceFile, task: Task) -> FileResult:
+        """Check (and fix) a text that is already decoded."""
+        try:
+            return self._checked(source, task)
+        except Exception as error:
+            return _internal_error(task.path, error)
+
+    def lint(self, text: str, task: Task) -> list[Finding]:
+        """The findings in force in `text`. Raises `SourceError`, and whatever goes wrong inside a rule."""
+        from gpulint.linter import lint_text
+
+        found = lint_text(text, task.path, self.selection(task.config).rules_for(task.path))
+        return self._in_force(found, task)
+
+    def _in_force(self, findings: Iterable[Finding], task: Task) -> list[Finding]:
+        """What the configuration leaves of the findings, with its severities, in order."""
+        selection = self.selection(task.config)
+        codes = selection.codes_for(task.path)
+        graded = selection.graded(finding for finding in findings if finding.code in codes)
+        return sorted(graded, key=lambda finding: finding.sort_key)
+
+    def _checked(self, source: SourceFile, task: Task) -> FileResult:
+        codes = self.selection(task.config).codes_for(task.path)
+        if not task.passes_gate:
+            if "GPU000" not in codes or is_valid_syntax(source.text):
+                return FileResult(tuple(self._unused_suppressions(source, task)))
+            # The running Python's parser is not the one that decides: the file may be written for a newer one.
+        result = self._linted(source.text, task)
+        if self.mode != "check" and any(self._applies(finding) for finding in result.findings):
+            result = self._fixed(source, task, result)
+        return result
+
+    def _linted(self, text: str, task: Task) -> FileResult:
+        from gpulint.linter import SourceError
+
+        try:
+            return FileResult(tuple(self.lint(text, task)))
+        except SourceError as error:
+            message = error.message
+            place = (error.line, error.column)
+        except RecursionError:
+            message, place = "nested too deeply to be analysed", (1, 1)
+        except MemoryError:
+            message, place = "not enough memory to analyse this file", (1, 1)
+        finding = diagnostic(task.path, "syntax-error", message, *place)
+        return FileResult(tuple(self._in_force([finding], task)))
+
+    def _unreadable(self, task: Task, error: FileError) -> FileResult:
+        finding = diagnostic(task.path, error.name, error.message, error.line, error.column)
+        return FileResult(tuple(self._in_force([finding], task)), readable=False)
+
+    def _unused_suppressions(self, source: SourceFile, task: Task) -> list[Finding]:
+        if MARKER_BYTES not in source.raw.lower():
+            return []
+        codes = self.selection(task.config).codes_for(task.path)
+        return self._in_force(suppressed(source.text, [], lambda row: row, task.path, codes), task)
+
+    def _applies(self, finding: Finding) -> bool:
+        return finding.fix is not None and (self.unsafe or finding.fix.applicability == "safe")
+
+    def _fixed(self, source: SourceFile, task: Task, result: FileResult) -> FileResult:
+        from gpulint import fixing
+        from gpulint.linter import SourceError
+
+        if not source.survives_rewriting:
+            return result  # the encoding is not one-to-one: writing would change bytes outside the fix
+        try:
+            outcome = fixing.fix_text(source.text, lambda text: self.lint(text, task), self.unsafe)
+        except SourceError as error:
+            raise RuntimeError(
+                f"a fix gives code that does not parse (nothing was written): {error}"
+            ) from error
+        if outcome.text == source.text:
+            return replace(result, findings=tuple(outcome.remaining))
+        result = replace(result, before=source.text, outcome=outcome)
+        if self.mode == "diff":
+            return result
+        failure = _written(source, outcome.text, fixing.write_atomic)
+        if failure:
+            unwritten = diagnostic(task.path, "unwritable-file", failure)
+            return replace(result, findings=(*result.findings, unwritten), outcome=None)
+        digest = content_hash(source.encode(outcome.text)) if self.hashing else ""
+        return replace(result, findings=tuple(outcome.remaining), digest=digest)
+
+
+def _written(source: SourceFile, text: str, write: Callable[[str, bytes], None]) -> str:
+    """Write `text` over the file; what prevented it, or nothing."""
+    try:
+        data = source.encode(text)
+        if read_bytes(source.path) != source.raw:
+            return "changed while it was being fixed; nothing was written, run again"
+        write(os.path.realpath(source.path), data)
+    except FileError as error:
+        return f"cannot be fixed: {error.message}"
+    except OSError as error:
+        return f"cannot be written: {error.strerror or error}"
+    return ""
+
+
+def is_valid_syntax(text: str) -> bool:
+    """Whether the running Python's own parser takes `text`. Fifty times as fast as libcst's."""
+    import symtable
+    import warnings
+
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            symtable.symtable(text, "<text>", "exec")
+    except (SyntaxError, ValueError, RecursionError, MemoryError, OverflowError):
+        return False
+    return True
+
+
+def diagnostic(path: str, name: str, message: str, line: int = 1, column: int = 1) -> Finding:
+    """A GPU000: what prevents a file from being checked."""
+    return Finding("GPU000", name, Severity.ERROR, message, path, line, column, line, column)
+
+
+def _internal_error(path: str, error: Exception) -> FileResult:
+    message = (
+        f"internal error, this file was not checked: {_summary(error)}; "
+        f"please report it at {REPORT_URL} (-v shows the traceback)"
+    )
+    trace = "".join(traceback.format_exception(error))
+    return FileResult((diagnostic(path, "internal-error", message),), internal=True, trace=trace)
+
+
+def _summary(error: Exception) -> str:
+    first = str(error).strip().split("\n")[0]
+    return f"{type(error).__name__}: {first}" if first else type(error).__name__
+
+
+def crashed(task: Task, exitcode: int) -> FileResult:
+    """The result for a file whose worker process died."""
+    how = f"was killed by signal {-exitcode}" if exitcode < 0 else f"ended with status {exitcode}"
+    if exitcode == -9:
+        how += " (out of memory?)"
+    message = f"internal error, this file was not checked: the worker {how}; please report it at {REPORT_URL}"
+    return FileResult((diagnostic(task.path, "internal-error", message),), internal=True)

@@ -1,0 +1,126 @@
+"""Finds the command that is meant, runs it, and turns what goes wrong into one line and an exit status."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import click
+
+from gpulint import __version__
+
+DEFAULT = "check"
+SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
+
+
+class Commands(click.Group):
+    """The files of this package as commands, imported when used. Anything else is a path for `check`."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        files = Path(__file__).parent.glob("*.py")
+        return sorted(file.stem.replace("_", "-") for file in files if not file.stem.startswith("_"))
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in self.list_commands(ctx):
+            return None
+        command: click.Command = import_module(f"gpulint.cli.{cmd_name.replace('-', '_')}").command
+        return command
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        own = {"-h", "--help", "-V", "--version"}
+        if args and args[0] not in own and args[0] not in self.list_commands(ctx):
+            args = [DEFAULT, *args]
+        return super().parse_args(ctx, args)
+
+    def format_usage(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        formatter.write_usage("gpulint", "[PATHS]... [OPTIONS]")
+        formatter.write_usage("gpulint", "COMMAND [ARGS]...", prefix="       ")
+
+
+@click.command(cls=Commands, context_settings=SETTINGS, no_args_is_help=True)
+@click.version_option(__version__, "-V", "--version", message="gpulint %(version)s")
+def cli() -> None:
+    """Find, fix and verify GPU-memory mistakes in PyTorch training code.
+
+    `gpulint src/` checks a directory; `gpulint check --help` lists the options.
+    """
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Run the command line; the exit status."""
+    _never_fail_on_characters()
+    try:
+        return _status(cli.main(list(arguments), prog_name="gpulint", standalone_mode=False))
+    except click.exceptions.Exit as stop:
+        return stop.exit_code
+    except click.ClickException as error:
+        error.show()
+        return error.exit_code
+    except (KeyboardInterrupt, click.Abort):
+        _say("interrupted")
+        return 130
+    except BrokenPipeError:
+        return _reader_gone()
+    except Exception as error:
+        return _failed(error)
+    finally:
+        _flush()
+
+
+def _status(returned: Any) -> int:
+    return returned if isinstance(returned, int) else 0
+
+
+def _failed(error: Exception) -> int:
+    from gpulint.config import ConfigError
+
+    if isinstance(error, ConfigError):
+        _say(str(error))
+        return 2
+    if os.environ.get("GPULINT_TRACEBACK") or "-v" in sys.argv or "--verbose" in sys.argv:
+        import traceback
+
+        traceback.print_exception(error)
+    from gpulint.checking import REPORT_URL
+
+    _say(
+        f"internal error: {type(error).__name__}: {error}; please report it at {REPORT_URL} (-v shows the traceback)"
+    )
+    return 2
+
+
+def _say(message: str) -> None:
+    with contextlib.suppress(OSError):
+        print(f"gpulint: {message}", file=sys.stderr)
+
+
+def _never_fail_on_characters() -> None:
+    """A file name or a message that the terminal's encoding lacks is escaped, not a crash."""
+    for stream in (sys.stdout, sys.stderr):
+        reconfigure = getattr(stream, "reconfigure", None)
+        if reconfigure is not None:
+            reconfigure(errors="backslashreplace")
+
+
+def _reader_gone() -> int:
+    """The reader of our output has stopped reading (`| head`): stop as other tools do, without a word."""
+    _drop_stdout()
+    return 141  # 128 + SIGPIPE
+
+
+def _flush() -> None:
+    try:
+        sys.stdout.flush()
+    except (BrokenPipeError, ValueError):
+        _drop_stdout()
+
+
+def _drop_stdout() -> None:
+    """Point standard output to nowhere, or the interpreter would complain when it flushes it at exit."""
+    with contextlib.suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

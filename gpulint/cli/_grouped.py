@@ -1,0 +1,41 @@
+"""A click command whose --help groups its options under headings."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import click
+
+Decorated = TypeVar("Decorated", bound=Callable[..., Any])
+
+
+class GroupedOption(click.Option):
+    """An option with the heading it stands under."""
+
+    def __init__(self, *args: Any, heading: str = "Options", **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.heading = heading
+
+
+class GroupedCommand(click.Command):
+    """Writes one section for each heading, in the order in which the headings first occur."""
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        sections: dict[str, list[tuple[str, str]]] = {}
+        for parameter in self.get_params(ctx):
+            record = parameter.get_help_record(ctx)
+            if record is not None:
+                sections.setdefault(getattr(parameter, "heading", "Other"), []).append(record)
+        for heading, records in sections.items():
+            with formatter.section(heading):
+                formatter.write_dl(records, col_max=34)
+
+
+def heading(name: str) -> Callable[..., Callable[[Decorated], Decorated]]:
+    """`click.option` for options under the heading `name`."""
+
+    def option(*declarations: str, **attributes: Any) -> Callable[[Decorated], Decorated]:
+        return click.option(*declarations, cls=GroupedOption, heading=name, **attributes)
+
+    return option

@@ -1,0 +1,85 @@
+"""`gpulint check`: lint files, and fix them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from gpulint.cli._grouped import GroupedCommand, heading
+from gpulint.reports import FORMATS
+
+_rules = heading("Rules")
+_fixing = heading("Fixing")
+_files = heading("Files")
+_output = heading("Output")
+_running = heading("Running")
+_CODES = "CODES"
+
+
+def _codes(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(code.strip() for value in values for code in value.split(",") if code.strip())
+
+
+def _some_codes(
+    context: click.Context, parameter: click.Parameter, values: tuple[str, ...]
+) -> tuple[str, ...] | None:
+    return _codes(context, parameter, values) if values else None
+
+
+@click.command(cls=GroupedCommand)
+@click.argument("paths", nargs=-1, type=click.Path())
+@_rules(
+    "--select",
+    metavar=_CODES,
+    multiple=True,
+    callback=_some_codes,
+    help="Only these rules: codes or prefixes, or ALL.",
+)
+@_rules("--extend-select", metavar=_CODES, multiple=True, callback=_codes, help="These rules too.")
+@_rules("--ignore", metavar=_CODES, multiple=True, callback=_codes, help="Not these rules.")
+@_rules("--target-torch", metavar="VERSION", help="Oldest torch version the code must work with.")
+@_fixing("--fix", is_flag=True, help="Apply safe fixes.")
+@_fixing("--unsafe-fixes", is_flag=True, help="With --fix or --diff: unsafe ones too.")
+@_fixing("--diff", is_flag=True, help="Print what --fix would change; change nothing.")
+@_files("--exclude", metavar="PATTERN", multiple=True, help="Leave out, instead of the default excludes.")
+@_files("--extend-exclude", metavar="PATTERN", multiple=True, help="Leave out too.")
+@_files("--force-exclude", is_flag=True, help="Leave out excluded files even when named.")
+@_files("--stdin-filename", metavar="FILE", help="Name of what is read from standard input (-).")
+@_output("--output-format", type=click.Choice(FORMATS), default="text", help="How findings are written.")
+@_output("--output-file", metavar="FILE", type=click.Path(dir_okay=False), help="Write them to FILE.")
+@_output("--statistics", is_flag=True, help="Count findings by rule instead of listing them.")
+@_output(
+    "--color",
+    "colour",
+    type=click.Choice(["auto", "always", "never"]),
+    default="auto",
+    help="Colours; NO_COLOR holds too.",
+)
+@_output("-q", "--quiet", is_flag=True, help="Findings only, no summary.")
+@_output("-v", "--verbose", is_flag=True, help="Say what was skipped and what took how long.")
+@_running("--config", metavar="FILE", type=click.Path(), help="This configuration instead of the nearest.")
+@_running("--isolated", is_flag=True, help="No configuration files.")
+@_running(
+    "--fail-on",
+    type=click.Choice(["error", "warning", "info", "never"]),
+    help="Least severity for exit status 1.",
+)
+@_running("--exit-zero", is_flag=True, help="Exit with 0 in spite of findings.")
+@_running("-j", "--jobs", type=click.IntRange(0), default=0, metavar="N", help="Processes; 0 is one a core.")
+@_running("--no-cache", is_flag=True, help="Neither read nor write the cache.")
+@_running(
+    "--cache-dir",
+    metavar="DIR",
+    type=click.Path(file_okay=False),
+    envvar="GPULINT_CACHE_DIR",
+    help="Where the cache is.",
+)
+def command(**given: Any) -> int:
+    """Check files, and the Python files below directories (by default the current one).
+
+    Exit status: 0 clean, 1 findings left, 2 wrong use, wrong configuration or failure.
+    """
+    from gpulint.cli._check import Request, perform
+
+    return perform(Request(**given))

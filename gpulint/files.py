@@ -1,0 +1,182 @@
+"""What a file is (bytes, text, encoding, newlines) and which files a command means.
+
+A text keeps its own newlines and is never translated, so encoding it again gives back the same bytes.
+"""
+
+from __future__ import annotations
+
+import codecs
+import os
+import re
+import stat
+from dataclasses import dataclass
+from typing import Final
+
+_COOKIE: Final = re.compile(rb"^[ \t\f]*#.*?coding[:=][ \t]*([-\w.]+)")
+_BLANK: Final = re.compile(rb"^[ \t\f]*(?:#.*)?$")
+_NEWLINE: Final = re.compile(r"\r\n|\r|\n")
+_BYTE_NEWLINE: Final = re.compile(rb"\r\n|\r|\n")
+_FOREIGN_BOMS: Final = (
+    (codecs.BOM_UTF32_LE, "UTF-32"),
+    (codecs.BOM_UTF32_BE, "UTF-32"),
+    (codecs.BOM_UTF16_LE, "UTF-16"),
+    (codecs.BOM_UTF16_BE, "UTF-16"),
+)
+
+
+class FileError(Exception):
+    """A file cannot be read as Python source. Reported as GPU000 at `line`, `column` (both from 1).
+
+    `name` is the kebab-case name of the diagnostic, such as ``unreadable-file`` or ``invalid-encoding``.
+    """
+
+    def __init__(self, name: str, message: str, line: int = 1, column: int = 1) -> None:
+        super().__init__(message)
+        self.name = name
+        self.message = message
+        self.line = line
+        self.column = column
+
+
+@dataclass(frozen=True, slots=True)
+class SourceFile:
+    """One file as read: `raw` bytes and the same as `text`, newlines untouched, without the byte order mark."""
+
+    path: str
+    raw: bytes
+    text: str
+    encoding: str
+    bom: bool
+
+    def encode(self, text: str) -> bytes:
+        """`text` as bytes of this file. Raises `FileError` for a character the file's encoding lacks."""
+        try:
+            data = text.encode(self.encoding)
+        except UnicodeEncodeError as error:
+            raise FileError(
+                "invalid-encoding", f"{text[error.start]!r} cannot be written in {self.encoding}"
+            ) from None
+        return codecs.BOM_UTF8 + data if self.bom else data
+
+    @property
+    def survives_rewriting(self) -> bool:
+        """Whether encoding the unchanged text gives back the bytes that were read."""
+        try:
+            return self.encode(self.text) == self.raw
+        except FileError:
+            return False
+
+
+def read_bytes(path: str) -> bytes:
+    """The bytes of the file at `path`. Raises `FileError` with a sentence for whatever prevents that."""
+    try:
+        with open(path, "rb") as stream:
+            return stream.read()
+    except OSError as error:
+        raise FileError("unreadable-file", why_unreadable(path, error)) from None
+
+
+def why_unreadable(path: str, error: OSError) -> str:
+    """One phrase for what an operating system error on `path` means."""
+    if isinstance(error, FileNotFoundError):
+        if os.path.islink(path):
+            return f"broken symbolic link: {os.readlink(path)} does not exist"
+        return "no such file or directory"
+    if isinstance(error, PermissionError):
+        return "permission denied"
+    if isinstance(error, IsADirectoryError):
+        return "is a directory"
+    if os.path.islink(path) and "symbolic" in (error.strerror or ""):
+        return "symbolic link that leads back to itself"
+    return f"cannot be read: {error.strerror or error}"
+
+
+def decode(path: str, raw: bytes) -> SourceFile:
+    """The source in `raw`, decoded as Python would: byte order mark, coding cookie, otherwise UTF-8.
+
+    Raises `FileError` with the place of the first byte that does not fit.
+    """
+    for mark, name in _FOREIGN_BOMS:
+        if raw.startswith(mark):
+            raise FileError(
+                "invalid-encoding", f"{name} text; Python source must be UTF-8 or name its encoding"
+            )
+    bom = raw.startswith(codecs.BOM_UTF8)
+    body = raw[3:] if bom else raw
+    encoding = _encoding(body, bom)
+    nul = body.find(b"\0")
+    if nul >= 0:
+        raise FileError("invalid-source", "contains a NUL byte; is this a Python file?", *_place(body, nul))
+    try:
+        text = body.decode(encoding)
+    except UnicodeDecodeError as error:
+        byte = body[error.start] if error.start < len(body) else 0
+        raise FileError(
+            "invalid-encoding",
+            f"not valid {_shown(encoding)}: byte 0x{byte:02x}; save the file as UTF-8 or name its encoding in a coding comment",
+            *_place(body, error.start),
+        ) from None
+    except Exception as error:  # a codec of another kind (hex, zlib) fails in its own ways
+        raise FileError("invalid-encoding", f"cannot be decoded as {encoding}: {error}") from None
+    return SourceFile(path, raw, text, encoding, bom)
+
+
+def read_source(path: str) -> SourceFile:
+    """`read_bytes` and `decode` in one."""
+    return decode(path, read_bytes(path))
+
+
+def _encoding(body: bytes, bom: bool) -> str:
+    head = body[:4096]
+    if b"coding" not in head:
+        return "utf-8"
+    for row, line in enumerate(_BYTE_NEWLINE.split(head, maxsplit=2)[:2], start=1):
+        found = _COOKIE.match(line)
+        if found:
+            return _known_encoding(found[1].decode("ascii", "replace"), row, found.start(1) + 1, bom)
+        if not _BLANK.match(line):
+            break
+    return "utf-8"
+
+
+def _known_encoding(name: str, row: int, column: int, bom: bool) -> str:
+    try:
+        codec = codecs.lookup(name)
+    except LookupError:
+        raise FileError(
+            "invalid-encoding", f"unknown encoding {name!r} in the coding comment", row, column
+        ) from None
+    if not getattr(codec, "_is_text_encoding", True):
+        raise FileError(
+            "invalid-encoding", f"{name!r} in the coding comment is no text encoding", row, column
+        )
+    if codec.name in ("utf-8", "utf-8-sig"):
+        return "utf-8"
+    if bom:
+        message = f"starts with a UTF-8 byte order mark, but the coding comment says {name!r}"
+        raise FileError("invalid-encoding", message, row, column)
+    return codec.name
+
+
+def _shown(encoding: str) -> str:
+    return "UTF-8" if encoding == "utf-8" else encoding
+
+
+def _place(body: bytes, offset: int) -> tuple[int, int]:
+    """Row and column of a byte; the column counts characters as far as the line before it decodes as UTF-8."""
+    before = body[:offset]
+    lines = _BYTE_NEWLINE.split(before)
+    return len(lines), len(lines[-1].decode("utf-8", "replace")) + 1
+
+
+def split_lines(text: str) -> list[str]:
+    """The lines of `text` without their ends, split where Python splits: never at form feeds or U+2028."""
+    return _NEWLINE.split(text)
+
+
+def is_regular(path: str) -> bool:
+    """Whether `path`, links followed, is a plain file: no pipe, device or directory."""
+    try:
+        return stat.S_ISREG(os.stat(path).st_mode)
+    except OSError:
+        return False

@@ -1,0 +1,147 @@
+"""Worker processes for many items of work, where one that dies costs the item it died on and nothing else.
+
+`concurrent.futures` cannot tell which item killed a worker and gives up on all the others; here every worker takes
+its items in order and reports each, so the first one without a report is the guilty one.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import multiprocessing
+import os
+import signal
+import sys
+import threading
+from collections import deque
+from collections.abc import Callable, Generator, Iterator, Sequence
+from multiprocessing.connection import Connection, wait
+from multiprocessing.context import BaseContext
+from typing import Any, Generic, TypeVar
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+
+def worker_context() -> BaseContext:
+    """`fork` where that is safe (it shares what is already imported), otherwise `spawn`."""
+    can_fork = sys.platform == "linux" and threading.active_count() == 1
+    return multiprocessing.get_context("fork" if can_fork else "spawn")
+
+
+def in_processes(
+    work: Callable[[Item], Result],
+    chunks: Sequence[Sequence[Item]],
+    jobs: int,
+    crashed: Callable[[Item, int], Result],
+) -> Iterator[tuple[Item, Result]]:
+    """Yield every item with what `work` makes of it, in the order in which they get done.
+
+    `work` must be picklable and raise nothing. `crashed(item, exitcode)` stands in for the item that killed a worker;
+    a negative code is a signal's number.
+    """
+    with contextlib.closing(_Pool(work, chunks, jobs, crashed).results()) as results:
+        yield from results
+
+
+class _Worker(Generic[Item]):
+    """A process, this side's end of its pipe, and the items it has not reported yet."""
+
+    def __init__(
+        self, context: BaseContext, work: Callable[[Item], Any], others: Sequence[Connection]
+    ) -> None:
+        self.pipe, far_end = context.Pipe()
+        inherited = [self.pipe, *others] if context.get_start_method() == "fork" else []
+        self.process = context.Process(target=_serve, args=(far_end, work, inherited), daemon=True)  # type: ignore[attr-defined]
+        self.process.start()
+        far_end.close()
+        self.pending: deque[Item] = deque()
+
+    def give(self, items: Sequence[Item]) -> None:
+        self.pending.extend(items)
+        with contextlib.suppress(
+            BrokenPipeError, ConnectionResetError
+        ):  # dead already: seen when its pipe is read
+            self.pipe.send(list(items))
+
+
+class _Pool(Generic[Item, Result]):
+    def __init__(
+        self,
+        work: Callable[[Item], Result],
+        chunks: Sequence[Sequence[Item]],
+        jobs: int,
+        crashed: Callable[[Item, int], Result],
+    ) -> None:
+        self._work = work
+        self._chunks = deque(chunk for chunk in chunks if chunk)
+        self._crashed = crashed
+        self._context = worker_context()
+        self._workers: list[_Worker[Item]] = []
+        self._jobs = min(jobs, len(self._chunks))
+
+    def results(self) -> Generator[tuple[Item, Result], None, None]:
+        try:
+            for _ in range(self._jobs):
+                self._start()
+            while self._workers:
+                ready = wait([worker.pipe for worker in self._workers])
+                for worker in [worker for worker in self._workers if worker.pipe in ready]:
+                    yield self._receive(worker)
+        finally:
+            self._stop()
+
+    def _start(self) -> None:
+        if self._chunks:
+            worker = _Worker(self._context, self._work, [other.pipe for other in self._workers])
+            self._workers.append(worker)
+            worker.give(self._chunks.popleft())
+
+    def _receive(self, worker: _Worker[Item]) -> tuple[Item, Result]:
+        try:
+            result: Result = worker.pipe.recv()
+        except (EOFError, OSError):
+            return self._bury(worker)
+        item = worker.pending.popleft()
+        if not worker.pending:
+            if self._chunks:
+                worker.give(self._chunks.popleft())
+            else:
+                self._retire(worker)
+        return item, result
+
+    def _bury(self, worker: _Worker[Item]) -> tuple[Item, Result]:
+        worker.process.join()
+        guilty = worker.pending.popleft()
+        if worker.pending:
+            self._chunks.appendleft(list(worker.pending))
+        worker.pipe.close()
+        self._workers.remove(worker)
+        self._start()
+        return guilty, self._crashed(guilty, worker.process.exitcode or 0)
+
+    def _retire(self, worker: _Worker[Item]) -> None:
+        worker.pipe.close()
+        self._workers.remove(worker)
+        worker.process.join()
+
+    def _stop(self) -> None:
+        for worker in self._workers:
+            worker.process.terminate()
+        for worker in self._workers:
+            worker.process.join()
+            worker.pipe.close()
+
+
+def _serve(pipe: Connection, work: Callable[[Any], Any], inherited: Sequence[Connection]) -> None:
+    """The worker's side: until the pipe closes, take a list of items and send one result each."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole group; the parent cleans up
+    for other in inherited:
+        other.close()  # or a worker would hold open its siblings' pipes after the parent is gone
+    try:
+        while True:
+            for item in pipe.recv():
+                pipe.send(work(item))
+    except (EOFError, OSError):
+        pass
+    # Skip the interpreter's shutdown: a forked child must not run its parent's exit handlers or flush its streams.
+    os._exit(0)

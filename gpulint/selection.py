@@ -1,0 +1,226 @@
+"""Which rules are in force for a file, and with which options."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from functools import lru_cache
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+from typing import Any, Final
+
+from gpulint.config import Config, ConfigError, Glob, did_you_mean
+from gpulint.findings import Finding, Severity
+from gpulint.rule import Rule, RuleSet
+from gpulint.rules import all_rules
+
+# Codes that no rule file stands for: what cannot be read or parsed, and suppressions that suppress nothing.
+BUILT_IN: Final = {"GPU000": "invalid-file", "GPU001": "unused-suppression"}
+
+
+class Selection:
+    """The rules of a configuration, checked against the rules that exist.
+
+    Raises `ConfigError` for an unknown code, prefix or option, naming the file, the key and the nearest right one.
+    """
+
+    def __init__(self, config: Config) -> None:
+        self.config = config
+        self.known = known_rules(config)
+        self.names = {**BUILT_IN, **{rule.code: rule.name for rule in self.known}}
+        self._check_selectors()
+        self._options = self._checked_options()
+        self._enabled = self._enabled_codes()
+        self._per_file = tuple((_Matcher((glob,)), codes) for glob, codes in config.per_file_ignores)
+        self._cached: dict[frozenset[str], RuleSet] = {}
+
+    def codes_for(self, path: str) -> frozenset[str]:
+        """The codes in force in the file at the absolute `path`, GPU000 and GPU001 included."""
+        off = [code for matcher, codes in self._per_file if matcher.matches(path) for code in codes]
+        if not off:
+            return self._enabled
+        return frozenset(code for code in self._enabled if _specificity(code, off) < 0)
+
+    def rules_for(self, path: str) -> RuleSet:
+        """The rules in force in the file at the absolute `path`."""
+        codes = self.codes_for(path)
+        if codes not in self._cached:
+            rules = tuple(rule for rule in self.known if rule.code in codes)
+            self._cached[codes] = RuleSet(rules, {rule.code: self._options[rule.code] for rule in rules})
+        return self._cached[codes]
+
+    def graded(self, findings: Iterable[Finding]) -> list[Finding]:
+        """The findings with the severities that the configuration gives."""
+        levels = self.config.severity
+        if not levels:
+            return list(findings)
+        return [_with_severity(finding, levels) for finding in findings]
+
+    def _enabled_codes(self) -> frozenset[str]:
+        config = self.config
+        defaults = {*BUILT_IN, *(rule.code for rule in self.known if rule.default)}
+        base = config.select if config.cli_select is None else config.cli_select
+        extend = config.cli_extend_select
+        ignore = config.cli_ignore
+        if config.cli_select is None:
+            extend = (*config.extend_select, *extend)
+            ignore = (*config.ignore, *ignore)
+        enabled: set[str] = set()
+        for code in self.names:
+            # A file that cannot be read is told about whatever is selected, unless it is ignored by name.
+            chosen = (*(base or ()), *extend, *(("GPU000",) if code == "GPU000" else ()))
+            for_it = max(_specificity(code, chosen), 0 if base is None and code in defaults else -1)
+            if for_it > _specificity(code, ignore):
+                enabled.add(code)
+        return frozenset(enabled)
+
+    def _check_selectors(self) -> None:
+        config = self.config
+        used: list[tuple[str, Sequence[str]]] = [
+            (config.origin("select"), config.select or ()),
+            (config.origin("extend-select"), config.extend_select),
+            (config.origin("ignore"), config.ignore),
+            (config.origin("severity"), list(config.severity)),
+            ("--select", config.cli_select or ()),
+            ("--extend-select", config.cli_extend_select),
+            ("--ignore", config.cli_ignore),
+        ]
+        key = config.origin("per-file-ignores")
+        used += [(f'{key}."{glob.pattern}"', codes) for glob, codes in config.per_file_ignores]
+        for place, selectors in used:
+            for selector in selectors:
+                if not any(_matches(code, selector) for code in self.names):
+                    raise ConfigError(f'{place}: unknown rule "{selector}"{self._nearest(selector)}')
+
+    def _nearest(self, selector: str) -> str:
+        by_name = {name: code for code, name in self.names.items()}
+        lowered = selector.casefold().replace("_", "-")
+        if lowered in by_name:
+            return f'; did you mean "{by_name[lowered]}"?'
+        return did_you_mean(selector, list(self.names))
+
+    def _checked_options(self) -> dict[str, Mapping[str, Any]]:
+        rules = {rule.code: rule for rule in self.known}
+        place = self.config.origin("options")
+        for code in self.config.options:
+            if code not in rules:
+                raise ConfigError(f'{place}: unknown rule "{code}"{self._nearest(code)}')
+        return {
+            code: _options_of(rule, self.config.options.get(code, {}), f"{place}.{code}")
+            for code, rule in rules.items()
+        }
+
+
+def _options_of(rule: type[Rule], given: Mapping[str, Any], place: str) -> dict[str, Any]:
+    known = {option.name: option for option in rule.options}
+    for name, value in given.items():
+        option = known.get(name)
+        if option is None:
+            listed = did_you_mean(name, list(known)) if known else f"; {rule.code} has no options"
+            raise ConfigError(f"{place}.{name}: unknown option{listed}")
+        if option.choices and value not in option.choices:
+            choices = ", ".join(repr(choice) for choice in option.choices)
+            hint = did_you_mean(str(value), [str(choice) for choice in option.choices])
+            raise ConfigError(f"{place}.{name}: expected one of {choices}, got {value!r}{hint}")
+        if not option.choices and option.default is not None and type(value) is not type(option.default):
+            wanted = type(option.default).__name__
+            raise ConfigError(f"{place}.{name}: expected a value of type {wanted}, got {value!r}")
+    return {name: given.get(name, option.default) for name, option in known.items()}
+
+
+def _with_severity(finding: Finding, levels: Mapping[str, Severity]) -> Finding:
+    best = max((key for key in levels if _matches(finding.code, key)), key=_rank, default=None)
+    if best is None or levels[best] is finding.severity:
+        return finding
+    return replace(finding, severity=levels[best])
+
+
+def _matches(code: str, selector: str) -> bool:
+    return selector == "ALL" or code.startswith(selector)
+
+
+def _rank(selector: str) -> int:
+    return 0 if selector == "ALL" else len(selector)
+
+
+def _specificity(code: str, selectors: Iterable[str]) -> int:
+    """The length of the longest selector that covers `code`; -1 where none does."""
+    return max((_rank(selector) for selector in selectors if _matches(code, selector)), default=-1)
+
+
+class _Matcher:
+    """Paths against patterns of one or several bases."""
+
+    def __init__(self, globs: tuple[Glob, ...]) -> None:
+        self._globs = globs
+        self._specs: list[tuple[str, Any]] | None = None
+
+    def matches(self, path: str) -> bool:
+        if self._specs is None:
+            from pathspec import GitIgnoreSpec
+
+            bases = dict.fromkeys(glob.base for glob in self._globs)
+            self._specs = [
+                (base, GitIgnoreSpec.from_lines([glob.pattern for glob in self._globs if glob.base == base]))
+                for base in bases
+            ]
+        for base, spec in self._specs:
+            relative = os.path.relpath(path, base)
+            if not relative.startswith(os.pardir) and spec.match_file(relative):
+                return True
+        return False
+
+
+@lru_cache(maxsize=8)
+def _rules_in(paths: tuple[str, ...], place: str) -> tuple[type[Rule], ...]:
+    found = list(all_rules())
+    codes = {rule.code: "gpulint" for rule in found} | dict.fromkeys(BUILT_IN, "gpulint")
+    for path in rule_files(paths):
+        for rule in load_rule_file(path, place):
+            if rule.code in codes:
+                raise ConfigError(f"{place}: {path}: the code {rule.code} is taken by {codes[rule.code]}")
+            codes[rule.code] = path
+            found.append(rule)
+    return tuple(sorted(found, key=lambda rule: rule.code))
+
+
+def known_rules(config: Config) -> tuple[type[Rule], ...]:
+    """The shipped rules and the project's own. Raises `ConfigError` where a rule file cannot be loaded."""
+    return _rules_in(config.rules, config.origin("rules"))
+
+
+def rule_files(paths: Iterable[str]) -> list[str]:
+    """The Python files that the `rules` setting names, directories read one level deep."""
+    found: list[str] = []
+    for path in map(Path, paths):
+        inside = sorted(path.glob("*.py")) if path.is_dir() else [path]
+        found += [str(file) for file in inside if file.name != "__init__.py"]
+    return found
+
+
+def load_rule_file(path: str, place: str = "rules") -> list[type[Rule]]:
+    """The rules that the file at `path` defines. Raises `ConfigError`."""
+    name = "gpulint_rules_" + "".join(letter if letter.isalnum() else "_" for letter in path)
+    spec = spec_from_file_location(name, path)
+    if spec is None or spec.loader is None:
+        raise ConfigError(f"{place}: {path} is no Python file")
+    module = module_from_spec(spec)
+    sys.modules[name] = module
+    try:
+        spec.loader.exec_module(module)
+    except Exception as error:
+        raise ConfigError(f"{place}: {path} cannot be loaded: {type(error).__name__}: {error}") from error
+    rules = [
+        item
+        for item in vars(module).values()
+        if isinstance(item, type) and issubclass(item, Rule) and item.__module__ == name
+    ]
+    if not rules:
+        raise ConfigError(f"{place}: {path} defines no rule (a subclass of gpulint.Rule)")
+    for rule in rules:
+        missing = [part for part in ("code", "name", "severity", "triggers") if not hasattr(rule, part)]
+        if missing:
+            raise ConfigError(f"{place}: {path}: {rule.__name__} has no {' or '.join(missing)}")
+    return rules

@@ -1,0 +1,267 @@
+"""Comments that silence findings, and those that silence nothing (GPU001).
+
+=========================================  ==================================================================
+``# gpulint: ignore[GPU101] -- reason``    the line, or the statement whose first line it is on; on a line of
+                                           its own, the statement below
+``# gpulint: disable[GPU101]``             from here to ``enable[GPU101]`` or the end of the block
+``# gpulint: ignore-file[GPU101]``         the file; without codes, everything
+``# noqa: GPU101`` and bare ``# noqa``     the line, or the statement whose first line it is on
+=========================================  ==================================================================
+
+A code may be a prefix: ``ignore[GPU1]``. Without codes a comment silences every rule.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+import tokenize
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from gpulint.files import split_lines
+from gpulint.findings import Edit, Finding, Fix, Position, Severity
+
+Kind = Literal["ignore", "ignore-file", "disable", "enable", "noqa"]
+
+MARKER: Final = "gpulint:"
+MARKER_BYTES: Final = b"gpulint:"
+_OURS: Final = re.compile(
+    r"#\s*gpulint:\s*(?P<kind>ignore-file|ignore|disable|enable)(?![-\w])"
+    r"(?:\s*\[(?P<codes>[^\]#]*)\])?(?P<reason>\s*--[^#]*)?",
+    re.IGNORECASE,
+)
+_NOQA: Final = re.compile(
+    r"#\s*noqa(?![-\w])(?:\s*:\s*(?:(?P<codes>[A-Z]+[0-9]+(?:[\s,]+[A-Z]+[0-9]+)*)|(?P<unread>)))?",
+    re.IGNORECASE,
+)
+_CODE: Final = re.compile(r"[A-Z]+[0-9]*", re.IGNORECASE)
+_EVERYTHING: Final = ("",)  # the prefix of every code
+
+
+@dataclass(frozen=True, slots=True)
+class Directive:
+    """One comment. `codes` are upper-case codes or prefixes; `start` and `end` are the comment's columns, from 1."""
+
+    kind: Kind
+    row: int
+    start: int
+    end: int
+    codes: tuple[str, ...]
+    reason: str
+    own_line: bool
+
+    def covers(self, code: str) -> bool:
+        return code.startswith(self.codes)
+
+
+def suppressed(
+    text: str,
+    findings: Sequence[Finding],
+    statement_first_line: Callable[[int], int],
+    filename: str = "",
+    checked: Collection[str] = (),
+) -> list[Finding]:
+    """The findings that no comment in `text` silences, and a GPU001 for each comment of gpulint's that silences none.
+
+    `statement_first_line` gives the first row of the innermost statement around a row. `checked` are the codes whose
+    rules have run: a comment for a rule that did not run is not called unused, and GPU001 itself must be among them
+    to be reported.
+    """
+    ours = MARKER in text.lower()
+    if not ours and not (findings and "noqa" in text.lower()):
+        return list(findings)
+    comments = _Comments(text, _relevant_rows(text, findings, statement_first_line))
+    kept = [finding for finding in findings if not comments.silence(finding, statement_first_line)]
+    if ours and "GPU001" in checked:
+        unused = comments.unused(filename, frozenset(checked) - {"GPU000", "GPU001"})
+        kept += [finding for finding in unused if not comments.silence(finding, statement_first_line)]
+    return sorted(kept, key=lambda finding: finding.sort_key)
+
+
+def directives(text: str) -> list[Directive]:
+    """Every suppression comment in `text`, in order."""
+    return _directives(text, lambda row, line: True)
+
+
+def _relevant_rows(
+    text: str, findings: Iterable[Finding], statement_first_line: Callable[[int], int]
+) -> Callable[[int, str], bool]:
+    """Which lines' comments can matter: ours always, noqa only where a finding is. Tokenizing is slow."""
+    rows = {row for finding in findings for row in _rows(finding, statement_first_line)}
+    return lambda row, line: row in rows or MARKER in line.lower()
+
+
+def _rows(finding: Finding, statement_first_line: Callable[[int], int]) -> tuple[int, int, int]:
+    return finding.line, finding.end_line, statement_first_line(finding.line)
+
+
+def _directives(text: str, relevant: Callable[[int, str], bool]) -> list[Directive]:
+    lines = split_lines(text)
+    found = [
+        directive
+        for row, line in enumerate(lines, start=1)
+        if "#" in line and relevant(row, line)
+        for directive in _in_line(row, line)
+    ]
+    if not found:
+        return []
+    comments = _comment_starts(text)
+    if comments is None:  # it does not tokenize: what looks like a comment is taken for one
+        return found
+    return [item for item in found if comments.get(item.row, len(lines[item.row - 1]) + 1) <= item.start]
+
+
+def _in_line(row: int, line: str) -> list[Directive]:
+    found: list[Directive] = []
+    for match in _OURS.finditer(line):
+        kind: Kind = match["kind"].lower()  # type: ignore[assignment]
+        codes = _codes(match["codes"])
+        if match["codes"] is None or codes:
+            reason = (match["reason"] or "").strip().removeprefix("--").strip()
+            found.append(_directive(kind, row, line, match, codes or _EVERYTHING, reason))
+    for match in _NOQA.finditer(line):
+        if match["unread"] is None:
+            found.append(_directive("noqa", row, line, match, _codes(match["codes"]) or _EVERYTHING, ""))
+    return found
+
+
+def _directive(
+    kind: Kind, row: int, line: str, match: re.Match[str], codes: tuple[str, ...], reason: str
+) -> Directive:
+    own_line = not line[: match.start()].strip()
+    return Directive(kind, row, match.start() + 1, match.end() + 1, codes, reason, own_line)
+
+
+def _codes(written: str | None) -> tuple[str, ...]:
+    return tuple(code.upper() for code in _CODE.findall(written or ""))
+
+
+def _comment_starts(text: str) -> dict[int, int] | None:
+    """For each row with a comment the column, from 1, where it starts; None where the text does not tokenize."""
+    normal = text.replace("\r\n", "\n").replace("\r", "\n")
+    found: dict[int, int] = {}
+    try:
+        for token in tokenize.generate_tokens(io.StringIO(normal).readline):
+            if token.type == tokenize.COMMENT:
+                found[token.start[0]] = token.start[1] + 1
+    except (tokenize.TokenError, SyntaxError, RecursionError, MemoryError):
+        return None
+    return found
+
+
+class _Comments:
+    """The comments of one file, and which of them have silenced something."""
+
+    def __init__(self, text: str, relevant: Callable[[int, str], bool]) -> None:
+        self._lines = split_lines(text)
+        self._all = _directives(text, relevant)
+        self._used: set[tuple[int, int, str]] = set()
+        self._by_row: dict[int, list[Directive]] = {}
+        for item in self._all:
+            if item.kind in ("ignore", "noqa"):
+                self._by_row.setdefault(self._subject_row(item), []).append(item)
+        self._blocks = [(item, self._block_end(item)) for item in self._all if item.kind == "disable"]
+
+    def silence(self, finding: Finding, statement_first_line: Callable[[int], int]) -> bool:
+        """Whether a comment silences the finding; every one that does counts as used."""
+        hits = [
+            item for row in set(_rows(finding, statement_first_line)) for item in self._by_row.get(row, ())
+        ]
+        hits += [item for item in self._all if item.kind == "ignore-file"]
+        hits += [item for item, end in self._blocks if item.row <= finding.line <= end]
+        hits = [item for item in hits if item.covers(finding.code)]
+        for item in hits:
+            self._used.update(
+                (item.row, item.start, code) for code in item.codes if finding.code.startswith(code)
+            )
+        return bool(hits)
+
+    def unused(self, filename: str, checked: Collection[str]) -> list[Finding]:
+        """A GPU001 for each of gpulint's own comments with codes that silenced nothing and could have."""
+        found: list[Finding] = []
+        for item in self._all:
+            if item.kind in ("noqa", "enable") or "GPU001" in item.codes:
+                continue
+            idle = [
+                code
+                for code in item.codes
+                if (item.row, item.start, code) not in self._used
+                and any(known.startswith(code) for known in checked)
+            ]
+            if idle:
+                found.append(self._unused(filename, item, idle))
+        return found
+
+    def _unused(self, filename: str, item: Directive, idle: list[str]) -> Finding:
+        rest = [code for code in item.codes if code not in idle]
+        what = "it silences nothing" if idle == [""] else f"there is no {' or '.join(idle)} to silence here"
+        edit = self._without_codes(item, rest) if rest else self._without_comment(item)
+        return Finding(
+            code="GPU001",
+            name="unused-suppression",
+            severity=Severity.INFO,
+            message=f"unused suppression: {what}",
+            filename=filename,
+            line=item.row,
+            column=item.start,
+            end_line=item.row,
+            end_column=item.end,
+            fix=Fix("safe", "take out the unused suppression", (edit,)),
+        )
+
+    def _without_codes(self, item: Directive, rest: list[str]) -> Edit:
+        line = self._lines[item.row - 1]
+        opening = line.index("[", item.start - 1)
+        closing = line.index("]", opening)
+        return Edit(Position(item.row, opening + 2), Position(item.row, closing + 1), ", ".join(rest))
+
+    def _without_comment(self, item: Directive) -> Edit:
+        """Take out the comment, the space before it, and the line where nothing else is on it."""
+        line = self._lines[item.row - 1]
+        before, after = line[: item.start - 1], line[item.end - 1 :]
+        if after.strip():  # another comment follows, or text that the pattern did not take in
+            following = len(after) - len(after.lstrip())
+            if after.lstrip().startswith("#"):
+                return Edit(Position(item.row, item.start), Position(item.row, item.end + following), "")
+            return Edit(Position(item.row, item.start), Position(item.row, item.end + following), "# ")
+        if before.strip():
+            return Edit(Position(item.row, len(before.rstrip()) + 1), Position(item.row, len(line) + 1), "")
+        if item.row < len(self._lines):
+            return Edit(Position(item.row, 1), Position(item.row + 1, 1), "")
+        return Edit(Position(item.row, 1), Position(item.row, len(line) + 1), "")
+
+    def _subject_row(self, item: Directive) -> int:
+        """The row a comment speaks about: its own, or for a comment on a line of its own the next row of code."""
+        if not item.own_line or item.kind == "noqa":
+            return item.row
+        return next((row for row, line in self._following(item.row) if _is_code(line)), item.row)
+
+    def _block_end(self, item: Directive) -> int:
+        """The last row of a `disable`: before the `enable` of its codes, or where its block ends."""
+        ends = [
+            other.row
+            for other in self._all
+            if other.kind == "enable"
+            and other.row > item.row
+            and set(other.codes) & {*item.codes, *_EVERYTHING}
+        ]
+        last = min(ends, default=len(self._lines) + 1) - 1
+        indent = item.start - 1 if item.own_line else _indent(self._lines[item.row - 1])
+        for row, line in self._following(item.row):
+            if _is_code(line) and _indent(line) < indent:
+                return min(last, row - 1)
+        return last
+
+    def _following(self, row: int) -> Iterable[tuple[int, str]]:
+        return enumerate(self._lines[row:], start=row + 1)
+
+
+def _is_code(line: str) -> bool:
+    stripped = line.strip()
+    return bool(stripped) and not stripped.startswith("#")
+
+
+def _indent(line: str) -> int:
+    return len(line) - len(line.lstrip())
