@@ -1,0 +1,127 @@
+"""The fixtures run, the linter finds exactly their marked lines, and they still run after every fix.
+
+A marked line ends in `# expect: CODE` or `# expect: CODE, CODE`.
+"""
+
+from __future__ import annotations
+
+import ast
+import io
+import os
+import re
+import subprocess
+import sys
+import tokenize
+from collections import Counter
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+from gpulint.rules import all_rules
+
+from gpulint.findings import Finding
+from gpulint.linter import lint_text
+from gpulint.rule import RuleSet
+
+FIXTURES = Path(__file__).parents[1] / "fixtures"
+SCRIPTS = sorted(FIXTURES.glob("*.py"))
+# One script takes 3 to 5 s alone on an idle core; the rest is room for a busy machine.
+RUN_SECONDS = 90
+
+EXPECT = re.compile(r"#\s*expect:\s*(GPU\d{3}(?:\s*,\s*GPU\d{3})*)\s*$")
+# What these rules claim is shown by a whole script, not only by a rule's own examples.
+SHOWN = {"GPU101", "GPU102", "GPU103", "GPU201", "GPU301", "GPU303", "GPU401", "GPU402", "GPU501", "GPU502"}
+
+needs_torch = pytest.mark.skipif(
+    find_spec("torch") is None, reason="torch is not installed; fixtures import it"
+)
+each_script = pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: path.stem)
+
+
+def expected(text: str) -> list[tuple[int, str]]:
+    """The (line, code) pairs marked in `text`, sorted."""
+    pairs: list[tuple[int, str]] = []
+    for token in tokenize.generate_tokens(io.StringIO(text).readline):
+        if token.type == tokenize.COMMENT and (match := EXPECT.search(token.string)):
+            pairs += [(token.start[0], code.strip()) for code in match[1].split(",")]
+    return sorted(pairs)
+
+
+MARKED = [path for path in SCRIPTS if expected(path.read_text(encoding="utf-8"))]
+
+
+@cache
+def implemented() -> frozenset[str]:
+    return frozenset(rule.code for rule in all_rules())
+
+
+def run(path: Path, cwd: Path) -> subprocess.CompletedProcess[str]:
+    """Run a script on the CPU, on one thread. Raises TimeoutExpired after `RUN_SECONDS`."""
+    env = {**os.environ, "OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": "", "PYTHONDONTWRITEBYTECODE": "1"}
+    return subprocess.run(
+        [sys.executable, str(path)],
+        cwd=cwd,
+        env=env,
+        capture_output=True,
+        text=True,
+        timeout=RUN_SECONDS,
+        check=False,
+    )
+
+
+def assert_ran(result: subprocess.CompletedProcess[str]) -> None:
+    assert result.returncode == 0, result.stderr[-3000:]
+    assert result.stdout.strip() or result.stderr.strip(), "a training script prints its progress"
+
+
+def test_there_are_enough_fixtures() -> None:
+    assert len(SCRIPTS) >= 16
+    marked = Counter(code for path in SCRIPTS for _, code in expected(path.read_text(encoding="utf-8")))
+    assert set(marked) >= SHOWN
+    assert len(SCRIPTS) - len(MARKED) >= 5
+
+
+@each_script
+def test_is_a_whole_script(script: Path) -> None:
+    text = script.read_text(encoding="utf-8")
+    docstring = ast.get_docstring(ast.parse(text, feature_version=(3, 10)))
+    assert docstring is not None
+    assert len(docstring.splitlines()) == 2
+    assert "GPU1" not in docstring
+    assert 60 <= len(text.splitlines()) <= 160
+    assert 'if __name__ == "__main__":' in text
+    assert "argparse" in text
+    unread = [line for line in text.splitlines() if "expect:" in line and not EXPECT.search(line)]
+    assert unread == []
+
+
+@needs_torch
+@each_script
+def test_runs_on_the_cpu(script: Path) -> None:
+    assert_ran(run(script, script.parent))
+
+
+@each_script
+def test_exactly_the_marked_lines_are_found(script: Path) -> None:
+    text = script.read_text(encoding="utf-8")
+    found = sorted((item.line, item.code) for item in lint_text(text, script.name, RuleSet(all_rules())))
+    assert found == [(line, code) for line, code in expected(text) if code in implemented()]
+
+
+@needs_torch
+@pytest.mark.parametrize("script", MARKED, ids=lambda path: path.stem)
+def test_runs_after_every_fix(script: Path, tmp_path: Path) -> None:
+    fixing = pytest.importorskip("gpulint.fixing")
+    text = script.read_text(encoding="utf-8")
+    if not {code for _, code in expected(text)} & implemented():
+        pytest.skip("no rule of this fixture is there yet")
+
+    def lint(source: str) -> list[Finding]:
+        return lint_text(source, script.name, RuleSet(all_rules()))
+
+    fixed = fixing.fix_text(text, lint, True).text
+    assert fixed != text
+    target = tmp_path / script.name
+    target.write_text(fixed, encoding="utf-8")
+    assert_ran(run(target, tmp_path))
