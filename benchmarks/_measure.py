@@ -1,0 +1,139 @@
+"""What the benchmarks share: measuring a command, describing the machine, printing a table."""
+
+from __future__ import annotations
+
+import datetime
+import os
+import platform
+import shutil
+import signal
+import subprocess
+import tempfile
+import threading
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO
+
+
+@dataclass(frozen=True)
+class Run:
+    """One call of a command: CPU and wall seconds, peak resident MiB of its largest process, how it ended.
+
+    The peak is never below what the measuring process itself holds (about 23 MiB): the kernel counts the fork.
+    """
+
+    cpu: float
+    wall: float
+    peak_mib: float
+    status: int
+    timed_out: bool
+    last_words: str
+
+    def problem(self, ok: Sequence[int]) -> str:
+        """Why this run cannot be counted, or an empty string."""
+        if self.timed_out:
+            return f"gave no result within {self.wall:.0f} s"
+        if self.status not in ok:
+            return f"failed with status {self.status}: {(self.last_words or 'no message').splitlines()[-1]}"
+        if "Traceback (most recent call last)" in self.last_words:
+            return f"crashed: {self.last_words.splitlines()[-1]}"
+        return ""
+
+
+def run_measured(command: Sequence[str], folder: Path, limit: float) -> Run:
+    """Run `command` in `folder` and measure its process tree; kill it after `limit` seconds. POSIX only."""
+    environment = {
+        key: value for key, value in os.environ.items() if not key.startswith(("GPULINT_", "RUFF_"))
+    }
+    environment |= {"NO_COLOR": "1", "TERM": "dumb"}
+    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+        began = time.perf_counter()
+        process = subprocess.Popen(
+            command,
+            cwd=folder,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=out,
+            stderr=err,
+            start_new_session=True,
+        )
+        expired = threading.Event()
+
+        def give_up() -> None:
+            expired.set()
+            os.killpg(process.pid, signal.SIGKILL)
+
+        timer = threading.Timer(limit, give_up)
+        timer.start()
+        # wait4 gives the resources of this child and of the children it has waited for, and of nothing else.
+        _, status, usage = os.wait4(process.pid, 0)
+        wall = time.perf_counter() - began
+        timer.cancel()
+        process.returncode = os.waitstatus_to_exitcode(status)
+        return Run(
+            cpu=usage.ru_utime + usage.ru_stime,
+            wall=wall,
+            peak_mib=usage.ru_maxrss / (1024 if platform.system() != "Darwin" else 1024 * 1024),
+            status=process.returncode,
+            timed_out=expired.is_set(),
+            last_words=tail(err),
+        )
+
+
+def tail(stream: IO[bytes], size: int = 2000) -> str:
+    """The last non-empty part of what a process wrote to `stream`."""
+    end = stream.seek(0, os.SEEK_END)
+    stream.seek(max(0, end - size))
+    return stream.read().decode(errors="replace").strip()
+
+
+def find_script(name: str, folders: Iterable[Path]) -> Path | None:
+    """The console script `name` of the first virtual environment that has it, else the one on PATH."""
+    for folder in folders:
+        script = folder / ("Scripts" if os.name == "nt" else "bin") / name
+        if script.is_file():
+            # Not resolved: the interpreter of a virtual environment is found through the link.
+            return script.absolute()
+    found = shutil.which(name)
+    return Path(found) if found else None
+
+
+def hardware() -> dict[str, str | int | float]:
+    """What a reader needs to compare figures with another machine's."""
+    return {
+        "cpu": cpu_model(),
+        "cores": os.cpu_count() or 0,
+        "load_at_start": round(os.getloadavg()[0], 2),
+        "system": f"{platform.system()} {platform.release()}",
+        "python": platform.python_version(),
+        "date": datetime.date.today().isoformat(),
+    }
+
+
+def cpu_model() -> str:
+    try:
+        for line in Path("/proc/cpuinfo").read_text().splitlines():
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
+    except OSError:
+        pass
+    if platform.system() == "Darwin":
+        done = subprocess.run(
+            ["sysctl", "-n", "machdep.cpu.brand_string"], capture_output=True, text=True, check=False
+        )
+        if done.stdout.strip():
+            return done.stdout.strip()
+    return platform.processor() or platform.machine()
+
+
+def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """A Markdown table with its columns aligned, so that it reads well in a terminal too."""
+    cells = [list(head), *(list(row) for row in rows)]
+    widths = [max(3, *(len(row[column]) for row in cells)) for column in range(len(head))]
+    lines = [
+        "| " + " | ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) + " |"
+        for row in cells
+    ]
+    return "\n".join([lines[0], "|" + "|".join("-" * (width + 2) for width in widths) + "|", *lines[1:]])
