@@ -26,6 +26,8 @@ from gpulint.rule import RuleSet
 
 FIXTURES = Path(__file__).parents[1] / "fixtures"
 SCRIPTS = sorted(FIXTURES.glob("*.py"))
+PROJECT = FIXTURES / "project"
+PROJECT_FILES = sorted(PROJECT.rglob("*.py"))
 # One script takes 3 to 5 s alone on an idle core; the rest is room for a busy machine.
 RUN_SECONDS = 90
 
@@ -80,6 +82,8 @@ def test_there_are_enough_fixtures() -> None:
     marked = Counter(code for path in SCRIPTS for _, code in expected(path.read_text(encoding="utf-8")))
     assert set(marked) >= SHOWN
     assert len(SCRIPTS) - len(MARKED) >= 5
+    crossing = {code for path in PROJECT_FILES for _, code in expected(path.read_text(encoding="utf-8"))}
+    assert crossing >= {"GPU101", "GPU102", "GPU104", "GPU105", "GPU201", "GPU501"}
 
 
 @each_script
@@ -125,3 +129,16 @@ def test_runs_after_every_fix(script: Path, tmp_path: Path) -> None:
     target = tmp_path / script.name
     target.write_text(fixed, encoding="utf-8")
     assert_ran(run(target, tmp_path))
+
+
+@needs_torch
+def test_project_runs_on_the_cpu() -> None:
+    assert_ran(run(PROJECT / "train.py", PROJECT))
+
+
+@pytest.mark.parametrize("path", PROJECT_FILES, ids=lambda path: path.relative_to(PROJECT).as_posix())
+def test_a_project_file_alone_gives_no_false_alarm(path: Path) -> None:
+    """Every finding of the project crosses a file, so a file read alone may hide some but must not invent any."""
+    text = path.read_text(encoding="utf-8")
+    found = {(item.line, item.code) for item in lint_text(text, path.name, RuleSet(all_rules()))}
+    assert found <= set(expected(text))
