@@ -21,7 +21,7 @@ from typing import IO
 class Run:
     """One call of a command: CPU and wall seconds, peak resident MiB of its largest process, how it ended.
 
-    The peak is never below what the measuring process itself holds (about 23 MiB): the kernel counts the fork.
+    The peak is never below what the measuring process itself holds (about 20 MiB): it counts the fork.
     """
 
     cpu: float

@@ -488,7 +488,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def version_of(script: Path) -> str:
     """The last word of `--version`'s first line, which every tool here uses for its number."""
-    done = subprocess.run([script, "--version"], capture_output=True, text=True, check=False)
+    try:
+        done = subprocess.run([script, "--version"], capture_output=True, text=True, check=True, timeout=60)
+    except (OSError, subprocess.SubprocessError):
+        return "?"
     words = (done.stdout or done.stderr).split("\n")[0].split()
     return words[-1] if words else "?"
 

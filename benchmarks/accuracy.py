@@ -1,0 +1,342 @@
+"""Count gpulint's findings over real code, show them to be read, and score them against labels.
+
+    python benchmarks/accuracy.py TREE...                  findings per 1,000 lines by rule, and a sample to read
+    python benchmarks/accuracy.py TREE... --rule GPU1 --all    every finding of the rules GPU1xx
+    python benchmarks/accuracy.py TREE... --unlabelled     only findings that nobody has judged yet
+    python benchmarks/accuracy.py TREE... --write new.jsonl    what is shown, as labels to be filled in
+
+A tree is a folder named PACKAGE-VERSION, as sources unpack, or is given as PACKAGE==VERSION=FOLDER. Labels stand in
+`labels.jsonl`, one JSON object a line:
+
+    {"package": "timm", "version": "1.0.9", "file": "train.py", "line": 12, "code": "GPU101", "hash": "…",
+     "label": true, "why": "…"}
+
+`file` is relative to the tree. `hash` is of the line's text without its indentation, so a label still fits when
+the line has moved, in the same version or another. Precision counts labelled findings only, and the table says how
+many are not. A true label whose finding is gone is listed as lost, a false one as fixed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import math
+import random
+import re
+import subprocess
+import sys
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from _measure import find_script, table
+
+LABELS = Path(__file__).parent / "labels.jsonl"
+
+
+@dataclass(frozen=True)
+class Tree:
+    """One package's sources: where they are, whose they are, how much Python they hold."""
+
+    folder: Path
+    package: str
+    version: str
+    files: int
+    lines: int
+
+    @property
+    def name(self) -> str:
+        return f"{self.package}-{self.version}" if self.version else self.package
+
+
+@dataclass(frozen=True)
+class Label:
+    """A person's judgement of one finding. `label` is None where it has not been given yet."""
+
+    package: str
+    version: str
+    file: str
+    line: int
+    code: str
+    hash: str
+    label: bool | None = None
+    why: str = ""
+
+    @property
+    def place(self) -> tuple[str, str, str, str]:
+        """What identifies the line across versions and moves."""
+        return (self.package, self.file, self.code, self.hash)
+
+
+@dataclass(frozen=True)
+class Hit:
+    """A finding of this run, with the label it was given, if any."""
+
+    tree: Tree
+    path: Path
+    severity: str
+    message: str
+    key: Label
+    label: Label | None = None
+
+    @property
+    def verdict(self) -> bool | None:
+        return self.label.label if self.label else None
+
+
+def read_tree(argument: str) -> Tree:
+    """A tree named on the command line. Exits with a sentence where it is no folder."""
+    named = re.fullmatch(r"(?P<package>[\w.-]+)==(?P<version>[^=]*)=(?P<folder>.+)", argument)
+    folder = Path(named["folder"] if named else argument).resolve()
+    if not folder.is_dir():
+        raise SystemExit(f"accuracy.py: {folder} is not a folder; name the unpacked sources of a package")
+    if not named:
+        named = re.fullmatch(r"(?P<package>.+?)-(?P<version>\d[^-]*)", folder.name)
+    package, version = (named["package"], named["version"]) if named else (folder.name, "")
+    files = [path for path in folder.rglob("*.py") if path.is_file() and not path.is_symlink()]
+    lines = sum(path.read_bytes().count(b"\n") for path in files)
+    return Tree(folder, package, version, len(files), lines)
+
+
+def run_gpulint(tree: Tree, script: Path, arguments: Sequence[str]) -> list[dict[str, Any]]:
+    """gpulint's JSON findings for one tree. Exits with gpulint's own words where it gave no list."""
+    command = [
+        str(script),
+        "--isolated",
+        "--no-cache",
+        "--exit-zero",
+        "--output-format",
+        "json",
+        *arguments,
+        ".",
+    ]
+    done = subprocess.run(command, cwd=tree.folder, capture_output=True, text=True, check=False)
+    try:
+        found = json.loads(done.stdout)
+    except ValueError:
+        raise SystemExit(
+            f"accuracy.py: gpulint gave no JSON for {tree.name}: {done.stderr.strip()[-500:]}"
+        ) from None
+    if "Traceback (most recent call last)" in done.stderr:
+        raise SystemExit(f"accuracy.py: gpulint crashed on {tree.name}: {done.stderr.strip()[-500:]}")
+    assert isinstance(found, list)
+    return found
+
+
+def to_hit(tree: Tree, finding: Mapping[str, Any]) -> Hit:
+    path = (tree.folder / finding["filename"]).resolve()
+    row = int(finding["location"]["row"])
+    file = path.relative_to(tree.folder).as_posix()
+    key = Label(tree.package, tree.version, file, row, finding["code"], hash_of(line_of(path, row)))
+    return Hit(tree, path, finding["severity"], finding["message"], key)
+
+
+def lines_of(path: Path) -> list[str]:
+    return path.read_bytes().decode(errors="replace").splitlines()
+
+
+def line_of(path: Path, row: int) -> str:
+    lines = lines_of(path)
+    return lines[row - 1] if 0 < row <= len(lines) else ""
+
+
+def hash_of(line: str) -> str:
+    """A short hash of a line's text; indentation and runs of blanks do not count."""
+    return hashlib.sha256(" ".join(line.split()).encode()).hexdigest()[:12]
+
+
+def read_labels(path: Path) -> list[Label]:
+    """All labels of a JSON-lines file. Exits naming the line that is not a label."""
+    if not path.exists():
+        return []
+    labels = []
+    for number, text in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+        if not text.strip():
+            continue
+        try:
+            label = Label(**json.loads(text))
+        except (TypeError, ValueError) as error:
+            raise SystemExit(f"accuracy.py: {path.name}:{number} is not a label: {error}") from None
+        if label.label is not None and not isinstance(label.label, bool):
+            raise SystemExit(f"accuracy.py: {path.name}:{number}: `label` must be true, false or null")
+        labels.append(label)
+    return labels
+
+
+def match(hits: Sequence[Hit], labels: Iterable[Label]) -> tuple[list[Hit], list[Label]]:
+    """Give every hit its label, each label to one hit at most: same version first, then the nearest line.
+
+    Returns the hits, and the labels that no hit took.
+    """
+    waiting: dict[tuple[str, str, str, str], list[Label]] = defaultdict(list)
+    for label in labels:
+        if label.label is not None:
+            waiting[label.place].append(label)
+    alike: dict[tuple[str, str, str, str], list[int]] = defaultdict(list)
+    for index, hit in enumerate(hits):
+        alike[hit.key.place].append(index)
+    result = list(hits)
+    for place, indexes in alike.items():
+        pairs = sorted(
+            (label.version != hits[index].key.version, abs(label.line - hits[index].key.line), index, number)
+            for index in indexes
+            for number, label in enumerate(waiting[place])
+        )
+        taken: dict[int, int] = {}
+        for _, _, index, number in pairs:
+            if index not in taken and number not in taken.values():
+                taken[index] = number
+        for index, number in taken.items():
+            result[index] = replace(hits[index], label=waiting[place][number])
+        used = set(taken.values())
+        waiting[place] = [label for number, label in enumerate(waiting[place]) if number not in used]
+    left = [label for group in waiting.values() for label in group]
+    return result, sorted(left, key=lambda label: (label.package, label.file, label.line))
+
+
+def lower_bound(true: int, judged: int) -> float:
+    """The lower end of the 95 % Wilson interval of a share: what few labels can be trusted for."""
+    if not judged:
+        return 0.0
+    z = 1.96
+    share = true / judged
+    centre = share + z * z / (2 * judged)
+    margin = z * math.sqrt(share * (1 - share) / judged + z * z / (4 * judged * judged))
+    return (centre - margin) / (1 + z * z / judged)
+
+
+def counts(hits: Sequence[Hit], trees: Sequence[Tree]) -> str:
+    """Findings per 1,000 lines by tree and rule."""
+    rules = sorted({hit.key.code for hit in hits})
+    rows = []
+    for tree in trees:
+        found = Counter(hit.key.code for hit in hits if hit.tree == tree)
+        rows.append(_count_row(tree.name, tree.files, tree.lines, found, rules))
+    files, lines = sum(tree.files for tree in trees), sum(tree.lines for tree in trees)
+    rows.append(_count_row("together", files, lines, Counter(hit.key.code for hit in hits), rules))
+    return table(["tree", "files", "lines", "findings", "per 1,000 lines", *rules], rows)
+
+
+def _count_row(name: str, files: int, lines: int, found: Counter[str], rules: Sequence[str]) -> list[str]:
+    total = found.total()
+    rate = f"{total / lines * 1000:.3f}" if lines else "-"
+    return [name, f"{files:,}", f"{lines:,}", str(total), rate, *(str(found[code]) for code in rules)]
+
+
+def precision(hits: Sequence[Hit]) -> str:
+    """Precision by rule, by severity and together, from the labelled findings."""
+    groups: list[tuple[str, list[Hit]]] = []
+    for code in sorted({hit.key.code for hit in hits}):
+        groups.append((code, [hit for hit in hits if hit.key.code == code]))
+    for severity in ("error", "warning", "info"):
+        groups.append((f"all of severity {severity}", [hit for hit in hits if hit.severity == severity]))
+    groups.append(("together", list(hits)))
+    rows = []
+    for name, group in groups:
+        if not group:
+            continue
+        true = sum(hit.verdict is True for hit in group)
+        judged = sum(hit.verdict is not None for hit in group)
+        share = [f"{true / judged:.1%}", f"{lower_bound(true, judged):.1%}"] if judged else ["-", "-"]
+        rows.append([name, str(len(group)), str(true), str(judged - true), str(len(group) - judged), *share])
+    return table(["rule", "findings", "true", "false", "unlabelled", "precision", "at least (95 %)"], rows)
+
+
+def choose(hits: Sequence[Hit], options: argparse.Namespace) -> list[Hit]:
+    """The findings to show: all, or for each rule a random sample that the seed fixes."""
+    wanted = [hit for hit in hits if not options.unlabelled or hit.verdict is None]
+    if options.false:
+        wanted = [hit for hit in wanted if hit.verdict is False]
+    if options.severity:
+        wanted = [hit for hit in wanted if hit.severity == options.severity]
+    if options.all:
+        return wanted
+    chosen = []
+    for code in sorted({hit.key.code for hit in wanted}):
+        group = [hit for hit in wanted if hit.key.code == code]
+        chosen += random.Random(f"{options.seed} {code}").sample(group, min(options.sample, len(group)))
+    return chosen
+
+
+def show(hit: Hit, context: int) -> str:
+    """A finding with the lines around it, its own marked, and its label."""
+    lines = lines_of(hit.path)
+    first, last = max(1, hit.key.line - context), min(len(lines), hit.key.line + context)
+    body = [
+        f"{'>' if row == hit.key.line else ' '}{row:6} {lines[row - 1]}" for row in range(first, last + 1)
+    ]
+    head = f"{hit.tree.name}: {hit.key.file}:{hit.key.line}: {hit.key.code} {hit.severity}: {hit.message}"
+    verdict = f"  [{str(hit.verdict).lower()}: {hit.label.why}]" if hit.label else "  [unlabelled]"
+    return "\n".join([head, verdict, *body, ""])
+
+
+def write_labels(hits: Sequence[Hit], target: Path) -> None:
+    """The shown findings as labels; those without a judgement have `label: null` and the message as `why`."""
+    records = [hit.label or replace(hit.key, why=hit.message) for hit in hits]
+    target.write_text("".join(json.dumps(asdict(record)) + "\n" for record in records), encoding="utf-8")
+
+
+def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("trees", nargs="+", help="folders named PACKAGE-VERSION, or PACKAGE==VERSION=FOLDER")
+    parser.add_argument(
+        "--rule", action="append", default=[], help="only this rule, or rules with this prefix"
+    )
+    parser.add_argument("--severity", choices=["error", "warning", "info"], help="show only these")
+    parser.add_argument("--all", action="store_true", help="show every finding instead of a sample")
+    parser.add_argument("--unlabelled", action="store_true", help="show only findings without a label")
+    parser.add_argument("--false", action="store_true", help="show only findings labelled false")
+    parser.add_argument("--sample", type=int, default=5, help="findings to show for each rule")
+    parser.add_argument("--seed", type=int, default=0, help="of the sample")
+    parser.add_argument("--context", type=int, default=8, help="lines before and after a finding")
+    parser.add_argument("--quiet", action="store_true", help="print the tables only")
+    parser.add_argument("--labels", type=Path, default=LABELS)
+    parser.add_argument("--write", type=Path, metavar="FILE", help="write what is shown as labels to fill in")
+    parser.add_argument("--gpulint", type=Path, help="the gpulint script to run")
+    parser.add_argument(
+        "--fail-under", type=float, default=0.0, help="exit 1 if precision is below this share"
+    )
+    return parser.parse_args(arguments)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    options = parse(arguments)
+    script = options.gpulint or find_script("gpulint", [Path(sys.executable).parent.parent])
+    if script is None:
+        raise SystemExit("accuracy.py: no gpulint script beside this Python; install the project")
+    trees = [read_tree(argument) for argument in options.trees]
+    select = ["--select", ",".join(options.rule)] if options.rule else []
+    hits = [to_hit(tree, finding) for tree in trees for finding in run_gpulint(tree, script, select)]
+    hits, left = match(hits, read_labels(options.labels))
+    shown = choose(hits, options)
+    if not options.quiet:
+        print(*(show(hit, options.context) for hit in shown), sep="\n")
+    print(counts(hits, trees), precision(hits), sep="\n\n")
+    report_left(left, trees, options.rule)
+    if options.write:
+        write_labels(shown, options.write)
+    judged = [hit.verdict for hit in hits if hit.verdict is not None]
+    return 1 if options.fail_under and sum(judged) < options.fail_under * len(judged) else 0
+
+
+def report_left(left: Sequence[Label], trees: Sequence[Tree], rules: Sequence[str]) -> None:
+    """Print the labels of the checked trees that no finding carries any more."""
+    checked = {(tree.package, tree.version) for tree in trees}
+    for label in left:
+        if (label.package, label.version) not in checked:
+            continue
+        if rules and not label.code.startswith(tuple(rules)):
+            continue
+        word = "lost: true, but no longer found" if label.label else "fixed: false, and no longer found"
+        print(
+            f"{word}: {label.package}-{label.version}: {label.file}:{label.line} {label.code} ({label.why})"
+        )
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
