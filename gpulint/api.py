@@ -25,8 +25,8 @@ ConfigLike = Config | Mapping[str, Any] | str | os.PathLike[str]
 def check_source(text: str, filename: str = "<stdin>", config: ConfigLike | None = None) -> list[Finding]:
     """The findings in a module's source, in order of place.
 
-    Text that does not parse gives one GPU000 finding. Without `config` the built-in settings hold; no configuration
-    file is searched for. Raises `ConfigError` for a wrong `config`.
+    Text that does not parse gives one GPU000 finding. Without `config` the built-in settings hold; no
+    configuration file is searched for. Raises `ConfigError` for a wrong `config`.
     """
     return list(_checked(text, filename, Checker((_config(config),), hashing=False)).findings)
 
@@ -34,10 +34,11 @@ def check_source(text: str, filename: str = "<stdin>", config: ConfigLike | None
 def fix_source(
     text: str, filename: str = "<stdin>", config: ConfigLike | None = None, *, unsafe: bool = False
 ) -> FixResult:
-    """`text` with its safe fixes applied (the unsafe ones too with `unsafe`), what was fixed, and what is left.
+    """`text` with its safe fixes applied (the unsafe ones too with `unsafe`), what was fixed, and what is
+    left.
 
-    The result's `text` is `text` itself where there is nothing to fix or it does not parse. Raises `ConfigError` for a
-    wrong `config`.
+    The result's `text` is `text` itself where there is nothing to fix or it does not parse. Raises
+    `ConfigError` for a wrong `config`.
     """
     from gpulint.fixing import FixResult
 
@@ -59,8 +60,8 @@ def check_paths(
 ) -> list[Finding]:
     """The findings in files and in the Python files below directories, in order of file and place.
 
-    Without `config` the nearest configuration file of each file holds. What cannot be read or parsed gives a GPU000
-    finding. File names are absolute. Raises `ConfigError`.
+    Without `config` the nearest configuration file of each file holds. What cannot be read or parsed gives a
+    GPU000 finding. File names are absolute. Raises `ConfigError`.
     """
     named = [paths] if isinstance(paths, (str, os.PathLike)) else list(paths)
     resolver = ConfigResolver() if config is None else ConfigResolver.of(_config(config))

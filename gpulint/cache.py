@@ -1,8 +1,8 @@
 """What earlier runs found, so that an unchanged file is neither gated nor parsed again.
 
-One JSON file for each project and configuration, named by a digest of everything that findings depend on besides the
-files themselves. An entry holds while the file and all files it depended on have the same content. A cache that is
-missing, corrupt or cannot be written costs time, never correctness, and is no error.
+One JSON file for each project and configuration, named by a digest of everything that findings depend on
+besides the files themselves. An entry holds while the file and all files it depended on have the same
+content. A cache that is missing, corrupt or cannot be written costs time, never correctness, and is no error.
 """
 
 from __future__ import annotations
@@ -168,8 +168,9 @@ def _read(file: str) -> dict[str, Any]:
 def run_digest(settings: str, rule_files: tuple[str, ...] = ()) -> str:
     """A digest of what findings depend on besides the checked files.
 
-    That is the settings, gpulint's own sources, a project's own rules, and the Python version, whose parser decides
-    what is a syntax error. Sources are taken by content, so that a cache carried from one machine to the next holds.
+    That is the settings, gpulint's own sources, a project's own rules, and the Python version, whose parser
+    decides what is a syntax error. Sources are taken by content, so that a cache carried from one machine to
+    the next holds.
     """
     digest = hashlib.blake2b(digest_size=12)
     digest.update(

@@ -28,9 +28,10 @@ REPORT_URL: Final = "https://github.com/gpulint/gpulint/issues"
 class FileResult:
     """What checking one file gave.
 
-    `findings` are those left (under `diff`, those there are); `outcome` what fixing did or would do to the text
-    `before`, None where it changes nothing. `dependencies` are the other files the findings rest on, as (absolute path, hash).
-    `readable` is False where the bytes were no text; `trace` has the traceback of an internal error.
+    `findings` are those left (under `diff`, those there are); `outcome` what fixing did or would do to the
+    text `before`, None where it changes nothing. `dependencies` are the other files the findings rest on, as
+    (absolute path, hash). `readable` is False where the bytes were no text; `trace` has the traceback of an
+    internal error.
     """
 
     findings: tuple[Finding, ...] = ()
@@ -150,10 +151,9 @@ class Checker:
 
     def _checked(self, source: SourceFile, task: Task) -> FileResult:
         codes = self.selection(task.config).codes_for(task.path)
-        if not task.passes_gate:
-            if "GPU000" not in codes or is_valid_syntax(source.text):
-                return FileResult(tuple(self._unused_suppressions(source, task)))
-            # The running Python's parser is not the one that decides: the file may be written for a newer one.
+        # Where the running Python's parser refuses, libcst's decides: the file may be written for a newer Python.
+        if not task.passes_gate and ("GPU000" not in codes or is_valid_syntax(source.text)):
+            return FileResult(tuple(self._unused_suppressions(source, task)))
         result = self._linted(source.text, task)
         if self.mode != "check" and any(self._applies(finding) for finding in result.findings):
             result = self._fixed(source, task, result)
@@ -240,9 +240,11 @@ def is_valid_syntax(text: str) -> bool:
     return True
 
 
-def diagnostic(path: str, name: str, message: str, line: int = 1, column: int = 1) -> Finding:
+def diagnostic(
+    path: str, name: str, message: str, line: int = 1, column: int = 1, severity: Severity = Severity.ERROR
+) -> Finding:
     """A GPU000: what prevents a file from being checked."""
-    return Finding("GPU000", name, Severity.ERROR, message, path, line, column, line, column)
+    return Finding("GPU000", name, severity, message, path, line, column, line, column)
 
 
 def _internal_error(path: str, error: Exception) -> FileResult:

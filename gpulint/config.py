@@ -1,8 +1,8 @@
 """`[tool.gpulint]` in pyproject.toml, or gpulint.toml, as a checked `Config`.
 
-The nearest configuration up the tree from a file is in force for it. `extend` names another configuration whose keys
-are taken over where this one does not set them. What a selector such as ``GPU1`` stands for is decided in
-`gpulint.selection`; here a value is only known to be of the right form.
+The nearest configuration up the tree from a file is in force for it. `extend` names another configuration
+whose keys are taken over where this one does not set them. What a selector such as ``GPU1`` stands for is
+decided in `gpulint.selection`; here a value is only known to be of the right form.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ class Glob:
 class Config:
     """The settings in force for a directory. `None` in `select` and `exclude` means the built-in default.
 
-    `root` is the project: the directory of the configuration, or the one the command runs in. `origins` has for each
-    field that was set what stands before its key in an error message.
+    `root` is the project: the directory of the configuration, or the one the command runs in. `origins` has
+    for each field that was set what stands before its key in an error message.
     """
 
     root: str = ""
@@ -56,7 +56,8 @@ class Config:
     rules: tuple[str, ...] = ()
     options: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     target_torch: str | None = None
-    # What the command line said about rules, kept apart: it outranks the file's `select` and `ignore` together.
+    # What the command line said about rules, kept apart: it outranks the file's `select` and `ignore`
+    # together.
     cli_select: tuple[str, ...] | None = None
     cli_extend_select: tuple[str, ...] = ()
     cli_ignore: tuple[str, ...] = ()

@@ -1,6 +1,7 @@
 """Which files a command means: named ones always, directories searched for Python files.
 
-Left out of a search are what git ignores, what the configuration excludes, and directories behind symbolic links.
+Left out of a search are what git ignores, what the configuration excludes, and directories behind symbolic
+links.
 """
 
 from __future__ import annotations
@@ -16,9 +17,22 @@ from gpulint.files import FileError, why_unreadable
 
 SUFFIXES: Final = (".py",)
 DEFAULT_EXCLUDES: Final = frozenset(
-    ".bzr .direnv .eggs .git .git-rewrite .gpulint_cache .hg .ipynb_checkpoints .mypy_cache .nox .pants.d .pyenv "
-    ".pytest_cache .pytype .ruff_cache .svn .tox .venv .vscode __pycache__ __pypackages__ _build buck-out build dist "
-    "node_modules site-packages venv".split()
+    {
+        *(".bzr", ".direnv", ".eggs", ".git", ".git-rewrite", ".gpulint_cache", ".hg", ".ipynb_checkpoints"),
+        *(
+            ".mypy_cache",
+            ".nox",
+            ".pants.d",
+            ".pyenv",
+            ".pytest_cache",
+            ".pytype",
+            ".ruff_cache",
+            ".svn",
+            ".tox",
+        ),
+        *(".venv", ".vscode", "__pycache__", "__pypackages__", "_build", "buck-out", "build", "dist"),
+        *("node_modules", "site-packages", "venv"),
+    }
 )
 
 
@@ -65,6 +79,8 @@ class _Search:
         self._found = Discovery()
         self._seen: set[str] = set()
         self._ignores = _GitIgnores()
+        # A configuration is kept beside its answer, so that its id stays its own.
+        self._known_excludes: dict[tuple[int, str | None], tuple[Config, _Excludes]] = {}
 
     def run(self, paths: Sequence[str]) -> Discovery:
         for path in paths:
@@ -89,7 +105,7 @@ class _Search:
 
     def _forced_out(self, path: str, config: Config) -> str | None:
         """Why a named file is left out under --force-exclude: by itself or by a directory it lies in."""
-        excludes = _Excludes.of(config, None)
+        excludes = self._excludes(config, None)
         step = path
         while len(step) > len(config.root):
             reason = excludes.reason(step, os.path.basename(step), step != path)
@@ -97,6 +113,12 @@ class _Search:
                 return reason
             step = os.path.dirname(step)
         return None
+
+    def _excludes(self, config: Config, top: str | None) -> _Excludes:
+        key = (id(config), top)
+        if key not in self._known_excludes:
+            self._known_excludes[key] = (config, _Excludes(config, top))
+        return self._known_excludes[key][1]
 
     def _add(self, path: str, size: int, config: Config) -> None:
         real = os.path.realpath(path)
@@ -117,7 +139,7 @@ class _Search:
         while pending:
             directory, real, ignores = pending.pop()
             config = self._resolver.for_directory(directory)
-            below = self._scan(directory, real, ignores, config, _Excludes.of(config, top))
+            below = self._scan(directory, real, ignores, config, self._excludes(config, top))
             pending += reversed(below)
 
     def _scan(
@@ -189,22 +211,12 @@ class _Search:
 class _Excludes:
     """The `exclude` and `extend-exclude` patterns, for entries below one named directory."""
 
-    _known: dict[tuple[int, str | None], tuple[Config, _Excludes]] = {}
-
     def __init__(self, config: Config, top: str | None) -> None:
         self._names = DEFAULT_EXCLUDES if config.exclude is None else frozenset()
         globs = (*(config.exclude or ()), *config.extend_exclude)
         self._specs = [
             (base, spec) for base, spec in _specs(globs) if top is None or not _covers(base, spec, top)
         ]
-
-    @classmethod
-    def of(cls, config: Config, top: str | None) -> _Excludes:
-        key = (id(config), top)
-        if key not in cls._known:
-            # The configuration is kept beside its answer, so that its id stays its own.
-            cls._known[key] = (config, cls(config, top))
-        return cls._known[key][1]
 
     def reason(self, path: str, name: str, is_directory: bool) -> str | None:
         if name in self._names:

@@ -16,8 +16,8 @@ from gpulint.files import FileError, read_bytes
 from gpulint.findings import Finding, Severity
 from gpulint.selection import rule_files
 
-# What starting processes costs, in bytes of source parsed in the same time. A file that does not pass the gate
-# only has its syntax checked, which is so many times cheaper.
+# What starting processes costs, in bytes of source parsed in the same time. A file that does not pass the
+# gate only has its syntax checked, which is so many times cheaper.
 _WORTH_PROCESSES: Final = 120_000
 _GATED_OUT_DISCOUNT: Final = 50
 _CHUNKS_PER_JOB: Final = 8
@@ -190,8 +190,9 @@ class _Runner:
     def _add_problems(self) -> None:
         for problem in self._found.problems:
             error = problem.error
-            finding = diagnostic(problem.path, error.name, error.message, error.line, error.column)
-            self._run.findings.append(finding)
+            severity = Severity.WARNING if problem.harmless else Severity.ERROR
+            place = (error.line, error.column)
+            self._run.findings.append(diagnostic(problem.path, error.name, error.message, *place, severity))
             self._run.failing += 1
             self._run.unreadable += not problem.harmless
 

@@ -113,7 +113,8 @@ def decode(path: str, raw: bytes) -> SourceFile:
         byte = body[error.start] if error.start < len(body) else 0
         raise FileError(
             "invalid-encoding",
-            f"not valid {_shown(encoding)}: byte 0x{byte:02x}; save the file as UTF-8 or name its encoding in a coding comment",
+            f"not valid {_shown(encoding)}: byte 0x{byte:02x}; "
+            "save the file as UTF-8 or name its encoding in a coding comment",
             *_place(body, error.start),
         ) from None
     except Exception as error:  # a codec of another kind (hex, zlib) fails in its own ways

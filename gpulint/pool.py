@@ -1,7 +1,7 @@
 """Worker processes for many items of work, where one that dies costs the item it died on and nothing else.
 
-`concurrent.futures` cannot tell which item killed a worker and gives up on all the others; here every worker takes
-its items in order and reports each, so the first one without a report is the guilty one.
+`concurrent.futures` cannot tell which item killed a worker and gives up on all the others; here every worker
+takes its items in order and reports each, so the first one without a report is the guilty one.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ def in_processes(
 ) -> Iterator[tuple[Item, Result]]:
     """Yield every item with what `work` makes of it, in the order in which they get done.
 
-    `work` must be picklable and raise nothing. `crashed(item, exitcode)` stands in for the item that killed a worker;
-    a negative code is a signal's number.
+    `work` must be picklable and raise nothing. `crashed(item, exitcode)` stands in for the item that killed a
+    worker; a negative code is a signal's number.
     """
     with contextlib.closing(_Pool(work, chunks, jobs, crashed).results()) as results:
         yield from results
@@ -143,5 +143,6 @@ def _serve(pipe: Connection, work: Callable[[Any], Any], inherited: Sequence[Con
                 pipe.send(work(item))
     except (EOFError, OSError):
         pass
-    # Skip the interpreter's shutdown: a forked child must not run its parent's exit handlers or flush its streams.
+    # Skip the interpreter's shutdown: a forked child must not run its parent's exit handlers or flush its
+    # streams.
     os._exit(0)

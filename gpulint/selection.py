@@ -23,7 +23,8 @@ BUILT_IN: Final = {"GPU000": "invalid-file", "GPU001": "unused-suppression"}
 class Selection:
     """The rules of a configuration, checked against the rules that exist.
 
-    Raises `ConfigError` for an unknown code, prefix or option, naming the file, the key and the nearest right one.
+    Raises `ConfigError` for an unknown code, prefix or option, naming the file, the key and the nearest right
+    one.
     """
 
     def __init__(self, config: Config) -> None:

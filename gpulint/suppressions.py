@@ -63,18 +63,18 @@ def suppressed(
     filename: str = "",
     checked: Collection[str] = (),
 ) -> list[Finding]:
-    """The findings that no comment in `text` silences, and a GPU001 for each comment of gpulint's that silences none.
+    """The findings that no comment in `text` silences, and a GPU001 for each comment of gpulint's that
+    silences none.
 
-    `statement_first_line` gives the first row of the innermost statement around a row. `checked` are the codes whose
-    rules have run: a comment for a rule that did not run is not called unused, and GPU001 itself must be among them
-    to be reported.
+    `statement_first_line` gives the first row of the innermost statement around a row. `checked` are the
+    codes whose rules have run: a comment for a rule that did not run is not called unused.
     """
     ours = MARKER in text.lower()
     if not ours and not (findings and "noqa" in text.lower()):
         return list(findings)
     comments = _Comments(text, _relevant_rows(text, findings, statement_first_line))
     kept = [finding for finding in findings if not comments.silence(finding, statement_first_line)]
-    if ours and "GPU001" in checked:
+    if ours:
         unused = comments.unused(filename, frozenset(checked) - {"GPU000", "GPU001"})
         kept += [finding for finding in unused if not comments.silence(finding, statement_first_line)]
     return sorted(kept, key=lambda finding: finding.sort_key)

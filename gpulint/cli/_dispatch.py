@@ -88,9 +88,8 @@ def _failed(error: Exception) -> int:
         traceback.print_exception(error)
     from gpulint.checking import REPORT_URL
 
-    _say(
-        f"internal error: {type(error).__name__}: {error}; please report it at {REPORT_URL} (-v shows the traceback)"
-    )
+    what = f"{type(error).__name__}: {error}"
+    _say(f"internal error: {what}; please report it at {REPORT_URL} (-v shows the traceback)")
     return 2
 
 

@@ -1,4 +1,5 @@
-"""The format for people: where, what, the source line with the span underlined, why, what it costs, and the fix.
+"""The format for people: where, what, the source line with the span underlined, why, what it costs, and the
+fix.
 
 ::
 

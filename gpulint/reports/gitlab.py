@@ -1,0 +1,50 @@
+"""GitLab's code quality report: the subset of the Code Climate format that it reads."""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import Any, TextIO
+
+from gpulint.findings import Finding, Severity
+from gpulint.reports import Report, full
+from gpulint.reports.fingerprints import fingerprints
+
+_LEVELS = {Severity.ERROR: "major", Severity.WARNING: "minor", Severity.INFO: "info"}
+
+
+def write(report: Report, out: TextIO) -> None:
+    names = fingerprints(report.findings, report.sources)
+    listed = [_issue(finding, name) for finding, name in zip(report.findings, names, strict=True)]
+    json.dump(listed, out, indent=2)
+    out.write("\n")
+
+
+def _issue(finding: Finding, fingerprint: str) -> dict[str, Any]:
+    return {
+        "type": "issue",
+        "check_name": f"{finding.code} {finding.name}",
+        "description": f"{finding.code} {finding.message}",
+        "content": {
+            "body": "\n\n".join(part for part in (finding.message, finding.reason, finding.cost) if part)
+        },
+        "categories": ["Performance"],
+        "severity": _LEVELS[finding.severity],
+        "fingerprint": fingerprint,
+        "location": {
+            "path": _in_project(finding.filename),
+            "positions": {
+                "begin": {"line": finding.line, "column": finding.column},
+                "end": {"line": finding.end_line, "column": finding.end_column},
+            },
+        },
+    }
+
+
+def _in_project(path: str) -> str:
+    """The path relative to the project's checkout, as GitLab matches it to the merge request."""
+    if path.startswith("<"):
+        return path
+    top = os.environ.get("CI_PROJECT_DIR") or os.getcwd()
+    relative = os.path.relpath(full(path), top)
+    return (full(path) if relative.startswith(os.pardir) else relative).replace(os.sep, "/")
