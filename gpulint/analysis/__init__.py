@@ -1,1 +1,1 @@
-"""TBD"""
+"""What the code does to memory: libcst in, facts out. Knows no rule."""

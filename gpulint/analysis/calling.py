@@ -1,0 +1,477 @@
+"""Calls into the project's own code, and what is held: the part of the interpreter that talks to summaries."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from gpulint.analysis import frameworks, gradmode, ir
+from gpulint.analysis.calls import Args, Calls
+from gpulint.analysis.classes import ClassInfo
+from gpulint.analysis.evidence import Evidence
+from gpulint.analysis.facts import Carried, FunctionFacts, Hold, HotCall, Keep, Loop, OomHandler
+from gpulint.analysis.state import State
+from gpulint.analysis.summaries import Events, Summary, substitute
+from gpulint.analysis.values import (
+    MAYBE,
+    UNKNOWN,
+    UNSURE_GRAD,
+    Grad,
+    Holder,
+    Kind,
+    ParamToken,
+    Site,
+    Val,
+    container,
+    detached,
+    element,
+    held_parts,
+    join,
+)
+
+if TYPE_CHECKING:
+    from gpulint.analysis.program import FileAnalysis
+
+WATCHED = {
+    "torch.cuda.empty_cache": "torch.cuda.empty_cache",
+    "torch.cuda.memory.empty_cache": "torch.cuda.empty_cache",
+    "torch.mps.empty_cache": "torch.mps.empty_cache",
+    "torch.xpu.empty_cache": "torch.xpu.empty_cache",
+    "torch.cuda.synchronize": "torch.cuda.synchronize",
+    "gc.collect": "gc.collect",
+}
+
+
+class Calling(Calls):
+    """Adds calls of the project's functions and classes, holds, and events."""
+
+    def __init__(
+        self, file: FileAnalysis, function: ir.Function, evidence: Evidence, state: State, record: bool
+    ) -> None:
+        super().__init__(file, function, evidence, state)
+        self.record = record
+        self.summary = Summary(function)
+        self.facts = FunctionFacts(function, state.grad)
+        self.events = Events()
+        self.guards: list[ir.Stmt] = []
+        self.exits: list[State] = []
+        self.raises: list[State] = []
+        self.broken: list[State] = []
+        self.jumps: list[dict[str, list[State]]] = []
+        self.bare_contexts: list[ir.Stmt] = []
+        self.handlers_open = 0
+        self.started_none: set[str] = set()
+
+    # --- calls ---------------------------------------------------------------------------------------------------
+
+    def function_call(
+        self,
+        expr: ir.Call,
+        callee: Val,
+        args: Args,
+        owner: Val | None,
+        owner_path: str | None,
+        forward: bool = False,
+    ) -> Val:
+        """Apply the summary of one of the project's functions."""
+        function: ir.Function = callee.ref
+        given = bind_arguments(function, args, owner)
+        sources = bind_sources(function, expr, owner is not None)
+        self.file.note_call(function, given, self.state.grad)
+        summary = self.file.summary(function)
+        if summary is None:
+            for value in args.all():
+                self.escape(value)
+            return UNKNOWN
+        if self.loops and not forward:
+            loop = self.loops[-1]
+            loop.forwards += summary.forwards
+            loop.steps += summary.steps
+            loop.backwards += summary.direct_backwards
+        elif not forward:
+            self.summary.forwards += summary.forwards
+            self.summary.steps += summary.steps
+            self.summary.direct_backwards += summary.direct_backwards
+        if not forward:
+            self.summary.backwards += summary.backwards
+        self.summary.autograd_grad |= summary.autograd_grad
+        if summary.yield_grad is not None and gradmode.is_context_manager(function):
+            return Val(Kind.CONTEXT, ref=self._yielded(summary.yield_grad))
+        result = UNKNOWN if summary.returns is None else substitute(summary.returns, given, function)
+        if not forward:
+            self.carried(expr, args, frozenset(result.sites))
+        self._freshen(summary, result)
+        for name in summary.frees:
+            if name in given:
+                self.free(given[name], False)
+        for name in summary.escaped_params:
+            if name in given:
+                self.escape(given[name])
+        self.state.freed |= frozenset(t for t in summary.freed if not isinstance(t, ParamToken))
+        self._forget_stores(summary, owner_path)
+        for keep in summary.keeps:
+            self._keep(expr, keep, given, sources, owner_path)
+        return self._under_grad(result)
+
+    def _yielded(self, mode: Grad) -> Grad:
+        return mode if mode is not Grad.ENABLED else self.state.grad
+
+    def _freshen(self, summary: Summary, result: Val) -> None:
+        for token in result.tokens:
+            if isinstance(token, Site) and token.function is summary.function:
+                self.state.fresh(token)
+
+    def _forget_stores(self, summary: Summary, owner_path: str | None) -> None:
+        if owner_path is not None:
+            for attr in summary.stores:
+                self.state.drop(f"{owner_path}.{attr}")
+
+    def _under_grad(self, value: Val) -> Val:
+        if self.state.grad is Grad.DISABLED:
+            return detached(value) if value.kind in (Kind.GRAPH, Kind.CONTAINER) else value
+        if self.state.grad is Grad.UNKNOWN and value.kind is Kind.GRAPH:
+            return value.with_flags(UNSURE_GRAD)
+        return value
+
+    def _keep(
+        self,
+        expr: ir.Call,
+        keep: Keep,
+        given: dict[str, Val],
+        sources: dict[str, ir.Expr],
+        owner_path: str | None,
+    ) -> None:
+        value = given.get(keep.param)
+        if value is None:
+            return
+        if keep.into == "self":
+            if owner_path is None:
+                return
+            path = f"{owner_path}.{keep.holder}"
+        elif keep.into == "global":
+            path = keep.holder
+        else:
+            source = sources.get(keep.into)
+            if source is None or source.path is None:
+                return
+            path = source.path
+        leaf = sources.get(keep.param)
+        container_kept = keep.how != "add"
+        self.held(
+            expr, "call", path, value, (leaf,) if leaf is not None else (), container_kept, keep.bounded, keep
+        )
+
+    def construct(self, expr: ir.Call, callee: Val, args: Args) -> Val:
+        """Make an instance; a module's class gives a module."""
+        info = callee.ref
+        init = info.method("__init__")
+        if init is not None:
+            given = bind_arguments(init, args, Val(Kind.INSTANCE, ref=info))
+            self.file.note_call(init, given, self.state.grad)
+            self.file.summary(init)
+        if self.loops and info.is_module:
+            self.loops[-1].builds_model = True
+        if info.is_module:
+            return Val(Kind.MODULE, flags=info.module_flags, ref=info)
+        if info.is_dataclass or info.is_tuple:
+            return container(items=tuple(args.all())) if args.any_graph() else Val(Kind.INSTANCE, ref=info)
+        return Val(Kind.INSTANCE, ref=info)
+
+    def carried(self, expr: ir.Call, args: Args, sites: frozenset[Site]) -> None:
+        """Note arguments that descend from this same call's result in the iteration before."""
+        if not self.record or not self.loops or self.stmt is None or not sites:
+            return
+        for argument, value in [*zip(expr.args, args.positional, strict=False)] + [
+            (item, value) for (_, item), value in zip(expr.keywords, args.keywords.values(), strict=False)
+        ]:
+            path = argument.path
+            if (
+                path is None
+                or not value.tokens & sites
+                or value.kind not in (Kind.GRAPH, Kind.CONTAINER, Kind.UNKNOWN)
+            ):
+                continue
+            born = self.state.born_at(path)
+            nested = value.kind is Kind.CONTAINER or value.has(MAYBE)
+            event = Carried(
+                self.function,
+                self.stmt,
+                expr,
+                path,
+                argument,
+                self.loops[-1],
+                nested=nested,
+                sites=value.sites,
+            )
+            event.starts_none = path in self.started_none
+            if born is not None:
+                self.events.carried[id(argument.node)] = event
+
+    # --- holds ---------------------------------------------------------------------------------------------------
+
+    def default_born(self, path: str) -> int:
+        """How old a place is of which nothing was seen: attributes and globals are older than the function."""
+        root = path.partition(".")[0].partition("[")[0]
+        if root in self.evidence.declared or root not in self.evidence.assigned:
+            return -1
+        return len(self.loops)
+
+    def held(
+        self,
+        expr: ir.Call | None,
+        how: str,
+        path: str,
+        value: Val,
+        leaves: tuple[ir.Expr, ...],
+        in_container: bool,
+        bounded: bool,
+        keep: Keep | None = None,
+    ) -> Holder | None:
+        """Something is kept under `path`. Gives the holder token where it outlives the iteration."""
+        parts = held_parts(value)
+        if not parts:
+            return None
+        born = self.state.born_at(path)
+        if born is None:
+            born = self.default_born(path)
+        self._note_keep(path, parts, how, bounded or self._resets_whole(path), keep)
+        loops = tuple(self.loops[max(born, 0) :])
+        if born >= 0 and not loops:
+            return None
+        if born < 0 and not loops and (self.function.name in ("<module>", "__init__", "setup", "reset")):
+            return None
+        part = _strongest(parts)
+        if part is None or (part.kind is Kind.DEVICE and not in_container):
+            return None
+        holder = self.file.holder(self, path)
+        if self.record and self.stmt is not None:
+            node = expr.node if expr is not None else self.stmt.node
+            root = path.partition(".")[0].partition("[")[0]
+            hold = Hold(
+                self.function, self.stmt, node, how, path, self._holder_kind(path, born), in_container,
+                tuple(leaf for leaf in leaves if leaf is not None), part, loops,
+                bounded or self._resets(path, root, loops), self.state.grad,
+                any(site in self.file.evaluating for site in part.sites), keep=keep, holder_tokens=frozenset({holder}),
+            )  # fmt: skip
+            hold.birth_loop = self.loops[born - 1] if 0 < born <= len(self.loops) else None
+            hold.guarded = bool(self.guards)
+            self.events.holds[(id(node), path)] = hold
+        return holder
+
+    def _tensor_leaves(self, leaves: tuple[ir.Expr, ...], kind: Kind) -> tuple[ir.Expr, ...]:
+        """The innermost expressions, through displays and sums, whose values are what is held."""
+        found: list[ir.Expr] = []
+        stack = list(reversed(leaves))
+        while stack:
+            leaf = stack.pop()
+            if isinstance(leaf, ir.Seq):
+                stack.extend(reversed(leaf.items))
+            elif isinstance(leaf, ir.DictDisplay):
+                stack.extend(value for _, value in reversed(leaf.pairs))
+            elif isinstance(leaf, ir.Op) and leaf.op in ("+", "-", "*", "/", "neg"):
+                stack.extend(reversed(leaf.operands))
+            elif self.eval_quietly(leaf).kind is kind:
+                found.append(leaf)
+        return tuple(found)
+
+    def _holder_kind(self, path: str, born: int) -> str:
+        if "." in path:
+            return "attribute"
+        if born < 0 and self.function.name != "<module>":
+            return "global"
+        return "variable"
+
+    def _resets(self, path: str, root: str, loops: tuple[Loop, ...]) -> bool:
+        """Whether the innermost loop starts the holder afresh now and then: then it holds a window."""
+        cleared = loops[-1].resets if loops else self.file.resets_of(self.function)
+        if path in cleared or (root in cleared and root != self.self_name):
+            return True
+        head = path.rpartition(".")[0]
+        return bool(head) and head != self.self_name and head in cleared
+
+    def _resets_whole(self, path: str) -> bool:
+        return not self.loops and path in self.file.resets_of(self.function)
+
+    def _note_keep(self, path: str, parts: list[Val], how: str, bounded: bool, via: Keep | None) -> None:
+        """A parameter that ends up in something older than this call is a keep of this function's summary."""
+        into, holder = self._keeper(path)
+        if into is None:
+            return
+        for part in parts:
+            for token in part.tokens:
+                if isinstance(token, ParamToken) and token.function is self.function and token.name != into:
+                    if part.kind is Kind.DEVICE or any(
+                        k.param == token.name and k.holder == holder for k in self.summary.keeps
+                    ):
+                        continue
+                    stmt = via.stmt if via is not None else self.stmt
+                    origin = via.function if via is not None else self.function
+                    if stmt is not None:
+                        how_kept = via.how if via is not None else how
+                        self.summary.keeps.append(
+                            Keep(origin, token.name, holder, into, how_kept, stmt, bounded)
+                        )
+
+    def _keeper(self, path: str) -> tuple[str | None, str]:
+        root, _, rest = path.partition(".")
+        if root == self.self_name and rest:
+            return "self", rest
+        plain = root.partition("[")[0]
+        if any(param.name == plain for param in self.function.params):
+            return plain, path
+        if plain in self.evidence.declared or (
+            plain not in self.evidence.assigned and self.function.name != "<module>"
+        ):
+            return "global", path
+        return None, path
+
+    def settle(self, loop: Loop | None) -> None:
+        """The iteration (or the function) ends: decide for what it held whether the graph is freed by now."""
+        for hold in self.events.holds.values():
+            if hold.loop is not loop or hold.state != "unknown":
+                continue
+            if hold.value.kind is Kind.DEVICE:
+                hold.state = "device"
+                continue
+            if hold.value.kind is not Kind.GRAPH:
+                continue
+            sites = hold.value.sites
+            freed = sites & self.state.freed
+            if freed and sites & self.state.retained:
+                hold.state = "retained"
+            elif freed:
+                hold.state = "freed"
+            else:
+                hold.state = "live"
+
+    # --- what leaves the function --------------------------------------------------------------------------------
+
+    def returned(self, value: Val) -> None:
+        known = self.summary.returns
+        self.summary.returns = value if known is None else join(known, value)
+        if self.record:
+            self.file.returned |= value.tokens
+
+    def escape(self, value: Val) -> None:
+        super().escape(value)
+        for token in value.tokens:
+            if isinstance(token, ParamToken) and token.function is self.function:
+                self.summary.escaped_params.add(token.name)
+
+    def store_attribute(self, path: str, value: Val) -> None:
+        root, _, rest = path.partition(".")
+        if not rest or "[" in rest:
+            rest = rest.partition("[")[0]
+        if not rest or "." in rest:
+            return
+        if root == self.self_name and self.cls is not None:
+            self.summary.stores.add(rest)
+            self.cls.store(rest, value)
+        else:
+            owner = self.state.vars.get(root)
+            if owner is not None and isinstance(owner.ref, ClassInfo):
+                owner.ref.store(rest, value)
+        if self.record:
+            self.file.stored |= value.tokens
+
+    # --- events --------------------------------------------------------------------------------------------------
+
+    def hot_call(self, expr: ir.Call, qualified: str) -> None:
+        name = WATCHED.get(qualified)
+        if name is None or not self.record or self.stmt is None:
+            return
+        self.events.hot_calls[id(expr.node)] = HotCall(
+            self.function, self.stmt, expr, name, tuple(self.loops), bool(self.guards), self.handlers_open > 0
+        )
+
+    def oom_event(self, statement: ir.Try, handler: ir.Handler, found: tuple[ir.Stmt, str]) -> None:
+        recovery, why = found
+        self.events.handlers[id(handler.node)] = OomHandler(
+            self.function, statement, handler, recovery, why, tuple(self.loops)
+        )
+
+    def recovers(self, call: ir.Call) -> str | None:
+        """What a call in an OOM handler does to recover, or None."""
+        qualified = self.qualified(call.func.path)
+        if qualified is not None and WATCHED.get(qualified, "").endswith(("empty_cache", "collect")):
+            return "empty_cache" if qualified.endswith("empty_cache") else "gc.collect"
+        if call.method == "backward":
+            return "backward"
+        callee = self.eval_quietly(call.func)
+        if callee.kind is Kind.MODULE and isinstance(call.func, (ir.Name, ir.Attr)) and not callee.has(MAYBE):
+            return "forward"
+        if callee.kind is Kind.FUNCTION:
+            summary = self.file.summary(callee.ref)
+            if summary is not None and (summary.forwards or summary.backwards):
+                return "retry"
+        return None
+
+    def eval_quietly(self, expr: ir.Expr) -> Val:
+        record, self.record = self.record, False
+        state = self.state
+        self.state = state.copy()
+        value = self.eval(expr)
+        self.state, self.record = state, record
+        return value
+
+    def context_mode(self, expr: ir.Expr, value: Val) -> Grad | None:
+        """The grad mode under a context manager that is not torch's own; None where it changes nothing."""
+        if value.kind is Kind.INSTANCE:
+            mode = self.file.enter_mode(value.ref)
+            return mode
+        if isinstance(expr, ir.Call) and self.qualified(expr.func.path) in frameworks.NEUTRAL_CALLS:
+            return None
+        return Grad.UNKNOWN
+
+
+def bind_arguments(function: ir.Function, args: Args, owner: Val | None) -> dict[str, Val]:
+    """Arguments by the name of the parameter they go to; `owner` is the method's self."""
+    positional = list(args.positional)
+    if owner is not None and not is_static(function):
+        positional.insert(0, owner)
+    given: dict[str, Val] = {}
+    names = [param.name for param in function.params if param.kind == "normal"]
+    for name, value in zip(names, positional, strict=False):
+        given[name] = value
+    rest = positional[len(names) :]
+    for param in function.params:
+        if param.kind == "star" and rest:
+            given[param.name] = container(items=tuple(rest))
+    known = {param.name for param in function.params}
+    extra: Val | None = None
+    for name, value in args.keywords.items():
+        if name in known:
+            given[name] = value
+        else:
+            part = element(value) if name.startswith("**") else value
+            extra = part if extra is None else join(extra, part)
+    for param in function.params:
+        if param.kind == "doublestar" and extra is not None:
+            given[param.name] = container(extra)
+    return given
+
+
+def bind_sources(function: ir.Function, call: ir.Call, is_method: bool) -> dict[str, ir.Expr]:
+    """The argument expressions by parameter name."""
+    names = [param.name for param in function.params if param.kind == "normal"]
+    if is_method and not is_static(function):
+        names = names[1:]
+    sources = dict(zip(names, call.args, strict=False))
+    for name, value in call.keywords:
+        if name is not None:
+            sources[name] = value
+    return sources
+
+
+def is_static(function: ir.Function) -> bool:
+    return any(isinstance(item, ir.Name) and item.id == "staticmethod" for item in function.decorators)
+
+
+def _strongest(parts: list[Val]) -> Val | None:
+    graphs = [part for part in parts if part.kind is Kind.GRAPH]
+    for part in graphs:
+        if not part.has(MAYBE):
+            return part
+    if graphs:
+        return graphs[0]
+    devices = [part for part in parts if part.kind is Kind.DEVICE]
+    return devices[0] if devices else None

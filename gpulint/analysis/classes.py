@@ -1,0 +1,123 @@
+"""The classes of a file: what they are, what their attributes hold across methods."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from gpulint.analysis import frameworks, ir
+from gpulint.analysis.evidence import Evidence
+from gpulint.analysis.names import is_loss_function
+from gpulint.analysis.values import CRITERION, UNKNOWN, Kind, Val, join
+
+if TYPE_CHECKING:
+    from gpulint.analysis.names import Names
+
+
+class ClassInfo:
+    """One class. `attrs` joins everything any method stores; `modules` and `backward` are evidence from all methods."""
+
+    def __init__(self, cls: ir.Class, names: Names) -> None:
+        self.cls = cls
+        self.bases: list[ClassInfo] = []
+        self.attrs: dict[str, Val] = {}
+        self.modules: set[str] = set()
+        self.backward: set[str] = set()
+        self.scalars: set[str] = set()
+        self.frozen: set[str] = set()
+        self.thawed: set[str] = set()
+        self.base_names = [
+            names.qualify(base.path) or base.path for base in cls.bases if base.path is not None
+        ]
+        lasts = {name.rsplit(".", 1)[-1] for name in self.base_names}
+        self.is_module = bool(lasts & frameworks.MODULE_BASES) or any(
+            name.startswith("torch.nn.") and name.rsplit(".", 1)[-1][:1].isupper() for name in self.base_names
+        )
+        self.is_lightning = bool(lasts & {"LightningModule", "LightningDataModule"})
+        self.is_hf_trainer = any(
+            name.endswith("Trainer") and name.startswith("transformers") for name in self.base_names
+        )
+        self.is_dataclass = any(
+            (d.func.path if isinstance(d, ir.Call) else d.path or "")
+            in ("dataclass", "dataclasses.dataclass")
+            for d in cls.decorators
+        )
+        self.is_tuple = bool(lasts & {"NamedTuple", "namedtuple", "ModelOutput"})
+        self.module_flags = (
+            CRITERION
+            if cls.name.endswith(("Loss", "Criterion"))
+            or any(is_loss_function(n) for n in self.base_names if n.startswith("torch.nn"))
+            else 0
+        )
+
+    def link(self, classes: dict[str, ClassInfo]) -> None:
+        for base in self.cls.bases:
+            found = classes.get(base.path or "")
+            if found is not None and found is not self:
+                self.bases.append(found)
+
+    def inherit(self) -> None:
+        """Take over from the bases what they are. Called until nothing changes."""
+        for base in self.bases:
+            self.is_module |= base.is_module
+            self.is_lightning |= base.is_lightning
+            self.is_hf_trainer |= base.is_hf_trainer
+            self.module_flags |= base.module_flags
+            self.modules |= base.modules
+            self.backward |= base.backward
+            self.scalars |= base.scalars
+        if self.cls.bases and "forward" in self.cls.methods and not self.is_module:
+            self.is_module = not any(name.endswith("Function") for name in self.base_names)
+
+    def learn(self, method: ir.Function, evidence: Evidence) -> None:
+        """Take evidence about `self.x` from one method."""
+        if not method.params:
+            return
+        own = method.params[0].name
+        for source, target in (
+            (evidence.modules, self.modules),
+            (evidence.backward, self.backward),
+            (evidence.scalars, self.scalars),
+            (evidence.frozen, self.frozen),
+            (evidence.thawed, self.thawed),
+        ):
+            for path in source:
+                if path.startswith(f"{own}."):
+                    target.add(path[len(own) + 1 :])
+
+    def ancestors(self) -> list[ClassInfo]:
+        """This class and its bases in the file, nearest first, each once."""
+        found: list[ClassInfo] = []
+        queue = [self]
+        while queue:
+            current = queue.pop(0)
+            if current not in found:
+                found.append(current)
+                queue.extend(current.bases)
+        return found
+
+    def method(self, name: str) -> ir.Function | None:
+        for info in self.ancestors():
+            if name in info.cls.methods:
+                return info.cls.methods[name]
+        return None
+
+    def base(self) -> ClassInfo | None:
+        return self.bases[0] if self.bases else None
+
+    def attr(self, name: str) -> Val:
+        for info in self.ancestors():
+            if name in info.attrs:
+                return info.attrs[name]
+        method = self.method(name)
+        if method is not None:
+            return Val(Kind.FUNCTION, ref=method)
+        return UNKNOWN
+
+    def store(self, name: str, value: Val) -> None:
+        known = self.attrs.get(name)
+        if known is None:
+            self.attrs[name] = value
+        elif known.kind is Kind.MODULE and value.kind is Kind.UNKNOWN:
+            return
+        else:
+            self.attrs[name] = join(known, value).with_tokens(known.tokens | value.tokens)

@@ -1,0 +1,238 @@
+"""What a function's text proves about its names before any value is followed: one walk, no flow."""
+
+from __future__ import annotations
+
+from gpulint.analysis import ir
+
+MODULE_METHODS = frozenset(
+    [
+        "parameters",
+        "named_parameters",
+        "train",
+        "eval",
+        "requires_grad_",
+        "modules",
+        "named_modules",
+        "children",
+        "state_dict_",
+        "apply_",
+    ]
+)
+
+BACKWARD_WORDS = ("backward", "update_params")
+
+
+class Evidence:
+    """Facts about the names of one function.
+
+    backward: paths that a backward is called on; scalars: those on which it is called without arguments, which only a
+    scalar allows; modules: paths that are treated as `nn.Module`; called: the last names of everything called.
+    """
+
+    __slots__ = (
+        "accumulates",
+        "assigned",
+        "backward",
+        "called",
+        "declared",
+        "frozen",
+        "has_loop",
+        "modules",
+        "optimizers",
+        "scalars",
+        "stored",
+        "thawed",
+        "words",
+    )
+
+    def __init__(self, function: ir.Function) -> None:
+        self.backward: set[str] = set()
+        self.scalars: set[str] = set()
+        self.modules: set[str] = set()
+        self.optimizers: set[str] = set()
+        self.called: set[str] = set()
+        self.assigned: set[str] = set()
+        self.declared: dict[str, str] = {}
+        self.stored: set[str] = set()
+        self.words: set[str] = set()
+        self.frozen: set[str] = set()
+        self.thawed: set[str] = set()
+        self.has_loop = False
+        self.accumulates = False
+        self._scan(function.body)
+
+    def _scan(self, block: list[ir.Stmt]) -> None:
+        for statement in ir.statements(block):
+            if isinstance(statement, (ir.For, ir.While)):
+                self.has_loop = True
+                if isinstance(statement, ir.For):
+                    self._freezing(statement)
+            elif isinstance(statement, ir.Scope):
+                for name in statement.names:
+                    self.declared[name] = statement.kind
+            if isinstance(statement, ir.AugAssign):
+                self.accumulates = True
+            for target in targets(statement):
+                if target.path is not None:
+                    (self.assigned if isinstance(target, ir.Name) else self.stored).add(target.path)
+            for root in statement.expressions():
+                self._expression(root)
+
+    def _freezing(self, loop: ir.For) -> None:
+        """`for p in model.parameters(): p.requires_grad = False`, or `= True`."""
+        iterable = loop.iterable
+        if not (isinstance(iterable, ir.Call) and iterable.method in ("parameters", "named_parameters")):
+            return
+        owner = iterable.func.base.path if isinstance(iterable.func, ir.Attr) else None
+        if owner is None:
+            return
+        for statement in ir.statements(loop.body):
+            if isinstance(statement, ir.Assign) and isinstance(statement.value, ir.Const):
+                for target in statement.targets:
+                    if isinstance(target, ir.Attr) and target.attr == "requires_grad":
+                        (self.thawed if statement.value.value else self.frozen).add(owner)
+            elif isinstance(statement, ir.Assign):
+                for target in statement.targets:
+                    if isinstance(target, ir.Attr) and target.attr == "requires_grad":
+                        self.thawed.add(owner)
+            for _, call in ir.calls([statement]):
+                if call.method == "requires_grad_":
+                    off = (
+                        bool(call.args) and isinstance(call.args[0], ir.Const) and call.args[0].value is False
+                    )
+                    (self.frozen if off else self.thawed).add(owner)
+
+    def _expression(self, root: ir.Expr) -> None:
+        for expr in ir.walk(root):
+            if isinstance(expr, ir.Call):
+                self._call(expr)
+            elif isinstance(expr, ir.Comp):
+                self.has_loop = True
+            elif isinstance(expr, ir.LambdaExpr):
+                self._scan(expr.function.body)
+            elif isinstance(expr, ir.Name):
+                self.words.add(expr.id)
+            elif isinstance(expr, ir.Attr):
+                self.words.add(expr.attr)
+
+    def _call(self, call: ir.Call) -> None:
+        method = call.method
+        self.called.add(method)
+        if method in ("append", "extend", "insert", "appendleft", "update", "add", "put", "setdefault"):
+            self.accumulates = True
+        func = call.func
+        if isinstance(func, ir.Attr) and func.base.path is not None:
+            base = func.base.path
+            if method in MODULE_METHODS and len(call.args) <= 1:
+                self.modules.add(base)
+            elif method == "zero_grad":
+                self.optimizers.add(base)
+        if method == "backward" or any(word in method for word in BACKWARD_WORDS):
+            self._backward(call)
+
+    def _backward(self, call: ir.Call) -> None:
+        func = call.func
+        if isinstance(func, ir.Attr) and call.method == "backward":
+            base = unscaled(func.base)
+            if base.path is not None:
+                self.backward.add(base.path)
+                if not call.args and call.keyword("gradient") is None:
+                    self.scalars.add(base.path)
+        for arg in call.args[:1]:
+            value = unscaled(arg)
+            if value.path is not None:
+                self.backward.add(value.path)
+                self.scalars.add(value.path)
+
+
+def unscaled(expr: ir.Expr) -> ir.Expr:
+    """`loss` in `scaler.scale(loss)`, `loss / n`, `(loss * k).mean()`: the value that backward goes through."""
+    while True:
+        if isinstance(expr, ir.Call):
+            if expr.method == "scale" and expr.args:
+                expr = expr.args[0]
+            elif isinstance(expr.func, ir.Attr) and expr.method in ("mean", "sum") and not expr.args:
+                expr = expr.func.base
+            else:
+                return expr
+        elif isinstance(expr, ir.Op) and expr.op in ("/", "*") and len(expr.operands) == 2:
+            left, right = expr.operands
+            if left.path is not None:
+                expr = left
+            elif right.path is not None and isinstance(left, ir.Const):
+                expr = right
+            else:
+                return expr
+        else:
+            return expr
+
+
+def targets(statement: ir.Stmt) -> list[ir.Expr]:
+    """The places a statement binds by plain assignment, tuples taken apart."""
+    roots: list[ir.Expr] = []
+    if isinstance(statement, ir.Assign):
+        roots = list(statement.targets) if statement.value is not None else []
+    elif isinstance(statement, ir.For):
+        roots = [statement.target]
+    elif isinstance(statement, ir.With):
+        roots = [target for _, target in statement.items if target is not None]
+    result: list[ir.Expr] = []
+    while roots:
+        target = roots.pop()
+        if isinstance(target, ir.Seq):
+            roots.extend(target.items)
+        elif isinstance(target, ir.Wrapper):
+            roots.append(target.value)
+        else:
+            result.append(target)
+    return result
+
+
+def arithmetic_leaves(expr: ir.Expr) -> list[ir.Expr]:
+    """The operands of a sum: `total`, `loss` and `n` in `total + loss * n`."""
+    leaves: list[ir.Expr] = []
+    stack = [expr]
+    while stack:
+        current = stack.pop()
+        if isinstance(current, ir.Op) and current.op in ("+", "-", "*", "/", "neg"):
+            stack.extend(reversed(current.operands))
+        else:
+            leaves.append(current)
+    return leaves
+
+
+def is_accumulation(target: ir.Expr, value: ir.Expr) -> bool:
+    """Whether `target = value` adds to the target: `t = t + x`, `t = (t * n + x) / (n + 1)`, `t = t + [x]`."""
+    if target.path is None or not isinstance(value, ir.Op):
+        return False
+    return any(leaf.path == target.path for leaf in arithmetic_leaves(value))
+
+
+def resets(block: list[ir.Stmt]) -> frozenset[str]:
+    """The paths that a loop's body starts afresh: `x = 0`, `x.clear()`, `del x[:]`, `x.pop(0)`, `x = x.detach()`."""
+    found: set[str] = set()
+    for statement in ir.statements(block):
+        if isinstance(statement, ir.Assign) and statement.value is not None:
+            for target in targets(statement):
+                if target.path is not None and not is_accumulation(target, statement.value):
+                    found.add(target.path)
+                elif isinstance(target, ir.Sub) and isinstance(target.index, ir.Slice) and target.base.path:
+                    found.add(target.base.path)
+        elif isinstance(statement, ir.Delete):
+            for target in statement.targets:
+                base = target.base if isinstance(target, ir.Sub) else target
+                if base.path is not None:
+                    found.add(base.path)
+        for root in statement.expressions():
+            for expr in ir.walk(root):
+                if (
+                    isinstance(expr, ir.Call)
+                    and isinstance(expr.func, ir.Attr)
+                    and expr.func.base.path is not None
+                    and expr.method in _EMPTYING
+                ):
+                    found.add(expr.func.base.path)
+    return frozenset(found)
+
+
+_EMPTYING = frozenset(["clear", "pop", "popleft", "popitem", "reset", "detach_", "zero_", "get_nowait"])

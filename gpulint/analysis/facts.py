@@ -1,0 +1,269 @@
+"""What the analysis found out about a file: everything a rule may ask. Nodes are nodes of the file's own tree."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from gpulint.analysis.values import Grad
+
+if TYPE_CHECKING:
+    import libcst as cst
+
+    from gpulint.analysis import ir
+    from gpulint.analysis.values import Site, Tokens, Val
+
+
+@dataclass(slots=True)
+class Loop:
+    """A `for` or `while`, with what its body does directly, nested loops left out."""
+
+    stmt: ir.For | ir.While
+    function: ir.Function
+    parent: Loop | None = None
+    resets: frozenset[str] = frozenset()
+    over_loader: bool = False
+    over_data: bool = False  # iterates over batches or chunks, as far as the iterable tells
+    forwards: int = 0
+    backwards: int = 0
+    steps: int = 0
+    builds_model: bool = False
+
+    @property
+    def is_step_loop(self) -> bool:
+        """One iteration is one step: it runs a forward, a backward or an optimizer, and does not build the model."""
+        return (self.forwards + self.backwards + self.steps > 0) and not self.builds_model
+
+
+@dataclass(slots=True)
+class Keep:
+    """A function keeps one of its parameters: `param` ends up in `holder`."""
+
+    function: ir.Function
+    param: str
+    holder: str
+    into: str  # "self", "global" or the name of a parameter
+    how: str
+    stmt: ir.Stmt
+    bounded: bool = False
+    filename: str | None = None  # None: this file
+    row: int = 1
+
+
+@dataclass(slots=True)
+class Hold:
+    """A value that outlives its iteration.
+
+    `state` is the graph's state when the iteration ends: "live", "freed" (backward went through it), "retained"
+    (freed, but kept by retain_graph or checkpointing), "device" (a tensor without graph) or "unknown".
+    """
+
+    function: ir.Function
+    stmt: ir.Stmt
+    node: cst.CSTNode
+    how: str  # "add", "append", "extend", "insert", "item", "call", "comprehension"
+    holder: str
+    holder_kind: str  # "variable", "attribute", "global"
+    container: bool
+    leaves: tuple[ir.Expr, ...]
+    value: Val
+    loops: tuple[Loop, ...]
+    bounded: bool
+    grad: Grad
+    evaluating: bool
+    state: str = "unknown"
+    consumed: bool = False  # a later backward goes through the holder
+    returned: bool = False
+    escaped: bool = False
+    number_uses: bool = False  # every other use of the holder is a number's
+    host_start: bool = True  # the sum starts from a number
+    keep: Keep | None = None
+    inference: bool = False  # nothing in reach ever calls backward on it
+    holder_tokens: Tokens = frozenset()
+    birth_loop: Loop | None = None
+    guarded: bool = False
+    read: bool = False  # the holder is used for something besides holding
+    per_step: bool = False  # no loop here, but the function runs once a step
+
+    @property
+    def loop(self) -> Loop | None:
+        return self.loops[-1] if self.loops else None
+
+
+@dataclass(slots=True)
+class Forward:
+    """A call of a model or criterion that made a graph, or would have with grad enabled."""
+
+    function: ir.Function
+    stmt: ir.Stmt
+    call: ir.Call
+    path: str
+    site: Site | None
+    grad: Grad
+    evaluating: bool
+    loops: tuple[Loop, ...]
+    proven: bool
+    used: bool = False
+    freed: bool = False
+    escaped: bool = False
+    returned: bool = False
+    guarded: bool = False
+    stored: bool = False
+    read_only: bool = False  # what leaves of its results are numbers or detached
+    order: int = 0  # place in the source
+    loop_is_evaluation: bool = False  # nothing in its outermost loop needs grad
+
+
+@dataclass(slots=True)
+class Backward:
+    function: ir.Function
+    stmt: ir.Stmt
+    call: ir.Call
+    loops: tuple[Loop, ...]
+    tokens: Tokens
+    retain: bool
+    create_graph: bool
+    retain_argument: bool
+    path: str | None
+    value: Val
+    autograd_grad: bool = False
+    again: bool = False  # a later backward goes through part of the same graph
+    models_known: bool = False  # every module in its graph is torch's own or a class of this file
+
+    @property
+    def retain_node(self) -> cst.CSTNode | None:
+        """The argument `retain_graph=…`."""
+        for argument in self.call.node.args:  # type: ignore[attr-defined]
+            if argument.keyword is not None and argument.keyword.value == "retain_graph":
+                return argument  # type: ignore[no-any-return]
+        return None
+
+
+@dataclass(slots=True)
+class Carried:
+    """State of the previous iteration fed into this one's forward without detach."""
+
+    function: ir.Function
+    stmt: ir.Stmt
+    call: ir.Call
+    path: str
+    argument: ir.Expr
+    loop: Loop
+    backward: Backward | None = None
+    nested: bool = False
+    sites: frozenset[Site] = frozenset()
+    starts_none: bool = False
+    only_reason: bool = False  # nothing but the carried state asks for retain_graph
+
+
+@dataclass(slots=True)
+class HotCall:
+    """A call by qualified name, with where it stands."""
+
+    function: ir.Function
+    stmt: ir.Stmt
+    call: ir.Call
+    name: str
+    loops: tuple[Loop, ...]
+    guarded: bool
+    in_handler: bool
+    per_step: bool = False
+
+    @property
+    def is_statement(self) -> bool:
+        """Whether the call stands alone, so that it can go without leaving a hole."""
+        from gpulint.analysis import ir
+
+        return isinstance(self.stmt, ir.ExprStmt) and self.stmt.value is self.call
+
+
+@dataclass(slots=True)
+class OomHandler:
+    """An `except` that recovers from running out of memory. `recovery` is the first statement that does so."""
+
+    function: ir.Function
+    stmt: ir.Try
+    handler: ir.Handler
+    recovery: ir.Stmt
+    why: str
+    loops: tuple[Loop, ...]
+
+
+@dataclass(slots=True)
+class LateRelease:
+    """A large value dead before a peak but kept until its name is rebound."""
+
+    function: ir.Function
+    name: str
+    last_use: ir.Stmt
+    peak: ir.Stmt
+    what: str  # "backward" or "forward"
+    loop: Loop
+
+
+@dataclass(slots=True)
+class DeferredBackward:
+    """Losses of several batches summed in a loop, one backward after it."""
+
+    hold: Hold
+    forward: Forward
+    backward: Backward
+
+
+@dataclass(slots=True)
+class FunctionFacts:
+    function: ir.Function
+    grad_at_entry: Grad
+    evaluates: bool = False
+    has_backward: bool = False
+    needs_grad: bool = False
+    uses_autograd: bool = False  # hooks, requires_grad_, enable_grad, torch.func: someone may want gradients
+    calls_eval: bool = False
+    all_evaluation: bool = False  # every forward in it evaluates, and nothing needs grad
+    forwards: list[Forward] = field(default_factory=list)
+    backwards: list[Backward] = field(default_factory=list)
+    holds: list[Hold] = field(default_factory=list)
+    carried: list[Carried] = field(default_factory=list)
+    hot_calls: list[HotCall] = field(default_factory=list)
+    handlers: list[OomHandler] = field(default_factory=list)
+    late: list[LateRelease] = field(default_factory=list)
+    deferred: list[DeferredBackward] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class FileFacts:
+    """Everything known about one file."""
+
+    module: ir.Module
+    functions: list[FunctionFacts]
+    imports: dict[str, str]
+    is_test: bool = False
+    on_gpu: bool = True
+
+    def source(self, part: ir.Expr | cst.CSTNode, limit: int = 40) -> str:
+        """The code of an expression on one line, shortened for messages."""
+        node = getattr(part, "node", part)
+        text = " ".join(self.module.node.code_for_node(node).split())
+        return text if len(text) <= limit else text[: limit - 1] + "…"
+
+    def torch_name(self, name: str) -> str | None:
+        """How this file can spell `torch.<name>`: `no_grad`, `torch.no_grad`, `th.no_grad`; None if it cannot."""
+        for local, full in self.imports.items():
+            if full == f"torch.{name}":
+                return local
+        for local, full in self.imports.items():
+            if full == "torch":
+                return f"{local}.{name}"
+        return None
+
+    def hot_calls(self, name: str) -> Iterator[HotCall]:
+        """The watched calls whose name ends so and that run in every step."""
+        for function in self.functions:
+            for call in function.hot_calls:
+                if call.name.endswith(name) and call.per_step:
+                    yield call
+
+    def holds(self) -> Iterator[Hold]:
+        for function in self.functions:
+            yield from function.holds

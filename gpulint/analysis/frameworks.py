@@ -1,0 +1,171 @@
+"""What libraries do on the user's behalf, as data."""
+
+from __future__ import annotations
+
+HOST_LIBRARIES = frozenset(
+    [
+        "numpy",
+        "np",
+        "math",
+        "random",
+        "scipy",
+        "pandas",
+        "sklearn",
+        "matplotlib",
+        "seaborn",
+        "PIL",
+        "cv2",
+        "json",
+        "os",
+        "sys",
+        "time",
+        "datetime",
+        "statistics",
+        "itertools",
+        "logging",
+        "re",
+        "pathlib",
+        "shutil",
+        "subprocess",
+        "yaml",
+        "pickle",
+        "csv",
+        "argparse",
+        "collections",
+        "functools",
+        "string",
+        "nltk",
+        "evaluate",
+        "sacrebleu",
+        "skimage",
+    ]
+)
+
+# Methods of a module, of unknown class, that run a forward and give tensors.
+FORWARD_METHODS = frozenset(
+    [
+        "forward",
+        "encode",
+        "decode",
+        "encoder",
+        "decoder",
+        "get_image_features",
+        "get_text_features",
+        "encode_image",
+        "encode_text",
+        "forward_features",
+        "extract_features",
+        "features",
+        "embed",
+        "get_features",
+        "extract_feat",
+        "log_prob",
+    ]
+)
+
+# Methods of well-known modules that run under no_grad by themselves.
+NO_GRAD_METHODS = frozenset(["generate", "sample"])
+
+# Calls of loggers and meters, by method name, of objects whose class is not seen, that are known to convert.
+SINKS = frozenset(["log", "log_dict", "log_scalars", "scalar", "add_metric", "track", "report"])
+
+# Hooks of a LightningModule that the framework runs without grad, and those it runs in training.
+LIGHTNING_NO_GRAD = frozenset(
+    [
+        "validation_step",
+        "test_step",
+        "predict_step",
+        "on_validation_epoch_end",
+        "on_test_epoch_end",
+        "on_validation_batch_end",
+        "on_test_batch_end",
+        "validation_epoch_end",
+        "test_epoch_end",
+        "validation_step_end",
+        "test_step_end",
+        "on_validation_epoch_start",
+        "on_validation_start",
+        "on_validation_end",
+        "on_test_start",
+        "on_test_end",
+        "on_predict_start",
+        "on_predict_end",
+        "on_predict_epoch_end",
+        "on_validation_batch_start",
+        "on_test_epoch_start",
+    ]
+)
+LIGHTNING_TRAIN = frozenset({"training_step"})
+
+# Methods that subclasses of these trainers run without grad, by the framework's own guard.
+HF_TRAINER_NO_GRAD = frozenset({"prediction_step", "prediction_loop", "evaluation_loop", "compute_metrics"})
+
+LIGHTNING_BASES = frozenset({"LightningModule", "pl.LightningModule", "L.LightningModule"})
+
+_MODULE_FACTORIES = (
+    "torchvision.models.", "timm.create_model", "timm.models.", "segmentation_models_pytorch.", "monai.networks.nets.",
+    "efficientnet_pytorch.", "open_clip.create_model", "resnet.",
+)  # fmt: skip
+
+_OPTIMIZERS = (
+    "transformers.AdamW", "transformers.Adafactor", "apex.optimizers.", "timm.optim.create_optimizer", "bitsandbytes.optim.",
+    "torch_optimizer.", "lion_pytorch.Lion",
+)  # fmt: skip
+
+
+def constructor(qualified: str) -> str | None:
+    """What calling a third-party name makes: "module", "optimizer", "loader", or None."""
+    last = qualified.rsplit(".", 1)[-1]
+    if qualified.startswith("torchvision.models.") and last[:1].islower() and "weights" not in last:
+        return "module"
+    if qualified.startswith(_MODULE_FACTORIES[1:]):
+        return "module"
+    if qualified.startswith(_OPTIMIZERS):
+        return "optimizer"
+    if qualified.startswith("transformers.") and last in ("from_pretrained", "from_config"):
+        owner = qualified.split(".")[-2]
+        return (
+            "module" if "Model" in owner or (owner.startswith("Auto") and not _not_a_model(owner)) else None
+        )
+    if qualified.startswith("apex.parallel.DistributedDataParallel"):
+        return "wrap"
+    if last == "DataLoader":
+        return "loader"
+    return None
+
+
+def _not_a_model(owner: str) -> bool:
+    return any(word in owner for word in ("Tokenizer", "Config", "Processor", "Extractor"))
+
+
+# Names of base classes, by their last part, that make a class an nn.Module.
+MODULE_BASES = frozenset(
+    [
+        "Module",
+        "LightningModule",
+        "PreTrainedModel",
+        "Sequential",
+        "ModuleList",
+        "BaseModule",
+        "FairseqEncoder",
+        "FairseqDecoder",
+        "BaseFairseqModel",
+        "ModelMixin",
+        "TorchModel",
+        "TorchModelV2",
+        "TransformerEncoderLayer",
+        "MessagePassing",
+    ]
+)
+
+# Context managers of libraries, by qualified name, that leave grad mode alone.
+NEUTRAL_CALLS = frozenset(
+    {
+        "torch.autocast", "torch.cuda.amp.autocast", "torch.amp.autocast", "torch.cuda.device", "torch.cuda.stream", "torch.device",
+        "torch.profiler.profile", "torch.autograd.profiler.profile", "torch.autograd.detect_anomaly",
+        "torch.autograd.set_detect_anomaly", "torch.cuda.nvtx.range", "torch.random.fork_rng", "contextlib.suppress",
+        "contextlib.nullcontext", "contextlib.ExitStack", "warnings.catch_warnings", "torch.nn.attention.sdpa_kernel",
+        "torch.backends.cuda.sdp_kernel", "torch.autograd.graph.save_on_cpu", "torch.autograd.graph.saved_tensors_hooks",
+        "tempfile.TemporaryDirectory", "concurrent.futures.ThreadPoolExecutor", "mlflow.start_run",
+    }
+)  # fmt: skip

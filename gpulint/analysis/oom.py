@@ -1,0 +1,70 @@
+"""Handlers that recover from running out of GPU memory while the traceback still holds the failed step's tensors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from gpulint.analysis import ir
+
+Qualify = Callable[[str | None], str | None]
+
+_OOM_TYPES = ("OutOfMemoryError", "OOMError", "CudaOutOfMemory", "CUDAOutOfMemoryError")
+
+
+def is_oom_handler(handler: ir.Handler, qualify: Qualify) -> bool:
+    """Whether an `except` is about CUDA running out of memory: by its type, or by the message it looks for."""
+    del qualify
+    for kind in handler.types:
+        last = kind.attr if isinstance(kind, ir.Attr) else kind.path or ""
+        if last in _OOM_TYPES:
+            return True
+    return bool(handler.types) and any(_mentions_oom(root) for s in handler.body for root in s.expressions())
+
+
+def _mentions_oom(root: ir.Expr) -> bool:
+    for expr in ir.walk(root):
+        if isinstance(expr, ir.Const) and isinstance(expr.value, str):
+            text = expr.value.lower()
+            if "out of memory" in text or "cuda_error_out_of_memory" in text or "alloc_failed" in text:
+                return True
+        if isinstance(expr, ir.Call) and ("out_of_memory" in expr.method or "is_oom" in expr.method):
+            return True
+    return False
+
+
+def recovery_in(
+    handler: ir.Handler, recovers: Callable[[ir.Call], str | None], qualify: Qualify
+) -> tuple[ir.Stmt, str] | None:
+    """The first statement in the handler that recovers, with how; None where the handler only notes and leaves.
+
+    A handler that re-raises at its end in any case has nothing to recover.
+    """
+    del qualify
+    return _first(_relevant(handler.body), recovers)
+
+
+def _relevant(block: list[ir.Stmt]) -> list[ir.Stmt]:
+    """The part of a handler that runs on OOM: of `if "out of memory" in str(e): … else: raise` the first branch."""
+    for statement in block:
+        if isinstance(statement, ir.If) and _mentions_oom(statement.test):
+            negated = any(
+                isinstance(part, ir.Op) and part.op in ("not", "not in", "!=")
+                for part in ir.walk(statement.test)
+            )
+            if not negated:
+                return statement.body
+            if statement.orelse:
+                return statement.orelse
+            return [other for other in block if other is not statement]
+    return block
+
+
+def _first(block: list[ir.Stmt], recovers: Callable[[ir.Call], str | None]) -> tuple[ir.Stmt, str] | None:
+    if block and isinstance(block[-1], ir.Jump) and block[-1].kind == "raise":
+        return None
+    heavy: tuple[ir.Stmt, str] | None = None
+    for statement, call in ir.calls(block):
+        why = recovers(call)
+        if why is not None and heavy is None:
+            heavy = (statement, why)
+    return heavy

@@ -1,0 +1,286 @@
+"""Values that are dead before the peak but still bound, and backwards that wait until several batches are summed."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from gpulint.analysis import ir
+from gpulint.analysis.facts import Backward, DeferredBackward, Forward, FunctionFacts, Hold, LateRelease, Loop
+from gpulint.analysis.values import CHECKPOINTED, Grad, Kind, Site
+
+if TYPE_CHECKING:
+    from gpulint.analysis.program import FileAnalysis
+
+
+# --- deferred backward -------------------------------------------------------------------------------------------
+
+
+def deferred_backwards(facts: FunctionFacts) -> list[DeferredBackward]:
+    """Sums of whole-model losses over batches with a single backward behind the loop."""
+    found: list[DeferredBackward] = []
+    for hold in facts.holds:
+        if hold.state != "live" or hold.value.kind is not Kind.GRAPH or not hold.loops or not hold.consumed:
+            continue
+        loop = hold.loops[-1]
+        if not loop.over_data or loop.backwards or hold.holder_kind != "variable":
+            continue
+        backward = _backward_of(facts, hold)
+        forward = _forward_of(facts, hold, loop)
+        if backward is not None and forward is not None:
+            found.append(DeferredBackward(hold, forward, backward))
+    return found
+
+
+def _backward_of(facts: FunctionFacts, hold: Hold) -> Backward | None:
+    for backward in facts.backwards:
+        outside = hold.loops[-1] not in backward.loops
+        if (
+            outside
+            and not backward.autograd_grad
+            and not backward.create_graph
+            and backward.tokens & hold.holder_tokens
+        ):
+            return backward
+    return None
+
+
+def _forward_of(facts: FunctionFacts, hold: Hold, loop: Loop) -> Forward | None:
+    """The forward, in the same loop, of a model on this iteration's data, that made the loss."""
+    names = loop_names(loop.stmt)
+    for forward in facts.forwards:
+        if forward.site not in hold.value.tokens or loop not in forward.loops or not forward.proven:
+            continue
+        inputs = {
+            part.id
+            for arg in forward.call.children()[1:]
+            for part in ir.walk(arg)
+            if isinstance(part, ir.Name)
+        }
+        if inputs & names:
+            return forward
+    return None
+
+
+def loop_names(stmt: ir.For | ir.While) -> set[str]:
+    """The loop's targets, and names made from them in its body."""
+    names: set[str] = set()
+    if isinstance(stmt, ir.For):
+        names = {part.id for part in ir.walk(stmt.target) if isinstance(part, ir.Name)}
+    for statement in stmt.body:
+        if isinstance(statement, ir.Assign) and statement.value is not None:
+            used = {part.id for part in ir.walk(statement.value) if isinstance(part, ir.Name)}
+            if used & names:
+                for target in statement.targets:
+                    names |= {part.id for part in ir.walk(target) if isinstance(part, ir.Name)}
+    return names
+
+
+# --- late release ------------------------------------------------------------------------------------------------
+
+# What flattens logits for a cross-entropy over a vocabulary or over pixels.
+_FLATTENING = frozenset("view reshape flatten transpose permute contiguous float".split())
+
+
+def late_releases(file: FileAnalysis, facts: FunctionFacts) -> list[LateRelease]:
+    """Large outputs whose last use comes before a peak in the same iteration, or that live into the next forward."""
+    found: list[LateRelease] = []
+    for forward in facts.forwards:
+        if not forward.loops or not forward.proven or forward.guarded:
+            continue
+        loop = forward.loops[-1]
+        late = _late(file, facts, forward, loop)
+        if late is not None:
+            found.append(late)
+    return found
+
+
+def _late(file: FileAnalysis, facts: FunctionFacts, forward: Forward, loop: Loop) -> LateRelease | None:
+    stmt = forward.stmt
+    if not isinstance(stmt, ir.Assign) or len(stmt.targets) != 1 or stmt.value is None:
+        return None
+    name = _bound_name(stmt, forward)
+    if name is None:
+        return None
+    block = _block_with(loop.stmt.body, stmt)
+    if block is None or block is not loop.stmt.body:
+        return None
+    later = block[block.index(stmt) + 1 :]
+    uses = [position for position, other in enumerate(later) if _mentions(other, name)]
+    if not uses or _used_elsewhere(facts, block, stmt, name):
+        return None
+    last = later[uses[-1]]
+    evidence = [other for position, other in enumerate(later) if position in uses]
+    if (
+        not isinstance(last, (ir.Assign, ir.AugAssign, ir.ExprStmt))
+        or _rebinds(last, name)
+        or _keeps(last, name)
+    ):
+        return None
+    if any(_derives(other, name) for other in evidence):
+        return None
+    rest = later[uses[-1] + 1 :]
+    if forward.grad is Grad.ENABLED and any(_has_backward(other) for other in rest):
+        if not _is_flattened_loss(evidence, name):
+            return None
+        return LateRelease(
+            facts.function, name, last, next(o for o in rest if _has_backward(o)), "backward", loop
+        )
+    if forward.grad is Grad.DISABLED and loop.over_data and not any(_has_backward(other) for other in block):
+        if not _is_argmax_only(evidence, name):
+            return None
+        return LateRelease(facts.function, name, last, stmt, "forward", loop)
+    return None
+
+
+def _bound_name(stmt: ir.Assign, forward: Forward) -> str | None:
+    """`logits` in `logits = model(x)` and `logits = model(x).logits`."""
+    target = stmt.targets[0]
+    value = stmt.value
+    if isinstance(value, ir.Attr) and value.attr == "logits":
+        value = value.base
+    if isinstance(target, ir.Name) and value is forward.call:
+        return target.id
+    return None
+
+
+def _block_with(block: list[ir.Stmt], wanted: ir.Stmt) -> list[ir.Stmt] | None:
+    for statement in block:
+        if statement is wanted:
+            return block
+        if isinstance(statement, ir.With):
+            found = _block_with(statement.body, wanted)
+            if found is not None:
+                return found
+    return None
+
+
+def _all_expressions(statement: ir.Stmt) -> list[ir.Expr]:
+    return [root for inner in ir.statements([statement]) for root in inner.expressions()]
+
+
+def _mentions(statement: ir.Stmt, name: str) -> bool:
+    for root in _all_expressions(statement):
+        for part in ir.walk(root):
+            if isinstance(part, ir.Name) and part.id == name:
+                return True
+            if isinstance(part, ir.LambdaExpr):
+                return True
+    return False
+
+
+def _used_elsewhere(facts: FunctionFacts, block: list[ir.Stmt], stmt: ir.Stmt, name: str) -> bool:
+    """Whether the name matters outside the statements behind its binding in this block."""
+    own = {id(inner) for inner in ir.statements(block[block.index(stmt) :])}
+    for statement in ir.statements(facts.function.body):
+        if isinstance(statement, ir.Scope) and name in statement.names:
+            return True
+        if isinstance(statement, ir.FunctionDef):
+            for inner in ir.statements(statement.function.body):
+                if any(
+                    isinstance(p, ir.Name) and p.id == name
+                    for root in inner.expressions()
+                    for p in ir.walk(root)
+                ):
+                    return True
+        if id(statement) in own:
+            continue
+        if any(
+            isinstance(p, ir.Name) and p.id == name for root in statement.expressions() for p in ir.walk(root)
+        ):
+            return True
+    return any(
+        isinstance(inner, ir.Delete) and any(t.path == name for t in inner.targets)
+        for inner in ir.statements(block)
+    )
+
+
+def _rebinds(statement: ir.Stmt, name: str) -> bool:
+    return isinstance(statement, ir.Assign) and any(target.path == name for target in statement.targets)
+
+
+def _keeps(statement: ir.Stmt, name: str) -> bool:
+    """Whether the statement keeps the value itself, or a view of it, under another name or in a container."""
+    value = statement.value if isinstance(statement, (ir.Assign, ir.ExprStmt)) else None
+    if value is None:
+        return False
+    if isinstance(value, ir.Call) and value.method in ("append", "extend", "insert"):
+        return any(_is_view_of(arg, name) for arg in value.args)
+    return isinstance(statement, ir.Assign) and _is_view_of(value, name)
+
+
+_VIEWS = frozenset(
+    "view reshape flatten transpose permute squeeze unsqueeze detach narrow chunk split data t".split()
+)
+
+
+def _is_view_of(expr: ir.Expr, name: str) -> bool:
+    while True:
+        if isinstance(expr, ir.Name):
+            return expr.id == name
+        if isinstance(expr, (ir.Sub, ir.Attr)):
+            expr = expr.base
+        elif isinstance(expr, ir.Call) and isinstance(expr.func, ir.Attr) and expr.method in _VIEWS:
+            expr = expr.func.base
+        else:
+            return False
+
+
+def _derives(statement: ir.Stmt, name: str) -> bool:
+    """Whether the statement makes another large value from this one: then that one is what counts."""
+    if not isinstance(statement, ir.Assign) or statement.value is None:
+        return _keeps(statement, name)
+    value = statement.value
+    if _is_view_of(value, name):
+        return True
+    return isinstance(value, ir.Call) and value.method in (
+        "softmax",
+        "log_softmax",
+        "sigmoid",
+        "float",
+        "clone",
+        "contiguous",
+    )
+
+
+def _has_backward(statement: ir.Stmt) -> bool:
+    return any("backward" in call.method for _, call in ir.calls([statement]))
+
+
+def _is_flattened_loss(evidence: list[ir.Stmt], name: str) -> bool:
+    """Whether the value goes, flattened, into a cross-entropy: a language model's or a segmentation's logits."""
+    for statement in evidence:
+        for _, call in ir.calls([statement]):
+            lossy = (
+                "cross_entropy" in call.method
+                or "criterion" in call.method
+                or "loss" in call.method.lower()
+                or "ce" == call.method
+            )
+            if not lossy:
+                continue
+            for arg in call.args:
+                if (
+                    isinstance(arg, ir.Call)
+                    and arg.method in _FLATTENING
+                    and any(isinstance(p, ir.Name) and p.id == name for p in ir.walk(arg))
+                ):
+                    return True
+    return False
+
+
+def _is_argmax_only(evidence: list[ir.Stmt], name: str) -> bool:
+    """Whether an evaluation only takes the argmax over the vocabulary or the classes of each position."""
+    for statement in evidence:
+        for root in _all_expressions(statement):
+            for part in ir.walk(root):
+                if (
+                    isinstance(part, ir.Call)
+                    and part.method == "argmax"
+                    and any(isinstance(p, ir.Name) and p.id == name for p in ir.walk(part))
+                    and any(
+                        isinstance(arg, ir.Const) and arg.value == -1
+                        for arg in (*part.args, *(v for _, v in part.keywords))
+                    )
+                ):
+                    return True
+    return False

@@ -1,0 +1,460 @@
+"""One file's analysis: functions and classes brought together, two rounds, facts out.
+
+The first round learns (what attributes hold, how functions are called, which graphs are ever freed); the second
+records, with all of that known.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import libcst as cst
+
+from gpulint.analysis import frameworks, gradmode, ir
+from gpulint.analysis.classes import ClassInfo
+from gpulint.analysis.evidence import Evidence, resets
+from gpulint.analysis.facts import FileFacts, FunctionFacts, Loop
+from gpulint.analysis.flow import Flow
+from gpulint.analysis.lower import lower
+from gpulint.analysis.names import Names
+from gpulint.analysis.settle import finish
+from gpulint.analysis.state import State
+from gpulint.analysis.summaries import Summary
+from gpulint.analysis.values import (
+    LOADER,
+    NO_TOKENS,
+    OPTIMIZER,
+    UNKNOWN,
+    Grad,
+    Holder,
+    Kind,
+    ParamToken,
+    Site,
+    Tokens,
+    Val,
+    join,
+)
+
+_ROLES = frozenset(
+    {Kind.MODULE, Kind.OPTIMIZER, Kind.LOADER, Kind.INSTANCE, Kind.FUNCTION, Kind.CLASS, Kind.QUALIFIED}
+)
+
+_KEY_WORDS = frozenset(
+    [
+        "backward",
+        "eval",
+        "empty_cache",
+        "collect",
+        "no_grad",
+        "inference_mode",
+        "set_grad_enabled",
+        "autograd",
+        "retain_graph",
+        "manual_backward",
+        "register_forward_hook",
+        "register_hook",
+    ]
+)
+
+
+def analyse(module: cst.Module, filename: str = "<stdin>") -> FileFacts:
+    """The facts of a parsed file. Raises RecursionError where it is nested deeper than the stack allows."""
+    return FileAnalysis(lower(module), filename).run()
+
+
+class FileAnalysis:
+    """What is known of a file while its functions are followed."""
+
+    def __init__(self, module: ir.Module, filename: str) -> None:
+        self.module = module
+        self.filename = filename
+        self.names = Names(module.imports)
+        self.evidence = {function: Evidence(function) for function in module.functions}
+        self.classes = self._classes()
+        self.owners = {info.cls: info for info in self.classes.values()}
+        self.shadowed: frozenset[str] = frozenset()
+        self.record = False
+        self.states: dict[ir.Function, State] = {}
+        self.summaries: dict[ir.Function, Summary] = {}
+        self.running: set[ir.Function] = set()
+        self.facts: dict[ir.Function, FunctionFacts] = {}
+        self.roles: dict[ir.Function, dict[str, Val]] = {}
+        self.callers: dict[ir.Function, set[Grad]] = {}
+        self.sites: dict[int, Site] = {}
+        self.param_tokens: dict[tuple[ir.Function, str], ParamToken] = {}
+        self.holders: dict[tuple[str, str], Holder] = {}
+        self.loops: dict[int, Loop] = {}
+        self.reset_cache: dict[ir.Function, frozenset[str]] = {}
+        self.globals: dict[str, Val] = {}
+        self.leaf = Site(None, "leaf", None, None)
+        self.evaluating: set[Site] = set()
+        self.freed: Tokens = NO_TOKENS
+        self.freed_by: dict[Any, set[ir.Function]] = {}
+        self.returned: Tokens = NO_TOKENS
+        self.escaped: Tokens = NO_TOKENS
+        self.stored: Tokens = NO_TOKENS
+        self.read: Tokens = NO_TOKENS
+
+    def _classes(self) -> dict[str, ClassInfo]:
+        classes = {name: ClassInfo(cls, self.names) for name, cls in self.module.classes.items()}
+        for info in classes.values():
+            info.link(classes)
+            for method in info.cls.methods.values():
+                info.learn(method, self.evidence[method])
+        for _ in range(3):
+            for info in classes.values():
+                info.inherit()
+        return classes
+
+    # --- the two rounds ------------------------------------------------------------------------------------------
+
+    def run(self) -> FileFacts:
+        wanted = self._relevant()
+        for record in (False, True):
+            self.record = record
+            self.summaries = {}
+            for function in wanted:
+                self.summary(function)
+        facts = [self.facts[function] for function in self.module.functions if function in self.facts]
+        finish(self, facts)
+        return FileFacts(self.module, facts, self.module.imports)
+
+    def _relevant(self) -> list[ir.Function]:
+        """The functions worth following: those with loops, sums or key words, their callers, their classes' setup."""
+        chosen = {
+            function
+            for function, evidence in self.evidence.items()
+            if evidence.has_loop or evidence.accumulates or evidence.words & _KEY_WORDS
+        }
+        chosen.add(self.module.body)
+        names = {function.name for function in chosen}
+        for _ in range(2):
+            callers = {
+                f for f, evidence in self.evidence.items() if f not in chosen and evidence.called & names
+            }
+            chosen |= callers
+            names = {function.name for function in callers}
+        owners = {function.cls for function in chosen if function.cls is not None}
+        for function, evidence in self.evidence.items():
+            if function.cls in owners and evidence.stored:
+                chosen.add(function)
+        order = [function for function in self.module.functions if function in chosen]
+        return sorted(
+            order, key=lambda function: (function is not self.module.body, function.name != "__init__")
+        )
+
+    def summary(self, function: ir.Function) -> Summary | None:
+        """The function's summary in this round; None while it is being made (recursion)."""
+        found = self.summaries.get(function)
+        if found is not None or function in self.running:
+            return found
+        if len(self.running) > 40:
+            return None
+        self.running.add(function)
+        state = State(self.grad_at_entry(function))
+        if function.parent is not None and function.name == "<lambda>":
+            state.grad = Grad.ENABLED if not self.callers.get(function) else state.grad
+        flow = Flow(self, function, self.evidence[function], state, self.record)
+        self.states[function] = flow.state
+        flow.run()
+        self.states[function] = flow.state
+        self.running.discard(function)
+        self.summaries[function] = flow.summary
+        if self.record:
+            flow.events.into(flow.facts)
+            flow.facts.has_backward = flow.summary.backwards > 0
+            flow.facts.needs_grad = flow.summary.autograd_grad
+            self.facts[function] = flow.facts
+        return flow.summary
+
+    # --- grad mode -----------------------------------------------------------------------------------------------
+
+    def grad_at_entry(self, function: ir.Function) -> Grad:
+        if function is self.module.body:
+            return Grad.ENABLED
+        decorated = self._decorated(function)
+        if decorated is not None:
+            return decorated
+        by_framework = self._framework_grad(function)
+        if by_framework is not None:
+            return by_framework
+        module_state = self.states.get(self.module.body)
+        if module_state is not None and module_state.grad is not Grad.ENABLED:
+            return module_state.grad
+        callers = self.callers.get(function)
+        if callers:
+            return next(iter(callers)) if len(callers) == 1 else Grad.UNKNOWN
+        if function.parent is not None and function.parent is not self.module.body:
+            return self.grad_at_entry(function.parent)
+        return Grad.ENABLED
+
+    def _decorated(self, function: ir.Function) -> Grad | None:
+        result: Grad | None = None
+        for decorator in function.decorators:
+            path, last = gradmode.decorator_name(decorator)
+            qualified = self.names.qualify(path) if path is not None else None
+            call = decorator if isinstance(decorator, ir.Call) else None
+            mode = gradmode.of_call(qualified, call)
+            if mode is None and path is not None:
+                mode = self._project_decorator(path)
+            if (
+                mode is None
+                and last not in gradmode.NEUTRAL_DECORATORS
+                and not (path or "").startswith(("app.", "click.", "pytest."))
+            ):
+                mode = Grad.UNKNOWN
+            if mode is not None:
+                result = mode
+        return result
+
+    def _project_decorator(self, path: str) -> Grad | None:
+        """A decorator defined in this file: does its wrapper call the function under no_grad?"""
+        for function in self.module.functions:
+            if function.name == path and function.cls is None:
+                words = self.evidence[function].words
+                inner = [f for f in self.module.functions if f.parent is function]
+                for other in inner:
+                    words = words | self.evidence[other].words
+                    if self._decorated(other) is Grad.DISABLED:
+                        return Grad.DISABLED
+                return Grad.DISABLED if words & {"no_grad", "inference_mode"} else Grad.ENABLED
+        return None
+
+    def _framework_grad(self, function: ir.Function) -> Grad | None:
+        info = self.class_of(function)
+        if info is None:
+            return None
+        if info.is_lightning or (not info.is_module and "LightningModule" in str(info.base_names)):
+            if function.name in frameworks.LIGHTNING_NO_GRAD:
+                return Grad.DISABLED
+            if function.name in frameworks.LIGHTNING_TRAIN:
+                return Grad.ENABLED
+        elif function.name in ("validation_step", "test_step", "predict_step") and (
+            info.bases or info.base_names
+        ):
+            return Grad.UNKNOWN
+        if info.is_hf_trainer and function.name in frameworks.HF_TRAINER_NO_GRAD:
+            return Grad.DISABLED
+        return None
+
+    def framework_backward(self, function: ir.Function) -> bool:
+        """Whether a framework calls backward on what this function returns."""
+        info = self.class_of(function)
+        if info is None:
+            return False
+        if function.name == "training_step" and (info.is_lightning or bool(info.base_names)):
+            return not self.evidence[function].called & {"manual_backward", "backward"}
+        return function.name == "compute_loss" and any(name.endswith("Trainer") for name in info.base_names)
+
+    def enter_mode(self, info: ClassInfo) -> Grad | None:
+        enter = info.method("__enter__")
+        if enter is None:
+            return Grad.UNKNOWN
+        words = self.evidence[enter].words
+        if words & {"no_grad", "inference_mode"}:
+            return Grad.DISABLED
+        return Grad.UNKNOWN if words & {"set_grad_enabled", "enable_grad"} else None
+
+    # --- names ---------------------------------------------------------------------------------------------------
+
+    def class_of(self, function: ir.Function) -> ClassInfo | None:
+        current: ir.Function | None = function
+        while current is not None:
+            if current.cls is not None:
+                return self.owners.get(current.cls)
+            current = current.parent
+        return None
+
+    def method(self, info: ClassInfo, name: str) -> ir.Function | None:
+        return info.method(name) if isinstance(info, ClassInfo) else None
+
+    def attr_value(self, info: ClassInfo, name: str) -> Val:
+        return info.attr(name) if isinstance(info, ClassInfo) else UNKNOWN
+
+    def free_name(self, function: ir.Function, name: str) -> Val:
+        """A name that is not local: from the enclosing functions, then the module, then the imports."""
+        current = function.parent
+        while current is not None:
+            state = self.states.get(current)
+            if state is not None and name in state.vars:
+                value = state.vars[name]
+                shared = self.globals.get(name)
+                return value if shared is None or current is not self.module.body else join(value, shared)
+            current = current.parent
+        if name in self.globals:
+            return self.globals[name]
+        return self._top_level(name)
+
+    def _top_level(self, name: str) -> Val:
+        for function in self.module.functions:
+            if function.qualname == name:
+                return Val(Kind.FUNCTION, ref=function)
+        if name in self.classes:
+            return Val(Kind.CLASS, ref=self.classes[name])
+        qualified = self.names.qualify(name)
+        if qualified is not None:
+            imported = self.imported_value(qualified)
+            return imported if imported is not None else Val(Kind.QUALIFIED, ref=qualified)
+        return UNKNOWN
+
+    def imported_value(self, qualified: str) -> Val | None:
+        """A first-party function or class behind a qualified name; None where it cannot be resolved."""
+        return None
+
+    def treated_as_module(self, function: ir.Function, path: str) -> bool:
+        """Whether some function that shares this name treats it as an nn.Module."""
+        current: ir.Function | None = function
+        root, _, rest = path.partition(".")
+        while current is not None:
+            evidence = self.evidence[current]
+            if path in evidence.modules:
+                return True
+            if rest and current.cls is not None and current.params and current.params[0].name == root:
+                info = self.owners.get(current.cls)
+                return info is not None and rest in info.modules
+            if root in evidence.assigned or any(param.name == root for param in current.params):
+                return False
+            current = current.parent
+        return False
+
+    def is_frozen(self, function: ir.Function, path: str) -> bool:
+        root, _, rest = path.partition(".")
+        current: ir.Function | None = function
+        while current is not None:
+            evidence = self.evidence[current]
+            if path in evidence.frozen:
+                return path not in evidence.thawed
+            if rest and current.cls is not None:
+                info = self.owners.get(current.cls)
+                return info is not None and rest in info.frozen and rest not in info.thawed
+            current = current.parent
+        return False
+
+    def backward_attribute(self, function: ir.Function, path: str) -> bool:
+        info = self.class_of(function)
+        root, _, rest = path.partition(".")
+        return (
+            info is not None
+            and bool(rest)
+            and rest in info.backward
+            and bool(function.params)
+            and function.params[0].name == root
+        )
+
+    def store_global(self, flow: Flow, name: str, value: Val) -> None:
+        known = self.globals.get(name)
+        self.globals[name] = value if known is None else join(known, value)
+
+    # --- parameters ----------------------------------------------------------------------------------------------
+
+    def note_call(self, function: ir.Function, given: dict[str, Val], grad: Grad) -> None:
+        """Remember how the file itself calls a function: which roles it hands over, under which grad mode."""
+        self.callers.setdefault(function, set()).add(grad)
+        roles = self.roles.setdefault(function, {})
+        for name, value in given.items():
+            kept = value if value.kind in _ROLES else UNKNOWN
+            known = roles.get(name)
+            roles[name] = (
+                kept
+                if known is None
+                else known
+                if kept is UNKNOWN
+                else kept
+                if known is UNKNOWN
+                else join(known, kept)
+            )
+
+    def param_value(self, function: ir.Function, param: ir.Param) -> Val | None:
+        known = self.roles.get(function, {}).get(param.name)
+        if known is not None and known.kind in _ROLES:
+            return known
+        if param.annotation is not None:
+            return self.annotated(param.annotation)
+        return None
+
+    def annotated(self, annotation: ir.Expr) -> Val | None:
+        """What a type annotation proves: a module, an optimizer, a loader, a class of the file."""
+        path = (
+            annotation.value
+            if isinstance(annotation, ir.Const) and isinstance(annotation.value, str)
+            else annotation.path
+        )
+        if isinstance(annotation, ir.Op) and annotation.op == "|":
+            return self.annotated(annotation.operands[0])
+        if isinstance(annotation, ir.Sub) and (annotation.base.path or "").endswith("Optional"):
+            return self.annotated(annotation.index)
+        if not path:
+            return None
+        if path in self.classes:
+            info = self.classes[path]
+            return (
+                Val(Kind.MODULE, flags=info.module_flags, ref=info)
+                if info.is_module
+                else Val(Kind.INSTANCE, ref=info)
+            )
+        qualified = self.names.qualify(path) or path
+        last = qualified.rsplit(".", 1)[-1]
+        if qualified == "torch.nn.Module" or (
+            qualified.startswith("torch.nn.") and last[:1].isupper() and last != "Parameter"
+        ):
+            return Val(Kind.MODULE)
+        if last in ("PreTrainedModel", "LightningModule"):
+            return Val(Kind.MODULE)
+        if qualified.startswith("torch.optim") and last == "Optimizer":
+            return OPTIMIZER
+        if last == "DataLoader":
+            return LOADER
+        return None
+
+    def models_known(self, tokens: Tokens) -> bool:
+        """Whether every forward among the tokens is of a module whose class is torch's own or stands in this file."""
+        return all(token.known for token in tokens if isinstance(token, Site) and token.what == "forward")
+
+    def runs_per_step(self, function: ir.Function) -> bool:
+        """Whether a function without a loop of its own is one step: it runs a backward or an optimizer itself."""
+        summary = self.summaries.get(function)
+        if summary is None or function is self.module.body:
+            return False
+        return summary.direct_backwards + summary.steps > 0 or self.framework_backward(function)
+
+    # --- tokens --------------------------------------------------------------------------------------------------
+
+    def param_token(self, function: ir.Function, name: str) -> ParamToken:
+        key = (function, name)
+        found = self.param_tokens.get(key)
+        if found is None:
+            found = self.param_tokens[key] = ParamToken(function, name)
+        return found
+
+    def site(self, node: cst.CSTNode, what: str, function: ir.Function, path: str | None) -> Site:
+        found = self.sites.get(id(node))
+        if found is None:
+            found = self.sites[id(node)] = Site(node, what, function, path)
+        return found
+
+    def holder(self, flow: Flow, path: str) -> Holder:
+        root, _, rest = path.partition(".")
+        if rest and root == flow.self_name and flow.cls is not None:
+            key = (flow.cls.cls.qualname, rest)
+        elif rest and (owner := flow.state.vars.get(root)) is not None and owner.ref.__class__ is ClassInfo:
+            key = (owner.ref.cls.qualname, rest)
+        else:
+            scope = "" if flow.default_born(path) < 0 else flow.function.qualname
+            key = (scope, path)
+        found = self.holders.get(key)
+        if found is None:
+            found = self.holders[key] = Holder(path)
+        return found
+
+    def loop(self, statement: ir.For | ir.While, function: ir.Function, parent: Loop | None) -> Loop:
+        found = self.loops.get(id(statement))
+        if found is None:
+            found = Loop(statement, function, parent, resets(statement.body))
+            self.loops[id(statement)] = found
+        return found
+
+    def resets_of(self, function: ir.Function) -> frozenset[str]:
+        found = self.reset_cache.get(function)
+        if found is None:
+            found = self.reset_cache[function] = resets(function.body)
+        return found

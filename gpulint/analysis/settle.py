@@ -1,0 +1,134 @@
+"""After all functions are followed: what can only be said with the whole file known."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from gpulint.analysis.facts import Backward, Carried, Forward, FunctionFacts, Hold, HotCall
+from gpulint.analysis.peaks import deferred_backwards, late_releases
+from gpulint.analysis.uses import Uses
+from gpulint.analysis.values import Grad, Holder, Kind, Site
+
+if TYPE_CHECKING:
+    from gpulint.analysis.program import FileAnalysis
+
+_WANTS_GRAD = frozenset(
+    "requires_grad_ enable_grad register_hook register_full_backward_hook register_backward_hook grad_fn jacobian hessian "
+    "vjp jvp vmap jacrev jacfwd functional_call create_graph retain_grad register_forward_hook".split()
+)
+
+
+def finish(file: FileAnalysis, facts: list[FunctionFacts]) -> None:
+    """Complete holds, forwards and backwards with what other functions do to their graphs."""
+    for function in facts:
+        evidence = file.evidence[function.function]
+        function.evaluates = function.calls_eval
+        function.uses_autograd = (
+            bool(evidence.words & _WANTS_GRAD) or function.grad_at_entry is not Grad.ENABLED
+        )
+        uses = Uses(function.function)
+        for hold in function.holds:
+            _finish_hold(file, function, hold, uses)
+        for forward in function.forwards:
+            _finish_forward(file, forward)
+        for backward in function.backwards:
+            backward.again = _again(file, function, backward)
+            backward.models_known = file.models_known(backward.tokens)
+        for carried in function.carried:
+            _finish_carried(function, carried)
+        function.carried = [item for item in function.carried if _truly_carried(function, item)]
+        for call in function.hot_calls:
+            call.per_step = _per_step(file, call)
+        _whole_function(function)
+        function.late = late_releases(file, function)
+        function.deferred = deferred_backwards(function)
+
+
+def _finish_hold(file: FileAnalysis, facts: FunctionFacts, hold: Hold, uses: Uses) -> None:
+    sites = hold.value.sites
+    tokens = hold.holder_tokens
+    hold.consumed = bool(tokens & file.freed)
+    hold.returned = bool(tokens & file.returned)
+    hold.escaped = bool(tokens & file.escaped)
+    hold.inference = not facts.has_backward and not facts.needs_grad and not facts.uses_autograd
+    hold.per_step = file.runs_per_step(hold.function)
+    if hold.holder_kind == "variable":
+        found = uses.of(hold.holder)
+        hold.number_uses = found.only_numbers
+        hold.read = found.any
+    if hold.state == "live" and sites & file.freed:
+        elsewhere = {f for site in sites & file.freed for f in file.freed_by.get(site, ())}
+        if elsewhere - {hold.function}:
+            hold.state = "freed"
+        else:
+            hold.consumed = True
+
+
+def _finish_forward(file: FileAnalysis, forward: Forward) -> None:
+    if forward.site is None:
+        return
+    single = frozenset({forward.site})
+    forward.freed = bool(single & file.freed)
+    forward.returned = bool(single & file.returned)
+    forward.escaped = bool(single & file.escaped)
+    forward.stored = bool(single & file.stored)
+    forward.used = bool(single & file.read)
+    forward.read_only = not forward.returned and not forward.escaped and not forward.stored
+
+
+def _finish_carried(facts: FunctionFacts, carried: Carried) -> None:
+    inside = [b for b in facts.backwards if carried.loop in b.loops]
+    carried.backward = inside[0] if inside else None
+    if carried.backward is not None:
+        others = [b for b in facts.backwards if b is not carried.backward]
+        carried.only_reason = carried.backward.retain and not others
+
+
+def _truly_carried(facts: FunctionFacts, carried: Carried) -> bool:
+    """Only where a backward in the same loop goes through it is the next iteration's graph a mistake."""
+    return carried.backward is not None and bool(carried.sites & carried.backward.tokens)
+
+
+def _again(file: FileAnalysis, facts: FunctionFacts, backward: Backward) -> bool:
+    """Whether any later backward may go through part of the same graph, so that retaining it has a reason."""
+    sites = frozenset(token for token in backward.tokens if isinstance(token, Site))
+    if not sites or backward.value.kind is not Kind.GRAPH:
+        return True
+    if sites & (file.returned | file.stored):
+        return True
+    depth = len(backward.loops)
+    if any(site.depth < depth or site.function is not backward.function for site in sites):
+        return True
+    if any(isinstance(token, Holder) for token in backward.tokens):
+        return True
+    position = facts.backwards.index(backward)
+    for other in facts.backwards[position + 1 :]:
+        theirs = frozenset(token for token in other.tokens if isinstance(token, Site))
+        if theirs & sites or not theirs or other.value.kind is not Kind.GRAPH:
+            return True
+    return False
+
+
+def _per_step(file: FileAnalysis, call: HotCall) -> bool:
+    if call.guarded or call.in_handler:
+        return False
+    if call.loops:
+        loop = call.loops[-1]
+        return loop.is_step_loop
+    return file.runs_per_step(call.function)
+
+
+def _whole_function(facts: FunctionFacts) -> None:
+    """Whether grad could be off for the whole function, or for a loop of it, without anyone missing it."""
+    needs = facts.has_backward or facts.needs_grad or facts.uses_autograd
+    facts.all_evaluation = not needs and all(
+        forward.grad is not Grad.ENABLED or forward.evaluating or forward.read_only
+        for forward in facts.forwards
+    )
+    if any(forward.returned and not forward.evaluating for forward in facts.forwards):
+        facts.all_evaluation = False
+    order = 0
+    for forward in facts.forwards:
+        order += 1
+        forward.order = order
+        forward.loop_is_evaluation = not needs and bool(forward.loops)

@@ -1,0 +1,74 @@
+"""What a function does for its callers: what it returns, which arguments it keeps, frees, and under which grad mode it yields."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from gpulint.analysis import ir
+from gpulint.analysis.facts import Backward, Carried, Forward, FunctionFacts, Hold, HotCall, Keep, OomHandler
+from gpulint.analysis.values import NO_TOKENS, Grad, Kind, ParamToken, Tokens, Val, container, join
+
+
+@dataclass(slots=True)
+class Summary:
+    """`forwards`, `steps` and `direct_backwards` count what a call does outside loops; `backwards` counts all."""
+
+    function: ir.Function
+    returns: Val | None = None
+    keeps: list[Keep] = field(default_factory=list)
+    frees: set[str] = field(default_factory=set)
+    freed: Tokens = NO_TOKENS
+    forwards: int = 0
+    backwards: int = 0
+    direct_backwards: int = 0
+    steps: int = 0
+    autograd_grad: bool = False
+    yield_grad: Grad | None = None
+    stores: set[str] = field(default_factory=set)
+    escaped_params: set[str] = field(default_factory=set)
+
+
+@dataclass(slots=True)
+class Events:
+    """What the recording pass saw, by node, so that a loop's last pass has the last word."""
+
+    forwards: dict[int, Forward] = field(default_factory=dict)
+    backwards: dict[int, Backward] = field(default_factory=dict)
+    carried: dict[int, Carried] = field(default_factory=dict)
+    hot_calls: dict[int, HotCall] = field(default_factory=dict)
+    handlers: dict[int, OomHandler] = field(default_factory=dict)
+    holds: dict[tuple[int, str], Hold] = field(default_factory=dict)
+
+    def into(self, facts: FunctionFacts) -> None:
+        facts.forwards = list(self.forwards.values())
+        facts.backwards = list(self.backwards.values())
+        facts.carried = list(self.carried.values())
+        facts.hot_calls = list(self.hot_calls.values())
+        facts.handlers = list(self.handlers.values())
+        facts.holds = list(self.holds.values())
+
+
+def substitute(value: Val, given: dict[str, Val], function: ir.Function) -> Val:
+    """A summary's value in the caller's terms: parameters become arguments."""
+    if value.kind is Kind.CONTAINER:
+        items = (
+            None if value.items is None else tuple(substitute(item, given, function) for item in value.items)
+        )
+        elem = None if value.elem is None else substitute(value.elem, given, function)
+        return container(elem, items, value.flags)
+    tokens: set[object] = set()
+    mapped: Val | None = None
+    for token in value.tokens:
+        if isinstance(token, ParamToken):
+            if token.function is function and token.name in given:
+                argument = given[token.name]
+                tokens |= argument.tokens
+                mapped = argument if mapped is None else join(mapped, argument)
+        else:
+            tokens.add(token)
+    merged: Tokens = frozenset(tokens)  # type: ignore[arg-type]
+    if value.kind is Kind.SYMBOL:
+        if mapped is None:
+            return Val(Kind.UNKNOWN, merged)
+        return mapped.with_tokens(merged)
+    return Val(value.kind, merged, value.flags, ref=value.ref)

@@ -1,0 +1,247 @@
+"""The value lattice: what a name stands for, as far as the code proves it.
+
+A value with an autograd graph carries *tokens*: the forward or loss calls whose graph stands behind it. `backward()`
+through any value frees the tokens of all of it, so whether a held value pins activations is a question about tokens,
+not about names. Holders and parameters are tokens too: that is how "what was accumulated is consumed by a backward
+after the loop" and "this function keeps its second argument" are found with the same propagation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from enum import Enum
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import libcst as cst
+
+    from gpulint.analysis import ir
+
+
+class Kind(Enum):
+    UNKNOWN = "unknown"
+    NUMBER = "number"  # a literal number, None, an empty start of a sum
+    HOST = "host"  # a Python number, string, numpy array: holds nothing
+    DEVICE = "device"  # a tensor without a graph
+    GRAPH = "graph"  # a tensor, or an object of tensors, with a graph
+    SYMBOL = "symbol"  # a parameter, or tensor arithmetic on parameters
+    MODULE = "module"
+    OPTIMIZER = "optimizer"
+    LOADER = "loader"
+    CONTAINER = "container"
+    FUNCTION = "function"
+    CLASS = "class"
+    INSTANCE = "instance"
+    QUALIFIED = "qualified"  # an imported name
+    CONTEXT = "context"  # a context manager whose effect on grad mode is known
+    DISTRIBUTION = "distribution"
+
+
+class Grad(Enum):
+    """Whether autograd records at a statement."""
+
+    ENABLED = "enabled"
+    DISABLED = "disabled"
+    UNKNOWN = "unknown"
+
+
+MAYBE = 1  # a tensor with a graph is likely, not proven: it could be a number
+SCALAR = 2  # backward() without arguments was called on it, or a criterion made it
+LARGE = 4  # a model's output, or elementwise work on it
+CONVERTED = 8  # a number that was a tensor before: .item(), float()
+BOUNDED = 16  # a container that drops old entries
+VIEW = 32  # indexing of a tensor: shares its storage
+CHECKPOINTED = 64  # the graph keeps tensors even after backward
+LOSS = 128  # a criterion's result
+EVAL = 256  # a module after .eval()
+FROZEN = 512  # a module whose parameters do not require grad
+CRITERION = 1024  # a module or callable that computes a loss
+OUTPUT = 2048  # the raw, possibly structured, result of a module call
+UNSURE_GRAD = 4096  # a tensor for certain; whether grad was enabled is not known
+
+
+class Token:
+    """Identity is what counts; the fields are for messages."""
+
+    __slots__ = ()
+
+
+class Site(Token):
+    """A call that made a graph."""
+
+    __slots__ = ("depth", "function", "known", "node", "path", "what")
+
+    def __init__(
+        self, node: cst.CSTNode | None, what: str, function: ir.Function | None, path: str | None
+    ) -> None:
+        self.node = node
+        self.what = what  # "forward", "loss", "leaf", "call"
+        self.function = function
+        self.path = path
+        self.depth = 0
+        self.known = False  # the module's class is torch's own or stands in the file
+
+
+class Holder(Token):
+    """A name that accumulates values across iterations."""
+
+    __slots__ = ("path",)
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+
+
+class ParamToken(Token):
+    __slots__ = ("function", "name")
+
+    def __init__(self, function: ir.Function, name: str) -> None:
+        self.function = function
+        self.name = name
+
+
+Tokens = frozenset[Token]
+NO_TOKENS: Tokens = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Val:
+    kind: Kind
+    tokens: Tokens = NO_TOKENS
+    flags: int = 0
+    elem: Val | None = None
+    items: tuple[Val, ...] | None = None
+    ref: Any = None
+
+    def has(self, flag: int) -> bool:
+        return bool(self.flags & flag)
+
+    def with_flags(self, flag: int) -> Val:
+        return self if self.flags & flag == flag else replace(self, flags=self.flags | flag)
+
+    def without_flags(self, flag: int) -> Val:
+        return replace(self, flags=self.flags & ~flag) if self.flags & flag else self
+
+    def with_tokens(self, tokens: Iterable[Token]) -> Val:
+        merged = self.tokens.union(tokens)
+        return self if merged == self.tokens else replace(self, tokens=merged)
+
+    @property
+    def is_tensor(self) -> bool:
+        return self.kind in _TENSORS
+
+    @property
+    def sites(self) -> frozenset[Site]:
+        return frozenset(token for token in self.tokens if isinstance(token, Site))
+
+
+_TENSORS = frozenset({Kind.DEVICE, Kind.GRAPH})
+
+UNKNOWN = Val(Kind.UNKNOWN)
+NUMBER = Val(Kind.NUMBER)
+HOST = Val(Kind.HOST)
+CONVERTED_HOST = Val(Kind.HOST, flags=CONVERTED)
+DEVICE = Val(Kind.DEVICE)
+OPTIMIZER = Val(Kind.OPTIMIZER)
+LOADER = Val(Kind.LOADER)
+
+
+def container(elem: Val | None = None, items: tuple[Val, ...] | None = None, flags: int = 0) -> Val:
+    """A list, tuple, set, dict or deque. `elem` joins what is in it; `items` are its values where all are known."""
+    if items is not None and elem is None:
+        for item in items:
+            elem = item if elem is None else join(elem, item)
+    return Val(
+        Kind.CONTAINER, elem.tokens if elem is not None else NO_TOKENS, flags=flags, elem=elem, items=items
+    )
+
+
+def element(val: Val) -> Val:
+    """What iterating over, or indexing, the value gives."""
+    if val.kind is Kind.CONTAINER:
+        return val.elem if val.elem is not None else UNKNOWN
+    if val.kind is Kind.GRAPH:
+        return Val(Kind.GRAPH, val.tokens, (val.flags | VIEW) & ~SCALAR)
+    if val.kind is Kind.DEVICE:
+        return Val(Kind.DEVICE, flags=(val.flags | VIEW) & ~SCALAR)
+    if val.kind is Kind.SYMBOL:
+        return val
+    if val.kind is Kind.HOST:
+        return HOST
+    return Val(Kind.UNKNOWN, val.tokens)
+
+
+_STICKY = MAYBE | CHECKPOINTED | BOUNDED | VIEW | UNSURE_GRAD
+
+_ORDER = {Kind.GRAPH: 4, Kind.SYMBOL: 3, Kind.DEVICE: 2, Kind.NUMBER: 1}
+
+
+def join(a: Val, b: Val) -> Val:
+    """The value where two paths of control meet: no more than both paths prove.
+
+    A graph on one path and a literal number on the other is a graph: that is how sums start. A graph on one path and
+    a converted number on the other is unknown: the code looked at the type first.
+    """
+    if a is b or a == b:
+        return a
+    tokens = a.tokens | b.tokens
+    flags = (a.flags & b.flags) | ((a.flags | b.flags) & _STICKY)
+    if a.kind is Kind.NUMBER or b.kind is Kind.NUMBER:
+        other = b if a.kind is Kind.NUMBER else a
+        if a.kind is b.kind:
+            return Val(Kind.NUMBER, tokens)
+        return other.with_tokens(tokens)
+    if a.kind is b.kind:
+        if a.kind is Kind.CONTAINER:
+            return _join_containers(a, b, tokens, flags)
+        ref = a.ref if a.ref == b.ref else None
+        if ref is None and a.kind in _NEED_REF:
+            return Val(Kind.UNKNOWN, tokens)
+        return Val(a.kind, tokens, flags, ref=ref)
+    if a.kind in _ORDER and b.kind in _ORDER:
+        top = a if _ORDER[a.kind] > _ORDER[b.kind] else b
+        return Val(top.kind, tokens, flags | (top.flags & (SCALAR | LARGE | LOSS)))
+    if Kind.CONTAINER in (a.kind, b.kind):
+        inner = a if a.kind is Kind.CONTAINER else b
+        other = b if a.kind is Kind.CONTAINER else a
+        if other.kind is Kind.UNKNOWN:
+            return replace(inner, tokens=tokens)
+    return Val(Kind.UNKNOWN, tokens)
+
+
+_NEED_REF = frozenset({Kind.FUNCTION, Kind.CLASS, Kind.INSTANCE, Kind.QUALIFIED, Kind.CONTEXT})
+
+
+def _join_containers(a: Val, b: Val, tokens: Tokens, flags: int) -> Val:
+    items: tuple[Val, ...] | None = None
+    if a.items is not None and b.items is not None and len(a.items) == len(b.items):
+        items = tuple(join(x, y) for x, y in zip(a.items, b.items, strict=True))
+    if a.elem is None or b.elem is None:
+        elem = a.elem if b.elem is None else b.elem
+    else:
+        elem = join(a.elem, b.elem)
+    return Val(Kind.CONTAINER, tokens, flags, elem, items)
+
+
+def held_parts(val: Val) -> list[Val]:
+    """The tensors that keeping this value keeps: itself, or what is in a container, outermost first."""
+    if val.kind is Kind.CONTAINER:
+        if val.items is not None:
+            return [part for item in val.items for part in held_parts(item)]
+        return held_parts(val.elem) if val.elem is not None else []
+    return [val] if val.kind in (Kind.GRAPH, Kind.DEVICE, Kind.SYMBOL) else []
+
+
+def detached(val: Val) -> Val:
+    """The value without its graph: what `.detach()` gives, or what it is when made under no_grad."""
+    if val.kind is Kind.GRAPH:
+        return Val(Kind.DEVICE, flags=val.flags & (SCALAR | LARGE | VIEW | LOSS))
+    if val.kind is Kind.CONTAINER:
+        return container(
+            detached(val.elem) if val.elem is not None else None,
+            tuple(detached(item) for item in val.items) if val.items is not None else None,
+            val.flags & BOUNDED,
+        )
+    if val.kind in (Kind.SYMBOL, Kind.UNKNOWN, Kind.DISTRIBUTION):
+        return DEVICE if val.kind is Kind.SYMBOL else UNKNOWN
+    return val

@@ -1,0 +1,105 @@
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from gpulint.analysis.facts import FileFacts, Hold
+from gpulint.analysis.values import LARGE, MAYBE, SCALAR, VIEW
+from gpulint.findings import Severity
+from gpulint.rule import Repair, Replace, Report, Rule
+
+
+class DeviceAccumulation(Rule):
+    """
+    ## What it does
+    Finds model outputs without a graph that pile up in a container, batch after batch, while they stay on the device.
+
+    ## Why is this bad
+    Under `no_grad` an output has no graph, but it is as large as the batch's logits or features, and a list of all of
+    them grows with the data set until the GPU is full, usually at the end of the first validation. A slice of an
+    output is no better: a view keeps the whole tensor it was taken from.
+
+    ## What it costs
+    The output's own bytes, each batch: 500 MB a step for the logits of a language model with a vocabulary of 32,000
+    (batch 16 × 256), 2 MiB a step for a kept view of one row of a 2 MiB activation (NVIDIA H200, torch 2.11).
+
+    ## Example
+    ```python
+    import torch
+
+    @torch.no_grad()
+    def predict(model: torch.nn.Module, loader, device="cuda"):
+        model.eval()
+        outputs = []
+        for batch in loader:
+            outputs.append(model(batch.to(device)))
+        return torch.cat(outputs)
+    ```
+
+    ## Use instead
+    ```python
+    import torch
+
+    @torch.no_grad()
+    def predict(model: torch.nn.Module, loader, device="cuda"):
+        model.eval()
+        outputs = []
+        for batch in loader:
+            outputs.append(model(batch.to(device)).cpu())
+        return torch.cat(outputs)
+    ```
+
+    ## Fix safety
+    The fix inserts `.cpu()`. It is unsafe: what is made from the container afterwards is on the CPU too.
+    """
+
+    code = "GPU102"
+    name = "device-accumulation"
+    severity = Severity.WARNING
+    triggers = (
+        (b"torch", b"lightning"),
+        (b"no_grad", b"inference_mode", b"detach", b"set_grad_enabled", b"_step("),
+        (b"append", b"extend", b"insert", b"+=", b"] ="),
+        (b"for ", b"while ", b"self."),
+        (b"cuda", b".to(", b"device", b"gpu", b"lightning", b"accelerat"),
+    )
+
+    def check(self, facts: FileFacts, options: Mapping[str, Any]) -> Iterator[Report]:
+        for hold in facts.holds():
+            if _piles_up(hold):
+                yield _report(facts, hold)
+
+
+def _piles_up(hold: Hold) -> bool:
+    value = hold.value
+    if hold.state != "device" or not hold.container or hold.bounded or hold.consumed:
+        return False
+    if value.has(SCALAR) or value.has(MAYBE) or not value.has(LARGE):
+        return False
+    if hold.function.name == "forward":
+        return False
+    if hold.loops:
+        return hold.loops[-1].over_data and (hold.birth_loop is None or not hold.birth_loop.over_data)
+    return hold.holder_kind == "attribute" and hold.per_step
+
+
+def _report(facts: FileFacts, hold: Hold) -> Report:
+    from gpulint.nodes import method_chain
+
+    what = facts.source(hold.leaves[0]) if hold.leaves else "an output"
+    methods = ("cpu",)
+    repair = None
+    if hold.leaves:
+        changes = tuple(Replace(leaf.node, method_chain(leaf.node, methods)) for leaf in hold.leaves)
+        repair = Repair("unsafe", "keep the copy on the host: `.cpu()`", changes)
+    view = hold.value.has(VIEW)
+    reason = "no graph, but the tensors stay on the device until the container goes"
+    if view:
+        reason = "an indexed tensor is a view: it keeps the whole tensor it was taken from on the device"
+    return Report(
+        hold.node,
+        f"`{hold.holder}` collects `{what}` of every batch on the device",
+        reason,
+        "the bytes of the whole output, each batch (500 MB a step for language-model logits; H200, torch 2.11)",
+        repair=repair,
+    )

@@ -1,0 +1,113 @@
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from gpulint.analysis.facts import Carried, FileFacts
+from gpulint.findings import Severity
+from gpulint.rule import Change, Insert, Remove, Repair, Report, Rule
+
+
+class CarriedState(Rule):
+    """
+    ## What it does
+    Finds recurrent state that goes from one training iteration into the next without `detach()`.
+
+    ## Why is this bad
+    The state carries the graph of the iteration that made it, which carries the one before: the graph grows with
+    every batch. Without `retain_graph=True` the second backward fails; with it, memory and step time grow until the
+    GPU is full.
+
+    ## What it costs
+    An LSTM language model that carries its state with `retain_graph=True` grew by 16.8 MB a step, and its step time
+    from 3.5 to 19.9 ms within 12 steps (NVIDIA H200, torch 2.11). Detached: 0 B.
+
+    ## Example
+    ```python
+    import torch
+    from torch import nn
+
+    rnn = nn.GRU(8, 16)
+    head = nn.Linear(16, 8)
+    criterion = nn.MSELoss()
+    optimizer = torch.optim.SGD(rnn.parameters(), lr=0.1)
+
+    def train(chunks):
+        hidden = torch.zeros(1, 4, 16)
+        for inputs, targets in chunks:
+            output, hidden = rnn(inputs, hidden)
+            loss = criterion(head(output), targets)
+            optimizer.zero_grad()
+            loss.backward(retain_graph=True)
+            optimizer.step()
+    ```
+
+    ## Use instead
+    ```python
+    import torch
+    from torch import nn
+
+    rnn = nn.GRU(8, 16)
+    head = nn.Linear(16, 8)
+    criterion = nn.MSELoss()
+    optimizer = torch.optim.SGD(rnn.parameters(), lr=0.1)
+
+    def train(chunks):
+        hidden = torch.zeros(1, 4, 16)
+        for inputs, targets in chunks:
+            hidden = hidden.detach()
+            output, hidden = rnn(inputs, hidden)
+            loss = criterion(head(output), targets)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+    ```
+
+    ## Fix safety
+    The fix cuts the graph before the state is used and drops `retain_graph=True` where that was its only reason. It is
+    unsafe: gradients no longer flow into earlier iterations, which is what truncated backpropagation through time means.
+    """
+
+    code = "GPU103"
+    name = "carried-state"
+    severity = Severity.ERROR
+    triggers = ((b"torch", b"lightning"), (b"backward",), (b"for ", b"while "))
+
+    def check(self, facts: FileFacts, options: Mapping[str, Any]) -> Iterator[Report]:
+        for function in facts.functions:
+            for carried in function.carried:
+                if carried.backward is not None:
+                    yield _report(facts, carried)
+
+
+def _report(facts: FileFacts, carried: Carried) -> Report:
+    what = facts.source(carried.argument)
+    retain = carried.backward is not None and carried.backward.retain
+    reason = (
+        "retain_graph=True keeps every earlier iteration's activations alive"
+        if retain
+        else "the next backward would go through the graph of the iteration before, which is freed: it fails"
+    )
+    return Report(
+        carried.call.node,
+        f"`{what}` carries its autograd graph from one iteration into the next",
+        reason,
+        "the activations of all earlier iterations (16.8 MB a step, and a step ever slower; H200, torch 2.11)",
+        repair=_repair(carried),
+    )
+
+
+def _repair(carried: Carried) -> Repair | None:
+    from gpulint.nodes import assign
+
+    path = carried.path
+    if "[" in path or "(" in path:
+        return None
+    expression = f"tuple(part.detach() for part in {path})" if carried.nested else f"{path}.detach()"
+    if carried.starts_none:
+        expression = f"None if {path} is None else {expression}"
+    changes: list[Change] = [Insert(carried.stmt.line, assign(path, expression), after=False)]
+    backward = carried.backward
+    if backward is not None and backward.retain_node is not None and carried.only_reason:
+        changes.append(Remove(backward.retain_node))
+    return Repair("unsafe", "cut the graph before the state is used again", tuple(changes))

@@ -1,0 +1,121 @@
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from gpulint.analysis.facts import FileFacts, Forward, FunctionFacts
+from gpulint.analysis.values import Grad
+from gpulint.findings import Severity
+from gpulint.rule import Repair, Report, Rule
+
+
+class EvalWithGrad(Rule):
+    """
+    ## What it does
+    Finds evaluation and inference whose forward runs with grad enabled although nothing ever calls backward.
+
+    ## Why is this bad
+    With grad enabled the forward saves every activation for a backward that never comes. `model.eval()` changes
+    dropout and batch norm, not this.
+
+    ## What it costs
+    A forward of a 4-layer language model peaks at 2,556 MB with grad and at 1,206 MB under `no_grad`: 2.1 times
+    (NVIDIA H200, torch 2.11). If outputs or losses are kept as well, 925 MB of activations stay with each batch.
+
+    ## Example
+    ```python
+    import torch
+
+    def accuracy(model: torch.nn.Module, loader):
+        model.eval()
+        correct = 0
+        for inputs, targets in loader:
+            outputs = model(inputs)
+            correct += (outputs.argmax(1) == targets).sum().item()
+        return correct / len(loader.dataset)
+    ```
+
+    ## Use instead
+    ```python
+    import torch
+
+    @torch.no_grad()
+    def accuracy(model: torch.nn.Module, loader):
+        model.eval()
+        correct = 0
+        for inputs, targets in loader:
+            outputs = model(inputs)
+            correct += (outputs.argmax(1) == targets).sum().item()
+        return correct / len(loader.dataset)
+    ```
+
+    ## Fix safety
+    Decorating a function in which nothing needs grad, or putting the evaluating loop under `with torch.no_grad():`,
+    changes no result: safe. Nothing is offered where autograd is used nearby (saliency, attacks, forces).
+    """
+
+    code = "GPU201"
+    name = "eval-with-grad"
+    severity = Severity.WARNING
+    triggers = (
+        (b"torch", b"lightning", b"transformers"),
+        (b".eval()", b".train(False)", b"argmax", b"detach", b"item()"),
+    )
+
+    def check(self, facts: FileFacts, options: Mapping[str, Any]) -> Iterator[Report]:
+        if facts.is_test:
+            return
+        for function in facts.functions:
+            forwards = [forward for forward in function.forwards if _wasted(forward, function)]
+            if forwards:
+                yield _report(facts, function, min(forwards, key=lambda forward: forward.order))
+
+
+def _wasted(forward: Forward, function: FunctionFacts) -> bool:
+    """Whether nothing can need this forward's graph."""
+    if forward.grad is not Grad.ENABLED or forward.freed or forward.site is None:
+        return False
+    if function.has_backward or function.needs_grad or function.uses_autograd:
+        return False
+    if not forward.proven and not forward.evaluating:
+        return False
+    if forward.evaluating:
+        return not forward.returned or forward.read_only
+    return (
+        bool(forward.loops) and forward.used and not (forward.escaped or forward.returned or forward.stored)
+    )
+
+
+def _report(facts: FileFacts, function: FunctionFacts, forward: Forward) -> Report:
+    path = forward.path or "the model"
+    reason = (
+        f"`{path}` is in eval mode here, and no backward follows"
+        if forward.evaluating
+        else "its results are only read as numbers or detached: no backward can follow"
+    )
+    return Report(
+        forward.call.node,
+        f"`{path}` runs with grad enabled in an evaluation: every activation is saved for a backward that never comes",
+        reason,
+        "2.1 times the forward's peak memory (2,556 against 1,206 MB for a 4-layer language model; H200, torch 2.11)",
+        repair=_repair(facts, function, forward),
+    )
+
+
+def _repair(facts: FileFacts, function: FunctionFacts, forward: Forward) -> Repair | None:
+    from gpulint.nodes import no_grad_decorator, no_grad_with
+    from gpulint.rule import AddImport, Decorate, Wrap
+
+    name = facts.torch_name("no_grad")
+    imports = () if name is not None else (AddImport("torch"),)
+    name = name or "torch.no_grad"
+    node = function.function.node
+    if function.all_evaluation and function.function.name not in ("<module>", "<lambda>"):
+        change = Decorate(node, no_grad_decorator(name))  # type: ignore[arg-type]
+        return Repair("safe", f"decorate `{function.function.name}` with `@{name}()`", (change, *imports))
+    if forward.loops and forward.loop_is_evaluation:
+        loop = forward.loops[0].stmt
+        return Repair(
+            "safe", f"run the loop under `{name}()`", (Wrap((loop.node,), no_grad_with(name)), *imports)
+        )
+    return None

@@ -1,0 +1,96 @@
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from gpulint.analysis.facts import Backward, FileFacts
+from gpulint.findings import Severity
+from gpulint.rule import Remove, Repair, Report, Rule
+
+
+class NeedlessRetainGraph(Rule):
+    """
+    ## What it does
+    Finds `backward(retain_graph=True)` where no second backward goes through that graph.
+
+    ## Why is this bad
+    `backward()` frees each saved tensor as soon as it is done with it. With `retain_graph=True` all of them stay until
+    the last value of the graph is rebound, usually at the next iteration's forward.
+
+    ## What it costs
+    2,186 MB still held after the step against 1,259 MB without it, for a 4-layer language model (NVIDIA H200,
+    torch 2.11).
+
+    ## Example
+    ```python
+    import torch
+    from torch import nn
+
+    model = nn.Linear(8, 2)
+    criterion = nn.CrossEntropyLoss()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+
+    for inputs, targets in loader:
+        loss = criterion(model(inputs), targets)
+        optimizer.zero_grad()
+        loss.backward(retain_graph=True)
+        optimizer.step()
+    ```
+
+    ## Use instead
+    ```python
+    import torch
+    from torch import nn
+
+    model = nn.Linear(8, 2)
+    criterion = nn.CrossEntropyLoss()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+
+    for inputs, targets in loader:
+        loss = criterion(model(inputs), targets)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    ```
+
+    ## Fix safety
+    Removing the argument changes no gradient: safe where every model in the graph is made in this file from torch's
+    own layers or classes seen here. A model from elsewhere may keep state between calls: there the fix is unsafe.
+    """
+
+    code = "GPU301"
+    name = "needless-retain-graph"
+    severity = Severity.WARNING
+    triggers = ((b"retain_graph",), (b"backward",))
+
+    def check(self, facts: FileFacts, options: Mapping[str, Any]) -> Iterator[Report]:
+        for function in facts.functions:
+            explained = {id(item.backward) for item in function.carried}
+            for backward in function.backwards:
+                if _needless(backward) and id(backward) not in explained:
+                    yield _report(facts, backward)
+
+
+def _needless(backward: Backward) -> bool:
+    return (
+        backward.retain
+        and backward.retain_argument
+        and not backward.create_graph
+        and not backward.again
+        and not backward.autograd_grad
+    )
+
+
+def _report(facts: FileFacts, backward: Backward) -> Report:
+    node = backward.retain_node
+    repair = None
+    if node is not None:
+        applicability = "safe" if backward.models_known else "unsafe"
+        repair = Repair(applicability, "remove `retain_graph=True`", (Remove(node),))  # type: ignore[arg-type]
+    return Report(
+        backward.call.node,
+        f"`{facts.source(backward.call)}` keeps the whole graph, and no second backward goes through it",
+        "the saved tensors stay until the loss is rebound, usually during the next forward",
+        "2,186 against 1,259 MB held after the step (4-layer language model; H200, torch 2.11)",
+        repair=repair,
+    )

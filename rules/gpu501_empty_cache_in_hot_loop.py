@@ -1,0 +1,75 @@
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from gpulint.analysis.facts import FileFacts
+from gpulint.findings import Severity
+from gpulint.rule import Remove, Repair, Report, Rule
+
+
+class EmptyCacheInHotLoop(Rule):
+    """
+    ## What it does
+    Finds `torch.cuda.empty_cache()` called in every step of a training or inference loop.
+
+    ## Why is this bad
+    The cache holds memory that PyTorch is about to use again. Giving it back makes the driver free it, synchronising
+    the device, and the next step asks for it anew. It never lowers `memory_allocated`, and it did not lower the peak.
+
+    ## What it costs
+    Every step 1.26 times as long for a 16-layer MLP, 1.12 times for a language model; reserved memory fell after the
+    step, from 3,208 to 1,396 MB, but its peak rose from 3,208 to 3,400 MB (NVIDIA H200, torch 2.11). Between phases,
+    after validation or a checkpoint, it can help: such calls are not reported.
+
+    ## Example
+    ```python
+    import torch
+    from torch import nn
+
+    model = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+
+    for inputs in loader:
+        loss = model(inputs).mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        torch.cuda.empty_cache()
+    ```
+
+    ## Use instead
+    ```python
+    import torch
+    from torch import nn
+
+    model = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+
+    for inputs in loader:
+        loss = model(inputs).mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    ```
+
+    ## Fix safety
+    Removing the call changes no result: safe.
+    """
+
+    code = "GPU501"
+    name = "empty-cache-in-hot-loop"
+    severity = Severity.WARNING
+    triggers = ((b"empty_cache",),)
+
+    def check(self, facts: FileFacts, options: Mapping[str, Any]) -> Iterator[Report]:
+        for call in facts.hot_calls("empty_cache"):
+            yield Report(
+                call.call.node,
+                f"`{facts.source(call.call)}` in every step frees nothing the program holds and slows it down",
+                "the next step takes the same memory from the driver again; allocated memory and its peak stay as they are",
+                "1.12 to 1.26 times the step time (H200, torch 2.11)",
+                repair=Repair("safe", "remove the call", (Remove(call.stmt.node),))
+                if call.is_statement
+                else None,
+            )

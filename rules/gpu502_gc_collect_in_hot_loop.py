@@ -1,0 +1,77 @@
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from gpulint.analysis.facts import FileFacts
+from gpulint.findings import Severity
+from gpulint.rule import Remove, Repair, Report, Rule
+
+
+class GcCollectInHotLoop(Rule):
+    """
+    ## What it does
+    Finds `gc.collect()` called in every step of a training or inference loop.
+
+    ## Why is this bad
+    A tensor is freed when its last reference goes; the garbage collector only matters for reference cycles, and Python
+    runs it by itself. A full collection walks every object of the process, which for a program that has imported
+    torch takes longer than the step.
+
+    ## What it costs
+    53 times the step time for a 16-layer MLP, with no effect on memory; with `empty_cache()` after it 39 times, and 4 %
+    less reserved (NVIDIA H200, torch 2.11).
+
+    ## Example
+    ```python
+    import gc
+    import torch
+    from torch import nn
+
+    model = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+
+    for inputs in loader:
+        loss = model(inputs).mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        gc.collect()
+    ```
+
+    ## Use instead
+    ```python
+    import gc
+    import torch
+    from torch import nn
+
+    model = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+
+    for inputs in loader:
+        loss = model(inputs).mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    ```
+
+    ## Fix safety
+    Removing the call changes no result: safe.
+    """
+
+    code = "GPU502"
+    name = "gc-collect-in-hot-loop"
+    severity = Severity.WARNING
+    triggers = ((b"collect",), (b"gc",), (b"torch", b"lightning"))
+
+    def check(self, facts: FileFacts, options: Mapping[str, Any]) -> Iterator[Report]:
+        for call in facts.hot_calls("gc.collect"):
+            yield Report(
+                call.call.node,
+                f"`{facts.source(call.call)}` in every step walks all objects of the process",
+                "tensors are freed with their last reference; only reference cycles wait for the collector",
+                "53 times the step time of a 16-layer MLP (H200, torch 2.11)",
+                repair=Repair("safe", "remove the call", (Remove(call.stmt.node),))
+                if call.is_statement
+                else None,
+            )
