@@ -53,7 +53,9 @@ class Directive:
     own_line: bool
 
     def covers(self, code: str) -> bool:
-        return code.startswith(self.codes)
+        """Whether this comment is about `code`. That it is unused itself, it has to be told by name."""
+        named = tuple(filter(None, self.codes)) if code == "GPU001" else self.codes
+        return code.startswith(named)
 
 
 def suppressed(

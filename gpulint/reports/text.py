@@ -68,7 +68,7 @@ def finding_lines(
 
 def _excerpt(finding: Finding, source: list[str], margin: int) -> list[Line]:
     """The lines of the span, each with its part underlined."""
-    if not 1 <= finding.line <= len(source) or not any(source):
+    if not 1 <= finding.line <= len(source) or not any(source) or finding.name == "internal-error":
         return []
     last = min(max(finding.end_line, finding.line), len(source))
     if last > finding.line and last == finding.end_line and finding.end_column == 1:

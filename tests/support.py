@@ -1,0 +1,66 @@
+"""What several test modules share: running the real command, and sources with known findings."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+# One GPU101 in row 11, with a safe fix.
+HELD = """\
+import torch
+from torch import nn
+
+
+def train(model: nn.Module, loader, criterion, optimizer):
+    total = 0.0
+    for x, y in loader:
+        optimizer.zero_grad()
+        loss = criterion(model(x), y)
+        loss.backward()
+        total += loss
+        optimizer.step()
+    return total
+"""
+HELD_ROW = 11
+CLEAN = "import torch\n\nprint(torch.zeros(3).sum())\n"
+
+
+def environment(**changes: str | None) -> dict[str, str]:
+    """The test's environment without what would change the command's output; None takes a variable out."""
+    neutral: dict[str, str | None] = {"NO_COLOR": None, "FORCE_COLOR": None, "GPULINT_CACHE_DIR": None, "COLUMNS": None}
+    merged = {**os.environ, **neutral, **changes}
+    return {name: value for name, value in merged.items() if value is not None}
+
+
+def gpulint(
+    *arguments: str | Path,
+    cwd: Path,
+    stdin: bytes = b"",
+    env: dict[str, str] | None = None,
+    timeout: float = 120,
+) -> subprocess.CompletedProcess[bytes]:
+    """Run the installed command in a process of its own."""
+    command = [sys.executable, "-m", "gpulint", *map(str, arguments)]
+    return subprocess.run(
+        command, cwd=cwd, input=stdin, capture_output=True, env=env or environment(), timeout=timeout, check=False
+    )
+
+
+def findings(*arguments: str | Path, cwd: Path, **options: Any) -> list[dict[str, Any]]:
+    """What the command finds, as its JSON has it."""
+    done = gpulint(*arguments, "--output-format", "json", cwd=cwd, **options)
+    assert done.returncode in (0, 1, 2), done
+    parsed: list[dict[str, Any]] = json.loads(done.stdout)
+    return parsed
+
+
+def codes(*arguments: str | Path, cwd: Path, **options: Any) -> list[tuple[str, str, int]]:
+    """File name, code and row of each finding."""
+    return [
+        (Path(item["filename"]).name, item["code"], item["location"]["row"])
+        for item in findings(*arguments, cwd=cwd, **options)
+    ]

@@ -1,0 +1,152 @@
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from gpulint.cache import ABSENT, Cache, CacheEntry, content_hash, run_digest
+from gpulint.findings import Edit, Finding, Fix, Position, Related, Severity
+
+
+def no_dependencies(path: str) -> str:
+    raise AssertionError(path)
+
+
+def cache(root: Path, digest: str = "d") -> Cache:
+    return Cache(str(root / ".gpulint_cache"), str(root), digest)
+
+
+def finding(path: str, other: str) -> Finding:
+    fix = Fix("safe", "write `.item()`", (Edit(Position(3, 1), Position(3, 5), "loss.item()\n"),))
+    related = (Related(other, Position(7, 2), "kept here"), Related(path, Position(1, 1), "from here"))
+    return Finding("GPU101", "held-graph", Severity.WARNING, "m", path, 3, 1, 4, 2, "r", "c", fix, related)
+
+
+def test_entries_come_back(tmp_path: Path) -> None:
+    path, other = str(tmp_path / "a.py"), str(tmp_path / "pkg/b.py")
+    Path(path).touch()
+    entry = CacheEntry((finding(path, other),), ((other, "h1"), ("/elsewhere/c.py", ABSENT)))
+    first = cache(tmp_path)
+    first.put(path, "x", entry)
+    first.put(str(tmp_path / "clean.py"), "y", CacheEntry())
+    Path(tmp_path / "clean.py").touch()
+    first.save()
+    again = cache(tmp_path)
+    hashes = {other: "h1", "/elsewhere/c.py": ABSENT}
+    assert again.get(path, "x", hashes.__getitem__) == entry
+    assert again.get(str(tmp_path / "clean.py"), "y", no_dependencies) == CacheEntry()
+    assert again.get(path, "z", hashes.__getitem__) is None
+    assert again.get(path, "x", (hashes | {other: "h2"}).__getitem__) is None
+    assert again.get(path, "x", (hashes | {"/elsewhere/c.py": "appeared"}).__getitem__) is None
+    assert cache(tmp_path, "other settings").get(path, "x", hashes.__getitem__) is None
+
+
+def test_a_project_may_move(tmp_path: Path) -> None:
+    (tmp_path / "old").mkdir()
+    path = tmp_path / "old/a.py"
+    path.touch()
+    first = cache(tmp_path / "old")
+    first.put(str(path), "x", CacheEntry((finding(str(path), str(tmp_path / "old/b.py")),)))
+    first.save()
+    (tmp_path / "old").rename(tmp_path / "new")
+    found = cache(tmp_path / "new").get(str(tmp_path / "new/a.py"), "x", no_dependencies)
+    assert found is not None
+    assert found.findings[0].filename == str(tmp_path / "new/a.py")
+    assert found.findings[0].related[0].filename == str(tmp_path / "new/b.py")
+
+
+def test_ignores_itself_in_git(tmp_path: Path) -> None:
+    Path(tmp_path / "a.py").touch()
+    first = cache(tmp_path)
+    first.put(str(tmp_path / "a.py"), "x", CacheEntry())
+    first.save()
+    assert "*" in (tmp_path / ".gpulint_cache/.gitignore").read_text().splitlines()
+
+
+def stored(root: Path) -> Path:
+    (file,) = (root / ".gpulint_cache").glob("*/*.json")
+    return file
+
+
+GARBAGE = [
+    b"",
+    b"{",
+    b"\xff\xfe\x00",
+    b"[]",
+    b"null",
+    b'{"format": 99, "entries": {}}',
+    b'{"format": 1, "entries": []}',
+    b'{"format": 1, "entries": {"a.py": 3}}',
+    b'{"format": 1, "entries": {"a.py": ["x"]}}',
+    b'{"format": 1, "entries": {"a.py": ["x", [{"code": 1}], []]}}',
+    b'{"format": 1, "entries": {"a.py": ["x", [7], []]}}',
+    b'{"format": 1, "entries": {"a.py": ["x", [], [3]]}}',
+    b"[" * 100_000,
+]
+
+
+@pytest.mark.parametrize("garbage", GARBAGE, ids=range(len(GARBAGE)))
+def test_garbage_is_no_error(tmp_path: Path, garbage: bytes) -> None:
+    path = str(tmp_path / "a.py")
+    Path(path).touch()
+    first = cache(tmp_path)
+    first.put(path, "x", CacheEntry())
+    first.save()
+    stored(tmp_path).write_bytes(garbage)
+    again = cache(tmp_path)
+    assert again.get(path, "x", no_dependencies) is None
+    again.put(path, "x", CacheEntry())
+    again.save()
+    assert cache(tmp_path).get(path, "x", no_dependencies) == CacheEntry()
+
+
+def test_unwritable_is_no_error(tmp_path: Path) -> None:
+    (tmp_path / ".gpulint_cache").write_text("a file where the directory should be")
+    first = cache(tmp_path)
+    first.put(str(tmp_path / "a.py"), "x", CacheEntry())
+    first.save()
+
+
+def test_runs_over_parts_do_not_forget_each_other(tmp_path: Path) -> None:
+    for name in ("a.py", "b.py", "c.py"):
+        (tmp_path / name).touch()
+    one, two = cache(tmp_path), cache(tmp_path)
+    assert one.get(str(tmp_path / "a.py"), "x", no_dependencies) is None
+    assert two.get(str(tmp_path / "b.py"), "x", no_dependencies) is None
+    one.put(str(tmp_path / "a.py"), "x", CacheEntry())
+    two.put(str(tmp_path / "b.py"), "x", CacheEntry())
+    one.save()
+    two.save()
+    last = cache(tmp_path)
+    assert last.get(str(tmp_path / "a.py"), "x", no_dependencies) == CacheEntry()
+    # What is gone from the disk is dropped when the cache is next written.
+    (tmp_path / "b.py").unlink()
+    last.put(str(tmp_path / "c.py"), "x", CacheEntry())
+    last.save()
+    assert set(json.loads(stored(tmp_path).read_text())["entries"]) == {"a.py", "c.py"}
+
+
+def test_old_configurations_are_swept(tmp_path: Path) -> None:
+    (tmp_path / "a.py").touch()
+    for digest in ("one", "two"):
+        written = cache(tmp_path, digest)
+        written.put(str(tmp_path / "a.py"), "x", CacheEntry())
+        written.save()
+        os.utime(next((tmp_path / ".gpulint_cache").glob("*/one.json"), tmp_path), (0, 0))
+    assert [file.name for file in (tmp_path / ".gpulint_cache").glob("*/*.json")] == ["two.json"]
+
+
+def test_digest_follows_settings_and_rule_files(tmp_path: Path) -> None:
+    own = tmp_path / "own.py"
+    own.write_text("one")
+    first = run_digest("settings", (str(own),))
+    assert run_digest("settings", (str(own),)) == first
+    assert run_digest("others", (str(own),)) != first
+    own.write_text("two")
+    assert run_digest("settings", (str(own),)) != first
+
+
+def test_hash_of_content() -> None:
+    assert content_hash(b"a") == content_hash(b"a") != content_hash(b"b")

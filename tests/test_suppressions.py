@@ -1,0 +1,174 @@
+from __future__ import annotations
+
+import pytest
+
+from gpulint.files import split_lines
+from gpulint.findings import Finding, Severity
+from gpulint.suppressions import directives, suppressed
+
+CHECKED = ("GPU101", "GPU102", "GPU201")
+
+
+def finding(row: int, code: str = "GPU101", end_row: int | None = None) -> Finding:
+    return Finding(code, "x", Severity.ERROR, "m", "a.py", row, 1, end_row or row, 5)
+
+
+def left(text: str, *found: Finding, first: dict[int, int] | None = None) -> list[tuple[str, int]]:
+    kept = suppressed(text, list(found), lambda row: (first or {}).get(row, row), "a.py", CHECKED)
+    return [(item.code, item.line) for item in kept]
+
+
+@pytest.mark.parametrize(
+    "comment",
+    [
+        "# gpulint: ignore[GPU101]",
+        "# gpulint: ignore[GPU1]",
+        "# gpulint: ignore[GPU102, GPU101]",
+        "# gpulint:ignore[GPU101]",
+        "#gpulint: ignore [ GPU101 ]",
+        "# gpulint: ignore[gpu101] -- kept on purpose, see #12",
+        "# gpulint: ignore",
+        "# gpulint: ignore -- everything",
+        "# type: ignore # gpulint: ignore[GPU101]",
+        "# noqa: GPU101",
+        "# noqa:GPU101,E501",
+        "# noqa: E501 GPU101",
+        "# NOQA",
+        "# noqa",
+        "# noqa: GPU1",
+        "# pylint: disable=all  # noqa: GPU101 for the reason above",
+    ],
+)
+def test_comments_that_silence(comment: str) -> None:
+    kept = left(f"a = 1\ntotal += loss  {comment}\nb = 2\n", finding(2))
+    assert [item for item in kept if item[0] != "GPU001"] == []
+
+
+@pytest.mark.parametrize(
+    "comment",
+    [
+        "# gpulint: ignore[GPU102]",
+        "# gpulint: ignore[]",
+        "# gpulint: ignored[GPU101]",
+        "# gpulint ignore[GPU101]",
+        "# noqa: E501",
+        "# noqa: because I say so",
+        "# noqaGPU101",
+        "# see gpulint: docs",
+        "'# gpulint: ignore[GPU101]'",
+        "'''# noqa'''",
+    ],
+)
+def test_comments_that_do_not(comment: str) -> None:
+    assert ("GPU101", 2) in left(f"a = 1\ntotal += loss, {comment}\n", finding(2))
+
+
+def test_other_lines_are_not_silenced() -> None:
+    assert left("a  # noqa\nb\n", finding(2)) == [("GPU101", 2)]
+
+
+def test_inside_a_string_of_many_lines() -> None:
+    text = 's = """\n# gpulint: ignore-file\n# noqa\n"""\ntotal += loss\n'
+    assert left(text, finding(3), finding(5)) == [("GPU101", 3), ("GPU101", 5)]
+
+
+def test_on_the_first_line_of_the_statement_and_on_the_last_of_the_span() -> None:
+    text = "losses.append(  # gpulint: ignore[GPU101]\n    loss\n)\n"
+    assert left(text, finding(2), first={2: 1}) == []
+    assert left("losses.append(\n    loss\n)  # gpulint: ignore[GPU101]\n", finding(1, end_row=3)) == []
+
+
+def test_on_a_line_of_its_own() -> None:
+    text = "a = 1\n# gpulint: ignore[GPU101] -- needed\n\n# more words\ntotal += loss\ntotal += loss\n"
+    assert left(text, finding(5), finding(6)) == [("GPU101", 6)]
+
+
+def test_whole_file() -> None:
+    assert left("# gpulint: ignore-file\nx\ny\n", finding(2), finding(3, "GPU201")) == []
+    assert left("x\ny\n# gpulint: ignore-file[GPU1]\n", finding(1), finding(2, "GPU201")) == [("GPU201", 2)]
+
+
+BLOCK = """\
+def f():
+    a()
+    # gpulint: disable[GPU101]
+    b()
+    if c:
+        d()
+    # gpulint: enable[GPU101]
+    e()
+
+def g():
+    h()  # gpulint: disable[GPU101]
+    i()
+j()
+"""
+
+
+@pytest.mark.parametrize(("row", "silent"), [(2, False), (4, True), (6, True), (8, False), (11, True), (12, True), (13, False)])
+def test_blocks(row: int, silent: bool) -> None:
+    assert (("GPU101", row) not in left(BLOCK, finding(row))) is silent
+
+
+def test_unused() -> None:
+    text = "x = 1  # gpulint: ignore[GPU101]\ny = 2  # gpulint: ignore[GPU101, GPU201] -- why\n"
+    assert left(text, finding(2, "GPU201")) == [("GPU001", 1), ("GPU001", 2)]
+    # A rule that did not run, and other tools' comments, are none of ours to judge.
+    assert left("x = 1  # gpulint: ignore[GPU999]\n") == []
+    assert left("x = 1  # noqa: GPU101\n") == []
+    assert suppressed(text, [], lambda row: row, "a.py", ()) == []
+
+
+def test_unused_can_be_silenced() -> None:
+    assert left("x = 1  # gpulint: ignore[GPU101, GPU001]\n") == []
+
+
+@pytest.mark.parametrize(
+    ("text", "fixed"),
+    [
+        ("x = 1  # gpulint: ignore[GPU101]\n", "x = 1\n"),
+        ("x = 1  # gpulint: ignore[GPU101] -- reason\r\ny = 2\r\n", "x = 1\r\ny = 2\r\n"),
+        ("# gpulint: ignore[GPU101]\nx = 1\n", "x = 1\n"),
+        ("x = 1\n    # gpulint: ignore-file", "x = 1\n"),
+        ("x = 1  # gpulint: ignore[GPU101]  # type: ignore\n", "x = 1  # type: ignore\n"),
+        ("x = 1  # type: ignore  # gpulint: ignore[GPU101]\n", "x = 1  # type: ignore\n"),
+        ("y  # gpulint: ignore[GPU101, GPU201, GPU102]\n", "y  # gpulint: ignore[GPU201]\n"),
+    ],
+)
+def test_fix_of_unused(text: str, fixed: str) -> None:
+    found = [finding(1, "GPU201")] if "GPU201" in text else []
+    (unused,) = suppressed(text, found, lambda row: row, "a.py", CHECKED)
+    assert unused.fix is not None
+    assert unused.fix.applicability == "safe"
+    (edit,) = unused.fix.edits
+    rows = text.splitlines(keepends=True)
+    starts = [0]
+    for line in rows:
+        starts.append(starts[-1] + len(line))
+    start = starts[edit.start.row - 1] + edit.start.column - 1
+    end = starts[edit.end.row - 1] + edit.end.column - 1
+    assert text[:start] + edit.content + text[end:] == fixed
+
+
+def test_text_that_does_not_tokenize() -> None:
+    text = "x = (\n  '''\ntotal += loss  # gpulint: ignore[GPU101]\n"
+    assert [item.row for item in directives(text)] == [3]
+    assert left(text, finding(3)) == []
+
+
+@pytest.mark.parametrize("newline", ["\n", "\r\n", "\r"])
+def test_newlines_of_all_kinds(newline: str) -> None:
+    text = newline.join(["a", "b  # gpulint: ignore[GPU101]", "c\x0c  # noqa", ""])
+    assert len(split_lines(text)) == 4
+    assert left(text, finding(2), finding(3)) == []
+
+
+def test_what_a_directive_says() -> None:
+    (found,) = directives("x  # gpulint: ignore[GPU101, gpu2] -- it is fine\n")
+    assert (found.kind, found.row, found.start, found.codes, found.reason) == (
+        "ignore",
+        1,
+        4,
+        ("GPU101", "GPU2"),
+        "it is fine",
+    )
