@@ -1,0 +1,92 @@
+"""Giving memory back, with what each step gave."""
+
+from __future__ import annotations
+
+import gc
+from dataclasses import dataclass
+
+from gpulint.memory.device import cuda_missing, cuda_started, started_devices, torch_module
+from gpulint.memory.live import Lingering, lingering
+from gpulint.memory.units import format_bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Cleared:
+    """What `clear` did, in bytes over all devices of this process.
+
+    `garbage` is what `gc.collect()` freed of allocated memory, `objects` how many objects it found; `workspaces`
+    what dropping cuBLAS's workspaces freed; `returned` how much of the cache went back to the driver.
+    `allocated` is still held by tensors and `reserved` still with the allocator: no call of this kind can free
+    these. `lingering` names the largest holders where that was asked for.
+    """
+
+    objects: int
+    garbage: int = 0
+    workspaces: int = 0
+    returned: int = 0
+    allocated: int = 0
+    reserved: int = 0
+    lingering: tuple[Lingering, ...] = ()
+    missing: str = ""
+
+    def __str__(self) -> str:
+        lines = [f"gc.collect() found {self.objects} objects"]
+        if self.missing:
+            lines[0] += f"; nothing to clear on a GPU: {self.missing}"
+        else:
+            lines[0] += f", freed {format_bytes(self.garbage)}"
+            lines.append(f"cuBLAS workspaces: {format_bytes(self.workspaces)}")
+            lines.append(f"empty_cache() returned {format_bytes(self.returned)} to the driver")
+            lines.append(
+                f"still allocated: {format_bytes(self.allocated)} (reserved {format_bytes(self.reserved)});"
+                " only letting go of the tensors frees it"
+            )
+        lines += [f"  {each}" for each in self.lingering]
+        return "\n".join(lines)
+
+
+def clear(force: bool = False) -> Cleared:
+    """Collect garbage, drop cuBLAS workspaces, and return the cache to the driver; say what each step gave.
+
+    For the end of a phase (after validation, before another process needs the card). In a training loop it
+    costs 39 to 53 times a small step and lowers no peak. It cannot free what something still references:
+    `force=True` finds the largest of those tensors and who holds them, which takes a scan of all objects.
+    """
+    missing = cuda_missing()
+    if missing is None and not cuda_started():
+        missing = "CUDA has not been used in this process"
+    if missing:
+        return Cleared(gc.collect(), missing=missing)
+    start, before = _allocated(), _reserved()
+    objects = gc.collect()
+    collected = _allocated()
+    _drop_workspaces()
+    dropped = _allocated()
+    torch_module().cuda.empty_cache()
+    after = _reserved()
+    return Cleared(
+        objects=objects,
+        garbage=start - collected,
+        workspaces=collected - dropped,
+        returned=before - after,
+        allocated=_allocated(),
+        reserved=after,
+        lingering=lingering() if force else (),
+    )
+
+
+def _allocated() -> int:
+    return sum(int(torch_module().cuda.memory_allocated(index)) for index in started_devices())
+
+
+def _reserved() -> int:
+    return sum(int(torch_module().cuda.memory_reserved(index)) for index in started_devices())
+
+
+def _drop_workspaces() -> None:
+    """Kernels that use a workspace may still be running: wait for them, then cuBLAS makes new ones on demand."""
+    torch = torch_module()
+    drop = getattr(torch._C, "_cuda_clearCublasWorkspaces", None)
+    if drop is not None:
+        torch.cuda.synchronize()
+        drop()

@@ -1,0 +1,283 @@
+"""`oom_guard`: recovery from out-of-memory errors after the handler has ended.
+
+Inside an `except` block the exception's traceback keeps every frame of the failed step alive, with all their
+tensors: cleaning up there frees almost nothing. So the error is caught, what is to be known about it is noted, and
+everything else happens when the block is over.
+"""
+
+from __future__ import annotations
+
+import functools
+import gc
+import inspect
+import logging
+import os
+import sys
+import traceback
+from collections.abc import Callable
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Any, Literal, TypeVar, cast
+
+from gpulint.memory.cleaning import Cleared, clear
+from gpulint.memory.device import cuda_started, logger, torch_module
+from gpulint.memory.figures import MemoryStats, stats
+from gpulint.memory.oom.diagnosis import Diagnosis, diagnose
+from gpulint.memory.oom.messages import OomMessage, parse_message
+from gpulint.memory.units import format_bytes
+
+F = TypeVar("F", bound=Callable[..., Any])
+Retry = Literal["halve"] | int | None
+
+
+@dataclass(frozen=True, slots=True)
+class OomEvent:
+    """One out-of-memory error: the diagnosis, the line of the user's code, the figures when it was raised, what
+    the cleaning freed, and the file of the snapshot if one was written."""
+
+    diagnosis: Diagnosis
+    where: str
+    before: MemoryStats
+    cleared: Cleared
+    snapshot: str | None = None
+
+    @property
+    def freed(self) -> int:
+        """How far allocated memory fell between the error and the end of the cleaning."""
+        return self.before.allocated - self.cleared.allocated
+
+    def lines(self) -> list[str]:
+        shown = [f"out of memory in {self.where}", *self.diagnosis.lines()]
+        if not self.cleared.missing:
+            shown.append(
+                f"recovered: allocated {format_bytes(self.before.allocated)} -> {format_bytes(self.cleared.allocated)},"
+                f" reserved {format_bytes(self.before.reserved)} -> {format_bytes(self.cleared.reserved)}"
+            )
+        if self.snapshot:
+            shown.append(f"snapshot: {self.snapshot} (open it at https://pytorch.org/memory_viz)")
+        return shown
+
+
+def is_oom(error: BaseException) -> bool:
+    """Whether an exception says that memory ran out: the allocator's own type, or a RuntimeError that says so."""
+    torch = sys.modules.get("torch")
+    kinds = {
+        getattr(torch, "OutOfMemoryError", None),
+        getattr(getattr(torch, "cuda", None), "OutOfMemoryError", None),
+    }
+    if isinstance(error, tuple(kind for kind in kinds if isinstance(kind, type))):
+        return True
+    return isinstance(error, RuntimeError) and parse_message(str(error)) is not None
+
+
+class OomGuard:
+    """What `oom_guard` returns. `events` are the errors seen so far, `last` the latest or None.
+
+    As a context manager it cleans up and lets the error go on; with `reraise=False` it swallows it, and `last`
+    tells that it happened. As a decorator, or through `run`, it can also try again.
+    """
+
+    def __init__(
+        self,
+        retry: Retry = None,
+        *,
+        batch_size: str = "batch_size",
+        minimum: int = 1,
+        snapshot: str | os.PathLike[str] | None = None,
+        reraise: bool = True,
+        level: int = logging.ERROR,
+    ) -> None:
+        if retry is not None and retry != "halve" and not (isinstance(retry, int) and retry >= 0):
+            raise ValueError(f'retry must be None, a number of attempts or "halve", got {retry!r}')
+        self._retry = retry
+        self._batch_size = batch_size
+        self._minimum = max(1, minimum)
+        self._snapshot = snapshot
+        self._reraise = reraise
+        self._level = level
+        self._worked: int | None = None
+        self.events: list[OomEvent] = []
+
+    @property
+    def last(self) -> OomEvent | None:
+        return self.events[-1] if self.events else None
+
+    # -- with ------------------------------------------------------------------------------------------------
+
+    def __enter__(self) -> OomGuard:
+        if self._retry is not None:
+            raise TypeError(
+                "a with block cannot be run again: use oom_guard(retry=...) as a decorator or its run()"
+            )
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> bool:
+        if error is None or not is_oom(error):
+            return False
+        failure = _Failure(error, self._snapshot is not None)
+        del kind, trace
+        _empty_frames(error)
+        self._recover(failure, error)
+        return not self._reraise
+
+    # -- calls -----------------------------------------------------------------------------------------------
+
+    def __call__(self, function: F) -> F:
+        @functools.wraps(function)
+        def guarded(*args: Any, **kwargs: Any) -> Any:
+            return self.run(function, *args, **kwargs)
+
+        return cast("F", guarded)
+
+    def run(self, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
+        """Call `function`; on an out-of-memory error recover and, where `retry` says so, call it again."""
+        sizes = _Sizes(function, self._batch_size, args, kwargs) if self._retry == "halve" else None
+        if sizes is not None and self._worked is not None and sizes.size > self._worked:
+            args, kwargs = sizes.use(self._worked)
+        attempts = 0
+        while True:
+            error: BaseException | None = None
+            try:
+                return function(*args, **kwargs)
+            except Exception as caught:
+                if not is_oom(caught):
+                    raise
+                failure, error = _Failure(caught, self._snapshot is not None), caught
+            # Here the handler has ended. What the error still refers to are the frames of the failed call: they
+            # are over, and emptied, they hold no tensor.
+            _empty_frames(error)
+            self._recover(failure, error)
+            attempts += 1
+            if sizes is not None:
+                again = sizes.halve(self._minimum)
+                if again is not None:
+                    args, kwargs = again
+                    self._worked = sizes.size
+                    logger.warning("trying again with %s=%d", sizes.name, sizes.size)
+                    del failure, error
+                    continue
+            elif isinstance(self._retry, int) and attempts <= self._retry:
+                logger.warning("trying again (%d of %d)", attempts, self._retry)
+                del failure, error
+                continue
+            if self._reraise:
+                raise error
+            return None
+
+    def _recover(self, failure: _Failure, error: BaseException) -> None:
+        cleared = clear()
+        event = OomEvent(
+            failure.diagnosis, failure.where, failure.before, cleared, self._write_snapshot(failure)
+        )
+        self.events.append(event)
+        logger.log(self._level, "%s", "\n".join(event.lines()))
+        if self._reraise and hasattr(error, "add_note"):
+            error.add_note(f"gpulint: {event.diagnosis.headline}")
+
+    def _write_snapshot(self, failure: _Failure) -> str | None:
+        if self._snapshot is None or failure.snapshot is None:
+            return None
+        import pickle
+
+        path = os.fspath(self._snapshot)
+        with open(path, "wb") as file:
+            pickle.dump(failure.snapshot, file)
+        failure.snapshot = None
+        return path
+
+
+def oom_guard(
+    retry: Retry = None,
+    *,
+    batch_size: str = "batch_size",
+    minimum: int = 1,
+    snapshot: str | os.PathLike[str] | None = None,
+    reraise: bool = True,
+    level: int = logging.ERROR,
+) -> OomGuard:
+    """Recover from out-of-memory errors: free what the failed step held, say why it failed and what helps.
+
+        @memory.oom_guard(retry="halve")
+        def train(batch_size=64): ...
+
+        with memory.oom_guard(reraise=False) as guard:
+            loss = step(batch)
+        if guard.last:
+            continue                        # skip the batch
+
+    `retry=N` calls the function again up to N times; `retry="halve"` calls it with half of its argument
+    `batch_size` (the name may be another one; if there is no such parameter, the first argument), down to
+    `minimum`, and later calls go on with the size that worked. `snapshot` writes the allocator's state at the
+    time of the error to this file. With `reraise=False` a final error is swallowed. The diagnosis is logged to
+    `gpulint.memory` at `level`.
+    """
+    return OomGuard(
+        retry, batch_size=batch_size, minimum=minimum, snapshot=snapshot, reraise=reraise, level=level
+    )
+
+
+class _Failure:
+    """What is to be known about an error, noted while its frames are alive."""
+
+    def __init__(self, error: BaseException, snapshot: bool) -> None:
+        self.before = stats(blocks=False)
+        self.where = _where(error)
+        message = parse_message(str(error)) or OomMessage("cuda")
+        self.diagnosis = diagnose(message, self.before.retries or None)
+        self.snapshot: Any = None
+        if snapshot and cuda_started():
+            self.snapshot = torch_module().cuda.memory._snapshot()
+
+
+def _where(error: BaseException) -> str:
+    """The innermost line that is not torch's or gpulint's."""
+    frames = traceback.extract_tb(error.__traceback__)
+    inside = (f"{os.sep}site-packages{os.sep}", f"{os.sep}gpulint{os.sep}memory{os.sep}")
+    own = [frame for frame in frames if not any(part in frame.filename for part in inside)]
+    last = (own or list(frames))[-1:]
+    return f"{last[0].filename}:{last[0].lineno} in {last[0].name}()" if last else "an unknown place"
+
+
+def _empty_frames(error: BaseException | None, seen: set[int] | None = None) -> None:
+    """Drop the local variables of all finished frames that an error and its causes refer to."""
+    seen = set() if seen is None else seen
+    if error is None or id(error) in seen:
+        return
+    seen.add(id(error))
+    traceback.clear_frames(error.__traceback__)
+    _empty_frames(error.__cause__, seen)
+    _empty_frames(error.__context__, seen)
+    gc.collect(0)
+
+
+class _Sizes:
+    """The batch size among the arguments of a call, and how to make it smaller."""
+
+    def __init__(
+        self, function: Callable[..., Any], name: str, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> None:
+        self.bound = inspect.signature(function).bind(*args, **kwargs)
+        self.bound.apply_defaults()
+        names = list(self.bound.arguments)
+        self.name = name if name in self.bound.arguments else names[0] if names else ""
+        value = self.bound.arguments.get(self.name)
+        if not isinstance(value, int) or isinstance(value, bool):
+            raise TypeError(
+                f'oom_guard(retry="halve") needs an integer parameter {name!r} (or an integer as the first'
+                f" argument) in {getattr(function, '__qualname__', function)}()"
+            )
+        self.size = value
+
+    def halve(self, minimum: int) -> tuple[tuple[Any, ...], dict[str, Any]] | None:
+        """The arguments with half of the size; None when that would be below `minimum`."""
+        if self.size // 2 < minimum:
+            return None
+        return self.use(self.size // 2)
+
+    def use(self, size: int) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """The arguments with this size."""
+        self.size = size
+        self.bound.arguments[self.name] = size
+        return self.bound.args, self.bound.kwargs

@@ -1,0 +1,53 @@
+"""The verifier's holder search, asked about single tensors."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+
+def holders_of(tensors: Sequence[Any]) -> list[tuple[str, ...]]:
+    """For each tensor, in words, the variable, container or attribute that keeps its memory alive."""
+    if not tensors:
+        return []
+    from gpulint.runtime.frames import Frames
+    from gpulint.runtime.holders import find
+    from gpulint.runtime.probes.base import Block
+    from gpulint.runtime.result import Site
+
+    frames = Frames(_home())
+    targets: dict[Any, Block] = {}
+    for number, tensor in enumerate(tensors):
+        # One birth site a tensor: it is how the answer tells which tensor a holder holds.
+        frames.sites.append(Site("", number + 1, "asked for"))
+        targets[_key(tensor)] = Block(len(frames.sites) - 1, "device", 0, _size(tensor), 1)
+    held: list[list[str]] = [[] for _ in tensors]
+    for holder in find(targets, _key, range(0), frames):
+        if holder.scope == "unknown":
+            continue
+        for birth in holder.births:
+            if birth.site.function == "asked for":
+                held[birth.site.line - 1].append(holder.text)
+    return [tuple(texts) for texts in held]
+
+
+def _home() -> str:
+    main = getattr(sys.modules.get("__main__"), "__file__", None)
+    return os.path.dirname(os.path.abspath(main)) if main else os.getcwd()
+
+
+def _key(tensor: Any) -> Any:
+    try:
+        pointer = tensor.untyped_storage().data_ptr()
+    except (NotImplementedError, RuntimeError):
+        pointer = 0
+    return (str(tensor.device), pointer) if pointer else ("object", id(tensor))
+
+
+def _size(tensor: Any) -> int:
+    try:
+        return int(tensor.untyped_storage().nbytes())
+    except (NotImplementedError, RuntimeError):
+        return int(tensor.numel() * tensor.element_size())

@@ -1,0 +1,96 @@
+"""Tensors that are alive, and who holds them."""
+
+from __future__ import annotations
+
+import gc
+import warnings
+from dataclasses import dataclass
+from typing import Any
+
+from gpulint.memory.device import cuda_started, torch_module
+from gpulint.memory.holding import holders_of
+from gpulint.memory.units import format_bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Lingering:
+    """A live piece of tensor memory. `bytes` is its whole storage: a view keeps all of its base.
+
+    `holders` are sentence parts such as "list `losses` in `train()`, train.py:42"; empty where only torch's own
+    C++ objects (an autograd graph, a library's buffer) hold it.
+    """
+
+    shape: tuple[int, ...]
+    dtype: str
+    device: str
+    bytes: int
+    has_graph: bool
+    holders: tuple[str, ...]
+
+    def __str__(self) -> str:
+        graph = ", with its autograd graph" if self.has_graph else ""
+        held = "; ".join(self.holders) if self.holders else "no Python object that gc can see"
+        return f"{format_bytes(self.bytes)} {self.dtype}{list(self.shape)} on {self.device}{graph}: held by {held}"
+
+
+def lingering(device: Any = None, largest: int = 10) -> tuple[Lingering, ...]:
+    """The `largest` live tensors on `device` ("cuda:0", "cpu", ...; None: all CUDA devices), with their holders.
+
+    Parameters of live modules are left out: they are meant to be there. One scan of all Python objects, about
+    0.15 s for 400,000 of them; for diagnosis, not for a loop.
+    """
+    if device is None and not cuda_started():
+        return ()
+    torch = torch_module()
+    wanted = None if device is None else torch.device(device)
+    found = [t for t in live_tensors() if _on(t, wanted)]
+    biggest: dict[int, Any] = {}
+    for tensor in sorted(found, key=_storage_bytes, reverse=True):
+        biggest.setdefault(_pointer(tensor), tensor)
+    chosen = [t for t in biggest.values() if not isinstance(t, torch.nn.Parameter)][:largest]
+    del found, biggest
+    held = holders_of(chosen)
+    return tuple(
+        Lingering(
+            shape=tuple(tensor.shape),
+            dtype=str(tensor.dtype).removeprefix("torch."),
+            device=str(tensor.device),
+            bytes=_storage_bytes(tensor),
+            has_graph=tensor.grad_fn is not None,
+            holders=texts,
+        )
+        for tensor, texts in zip(chosen, held, strict=True)
+    )
+
+
+def live_tensors() -> list[Any]:
+    """Every tensor that the garbage collector knows."""
+    torch = torch_module()
+    found = []
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for thing in gc.get_objects():
+            # Not isinstance: it asks `__class__`, and lazy modules wake up when asked.
+            if issubclass(type(thing), torch.Tensor):
+                found.append(thing)
+    return found
+
+
+def _on(tensor: Any, wanted: Any) -> bool:
+    if wanted is None:
+        return bool(tensor.is_cuda)
+    return tensor.device.type == wanted.type and wanted.index in (None, tensor.device.index)
+
+
+def _storage_bytes(tensor: Any) -> int:
+    try:
+        return int(tensor.untyped_storage().nbytes())
+    except (NotImplementedError, RuntimeError):
+        return int(tensor.numel() * tensor.element_size())
+
+
+def _pointer(tensor: Any) -> int:
+    try:
+        return int(tensor.untyped_storage().data_ptr()) or id(tensor)
+    except (NotImplementedError, RuntimeError):
+        return id(tensor)

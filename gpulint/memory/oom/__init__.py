@@ -1,0 +1,1 @@
+"""Out-of-memory messages: reading them, telling capacity from fragmentation, what to do. No torch needed."""
