@@ -18,6 +18,7 @@ StepKind = Literal["train", "eval", "explicit"]
 Place = Literal["device", "host"]
 Status = Literal["leak", "occasional", "bounded", "gc-garbage", "warm-up"]
 TrendStatus = Literal["flat", "growing", "shrinking", "fragmentation", "unknown"]
+Figure = Literal["allocated", "reserved", "host_tensors", "rss", "heap", "nodes"]
 EndReason = Literal[
     "stopped",  # after the steps that were asked for
     "finished",  # the script ended by itself, after at least one step
@@ -67,7 +68,7 @@ def _decode(hint: Any, value: Any) -> Any:
     return value
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def _hints(record: Any) -> dict[str, Any]:
     return get_type_hints(record)
 
@@ -106,7 +107,8 @@ class Record:
 
 @dataclass(frozen=True, slots=True)
 class Environment(Record):
-    """Where the figures come from. `date` is ISO 8601 in UTC, `allocator` the allocator's settings as read back."""
+    """Where the figures come from. `date` is ISO 8601 in UTC, `allocator` the allocator's settings as read
+    back."""
 
     python: str
     executable: str
@@ -126,10 +128,11 @@ class Environment(Record):
 class Sample(Record):
     """The state at the end of one step.
 
-    `step` counts from 1 within its `kind`; `sampled` is False for warm-up. `seconds` counts from the run's start,
-    `duration` is this step's own time. `peak` is the highest `allocated` within the step. `rss` is the process's
-    resident memory, `heap` what malloc has handed out apart from tensors. On the CPU `allocated` is what would be on
-    the GPU: live storages, rounded as the caching allocator rounds; `host_tensors` are the others (batches, `.cpu()`).
+    `step` counts from 1 within its `kind`; `sampled` is False for warm-up. `seconds` counts from the run's
+    start, `duration` is this step's own time. `peak` is the highest `allocated` within the step. `rss` is the
+    process's resident memory, `heap` what malloc has handed out apart from tensors. On the CPU `allocated` is
+    what would be on the GPU: live storages, rounded as the caching allocator rounds; `host_tensors` are the
+    others (batches, `.cpu()`).
     """
 
     step: int
@@ -162,11 +165,12 @@ class Site(Record):
 class Drift(Record):
     """What one birth site left behind over the sampled steps of one kind.
 
-    `bytes_per_step` is averaged over the steps that could be judged (`steps`), `share` is the part of them that left
-    something behind, `slope` the Theil-Sen slope of the site's live bytes per step. `total` bytes in `count` blocks
-    are alive at the end. Status: *leak* grows in every step or at regular intervals; *occasional* survives without
-    regularity; *bounded* is kept by something with a limit (deque, lru_cache, optimizer state); *gc-garbage* was
-    freed by `gc.collect()`; *warm-up* was born before sampling began and has been constant since.
+    `bytes_per_step` is averaged over the steps that could be judged (`steps`), `share` is the part of them
+    that left something behind, `slope` the Theil-Sen slope of the site's live bytes per step. `total` bytes
+    in `count` blocks are alive at the end. Status: *leak* grows in every step or at regular intervals;
+    *occasional* survives without regularity; *bounded* is kept by something with a limit (deque, lru_cache,
+    optimizer state); *gc-garbage* was freed by `gc.collect()`; *warm-up* was born before sampling began and
+    has been constant since.
     """
 
     site: Site
@@ -195,13 +199,14 @@ class Held(Record):
 class Holder(Record):
     """Who keeps survivors alive.
 
-    `text` is the sentence part for people: "list `losses` in `train()`, train.py:42, 16 tensors". `variable` is the
-    expression (`losses`, `self.history`, `cache[...]`), `container` the kind of object (list, dict, deque, tensor,
-    closure, lru_cache, exception, ...), `owner` the function, class or module it belongs to. `line` is the statement that
-    puts things into it (or binds it) where one was found, `lines` all such statements in `file`. `count` tensors
-    in it keep `bytes` of survivors alive. `through_graph` says that the bytes hang on the autograd graph of what
-    is held. `nodes` counts autograd nodes of earlier steps: they cost host memory even if backward freed their
-    tensors. `bound` is the most entries it can have (deque, lru_cache), `length` how many it has now.
+    `text` is the sentence part for people: "list `losses` in `train()`, train.py:42, 16 tensors". `variable`
+    is the expression (`losses`, `self.history`, `cache[...]`), `container` the kind of object (list, dict,
+    deque, tensor, closure, lru_cache, exception, ...), `owner` the function, class or module it belongs to.
+    `line` is the statement that puts things into it (or binds it) where one was found, `lines` all such
+    statements in `file`. `count` tensors in it keep `bytes` of survivors alive. `through_graph` says that the
+    bytes hang on the autograd graph of what is held. `nodes` counts autograd nodes of earlier steps: they
+    cost host memory even if backward freed their tensors. `bound` is the most entries it can have (deque,
+    lru_cache), `length` how many it has now.
     """
 
     text: str
@@ -228,7 +233,7 @@ class Holder(Record):
 class Trend(Record):
     """How one figure of the samples moved over the sampled steps of one kind; `slope` is bytes per step."""
 
-    figure: Literal["allocated", "reserved", "host_tensors", "rss", "heap", "nodes"]
+    figure: Figure
     kind: StepKind
     status: TrendStatus
     slope: float
@@ -244,10 +249,10 @@ class LineFigures(Record):
     """What a line of interest did.
 
     `hits` counts over the whole run, `sampled_hits` after warm-up, both None where counting was not possible.
-    `seconds` is the time from this line to the next line of the same frame, over all measured hits; `growth` the largest
-    net change of `allocated` over one such stretch, `peak` the largest rise of `allocated` within it (None
-    where not measured). `tensors` maps the frame's local names to the bytes of their storages when the line was
-    reached in a sampled step.
+    `seconds` is the time from this line to the next line of the same frame, over all measured hits; `growth`
+    the largest net change of `allocated` over one such stretch, `peak` the largest rise of `allocated` within
+    it (None where not measured). `tensors` maps the frame's local names to the bytes of their storages when
+    the line was reached in a sampled step.
     """
 
     file: str
@@ -262,9 +267,10 @@ class LineFigures(Record):
 
 @dataclass(frozen=True, slots=True)
 class CallFigures(Record):
-    """Calls of one function from one place: `what` is `torch.cuda.empty_cache`, `torch.cuda.synchronize`, `gc.collect`,
-    `Tensor.item`, `Tensor.tolist` or `Tensor.cpu`. `sampled` counts the calls after warm-up, `seconds` the time
-    spent in those; `released` is how much `reserved` (None without CUDA) fell over them."""
+    """Calls of one function from one place: `what` is `torch.cuda.empty_cache`, `torch.cuda.synchronize`,
+    `gc.collect`, `Tensor.item`, `Tensor.tolist` or `Tensor.cpu`. `sampled` counts the calls after warm-up,
+    `seconds` the time spent in those; `released` is how much `reserved` (None without CUDA) fell over
+    them."""
 
     what: str
     site: Site
@@ -278,8 +284,9 @@ class CallFigures(Record):
 class ForwardFigures(Record):
     """Calls of an outermost module (or of one in eval mode inside one in train mode) from one place.
 
-    `grad` says whether outputs had a grad_fn. `kept` is the most that one call left allocated beyond its outputs:
-    saved activations. `output` is the size of the outputs of that call. `seconds` is the host time of all calls.
+    `grad` says whether outputs had a grad_fn. `kept` is the most that one call left allocated beyond its
+    outputs: saved activations. `output` is the size of the outputs of that call. `seconds` is the host time
+    of all calls.
     """
 
     site: Site
@@ -294,7 +301,8 @@ class ForwardFigures(Record):
 
 @dataclass(frozen=True, slots=True)
 class End(Record):
-    """How the run ended. `message` is one line for people; `where` is the user's line that was running then."""
+    """How the run ended. `message` is one line for people; `where` is the user's line that was running
+    then."""
 
     reason: EndReason
     message: str
@@ -336,10 +344,11 @@ class RankResult(Record):
 
 @dataclass(frozen=True, slots=True)
 class RunResult(Record):
-    """A whole run: one result per rank (one without torchrun), in rank order, and how the run as a whole ended.
+    """A whole run: one result per rank (one without torchrun), in rank order, and how the run as a whole
+    ended.
 
-    `ranks` holds only processes that reported; `stdout` and `stderr` are set where output was captured (their last
-    megabyte).
+    `ranks` holds only processes that reported; `stdout` and `stderr` are set where output was captured (their
+    last megabyte).
     """
 
     command: tuple[str, ...]
@@ -351,7 +360,8 @@ class RunResult(Record):
     schema: int = SCHEMA
 
     def leaks(self, place: Place = "device") -> tuple[tuple[Drift, tuple[int, ...]], ...]:
-        """Each leaking site once, as its worst rank measured it, with the ranks that leak there; largest first."""
+        """Each leaking site once, as its worst rank measured it, with the ranks that leak there; largest
+        first."""
         found: dict[tuple[Site, StepKind], list[tuple[Drift, int]]] = {}
         for result in self.ranks:
             for drift in result.leaks(place):
@@ -365,7 +375,8 @@ class RunResult(Record):
 
 @dataclass(frozen=True, slots=True)
 class Progress(Record):
-    """Sent to the parent at every step boundary. `drift` is allocated now minus allocated when warm-up ended."""
+    """Sent to the parent at every step boundary. `drift` is allocated now minus allocated when warm-up
+    ended."""
 
     rank: int
     sample: Sample
@@ -383,7 +394,8 @@ class Lines(Record):
 
 @dataclass(frozen=True, slots=True)
 class Options(Record):
-    """What the parent asks of the child. `warmup` None means: at least 3 steps, until optimizer state is constant."""
+    """What the parent asks of the child. `warmup` None means: at least 3 steps, until optimizer state is
+    constant."""
 
     steps: int = 20
     warmup: int | None = None

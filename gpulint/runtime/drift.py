@@ -1,0 +1,233 @@
+"""What is drift, and what only looks like it. Pure functions on numbers: no torch, no clock, no process.
+
+Survivors decide, slopes only confirm. A *survivor* is memory born in one sampled step and still alive at the
+end, at least some steps later; the first-to-last difference and the slope of `allocated` are both positive on
+many healthy loops. A *window* is a run of steps of one kind. Births are known per interval: for a probe that
+sees each birth every step is an interval, for one that looks now and then an interval covers several steps.
+"""
+
+from __future__ import annotations
+
+import itertools
+import statistics
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from gpulint.runtime.result import (
+    Drift,
+    Figure,
+    Holder,
+    Place,
+    Sample,
+    Site,
+    Status,
+    StepKind,
+    Trend,
+    TrendStatus,
+)
+
+FIGURES: tuple[Figure, ...] = ("allocated", "reserved", "host_tensors", "rss", "heap")
+
+EVERY_STEP = 0.8  # share of intervals that makes a leak of every step
+SLOPE = 0.5  # the site's live bytes must rise by at least this part of its bytes per step
+FEWEST = 3  # intervals, or regular events, below which nothing is called a leak
+QUANTUM = 512  # bytes; what the caching allocator rounds to
+SEGMENT = 2 * 1024 * 1024  # bytes; the smallest growth of reserved memory
+
+EXPANDABLE = (
+    "set PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True (PYTORCH_ALLOC_CONF from torch 2.12 on), "
+    "or run the longest batch first"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Births:
+    """What one site left behind in one window: bytes and blocks by interval number.
+
+    `garbage` are bytes by interval that only `gc.collect()` freed. `series` are the site's live bytes at each
+    boundary of the window, where known.
+    """
+
+    site: Site
+    place: Place
+    alive: Mapping[int, int]
+    counts: Mapping[int, int]
+    garbage: Mapping[int, int] = field(default_factory=dict)
+    series: Sequence[int] | None = None
+
+
+def theil_sen(values: Sequence[float]) -> float:
+    """The median of the slopes between all pairs of points at x = 0, 1, 2, …; 0.0 for fewer than two
+    points."""
+    slopes = [
+        (later - earlier) / (j - i)
+        for i, earlier in enumerate(values)
+        for j, later in enumerate(values[i + 1 :], start=i + 1)
+    ]
+    return statistics.median(slopes) if slopes else 0.0
+
+
+def rising(values: Sequence[float]) -> float:
+    """The part of all ordered pairs that rise, less the part that fall: 1.0 for steady growth (Kendall's tau
+    against time)."""
+    signs = [
+        (later > earlier) - (later < earlier) for i, earlier in enumerate(values) for later in values[i + 1 :]
+    ]
+    return sum(signs) / len(signs) if signs else 0.0
+
+
+def is_regular(events: Sequence[int], start: int, end: int) -> bool:
+    """Whether events recur over the whole of [start, end): no gap, at either end or between, is much longer
+    than usual.
+
+    A cache that fills up stops having events; a rolling window has them only at the end.
+    """
+    if len(events) < FEWEST:
+        return False
+    gaps = [b - a for a, b in itertools.pairwise(events)]
+    usual = statistics.median(gaps)
+    longest = max([*gaps, events[0] - start + 1, end - events[-1]])
+    return longest <= 2 * usual + 1
+
+
+def judge(births: Births, edges: Sequence[int], kind: StepKind, age: int = 2) -> Drift | None:
+    """What the site's survivors mean, or None if there are none.
+
+    `edges` are the intervals' borders in steps from the window's start (0 … n); interval i covers the steps
+    from edges[i] up to edges[i + 1]. Only intervals that ended `age` steps before the window's end are
+    judged: what is younger may just be in use.
+    """
+    eligible = [i for i in range(len(edges) - 1) if edges[i + 1] <= edges[-1] - age]
+    if not eligible:
+        return None
+    steps = sum(edges[i + 1] - edges[i] for i in eligible)
+    alive = {i: births.alive[i] for i in eligible if births.alive.get(i, 0) > 0}
+    garbage = sum(births.garbage.get(i, 0) for i in eligible)
+    total = sum(alive.values())
+    slope = theil_sen(births.series) if births.series is not None else None
+    if not total:
+        if garbage < QUANTUM:
+            return None
+        collected = [i for i in eligible if births.garbage.get(i, 0) > 0]
+        reason = "was in reference cycles; gc.collect() freed it, so it goes when Python next collects"
+        share = len(collected) / len(eligible)
+        return _drift(births, kind, "gc-garbage", garbage, len(collected), share, steps, slope, reason)
+    share = len(alive) / len(eligible)
+    status, reason = _status(sorted(alive), eligible, total / steps, births.series)
+    count = sum(births.counts.get(i, 0) for i in alive)
+    return _drift(births, kind, status, total, count, share, steps, slope, reason)
+
+
+def _drift(
+    births: Births,
+    kind: StepKind,
+    status: Status,
+    total: int,
+    count: int,
+    share: float,
+    steps: int,
+    slope: float | None,
+    reason: str,
+) -> Drift:
+    return Drift(
+        site=births.site,
+        kind=kind,
+        place=births.place,
+        status=status,
+        bytes_per_step=total / steps,
+        share=share,
+        steps=steps,
+        total=total,
+        count=count,
+        slope=slope,
+        reason=reason,
+    )
+
+
+def _status(
+    events: Sequence[int], eligible: Sequence[int], per_step: float, series: Sequence[int] | None
+) -> tuple[Status, str]:
+    if len(eligible) < FEWEST:
+        return "occasional", f"only {len(eligible)} stretches could be judged; run more steps"
+    every = len(events) >= EVERY_STEP * len(eligible)
+    if not every and not is_regular(events, eligible[0], eligible[-1] + 1):
+        return "occasional", f"survived from {len(events)} of {len(eligible)} stretches, without regularity"
+    if series is not None and len(series) >= 6:
+        late = theil_sen(series[len(series) // 2 :])
+        if every and late < SLOPE * per_step:
+            return "bounded", "stopped growing within the sampled steps"
+    if every:
+        return "leak", f"survivors from {len(events)} of {len(eligible)} stretches"
+    gaps = [b - a for a, b in itertools.pairwise(events)]
+    return "leak", f"survivors at regular intervals, about every {statistics.median(gaps):g} stretches"
+
+
+def settle(drifts: Sequence[Drift], holders: Sequence[Holder]) -> list[Drift]:
+    """Take back what a limit explains: leaks of which at least nine tenths are in a container that cannot
+    grow for ever."""
+    settled = []
+    for drift in drifts:
+        bounded = sum(
+            held.bytes
+            for holder in holders
+            if holder.bound is not None and holder.place == drift.place
+            for held in holder.births
+            if held.site == drift.site
+        )
+        if drift.status in ("leak", "occasional") and bounded >= 0.9 * drift.total:
+            keepers = [
+                h for h in holders if h.bound is not None and any(b.site == drift.site for b in h.births)
+            ]
+            limit = max(keepers, key=lambda h: h.bytes)
+            drift = replace(
+                drift, status="bounded", reason=f"kept by {limit.text}, which holds at most {limit.bound}"
+            )
+        settled.append(drift)
+    return settled
+
+
+def trend(figure: Figure, kind: StepKind, values: Sequence[int], reason: str = "") -> Trend:
+    """The slope of one figure over a window, with a cautious status: growing only if most pairs of points
+    rise."""
+    slope, steadiness = theil_sen(values), rising(values)
+    status: TrendStatus = "flat"
+    if len(values) < 5:
+        status = "unknown"
+    elif abs(slope) >= 1 and abs(steadiness) >= 0.6:
+        status = "growing" if slope > 0 else "shrinking"
+    first, last = (values[0], values[-1]) if values else (0, 0)
+    return Trend(figure, kind, status, slope, first, last, len(values), reason)
+
+
+def trends(kind: StepKind, samples: Sequence[Sample]) -> list[Trend]:
+    """The trend of every figure that was measured in the window's samples (warm-up left out)."""
+    found = []
+    for figure in FIGURES:
+        values = [value for sample in samples if (value := getattr(sample, figure)) is not None]
+        if len(values) == len(samples) and len(values) >= 2:
+            found.append(trend(figure, kind, values))
+    reserved = next((t for t in found if t.figure == "reserved"), None)
+    if reserved is not None:
+        found[found.index(reserved)] = _fragmentation(reserved, samples)
+    return found
+
+
+def _fragmentation(reserved: Trend, samples: Sequence[Sample]) -> Trend:
+    """Reserved memory that still grows in the window's second half while allocated does not."""
+    half = len(samples) // 2
+    amounts = [s.reserved or 0 for s in samples]
+    late = amounts[-1] - amounts[half]
+    allocated = [s.allocated or 0 for s in samples]
+    allocated_growth = max(0.0, theil_sen(allocated)) * (len(samples) - 1 - half)
+    if len(samples) < 5 or late < SEGMENT or late <= 2 * allocated_growth:
+        return reserved
+    reason = (
+        f"reserved grew by {amounts[-1] - amounts[0]} B while allocated stayed: "
+        "freed blocks do not fit the next requests"
+    )
+    return replace(reserved, status="fragmentation", reason=reason, advice=EXPANDABLE)
+
+
+def optimizer_settled(sizes: Sequence[int]) -> bool:
+    """Whether the optimizer's state kept its size over the last two steps."""
+    return len(sizes) >= 2 and sizes[-1] == sizes[-2]

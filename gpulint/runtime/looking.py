@@ -1,0 +1,97 @@
+"""One look at a window of steps: survivors, garbage, judgement, holders. Joins a probe, `drift` and
+`holders`."""
+
+from __future__ import annotations
+
+from types import FrameType
+from typing import Any
+
+from gpulint.runtime import drift, holders
+from gpulint.runtime.calls import collect
+from gpulint.runtime.frames import Frames
+from gpulint.runtime.probes.base import Block
+from gpulint.runtime.result import Drift, Holder, Place, StepKind
+
+_Cell = tuple[int, Place]  # site, place
+
+
+def look(
+    probe: Any,
+    frames: Frames,
+    kind: StepKind,
+    boundaries: list[int],
+    age: int,
+    sequences: tuple[int, int],
+    extra_frames: tuple[FrameType, ...] = (),
+) -> tuple[list[Drift], list[Holder]]:
+    """Judge the steps between `boundaries` (mark numbers; the first is the window's start).
+
+    Memory younger than `age` steps is left out. `sequences` are the first and the end of the autograd
+    sequence numbers that belong to judged steps.
+    """
+    start = boundaries[0]
+    probe.settle()
+    before = probe.blocks(start)
+    collect()
+    probe.settle()
+    after = probe.blocks(start)
+    marks = probe.resolution(boundaries)
+    if len(marks) < 2:
+        return [], []
+    if marks[-1] != boundaries[-1]:
+        marks.append(boundaries[-1])
+    edges = [boundaries.index(mark) for mark in marks]
+    births = _births(probe, frames, before, after, marks, boundaries)
+    drifts = [d for one in births if (d := drift.judge(one, edges, kind, age)) is not None]
+    judged_until = boundaries[-1 - age] if len(boundaries) > age else start
+    suspects = {(d.site, d.place) for d in drifts if d.status in ("leak", "occasional", "bounded")}
+    targets = {
+        key: block
+        for key, block in probe.keys(start).items()
+        if block.epoch < judged_until and (frames.sites[block.site], block.place) in suspects
+    }
+    found = holders.find(targets, probe.key, range(*sequences), frames, extra_frames)
+    drifts = drift.settle(drifts, found)
+    return sorted(drifts, key=lambda d: (d.status != "leak", -d.bytes_per_step)), found
+
+
+def _births(
+    probe: Any,
+    frames: Frames,
+    before: list[Block],
+    after: list[Block],
+    marks: list[int],
+    boundaries: list[int],
+) -> list[drift.Births]:
+    sizes = [_by_interval(before, marks), _by_interval(after, marks)]
+    cells: list[_Cell] = list(dict.fromkeys([*sizes[0], *sizes[1]]))
+    found = []
+    for cell in cells:
+        had, has = sizes[0].get(cell, {}), sizes[1].get(cell, {})
+        garbage = {i: had[i][0] - has.get(i, [0, 0])[0] for i in had if had[i][0] > has.get(i, [0, 0])[0]}
+        site, place = cell
+        found.append(
+            drift.Births(
+                frames.sites[site],
+                place,
+                {i: size for i, (size, _) in has.items()},
+                {i: count for i, (_, count) in has.items()},
+                garbage,
+                probe.series(site, place, boundaries),
+            )
+        )
+    return found
+
+
+def _by_interval(blocks: list[Block], marks: list[int]) -> dict[_Cell, dict[int, list[int]]]:
+    """(site, place) -> interval number -> [bytes, count]. A block belongs to the interval in which its epoch
+    lies."""
+    sums: dict[_Cell, dict[int, list[int]]] = {}
+    for block in blocks:
+        interval = next((i for i in range(len(marks) - 1) if marks[i] <= block.epoch < marks[i + 1]), None)
+        if interval is None:
+            continue
+        total = sums.setdefault((block.site, block.place), {}).setdefault(interval, [0, 0])
+        total[0] += block.size
+        total[1] += block.number
+    return sums

@@ -1,0 +1,72 @@
+"""What the harness asks of a probe, on CUDA and on the CPU alike."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from typing import Any, NamedTuple, Protocol
+
+from gpulint.runtime.result import Place
+
+
+class Figures(NamedTuple):
+    """One reading, in bytes; None where this probe cannot know. `peak` counts from the reading before."""
+
+    allocated: int | None = None
+    reserved: int | None = None
+    active: int | None = None
+    inactive_split: int | None = None
+    retries: int | None = None
+    ooms: int | None = None
+    peak: int | None = None
+    host_tensors: int | None = None
+
+
+class Block(NamedTuple):
+    """Live memory of one kind: `number` blocks, `size` bytes, born at `site` after mark number `epoch`."""
+
+    site: int
+    place: Place
+    epoch: int
+    size: int
+    number: int
+
+
+class Probe(Protocol):
+    """Reads memory. `mark` is called at step boundaries and numbers the stretches between them (epochs)."""
+
+    name: str
+
+    def mark(self, wanted: bool) -> Figures:
+        """Read everything and begin the next epoch. `wanted` asks for a reading that attribution can use."""
+
+    def settle(self) -> None:
+        """Make `blocks` tell the present."""
+
+    def blocks(self, since: int) -> list[Block]:
+        """What is alive and was born after mark `since`."""
+
+    def series(self, site: int, place: Place, marks: list[int]) -> list[int] | None:
+        """Live bytes of a birth site at each of the marks, or None where this was not recorded."""
+
+    def resolution(self, marks: list[int]) -> list[int]:
+        """Those of the marks at which the probe told births apart; all of them for a probe that sees each
+        birth."""
+
+    def keys(self, since: int) -> dict[Hashable, Block]:
+        """The live storages born after mark `since`: what `key` returns, with one block each."""
+
+    def key(self, tensor: Any) -> Hashable | None:
+        """What identifies the tensor's storage, or None if it has none."""
+
+    def allocated(self) -> int:
+        """Bytes allocated now; cheap."""
+
+    def peak(self, reset: bool = False) -> int:
+        """The highest `allocated` since the last mark or reset; `reset` begins anew without losing the step's
+        peak."""
+
+    def notes(self) -> list[str]:
+        """What the reader of the figures has to know."""
+
+    def stop(self) -> None:
+        """Take every hook out again."""

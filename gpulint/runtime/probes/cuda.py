@@ -1,0 +1,266 @@
+"""The probe on CUDA: the caching allocator's own figures, and its record of which line allocated each live
+block.
+
+It adds nothing to the stream and nothing to the device: 0 bytes, no synchronization, no dispatch mode (that
+would bypass torch.compile). The record is kept for live blocks only, with Python frames only: both keep
+snapshots cheap.
+"""
+
+from __future__ import annotations
+
+import bisect
+import contextlib
+import functools
+import time
+from collections.abc import Callable, Hashable
+from typing import Any
+
+import torch
+
+from gpulint.runtime.frames import NOWHERE, Frames
+from gpulint.runtime.probes.base import Block, Figures
+from gpulint.runtime.result import Place, Site
+
+# Share of the sampled time that snapshots may take, beyond those that the judgement needs.
+BUDGET = 0.02
+
+_Live = dict[int, tuple[int, int]]  # address -> (size, site)
+
+
+class CudaProbe:
+    """Sums over every device this process uses. Starts when the script first touches CUDA, not before: a
+    context made early would be on the wrong device in a multi-GPU run."""
+
+    name = "cuda-allocator"
+
+    def __init__(self, frames: Frames) -> None:
+        self._frames = frames
+        self._started = False
+        self._marks = 0
+        self._snapshots: list[tuple[int, _Live]] = []  # mark, what was alive then
+        self._settled: _Live = {}
+        self._born: dict[int, int] = {}  # address -> mark after which the block appeared
+        self._addresses: list[int] = []
+        self._devices: list[int] = []
+        self._spent = 0.0
+        self._clock = time.perf_counter()
+        self._step_peak: dict[int, int] = {}
+        self._user_peaks: dict[tuple[int, str], int] = {}
+        self._notes: list[str] = []
+        self._undo: list[Callable[[], None]] = []
+
+    def start(self) -> None:
+        """Begin recording as soon as CUDA is initialized."""
+        torch.cuda._lazy_call(self._begin)  # type: ignore[no-untyped-call]
+
+    def _begin(self) -> None:
+        try:
+            torch.cuda.memory._record_memory_history("state", context="state", stacks="python")
+        except (RuntimeError, TypeError, AttributeError) as error:
+            self._notes.append(f"Memory history could not be recorded ({error}); birth sites are unknown.")
+        self._started = True
+        self._share_peaks()
+
+    def stop(self) -> None:
+        if self._started:
+            with contextlib.suppress(RuntimeError, TypeError):
+                torch.cuda.memory._record_memory_history(None)
+        for undo in self._undo:
+            undo()
+        self._undo.clear()
+
+    # -- readings
+    # ------------------------------------------------------------------------------------------------------
+
+    def mark(self, wanted: bool) -> Figures:
+        number, self._marks = self._marks, self._marks + 1
+        if not self._started:
+            return Figures(allocated=0, reserved=0, active=0, inactive_split=0, retries=0, ooms=0, peak=0)
+        if number < 5 or not self._devices:
+            self._devices = self._used_devices()
+        totals = [0] * 7
+        for device in self._devices:
+            stats = torch._C._cuda_memoryStats(device)
+            self._keep_peaks(device, stats)
+            totals[0] += stats["allocated_bytes"]["all"]["current"]
+            totals[1] += stats["reserved_bytes"]["all"]["current"]
+            totals[2] += stats["active_bytes"]["all"]["current"]
+            totals[3] += stats["inactive_split_bytes"]["all"]["current"]
+            totals[4] += stats["num_alloc_retries"]
+            totals[5] += stats["num_ooms"]
+            totals[6] += self._step_peak.pop(device, 0)
+            torch._C._cuda_resetPeakMemoryStats(device)
+        if wanted or self._affordable():
+            self._snapshots.append((number, self._timed_snapshot()))
+        return Figures(*totals)
+
+    def _used_devices(self) -> list[int]:
+        return [
+            device
+            for device in range(torch.cuda.device_count())
+            if torch._C._cuda_memoryStats(device)["reserved_bytes"]["all"]["current"]
+        ]
+
+    def _affordable(self) -> bool:
+        taken = len(self._snapshots)
+        each = self._spent / taken if taken else 0.0
+        return self._spent + each < BUDGET * (time.perf_counter() - self._clock)
+
+    def _timed_snapshot(self) -> _Live:
+        begin = time.perf_counter()
+        live = self._snapshot()
+        self._spent += time.perf_counter() - begin
+        return live
+
+    def _snapshot(self) -> _Live:
+        live: _Live = {}
+        for segment in _segments():
+            address = segment["address"]
+            for block in segment["blocks"]:
+                size = block["size"]
+                if block["state"] == "active_allocated":
+                    live[block.get("address", address)] = (size, self._site(block.get("frames") or ()))
+                address += size
+        return live
+
+    def _site(self, stack: Any) -> int:
+        for frame in stack:
+            filename = frame["filename"]
+            if self._frames.is_user(filename):
+                return self._frames.intern(Site(filename, frame["line"], frame["name"]))
+        return self._frames.intern(NOWHERE)
+
+    def settle(self) -> None:
+        self._settled = self._snapshot() if self._started else {}
+        self._addresses = sorted(self._settled)
+
+    def _births(self, since: int) -> dict[int, int]:
+        """Address -> the mark after which the block appeared, for blocks that were not there at the first
+        snapshot taken at or after `since`, and were there at every later one. An address that is freed and
+        used again in every step looks old, and is."""
+        usable = [(mark, live) for mark, live in self._snapshots if mark >= since]
+        if not usable:
+            return {}
+        born: dict[int, int] = {}
+        for address, (size, site) in self._settled.items():
+            after = usable[-1][0]
+            for position in range(len(usable) - 1, -1, -1):
+                if usable[position][1].get(address) != (size, site):
+                    after = usable[position][0]
+                    break
+            else:
+                continue
+            born[address] = after
+        return born
+
+    def blocks(self, since: int) -> list[Block]:
+        self._born = self._births(since)
+        totals: dict[tuple[int, int], list[int]] = {}
+        for address, epoch in self._born.items():
+            size, site = self._settled[address]
+            total = totals.setdefault((site, epoch), [0, 0])
+            total[0] += size
+            total[1] += 1
+        return [Block(site, "device", epoch, size, count) for (site, epoch), (size, count) in totals.items()]
+
+    def series(self, site: int, place: Place, marks: list[int]) -> list[int] | None:
+        return None
+
+    def resolution(self, marks: list[int]) -> list[int]:
+        taken = {mark for mark, _ in self._snapshots}
+        return [mark for mark in marks if mark in taken]
+
+    def keys(self, since: int) -> dict[Hashable, Block]:
+        return {
+            address: Block(self._settled[address][1], "device", epoch, self._settled[address][0], 1)
+            for address, epoch in self._births(since).items()
+        }
+
+    def key(self, tensor: Any) -> Hashable | None:
+        try:
+            if tensor.device.type != "cuda":
+                return None
+            pointer = tensor.untyped_storage().data_ptr()
+        except (NotImplementedError, RuntimeError, ValueError):
+            return None
+        position = bisect.bisect_right(self._addresses, pointer) - 1
+        if position < 0:
+            return None
+        address = self._addresses[position]
+        return address if pointer < address + self._settled[address][0] else None
+
+    def allocated(self) -> int:
+        return sum(_current(device, "current") for device in self._devices) if self._started else 0
+
+    def peak(self, reset: bool = False) -> int:
+        total = 0
+        for device in self._devices:
+            if reset:
+                self._keep_peaks(device, torch._C._cuda_memoryStats(device))
+                torch._C._cuda_resetPeakMemoryStats(device)
+            total += max(_current(device, "peak"), 0 if reset else self._step_peak.get(device, 0))
+        return total
+
+    def since_reset(self) -> int:
+        """The highest `allocated` since the last `peak(reset=True)`."""
+        return sum(_current(device, "peak") for device in self._devices)
+
+    def raw_bytes(self) -> int:
+        return 0
+
+    def notes(self) -> list[str]:
+        return self._notes
+
+    # -- the peak counter, shared with the script
+    # ----------------------------------------------------------------------
+
+    def _keep_peaks(self, device: int, stats: Any) -> None:
+        """Remember the counters before they are reset, by us for a step or by the script for its own ends."""
+        peak = stats["allocated_bytes"]["all"]["peak"]
+        self._step_peak[device] = max(self._step_peak.get(device, 0), peak)
+        for figure in ("allocated_bytes", "reserved_bytes"):
+            key = (device, figure)
+            self._user_peaks[key] = max(self._user_peaks.get(key, 0), stats[figure]["all"]["peak"])
+
+    def _share_peaks(self) -> None:
+        memory = torch.cuda.memory
+        self._wrap("max_memory_allocated", self._reading(memory.max_memory_allocated, "allocated_bytes"))
+        self._wrap("max_memory_reserved", self._reading(memory.max_memory_reserved, "reserved_bytes"))
+        original = memory.reset_peak_memory_stats
+
+        @functools.wraps(original)
+        def reset_peak_memory_stats(device: Any = None) -> None:
+            index = torch.cuda._utils._get_device_index(device, optional=True)
+            self._keep_peaks(index, torch._C._cuda_memoryStats(index))
+            for figure in ("allocated_bytes", "reserved_bytes"):
+                self._user_peaks.pop((index, figure), None)
+            original(device)
+
+        self._wrap("reset_peak_memory_stats", reset_peak_memory_stats)
+
+    def _reading(self, original: Any, figure: str) -> Any:
+        @functools.wraps(original)
+        def reading(device: Any = None) -> int:
+            index = torch.cuda._utils._get_device_index(device, optional=True)
+            now: int = original(device)
+            return max(now, self._user_peaks.get((index, figure), 0))
+
+        return reading
+
+    def _wrap(self, name: str, replacement: Any) -> None:
+        for module in (torch.cuda, torch.cuda.memory):
+            self._undo.append(functools.partial(setattr, module, name, getattr(module, name)))
+            setattr(module, name, replacement)
+
+
+def _current(device: int, what: str) -> int:
+    value: int = torch._C._cuda_memoryStats(device)["allocated_bytes"]["all"][what]
+    return value
+
+
+def _segments() -> Any:
+    """The allocator's segments, without traces where this torch can leave them out (2.13 on)."""
+    try:
+        return torch._C._cuda_memorySnapshot((0, 0, False))["segments"]
+    except (TypeError, IndexError, RuntimeError):
+        return torch._C._cuda_memorySnapshot(None)["segments"]

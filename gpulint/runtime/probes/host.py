@@ -1,0 +1,432 @@
+"""The probe for machines without a GPU: every live tensor storage, as the caching allocator would count it.
+
+A dispatch mode sees each operator's outputs, also in backward and in optimizers. It keeps a weak reference to
+every new storage; the reference dies with the storage, even when only the C++ autograd graph held it. What
+would be on the GPU is told apart from what would stay on the host, and the two transfers are made real:
+`.to(device)` of a host tensor and `.cpu()` of a device tensor copy, as they do on a GPU, where a CPU build
+would hand back the same tensor.
+"""
+
+from __future__ import annotations
+
+import dis
+import functools
+import linecache
+import os
+import sys
+import weakref
+from collections.abc import Callable, Hashable
+from types import FrameType
+from typing import Any
+
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode, is_traceable_wrapper_subclass
+
+from gpulint.runtime.frames import Frames
+from gpulint.runtime.probes.base import Block, Figures
+from gpulint.runtime.result import Place
+
+ROUND = 512  # the caching allocator's smallest block
+
+# Where a storage would live if the script ran on a GPU. PRESUMED: made by a factory call that names no
+# device; it is on the host in a script that moves tensors, and stands for the device in one that has no
+# notion of devices at all.
+DEVICE, PRESUMED, HOST = 0, 1, 2
+
+_LIFT = torch.ops.aten.lift_fresh.default
+_RESIZE = torch.ops.aten.resize_.default
+
+
+class _Ref(weakref.ref):  # type: ignore[type-arg]
+    __slots__ = ("cdata", "cell", "place", "size")
+    cdata: int
+    cell: list[int]  # [bytes, count, site, place, epoch] of the blocks born together
+    place: int
+    size: int
+
+
+class HostProbe(TorchDispatchMode):  # type: ignore[no-untyped-call]
+    """See the module's docstring. One instance per process, entered on the thread that trains."""
+
+    name = "host-storages"
+
+    def __init__(self, frames: Frames) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self.active = True
+        self.loading = 0  # > 0 while a DataLoader makes a batch: what is born then is on the host
+        self.transfers = 0
+        self._frames = frames
+        self._forced: int | None = None
+        self._table: dict[int, _Ref] = {}
+        self._fresh: dict[Any, bool] = {}
+        self._cells: list[dict[int, list[int]]] = [{}]  # per epoch: site * 4 + place -> cell
+        self._current = self._cells[0]
+        self._series: list[dict[int, int]] = []
+        self._site_places: dict[int, int] = {}
+        self._live = [0, 0, 0]
+        self._peaks = [0, 0]  # device alone, device with presumed
+        self._step_peaks = [0, 0]
+        self._process = os.getpid()
+        self._undo: list[Callable[[], None]] = []
+
+    def start(self) -> None:
+        """Enter the mode and make transfers real."""
+        self.__enter__()  # type: ignore[no-untyped-call]
+        self._patch("to", _moving(self, torch.Tensor.to, to_cpu=None))
+        self._patch("cpu", _moving(self, torch.Tensor.cpu, to_cpu=True))
+
+    def _patch(self, name: str, replacement: Any) -> None:
+        original = torch.Tensor.__dict__.get(name)
+        setattr(torch.Tensor, name, replacement)
+        if original is None:
+            self._undo.append(lambda: delattr(torch.Tensor, name))
+        else:
+            self._undo.append(lambda: setattr(torch.Tensor, name, original))
+
+    def stop(self) -> None:
+        """Stop watching. The mode stays on the stack, where others may have been entered after it, and only
+        calls through."""
+        self.active = False
+        for undo in self._undo:
+            undo()
+        self._undo.clear()
+
+    # -- births and deaths
+    # ---------------------------------------------------------------------------------------------
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        out = func(*args, **kwargs) if kwargs else func(*args)
+        if self.active:
+            fresh = self._fresh.get(func)
+            if fresh is None:
+                fresh = self._fresh[func] = _makes_storage(func)
+            if fresh:
+                if isinstance(out, torch.Tensor):
+                    self._see(out, args)
+                elif isinstance(out, (tuple, list)):
+                    for item in out:
+                        if isinstance(item, torch.Tensor):
+                            self._see(item, args)
+            elif func is _RESIZE:
+                self._resized(out)
+        return out
+
+    def _see(self, tensor: torch.Tensor, args: Any) -> None:
+        try:
+            storage = tensor.untyped_storage()
+        except (NotImplementedError, RuntimeError):  # sparse and other tensors made of tensors
+            for part in _parts(tensor):
+                self._see(part, args)
+            return
+        cdata = storage._cdata
+        if cdata in self._table:
+            return
+        if type(tensor) is not torch.Tensor:
+            if is_traceable_wrapper_subclass(tensor):
+                for part in _parts(tensor):
+                    self._see(part, args)
+                return
+            if _is_fake(tensor):
+                return
+        nbytes = storage.nbytes()
+        if not nbytes or storage.device.type == "meta":
+            return
+        site = self._frames.index(sys._getframe(2))
+        place = self._forced if self._forced is not None else self._place(args, cdata, site)
+        self._born(storage, cdata, site, place, (nbytes + ROUND - 1) // ROUND * ROUND)
+
+    def _born(self, storage: Any, cdata: int, site: int, place: int, size: int) -> None:
+        code = site * 4 + place
+        cell = self._current.get(code)
+        if cell is None:
+            cell = self._current[code] = [0, 0, site, place, len(self._cells) - 1]
+        cell[0] += size
+        cell[1] += 1
+        ref = _Ref(storage, self._died)
+        ref.cdata, ref.cell, ref.place, ref.size = cdata, cell, place, size
+        self._table[cdata] = ref
+        self._account(place, size)
+
+    def _account(self, place: int, size: int) -> None:
+        live = self._live
+        live[place] += size
+        if size > 0 and place != HOST:
+            peaks = self._peaks
+            both = live[0] + live[1]
+            if both > peaks[1]:
+                peaks[1] = both
+            if live[0] > peaks[0]:
+                peaks[0] = live[0]
+
+    def _died(self, ref: _Ref) -> None:
+        table = self._table
+        if table.get(ref.cdata) is ref:
+            del table[ref.cdata]
+        cell, size = ref.cell, ref.size
+        cell[0] -= size
+        cell[1] -= 1
+        self._live[ref.place] -= size
+
+    def _resized(self, tensor: torch.Tensor) -> None:
+        storage = tensor.untyped_storage()
+        ref = self._table.get(storage._cdata)
+        if ref is None:
+            return
+        size = (storage.nbytes() + ROUND - 1) // ROUND * ROUND
+        ref.cell[0] += size - ref.size
+        self._account(ref.place, size - ref.size)
+        ref.size = size
+
+    # -- device or host
+    # ------------------------------------------------------------------------------------------------
+
+    def _place(self, args: Any, cdata: int, site: int) -> int:
+        if self.loading:
+            return HOST
+        place = -1
+        for tensor in _tensors(args):
+            found = self.place_of(tensor, cdata)
+            if found == DEVICE:
+                return DEVICE
+            if found is not None:
+                place = found if place < 0 else min(place, found)
+        if place >= 0:
+            return place
+        known = self._site_places.get(site)
+        if known is None:
+            known = self._site_places[site] = self._factory_place(site)
+        return known
+
+    def _factory_place(self, site: int) -> int:
+        """A factory call's place, from its source line: it names a device, or it makes a host tensor."""
+        where = self._frames.sites[site]
+        text = linecache.getline(where.file, where.line)
+        following = where.line + 1
+        while text.count("(") > text.count(")") and following < where.line + 12:
+            more = linecache.getline(where.file, following)
+            if not more:
+                break
+            text, following = text + more, following + 1
+        if "device" in text or "cuda" in text or _default_device() is not None:
+            self.transfers += 1
+            return DEVICE
+        return PRESUMED
+
+    def place_of(self, tensor: torch.Tensor, fresh: int = 0) -> int | None:
+        """Where the tensor's storage would live. Storages never seen came from files, numpy or worker
+        processes: HOST. None for the storage with address `fresh`, which is being judged."""
+        try:
+            cdata = tensor.untyped_storage()._cdata
+        except (NotImplementedError, RuntimeError):
+            return DEVICE
+        if cdata == fresh:
+            return None
+        ref = self._table.get(cdata)
+        return HOST if ref is None else ref.place
+
+    def copy_to(self, tensor: torch.Tensor, place: int) -> torch.Tensor:
+        """A copy, differentiable like any clone, that counts as living in `place`."""
+        previous, self._forced = self._forced, place
+        try:
+            return tensor.clone()
+        finally:
+            self._forced = previous
+
+    @property
+    def _device_places(self) -> tuple[int, ...]:
+        return (DEVICE,) if self.transfers else (DEVICE, PRESUMED)
+
+    def _public(self, place: int) -> Place:
+        return "device" if place in self._device_places else "host"
+
+    # -- readings
+    # ------------------------------------------------------------------------------------------------------
+
+    def mark(self, wanted: bool) -> Figures:
+        figures = Figures(
+            allocated=self.allocated(),
+            peak=self.peak(),
+            host_tensors=sum(self._live) - self.allocated(),
+        )
+        totals: dict[int, int] = {}
+        for epoch, cells in enumerate(self._cells):
+            if not cells:
+                continue
+            alive = {}
+            for code, cell in cells.items():
+                if cell[1]:
+                    alive[code] = cell
+                    totals[code] = totals.get(code, 0) + cell[0]
+            self._cells[epoch] = alive
+        self._series.append(totals)
+        self._current = {}
+        self._cells.append(self._current)
+        self._peaks = [self._live[0], self._live[0] + self._live[1]]
+        self._step_peaks = [0, 0]
+        return figures
+
+    def settle(self) -> None:
+        """Nothing to do: deaths are seen when they happen."""
+
+    def blocks(self, since: int) -> list[Block]:
+        return [
+            Block(cell[2], self._public(cell[3]), epoch - 1, cell[0], cell[1])
+            for epoch, cells in enumerate(self._cells)
+            if epoch > since
+            for cell in cells.values()
+            if cell[1] > 0
+        ]
+
+    def series(self, site: int, place: Place, marks: list[int]) -> list[int] | None:
+        codes = [site * 4 + code for code in (DEVICE, PRESUMED, HOST) if self._public(code) == place]
+        return [sum(self._series[mark].get(code, 0) for code in codes) for mark in marks]
+
+    def resolution(self, marks: list[int]) -> list[int]:
+        return marks
+
+    def keys(self, since: int) -> dict[Hashable, Block]:
+        return {
+            cdata: Block(ref.cell[2], self._public(ref.place), ref.cell[4] - 1, ref.size, 1)
+            for cdata, ref in list(self._table.items())
+            if ref.cell[4] > since
+        }
+
+    def key(self, tensor: Any) -> Hashable | None:
+        try:
+            cdata: int = tensor.untyped_storage()._cdata
+        except (NotImplementedError, RuntimeError, ValueError):
+            return None
+        return cdata
+
+    def allocated(self) -> int:
+        return self._live[0] if self.transfers else self._live[0] + self._live[1]
+
+    def peak(self, reset: bool = False) -> int:
+        which = 0 if self.transfers else 1
+        if reset:
+            self._step_peaks = [max(pair) for pair in zip(self._step_peaks, self._peaks, strict=True)]
+            self._peaks = [self._live[0], self._live[0] + self._live[1]]
+            return self._peaks[which]
+        return max(self._peaks[which], self._step_peaks[which])
+
+    def since_reset(self) -> int:
+        """The highest `allocated` since the last `peak(reset=True)`."""
+        return self._peaks[0 if self.transfers else 1]
+
+    def raw_bytes(self) -> int:
+        """What the live storages take from malloc, near enough to subtract."""
+        return sum(self._live)
+
+    def notes(self) -> list[str]:
+        return [
+            "Ran on the CPU: sizes are those of live tensor storages, rounded as the CUDA caching allocator "
+            "rounds; reserved memory was not measured.",
+            "torch.compile is bypassed under this probe: compiled code was verified as eager.",
+        ]
+
+
+def _makes_storage(func: Any) -> bool:
+    """Whether an operator can return memory of its own; views and in-place operators cannot."""
+    if func is _LIFT:
+        return True
+    return any(
+        item.alias_info is None and "Tensor" in str(item.type)
+        for item in getattr(func, "_schema", _Anything).returns
+    )
+
+
+class _Anything:
+    class _Return:
+        alias_info = None
+        type = "Tensor"
+
+    returns = (_Return,)
+
+
+def _tensors(args: Any) -> Any:
+    for arg in args:
+        if isinstance(arg, torch.Tensor):
+            yield arg
+        elif isinstance(arg, (list, tuple)):
+            for item in arg:
+                if isinstance(item, torch.Tensor):
+                    yield item
+
+
+def _parts(tensor: torch.Tensor) -> list[torch.Tensor]:
+    if is_traceable_wrapper_subclass(tensor):
+        names, _ = tensor.__tensor_flatten__()
+        return [getattr(tensor, name) for name in names]
+    if tensor.layout is torch.sparse_coo:
+        return [tensor._indices(), tensor._values()]
+    if tensor.layout in (torch.sparse_csr, torch.sparse_bsr):
+        return [tensor.crow_indices(), tensor.col_indices(), tensor.values()]
+    return []
+
+
+def _is_fake(tensor: torch.Tensor) -> bool:
+    return type(tensor).__name__ in ("FakeTensor", "FunctionalTensor")
+
+
+def _default_device() -> Any:
+    from torch.utils import _device
+
+    return _device.CURRENT_DEVICE
+
+
+# -- transfers
+# ---------------------------------------------------------------------------------------------------------
+
+
+def _moving(probe: HostProbe, original: Any, to_cpu: bool | None) -> Any:
+    """`Tensor.to` or `Tensor.cpu`, with the copy that a GPU run would make. `to_cpu` None: the arguments say
+    where to."""
+
+    @functools.wraps(original)
+    def move(self: torch.Tensor, *args: Any, **kwargs: Any) -> Any:
+        out = original(self, *args, **kwargs)
+        if not probe.active or (type(out) is not torch.Tensor and not isinstance(out, torch.nn.Parameter)):
+            return out
+        if to_cpu is None:
+            target = _target(args, kwargs)
+            if target is None:
+                return out
+            literal = isinstance(target, (str, torch.device)) and _is_literal_cpu(sys._getframe(1))
+            place = HOST if literal else DEVICE
+        else:
+            place = HOST
+        if place == DEVICE:
+            probe.transfers += 1
+        if out.device.type != "cpu" or (out.is_leaf and out.requires_grad and torch.is_grad_enabled()):
+            return out
+        here = probe.place_of(out)
+        if here == place or (place == HOST and here == PRESUMED and probe.transfers):
+            return out
+        return probe.copy_to(out, place)
+
+    return move
+
+
+def _target(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """The device, or the tensor that gives it, among the arguments of `Tensor.to`; None if only a dtype is
+    given."""
+    target = kwargs.get("device", kwargs.get("other"))
+    if target is None and args and isinstance(args[0], (str, torch.device, torch.Tensor)):
+        target = args[0]
+    return target
+
+
+_literals: dict[tuple[int, int], tuple[Any, bool]] = {}
+
+
+def _is_literal_cpu(frame: FrameType) -> bool:
+    """Whether the call under way in `frame` writes "cpu" out, as `.to("cpu")` does and `.to(device)` does
+    not."""
+    code, position = frame.f_code, frame.f_lasti
+    known = _literals.get((id(code), position))
+    if known is None:
+        before = [i for i in dis.get_instructions(code) if i.offset <= position][-12:]
+        start = max((n for n, i in enumerate(before) if i.argval == "to"), default=0)
+        found = any(i.opname.startswith("LOAD_CONST") and i.argval == "cpu" for i in before[start:])
+        known = _literals[(id(code), position)] = (code, found)
+    return known[1]

@@ -1,0 +1,140 @@
+"""torch's own events: optimizers, gradient scalers, data loaders; and which probe this machine calls for."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import os
+import platform
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from gpulint.runtime.frames import Frames
+
+
+def has_cuda() -> bool:
+    """Whether CUDA can be used, asked without initializing it: a process that has may not fork users of
+    CUDA."""
+    previous = os.environ.get("PYTORCH_NVML_BASED_CUDA_CHECK")
+    os.environ["PYTORCH_NVML_BASED_CUDA_CHECK"] = "1"
+    try:
+        return torch.cuda.is_available()
+    finally:
+        if previous is None:
+            del os.environ["PYTORCH_NVML_BASED_CUDA_CHECK"]
+        else:
+            os.environ["PYTORCH_NVML_BASED_CUDA_CHECK"] = previous
+
+
+def make_probe(device: str, frames: Frames) -> Any:
+    """The probe for `auto`, `cuda` or `cpu`."""
+    if device == "cuda" or (device == "auto" and has_cuda()):
+        from gpulint.runtime.probes.cuda import CudaProbe
+
+        return CudaProbe(frames)
+    from gpulint.runtime.probes.host import HostProbe
+
+    return HostProbe(frames)
+
+
+def watch_optimizers(made: Callable[[Any], None], stepped: Callable[[Any], None]) -> Callable[[], None]:
+    """Call `made` for each new optimizer and `stepped` after each of its steps; returns what undoes it."""
+    from torch.optim.optimizer import Optimizer, register_optimizer_step_post_hook
+
+    handle = register_optimizer_step_post_hook(lambda optimizer, args, kwargs: stepped(optimizer))
+    original = Optimizer.__init__
+
+    @functools.wraps(original)
+    def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
+        original(self, *args, **kwargs)
+        made(self)
+
+    Optimizer.__init__ = __init__  # type: ignore[method-assign]
+
+    def undo() -> None:
+        handle.remove()
+        Optimizer.__init__ = original  # type: ignore[method-assign]
+
+    return undo
+
+
+def watch_scalers(stepped: Callable[[Any], None]) -> Callable[[], None]:
+    """Count a step that GradScaler skips (infinite gradients) as the step it would have been: the post hook
+    does not fire."""
+    try:
+        from torch.amp.grad_scaler import GradScaler
+    except ImportError:
+        return lambda: None
+    original = GradScaler._maybe_opt_step
+
+    @functools.wraps(original)
+    def _maybe_opt_step(self: Any, optimizer: Any, optimizer_state: Any, *args: Any, **kwargs: Any) -> Any:
+        skipped = bool(sum(v.item() for v in optimizer_state["found_inf_per_device"].values()))
+        out = original(self, optimizer, optimizer_state, *args, **kwargs)
+        if skipped:
+            stepped(optimizer)
+        return out
+
+    GradScaler._maybe_opt_step = _maybe_opt_step  # type: ignore[method-assign]
+
+    def undo() -> None:
+        GradScaler._maybe_opt_step = original  # type: ignore[method-assign]
+
+    return undo
+
+
+def watch_loaders(batch: Callable[[Any], None], loading: Callable[[int], None]) -> Callable[[], None]:
+    """Call `batch` before each batch of a DataLoader, and `loading` with +1 and -1 around its making."""
+    from torch.utils.data.dataloader import _BaseDataLoaderIter
+
+    original = _BaseDataLoaderIter.__next__
+
+    @functools.wraps(original)
+    def __next__(self: Any) -> Any:
+        batch(self)
+        loading(1)
+        try:
+            return original(self)
+        finally:
+            loading(-1)
+
+    _BaseDataLoaderIter.__next__ = __next__  # type: ignore[method-assign]
+
+    def undo() -> None:
+        _BaseDataLoaderIter.__next__ = original  # type: ignore[method-assign]
+
+    return undo
+
+
+def environment(probe: str) -> dict[str, Any]:
+    """torch, device, driver and allocator, as `Environment` wants them."""
+    found: dict[str, Any] = {"torch": torch.__version__, "probe": probe}
+    if probe != "cuda-allocator":
+        return {**found, "device": "cpu", "device_name": _processor()}
+    found.update(device="cuda", cuda=torch.version.cuda)
+    with contextlib.suppress(Exception):
+        found["device_name"] = torch.cuda.get_device_name()
+        found["driver"] = _driver()
+        found["allocator_backend"] = torch.cuda.get_allocator_backend()
+        settings = torch.cuda.memory._snapshot().get("allocator_settings", {})
+        found["allocator"] = ",".join(f"{key}:{value}" for key, value in sorted(settings.items()))
+    return found
+
+
+def _processor() -> str:
+    with contextlib.suppress(OSError), open("/proc/cpuinfo", encoding="utf-8", errors="replace") as info:
+        for line in info:
+            if line.startswith("model name"):
+                return line.split(":", 1)[1].strip()
+    return platform.processor() or platform.machine()
+
+
+def _driver() -> str | None:
+    with contextlib.suppress(OSError), open("/proc/driver/nvidia/version", encoding="utf-8") as text:
+        words = text.readline().split()
+        for word in words:
+            if word[0].isdigit() and "." in word:
+                return word
+    return None
