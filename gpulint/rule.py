@@ -50,7 +50,24 @@ class Wrap:
     header: cst.With
 
 
-Change = Replace | Remove | Insert | Wrap
+@dataclass(frozen=True, slots=True)
+class Decorate:
+    """Put `decorator` nearest to the `def`."""
+
+    function: cst.FunctionDef
+    decorator: cst.Decorator
+
+
+@dataclass(frozen=True, slots=True)
+class AddImport:
+    """Make sure of `import module [as alias]`, or of `from module import name [as alias]`."""
+
+    module: str
+    name: str | None = None
+    alias: str | None = None
+
+
+Change = Replace | Remove | Insert | Wrap | Decorate | AddImport
 
 
 @dataclass(frozen=True, slots=True)

@@ -115,7 +115,7 @@ def _claim(hold: Hold, facts: FileFacts) -> str | None:
         return None
     if hold.how == "add" and hold.grad is Grad.DISABLED:
         return None
-    if hold.birth_loop is not None and hold.birth_loop.steps:
+    if hold.fed_back or (hold.birth_loop is not None and hold.birth_loop.steps):
         return None
     if hold.state in ("freed", "retained"):
         return hold.state

@@ -66,7 +66,7 @@ class DeviceAccumulation(Rule):
 
     def check(self, facts: FileFacts, options: Mapping[str, Any]) -> Iterator[Report]:
         for hold in facts.holds():
-            if _piles_up(hold):
+            if facts.on_gpu and _piles_up(hold):
                 yield _report(facts, hold)
 
 
@@ -76,7 +76,7 @@ def _piles_up(hold: Hold) -> bool:
         return False
     if value.has(SCALAR) or value.has(MAYBE) or not value.has(LARGE):
         return False
-    if hold.function.name == "forward":
+    if hold.function.name == "forward" or hold.fed_back:
         return False
     if hold.loops:
         return hold.loops[-1].over_data and (hold.birth_loop is None or not hold.birth_loop.over_data)

@@ -76,18 +76,18 @@ class CarriedState(Rule):
     def check(self, facts: FileFacts, options: Mapping[str, Any]) -> Iterator[Report]:
         for function in facts.functions:
             for carried in function.carried:
-                if carried.backward is not None:
-                    yield _report(facts, carried)
+                yield _report(facts, carried)
 
 
 def _report(facts: FileFacts, carried: Carried) -> Report:
     what = facts.source(carried.argument)
     retain = carried.backward is not None and carried.backward.retain
-    reason = (
-        "retain_graph=True keeps every earlier iteration's activations alive"
-        if retain
-        else "the next backward would go through the graph of the iteration before, which is freed: it fails"
-    )
+    if retain:
+        reason = "retain_graph=True keeps every earlier iteration's activations alive"
+    elif carried.backward is not None:
+        reason = "the next backward would go through the graph of the iteration before, which is freed: it fails"
+    else:
+        reason = "grad is enabled in this evaluation: each graph is the input of the next, and none is ever freed"
     return Report(
         carried.call.node,
         f"`{what}` carries its autograd graph from one iteration into the next",

@@ -75,15 +75,14 @@ def _wasted(forward: Forward, function: FunctionFacts) -> bool:
     """Whether nothing can need this forward's graph."""
     if forward.grad is not Grad.ENABLED or forward.freed or forward.site is None:
         return False
-    if function.has_backward or function.needs_grad or function.uses_autograd:
+    if function.needs_grad or function.uses_autograd:
         return False
     if not forward.proven and not forward.evaluating:
         return False
     if forward.evaluating:
-        return not forward.returned or forward.read_only
-    return (
-        bool(forward.loops) and forward.used and not (forward.escaped or forward.returned or forward.stored)
-    )
+        trains = forward.loops[-1].backwards if forward.loops else function.has_backward
+        return not trains and (bool(forward.loops) or forward.read_only)
+    return not function.has_backward and forward.used and forward.read_only
 
 
 def _report(facts: FileFacts, function: FunctionFacts, forward: Forward) -> Report:

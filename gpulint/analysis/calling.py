@@ -77,6 +77,8 @@ class Calling(Calls):
         given = bind_arguments(function, args, owner)
         sources = bind_sources(function, expr, owner is not None)
         self.file.note_call(function, given, self.state.grad)
+        if any(loop.over_data for loop in self.loops):
+            self.file.called_in_data_loop.add(function)
         summary = self.file.summary(function)
         if summary is None:
             for value in args.all():
@@ -98,7 +100,7 @@ class Calling(Calls):
             return Val(Kind.CONTEXT, ref=self._yielded(summary.yield_grad))
         result = UNKNOWN if summary.returns is None else substitute(summary.returns, given, function)
         if not forward:
-            self.carried(expr, args, frozenset(result.sites))
+            self.carried(expr, args, frozenset(s for s in result.sites if s.function is not self.function))
         self._freshen(summary, result)
         for name in summary.frees:
             if name in given:
@@ -177,34 +179,22 @@ class Calling(Calls):
         return Val(Kind.INSTANCE, ref=info)
 
     def carried(self, expr: ir.Call, args: Args, sites: frozenset[Site]) -> None:
-        """Note arguments that descend from this same call's result in the iteration before."""
-        if not self.record or not self.loops or self.stmt is None or not sites:
+        """Note arguments that descend from this same call's result in the iteration, or the call, before."""
+        if not self.record or self.stmt is None or not sites:
             return
-        for argument, value in [*zip(expr.args, args.positional, strict=False)] + [
-            (item, value) for (_, item), value in zip(expr.keywords, args.keywords.values(), strict=False)
-        ]:
+        for argument, value in _places(expr, args, self):
             path = argument.path
-            if (
-                path is None
-                or not value.tokens & sites
-                or value.kind not in (Kind.GRAPH, Kind.CONTAINER, Kind.UNKNOWN)
-            ):
+            if path is None or not value.tokens & sites:
                 continue
-            born = self.state.born_at(path)
+            if value.kind not in (Kind.GRAPH, Kind.CONTAINER, Kind.UNKNOWN):
+                continue
+            loop = self.loops[-1] if self.loops else None
+            if loop is None and not (self.self_name and path.startswith(f"{self.self_name}.")):
+                continue
             nested = value.kind is Kind.CONTAINER or value.has(MAYBE)
-            event = Carried(
-                self.function,
-                self.stmt,
-                expr,
-                path,
-                argument,
-                self.loops[-1],
-                nested=nested,
-                sites=value.sites,
-            )
+            event = Carried(self.function, self.stmt, expr, path, argument, loop, nested=nested, sites=value.sites & sites)
             event.starts_none = path in self.started_none
-            if born is not None:
-                self.events.carried[id(argument.node)] = event
+            self.events.carried[id(argument.node)] = event
 
     # --- holds ---------------------------------------------------------------------------------------------------
 
@@ -327,7 +317,7 @@ class Calling(Calls):
     def settle(self, loop: Loop | None) -> None:
         """The iteration (or the function) ends: decide for what it held whether the graph is freed by now."""
         for hold in self.events.holds.values():
-            if hold.loop is not loop or hold.state != "unknown":
+            if hold.state not in ("unknown", "live") or (loop not in hold.loops if loop is not None else hold.loops):
                 continue
             if hold.value.kind is Kind.DEVICE:
                 hold.state = "device"
@@ -460,6 +450,22 @@ def bind_sources(function: ir.Function, call: ir.Call, is_method: bool) -> dict[
         if name is not None:
             sources[name] = value
     return sources
+
+
+def _places(expr: ir.Call, args: Args, run: Calling) -> list[tuple[ir.Expr, Val]]:
+    """The places given to a call, taken out of tuples and stars: `h` and `c` in `lstm(x, (h, c))`."""
+    found: list[tuple[ir.Expr, Val]] = []
+    stack: list[tuple[ir.Expr, Val]] = [*zip(expr.args, args.positional, strict=False)]
+    stack += [(item, value) for (_, item), value in zip(expr.keywords, args.keywords.values(), strict=False)]
+    while stack:
+        place, value = stack.pop()
+        if isinstance(place, ir.Wrapper):
+            place = place.value
+        if isinstance(place, ir.Seq):
+            stack += [(item, run.eval_quietly(item)) for item in place.items]
+        else:
+            found.append((place, value))
+    return found
 
 
 def is_static(function: ir.Function) -> bool:

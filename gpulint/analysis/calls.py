@@ -31,6 +31,7 @@ from gpulint.analysis.values import (
     LOADER,
     LOSS,
     MAYBE,
+    NAMED,
     NO_TOKENS,
     OPTIMIZER,
     OUTPUT,
@@ -146,13 +147,7 @@ class Calls(Evaluator):
         made = frameworks.constructor(qualified)
         if made is not None:
             return self.constructed(made, args)
-        if root in frameworks.HOST_LIBRARIES:
-            for value in args.all():
-                self.consume(value)
-            return HOST
         last = qualified.rsplit(".", 1)[-1]
-        if last in ("deepcopy", "copy") and root == "copy":
-            return args.first()
         if qualified in (
             "collections.deque",
             "collections.defaultdict",
@@ -160,6 +155,12 @@ class Calls(Evaluator):
             "collections.Counter",
         ):
             return self.collection(expr, last, args)
+        if root in frameworks.HOST_LIBRARIES:
+            for value in args.all():
+                self.consume(value)
+            return HOST
+        if last in ("deepcopy", "copy") and root == "copy":
+            return args.first()
         if qualified == "functools.partial" and args.positional:
             return args.positional[0] if args.positional[0].kind is Kind.FUNCTION else UNKNOWN
         return self.unknown_call(expr, args)
@@ -188,6 +189,8 @@ class Calls(Evaluator):
             return Val(Kind.DISTRIBUTION, args.tokens(), MAYBE if not args.any_graph() else 0)
         if qualified in ("torch.autograd.grad", "torch.autograd.backward"):
             return self.autograd_call(expr, qualified, args)
+        if last == "Variable":
+            return args.first()
         if qualified in ("torch.compile", "torch.jit.script", "torch.jit.trace") or qualified.endswith(
             "fully_shard"
         ):
@@ -203,7 +206,7 @@ class Calls(Evaluator):
         return self.tensor_function(expr, last, args)
 
     def torch_class(self, qualified: str, last: str, args: Args) -> Val:
-        if last in ("Parameter", "UninitializedParameter"):
+        if last in ("Parameter", "UninitializedParameter", "Buffer"):
             return Val(Kind.GRAPH, frozenset({self.file.leaf}), MAYBE)
         if last in ("DataParallel", "DistributedDataParallel") and args.positional:
             first = args.positional[0]
@@ -241,7 +244,9 @@ class Calls(Evaluator):
             small = result.without_flags(LARGE | VIEW | OUTPUT)
             if is_loss_function(f"torch.{name}") and not _is_unreduced(expr):
                 return self.loss_result(expr, small)
-            has_dim = bool(expr.keyword("dim")) or len(expr.args) > 1
+            has_dim = expr.keyword("dim") is not None or any(v.kind is Kind.NUMBER for v in args.positional[1:])
+            if has_dim and name in ("mean", "amax"):
+                return result.without_flags(VIEW)
             return small if has_dim else small.with_flags(SCALAR) if small.kind is Kind.GRAPH else small
         if name in ("chunk", "split", "unbind", "tensor_split", "meshgrid"):
             return container(result)
@@ -266,7 +271,9 @@ class Calls(Evaluator):
             if self.state.grad is Grad.DISABLED:
                 return detached(graph)
             extra = UNSURE_GRAD if self.state.grad is Grad.UNKNOWN else 0
-            return Val(Kind.GRAPH, tokens, (graph.flags & ~(VIEW | OUTPUT)) | flags | extra)
+            # A torch operation on it proves a tensor; only what was looked up by name may still be detached.
+            gone = VIEW | OUTPUT if graph.has(NAMED) else VIEW | OUTPUT | MAYBE
+            return Val(Kind.GRAPH, tokens, (graph.flags & ~gone) | flags | extra)
         if Kind.SYMBOL in kinds and not kinds & {Kind.UNKNOWN, Kind.MODULE}:
             return Val(Kind.SYMBOL, tokens)
         if Kind.DEVICE in kinds and kinds <= {Kind.DEVICE, Kind.HOST, Kind.NUMBER, Kind.CONTAINER}:
@@ -526,6 +533,8 @@ class Calls(Evaluator):
             if value.kind is Kind.CONTAINER and isinstance(leaf, ir.Name) and value.elem is None:
                 value = container(UNKNOWN)
         path = func.base.path
+        if path is None and isinstance(func.base, ir.Sub):
+            path = func.base.base.path  # `logs[name].append(x)` is kept by `logs`
         how = {
             "appendleft": "append",
             "add": "append",
@@ -710,7 +719,7 @@ class Calls(Evaluator):
             return base
         if name == "scale" and len(args.positional) == 1:
             return args.positional[0]
-        if name == "prepare":
+        if name in ("prepare", "setup", "setup_module", "setup_dataloaders", "setup_optimizers"):
             return self.prepared(expr, args)
         if name in ("enter_context", "enter_async_context") and args.positional:
             if args.positional[0].kind is Kind.CONTEXT:

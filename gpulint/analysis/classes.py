@@ -25,6 +25,8 @@ class ClassInfo:
         self.scalars: set[str] = set()
         self.frozen: set[str] = set()
         self.thawed: set[str] = set()
+        self.evals: set[str] = set()
+        self.trains: set[str] = set()
         self.base_names = [
             names.qualify(base.path) or base.path for base in cls.bases if base.path is not None
         ]
@@ -79,10 +81,16 @@ class ClassInfo:
             (evidence.scalars, self.scalars),
             (evidence.frozen, self.frozen),
             (evidence.thawed, self.thawed),
+            (evidence.evals, self.evals),
+            (evidence.trains, self.trains),
         ):
             for path in source:
                 if path.startswith(f"{own}."):
                     target.add(path[len(own) + 1 :])
+
+    def stays_in_eval(self, attr: str) -> bool:
+        """Whether a module is put into eval mode at construction and never back into training mode."""
+        return attr in self.evals and attr not in self.trains and not self.is_module
 
     def ancestors(self) -> list[ClassInfo]:
         """This class and its bases in the file, nearest first, each once."""

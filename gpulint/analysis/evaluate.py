@@ -18,6 +18,7 @@ from gpulint.analysis.values import (
     LARGE,
     LOSS,
     MAYBE,
+    NAMED,
     NUMBER,
     OUTPUT,
     SCALAR,
@@ -194,7 +195,8 @@ class Evaluator:
         if kind is Kind.INSTANCE:
             value = self.file.attr_value(base.ref, attr)
             if value.kind is Kind.MODULE:
-                value = value.with_flags(base.flags & EVAL)
+                settled = EVAL if base.ref.stays_in_eval(attr) else 0
+                value = value.with_flags((base.flags & EVAL) | settled)
             return self.with_evidence(expr.path, value) if expr.path is not None else value
         if kind is Kind.MODULE:
             return self.module_attribute(base, expr)
@@ -205,6 +207,8 @@ class Evaluator:
         if kind is Kind.CONTAINER:
             # A namespace or dataclass of known fields is not modelled: only what its parts prove.
             return Val(Kind.UNKNOWN, base.tokens)
+        if attr == "data":
+            return UNKNOWN
         if expr.path is not None:
             return self.with_evidence(expr.path, Val(Kind.UNKNOWN, base.tokens))
         return Val(Kind.UNKNOWN, base.tokens)
@@ -239,7 +243,7 @@ class Evaluator:
             flags = (base.flags & MAYBE) | (SCALAR | LOSS if attr == "loss" else LARGE)
             return Val(Kind.GRAPH, base.tokens, flags)
         if base.has(OUTPUT):
-            return Val(Kind.GRAPH, base.tokens, base.flags | MAYBE)
+            return Val(Kind.GRAPH, base.tokens, base.flags | MAYBE | NAMED)
         return Val(Kind.UNKNOWN, base.tokens)
 
     def subscript(self, expr: ir.Sub) -> Val:
@@ -274,12 +278,12 @@ class Evaluator:
         if isinstance(source, ir.Call) and source.method in PAIRS and constant in (1, -1):
             return DEVICE
         if isinstance(constant, str):
-            flags = base.flags | MAYBE
+            flags = base.flags | MAYBE | NAMED
             if constant == "loss" and base.has(OUTPUT):
                 flags = (base.flags & MAYBE) | SCALAR | LOSS
             return Val(Kind.GRAPH, base.tokens, flags)
         if isinstance(expr.index, ir.Name) and base.has(OUTPUT):
-            return Val(Kind.GRAPH, base.tokens, base.flags | MAYBE)
+            return Val(Kind.GRAPH, base.tokens, base.flags | MAYBE | NAMED)
         return element(base)
 
     # --- operators ---------------------------------------------------------------------------------------------

@@ -35,14 +35,19 @@ class Evidence:
         "backward",
         "called",
         "declared",
+        "evals",
         "frozen",
         "has_loop",
         "modules",
         "optimizers",
         "scalars",
         "stored",
+        "terms",
+        "strings",
         "thawed",
+        "trains",
         "words",
+        "_sums",
     )
 
     def __init__(self, function: ir.Function) -> None:
@@ -59,7 +64,22 @@ class Evidence:
         self.thawed: set[str] = set()
         self.has_loop = False
         self.accumulates = False
+        self.terms: set[str] = set()
+        self.evals: set[str] = set()
+        self.trains: set[str] = set()
+        self.strings: set[str] = set()
+        self._sums: list[tuple[str, ir.Expr]] = []
         self._scan(function.body)
+        self._find_terms()
+
+    def _find_terms(self) -> None:
+        """The summands of what backward is called on: tensors with a graph, wherever they came from."""
+        wanted = set(self.backward)
+        for _ in range(3):
+            for target, value in self._sums:
+                if target in wanted or target in self.terms:
+                    self.terms |= {leaf.path for leaf in arithmetic_leaves(value) if leaf.path is not None}
+        self.terms -= self.backward
 
     def _scan(self, block: list[ir.Stmt]) -> None:
         for statement in ir.statements(block):
@@ -72,6 +92,10 @@ class Evidence:
                     self.declared[name] = statement.kind
             if isinstance(statement, ir.AugAssign):
                 self.accumulates = True
+                if statement.target.path is not None:
+                    self._sums.append((statement.target.path, statement.value))
+            elif isinstance(statement, ir.Assign) and isinstance(statement.value, ir.Op):
+                self._sums += [(t.path, statement.value) for t in statement.targets if t.path is not None]
             for target in targets(statement):
                 if target.path is not None:
                     (self.assigned if isinstance(target, ir.Name) else self.stored).add(target.path)
@@ -112,6 +136,9 @@ class Evidence:
                 self._scan(expr.function.body)
             elif isinstance(expr, ir.Name):
                 self.words.add(expr.id)
+            elif isinstance(expr, ir.Const):
+                if isinstance(expr.value, str) and len(expr.value) < 32:
+                    self.strings.add(expr.value)
             elif isinstance(expr, ir.Attr):
                 self.words.add(expr.attr)
 
@@ -125,6 +152,10 @@ class Evidence:
             base = func.base.path
             if method in MODULE_METHODS and len(call.args) <= 1:
                 self.modules.add(base)
+                if method == "eval":
+                    self.evals.add(base)
+                elif method == "train":
+                    self.trains.add(base)
             elif method == "zero_grad":
                 self.optimizers.add(base)
         if method == "backward" or any(word in method for word in BACKWARD_WORDS):
@@ -134,7 +165,8 @@ class Evidence:
         func = call.func
         if isinstance(func, ir.Attr) and call.method == "backward":
             base = unscaled(func.base)
-            if base.path is not None:
+            engine = bool(call.args) and call.args[0].path is not None
+            if base.path is not None and not engine:
                 self.backward.add(base.path)
                 if not call.args and call.keyword("gradient") is None:
                     self.scalars.add(base.path)
@@ -196,6 +228,8 @@ def arithmetic_leaves(expr: ir.Expr) -> list[ir.Expr]:
         current = stack.pop()
         if isinstance(current, ir.Op) and current.op in ("+", "-", "*", "/", "neg"):
             stack.extend(reversed(current.operands))
+        elif isinstance(current, ir.Op) and current.op == "if":
+            stack.extend(reversed(current.operands[1:]))
         else:
             leaves.append(current)
     return leaves
@@ -233,6 +267,29 @@ def resets(block: list[ir.Stmt]) -> frozenset[str]:
                 ):
                     found.add(expr.func.base.path)
     return frozenset(found)
+
+
+def cuts(block: list[ir.Stmt]) -> frozenset[str]:
+    """The paths whose graph the block cuts somewhere: `h = h.detach()`, `h = repackage(h)`, `h.detach_()`, `h.data`."""
+    found: set[str] = set()
+    for statement in ir.statements(block):
+        if isinstance(statement, ir.Assign) and statement.value is not None and _cuts(statement.value):
+            found |= {target.path for target in targets(statement) if target.path is not None}
+        for root in statement.expressions():
+            for expr in ir.walk(root):
+                if isinstance(expr, ir.Call) and expr.method in ("detach_", "detach_state") and isinstance(expr.func, ir.Attr):
+                    if expr.func.base.path is not None:
+                        found.add(expr.func.base.path)
+    return frozenset(found)
+
+
+def _cuts(value: ir.Expr) -> bool:
+    for part in ir.walk(value):
+        if isinstance(part, ir.Attr) and part.attr in ("detach", "data", "detach_"):
+            return True
+        if isinstance(part, ir.Call) and ("detach" in part.method or "repackage" in part.method):
+            return True
+    return False
 
 
 _EMPTYING = frozenset(["clear", "pop", "popleft", "popitem", "reset", "detach_", "zero_", "get_nowait"])

@@ -85,6 +85,8 @@ class Hold:
     guarded: bool = False
     read: bool = False  # the holder is used for something besides holding
     per_step: bool = False  # no loop here, but the function runs once a step
+    fed_back: bool = False  # the holder is state that goes into the next forward
+    never_reset: bool = False
 
     @property
     def loop(self) -> Loop | None:
@@ -149,7 +151,7 @@ class Carried:
     call: ir.Call
     path: str
     argument: ir.Expr
-    loop: Loop
+    loop: Loop | None
     backward: Backward | None = None
     nested: bool = False
     sites: frozenset[Site] = frozenset()

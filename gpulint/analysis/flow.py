@@ -89,6 +89,8 @@ class Flow(Calling):
         if len(statement.targets) == 1 and is_accumulation(statement.targets[0], source):
             self.accumulate_by_assignment(statement.targets[0], source)
             return
+        if len(statement.targets) == 1 and self.grows_by_cat(statement.targets[0], source):
+            return
         value = self.eval(source)
         if isinstance(source, ir.Const) and source.value is None:
             self.started_none.update(target.path for target in statement.targets if target.path is not None)
@@ -96,6 +98,22 @@ class Flow(Calling):
             value = self.file.annotated(statement.annotation) or value
         for target in statement.targets:
             self.bind(target, value, source)
+
+    def grows_by_cat(self, target: ir.Expr, source: ir.Expr) -> bool:
+        """`outputs = torch.cat([outputs, new])`: a tensor that grows is a container that grows."""
+        if not isinstance(source, ir.Call) or source.method not in ("cat", "concat", "vstack", "hstack") or not source.args:
+            return False
+        parts = source.args[0]
+        if target.path is None or not isinstance(parts, ir.Seq):
+            return False
+        added = tuple(part for part in parts.items if part.path != target.path)
+        if len(added) == len(parts.items) or not added:
+            return False
+        total = self.eval(source)
+        value = self.eval(added[0])
+        token = self.held(None, "cat", target.path, value, added, True, False)
+        self.update(target.path, total if token is None else total.with_tokens((token,)))
+        return True
 
     def bind(self, target: ir.Expr, value: Val, source: ir.Expr | None) -> None:
         if isinstance(target, ir.Seq):
@@ -151,6 +169,8 @@ class Flow(Calling):
 
     def strengthened(self, path: str, value: Val) -> Val:
         """`loss.backward()` somewhere in this function proves that `loss` is a tensor with a graph."""
+        if value.kind is Kind.GRAPH and value.has(MAYBE) and path in self.evidence.terms:
+            return value.without_flags(MAYBE | OUTPUT)
         if path not in self.evidence.backward and not self.file.backward_attribute(self.function, path):
             return value
         scalar = SCALAR if path in self.evidence.scalars else 0
@@ -464,7 +484,8 @@ class Flow(Calling):
                 return False
             iterable = iterable.args[0]
         if isinstance(iterable, ir.Call) and iterable.method in ("range", "trange"):
-            return len(iterable.args) == 3
+            chunked = any(isinstance(part, ir.Op) and part.op == "//" for arg in iterable.args for part in ir.walk(arg))
+            return len(iterable.args) == 3 or chunked
         if isinstance(iterable, (ir.Seq, ir.DictDisplay, ir.Const)):
             return False
         record, self.record = self.record, False

@@ -6,6 +6,7 @@ records, with all of that known.
 
 from __future__ import annotations
 
+from pathlib import PurePath
 from typing import Any
 
 import libcst as cst
@@ -62,6 +63,11 @@ def analyse(module: cst.Module, filename: str = "<stdin>") -> FileFacts:
     return FileAnalysis(lower(module), filename).run()
 
 
+def _is_test(filename: str) -> bool:
+    path = PurePath(filename)
+    return path.name.startswith("test_") or path.name.endswith("_test.py") or path.name == "conftest.py" or "tests" in path.parts
+
+
 class FileAnalysis:
     """What is known of a file while its functions are followed."""
 
@@ -86,6 +92,7 @@ class FileAnalysis:
         self.loops: dict[int, Loop] = {}
         self.reset_cache: dict[ir.Function, frozenset[str]] = {}
         self.globals: dict[str, Val] = {}
+        self.called_in_data_loop: set[ir.Function] = set()
         self.leaf = Site(None, "leaf", None, None)
         self.evaluating: set[Site] = set()
         self.freed: Tokens = NO_TOKENS
@@ -117,7 +124,14 @@ class FileAnalysis:
                 self.summary(function)
         facts = [self.facts[function] for function in self.module.functions if function in self.facts]
         finish(self, facts)
-        return FileFacts(self.module, facts, self.module.imports)
+        return FileFacts(self.module, facts, self.module.imports, _is_test(self.filename), self._on_gpu())
+
+    def _on_gpu(self) -> bool:
+        """False where the file names the CPU as its device and never a GPU."""
+        strings = {text for evidence in self.evidence.values() for text in evidence.strings}
+        words = {word for evidence in self.evidence.values() for word in evidence.words}
+        gpu = any("cuda" in text for text in strings) or bool(words & {"cuda", "gpu", "use_cuda", "gpus"})
+        return gpu or "cpu" not in strings
 
     def _relevant(self) -> list[ir.Function]:
         """The functions worth following: those with loops, sums or key words, their callers, their classes' setup."""
@@ -409,6 +423,25 @@ class FileAnalysis:
     def models_known(self, tokens: Tokens) -> bool:
         """Whether every forward among the tokens is of a module whose class is torch's own or stands in this file."""
         return all(token.known for token in tokens if isinstance(token, Site) and token.what == "forward")
+
+    def assigned_elsewhere(self, function: ir.Function, path: str) -> bool:
+        """Whether an attribute is set by code other than this function and the class's constructor."""
+        attr = path.rpartition(".")[2]
+        for other, evidence in self.evidence.items():
+            if other is not function and other.name != "__init__":
+                if any(stored.rpartition(".")[2] == attr for stored in evidence.stored):
+                    return True
+        return False
+
+    def reset_anywhere(self, path: str) -> bool:
+        """Whether any function of the file empties or replaces the attribute, constructors aside."""
+        attr = path.rpartition(".")[2].partition("[")[0]
+        return any(
+            reset.rpartition(".")[2].partition("[")[0] == attr
+            for function in self.module.functions
+            if function.name != "__init__"
+            for reset in self.resets_of(function)
+        )
 
     def runs_per_step(self, function: ir.Function) -> bool:
         """Whether a function without a loop of its own is one step: it runs a backward or an optimizer itself."""

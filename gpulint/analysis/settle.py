@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from gpulint.analysis.evidence import cuts
 from gpulint.analysis.facts import Backward, Carried, Forward, FunctionFacts, Hold, HotCall
 from gpulint.analysis.peaks import deferred_backwards, late_releases
 from gpulint.analysis.uses import Uses
@@ -32,11 +33,14 @@ def finish(file: FileAnalysis, facts: list[FunctionFacts]) -> None:
         for forward in function.forwards:
             _finish_forward(file, forward)
         for backward in function.backwards:
-            backward.again = _again(file, function, backward)
+            backward.again = _again(file, facts, function, backward)
             backward.models_known = file.models_known(backward.tokens)
         for carried in function.carried:
             _finish_carried(function, carried)
-        function.carried = [item for item in function.carried if _truly_carried(function, item)]
+        fed = {item.path for item in function.carried}
+        for hold in function.holds:
+            hold.fed_back = hold.holder in fed
+        function.carried = [item for item in function.carried if _truly_carried(file, function, item)]
         for call in function.hot_calls:
             call.per_step = _per_step(file, call)
         _whole_function(function)
@@ -51,7 +55,8 @@ def _finish_hold(file: FileAnalysis, facts: FunctionFacts, hold: Hold, uses: Use
     hold.returned = bool(tokens & file.returned)
     hold.escaped = bool(tokens & file.escaped)
     hold.inference = not facts.has_backward and not facts.needs_grad and not facts.uses_autograd
-    hold.per_step = file.runs_per_step(hold.function)
+    hold.per_step = file.runs_per_step(hold.function) or hold.function in file.called_in_data_loop
+    hold.never_reset = hold.holder_kind == "attribute" and not file.reset_anywhere(hold.holder)
     if hold.holder_kind == "variable":
         found = uses.of(hold.holder)
         hold.number_uses = found.only_numbers
@@ -77,27 +82,44 @@ def _finish_forward(file: FileAnalysis, forward: Forward) -> None:
 
 
 def _finish_carried(facts: FunctionFacts, carried: Carried) -> None:
-    inside = [b for b in facts.backwards if carried.loop in b.loops]
+    inside = [b for b in facts.backwards if carried.loop is None or carried.loop in b.loops]
     carried.backward = inside[0] if inside else None
     if carried.backward is not None:
         others = [b for b in facts.backwards if b is not carried.backward]
         carried.only_reason = carried.backward.retain and not others
 
 
-def _truly_carried(facts: FunctionFacts, carried: Carried) -> bool:
-    """Only where a backward in the same loop goes through it is the next iteration's graph a mistake."""
-    return carried.backward is not None and bool(carried.sites & carried.backward.tokens)
+def _truly_carried(file: FileAnalysis, facts: FunctionFacts, carried: Carried) -> bool:
+    """Only where a backward in the same loop goes through it, or an evaluation strings its graphs together."""
+    body = carried.loop.stmt.body if carried.loop is not None else facts.function.body
+    if carried.path in cuts(body):
+        return False
+    if carried.loop is None and file.assigned_elsewhere(facts.function, carried.path):
+        return carried.backward is not None and carried.backward.retain and bool(carried.sites & carried.backward.tokens)
+    if carried.backward is not None:
+        return bool(carried.sites & carried.backward.tokens)
+    return carried.loop is not None and bool(carried.sites & file.evaluating) and carried.loop.over_data
 
 
-def _again(file: FileAnalysis, facts: FunctionFacts, backward: Backward) -> bool:
+def _same_class(site: Site, backward: Backward) -> bool:
+    return site.function is not None and site.function.cls is not None and site.function.cls is backward.function.cls
+
+
+def _again(file: FileAnalysis, everything: list[FunctionFacts], facts: FunctionFacts, backward: Backward) -> bool:
     """Whether any later backward may go through part of the same graph, so that retaining it has a reason."""
     sites = frozenset(token for token in backward.tokens if isinstance(token, Site))
     if not sites or backward.value.kind is not Kind.GRAPH:
         return True
-    if sites & (file.returned | file.stored):
-        return True
     depth = len(backward.loops)
-    if any(site.depth < depth or site.function is not backward.function for site in sites):
+    if not depth and sites & file.returned:
+        return True
+    if any(site.depth < depth for site in sites):
+        return True
+    if any(site.function is not backward.function and not _same_class(site, backward) for site in sites):
+        return True
+    if sites & file.stored and any(
+        sites & other.tokens for function in everything if function is not facts for other in function.backwards
+    ):
         return True
     if any(isinstance(token, Holder) for token in backward.tokens):
         return True
@@ -106,6 +128,8 @@ def _again(file: FileAnalysis, facts: FunctionFacts, backward: Backward) -> bool
         theirs = frozenset(token for token in other.tokens if isinstance(token, Site))
         if theirs & sites or not theirs or other.value.kind is not Kind.GRAPH:
             return True
+        if any(site.what == "loss" for site in sites | theirs):
+            return True  # made by something unseen: it may share a graph
     return False
 
 

@@ -58,6 +58,7 @@ EVAL = 256  # a module after .eval()
 FROZEN = 512  # a module whose parameters do not require grad
 CRITERION = 1024  # a module or callable that computes a loss
 OUTPUT = 2048  # the raw, possibly structured, result of a module call
+NAMED = 8192  # looked up by name in a module's result: could be a detached metric
 UNSURE_GRAD = 4096  # a tensor for certain; whether grad was enabled is not known
 
 
@@ -123,8 +124,16 @@ class Val:
         return replace(self, flags=self.flags & ~flag) if self.flags & flag else self
 
     def with_tokens(self, tokens: Iterable[Token]) -> Val:
+        """The value with more behind it; what is in a container is reached as well."""
         merged = self.tokens.union(tokens)
-        return self if merged == self.tokens else replace(self, tokens=merged)
+        if merged == self.tokens:
+            return self
+        if self.kind is not Kind.CONTAINER:
+            return replace(self, tokens=merged)
+        tokens = frozenset(tokens)
+        elem = None if self.elem is None else self.elem.with_tokens(tokens)
+        items = None if self.items is None else tuple(item.with_tokens(tokens) for item in self.items)
+        return replace(self, tokens=merged, elem=elem, items=items)
 
     @property
     def is_tensor(self) -> bool:
@@ -171,7 +180,7 @@ def element(val: Val) -> Val:
     return Val(Kind.UNKNOWN, val.tokens)
 
 
-_STICKY = MAYBE | CHECKPOINTED | BOUNDED | VIEW | UNSURE_GRAD
+_STICKY = MAYBE | NAMED | CHECKPOINTED | BOUNDED | VIEW | UNSURE_GRAD
 
 _ORDER = {Kind.GRAPH: 4, Kind.SYMBOL: 3, Kind.DEVICE: 2, Kind.NUMBER: 1}
 

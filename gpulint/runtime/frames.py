@@ -97,19 +97,25 @@ class Frames:
         return self.sites[self.index(sys._getframe(depth))]
 
 
-def frame_locals(frame: FrameType, in_trace: bool = False) -> dict[str, Any]:
-    """A copy of a frame's locals that leaves nothing behind.
+def frame_locals(frame: FrameType) -> dict[str, Any]:
+    """A copy of a frame's locals that leaves nothing behind. Not for use in a trace function; see
+    `release_locals`."""
+    copy = dict(frame.f_locals)
+    release_locals(frame)
+    return copy
 
-    Before Python 3.13 `f_locals` caches a dict on the frame, which would keep every value in it alive long
-    after the script has let go. It is emptied, unless the script holds it too (`locals()`) or a trace
-    function is running, whose return writes it back.
+
+def release_locals(frame: FrameType) -> None:
+    """Empty the dict that `f_locals` caches on a frame before Python 3.13: it would keep every value alive
+    long after the script has let go.
+
+    Not while a trace function runs for the frame, since its return writes the dict back into the variables.
+    The dict stays as it is if the script holds it too (`locals()`), or if it is a namespace of its own.
     """
-    namespace = frame.f_locals
-    copy = dict(namespace)
-    if sys.version_info < (3, 13) and not in_trace and frame.f_code.co_flags & inspect.CO_OPTIMIZED:
+    if sys.version_info < (3, 13) and frame.f_code.co_flags & inspect.CO_OPTIMIZED:
+        namespace = frame.f_locals
         if sys.getrefcount(namespace) <= 3:  # the frame's, `namespace`, and the call's own
             namespace.clear()
-    return copy
 
 
 def _site_of(frame: FrameType) -> Site:

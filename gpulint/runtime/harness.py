@@ -215,6 +215,7 @@ class Harness:
 
     def _mark(self) -> int:
         number = len(self._marks)
+        self._lines.release()
         figures = self.probe.mark(self._wants_reading()) if self.probe is not None else None
         heap = self._memory.heap()
         if heap is not None and self.probe is not None:

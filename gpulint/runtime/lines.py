@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator
 from types import CodeType, FrameType
 from typing import Any
 
-from gpulint.runtime.frames import frame_locals
+from gpulint.runtime.frames import release_locals
 from gpulint.runtime.result import LineFigures, Lines
 
 _TOOL = "gpulint"
@@ -49,8 +49,9 @@ class LineCounter:
         self._tensor_bytes = tensor_bytes
         self._wanted = {os.path.realpath(entry.file): entry for entry in wanted}
         self._figures: dict[tuple[str, int], _Line] = {}
-        self._running: dict[tuple[str, int], tuple[str, int]] = {}
+        self._running: dict[tuple[str, int], _Line] = {}  # lines that are run for those asked for
         self._files: dict[str, str | None] = {}
+        self._read: list[FrameType] = []  # frames whose locals were read
         self._inside: dict[int, tuple[_Line, int, float]] = {}  # id of a frame -> the stretch under way there
         self._stopped = False
         for file, entry in self._wanted.items():
@@ -140,11 +141,19 @@ class LineCounter:
 
     def _locals(self, frame: FrameType) -> dict[str, int]:
         sizes = {}
-        for name, value in frame_locals(frame, in_trace=sys.version_info < (3, 12)).items():
+        for name, value in list(frame.f_locals.items()):
             size = self._tensor_bytes(value)
             if size is not None:
                 sizes[name] = size
+        self._read.append(frame)
         return sizes
+
+    def release(self) -> None:
+        """Let go of what reading locals has cached. Called at step boundaries, where no trace function is
+        running."""
+        for frame in self._read:
+            release_locals(frame)
+        self._read.clear()
 
     # -- Python 3.10 and 3.11 --------------------------------------------------------------------------------
 
