@@ -11,7 +11,7 @@ from gpulint.checking import Checker, FileResult, Task, diagnostic
 from gpulint.config import Config, ConfigError, ConfigResolver, load_config
 from gpulint.discovery import discover
 from gpulint.engine import Options, run
-from gpulint.files import SourceFile
+from gpulint.files import SourceFile, split_lines
 from gpulint.findings import Finding
 
 if TYPE_CHECKING:
@@ -72,7 +72,13 @@ def check_paths(
 def _checked(text: str, filename: str, checker: Checker) -> FileResult:
     if "\0" in text:
         return FileResult((diagnostic(filename, "invalid-source", "contains a NUL character"),))
-    raw = text.encode("utf-8", "surrogatepass")
+    try:
+        raw = text.encode("utf-8")
+    except UnicodeEncodeError as error:
+        lines = split_lines(text[: error.start])
+        place = (len(lines), len(lines[-1]) + 1)
+        message = "contains half of a surrogate pair, which no file can"
+        return FileResult((diagnostic(filename, "invalid-source", message, *place),))
     source = SourceFile(filename, raw, text.removeprefix(_BOM), "utf-8", text.startswith(_BOM))
     passes = checker.passes_gate(raw, os.path.abspath(filename), 0)
     return checker.check_source(source, Task(filename, 0, len(raw), passes))

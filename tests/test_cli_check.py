@@ -1,0 +1,586 @@
+"""The command as a user runs it: processes, files, exit statuses."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import re
+import select
+import signal
+import stat
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from support import CLEAN, HELD, HELD_ROW, codes, environment, findings, gpulint
+
+import gpulint as package
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    (tmp_path / "train.py").write_text(HELD)
+    (tmp_path / "clean.py").write_text(CLEAN)
+    return tmp_path
+
+
+def test_check_is_the_default_command(project: Path) -> None:
+    bare, named = gpulint(".", cwd=project), gpulint("check", ".", cwd=project)
+    assert bare.returncode == named.returncode == 1
+    assert bare.stdout == named.stdout
+    assert b"GPU101" in bare.stdout
+    assert gpulint("check", cwd=project).stdout == bare.stdout
+    assert gpulint("--output-format", "text", cwd=project).stdout == bare.stdout
+
+
+def test_text_shows_place_span_reason_and_summary(project: Path) -> None:
+    lines = gpulint(".", cwd=project).stdout.decode().splitlines()
+    assert lines[0].startswith(f"train.py:{HELD_ROW}:9: ")
+    assert "[GPU101]" in lines[0]
+    assert f"{HELD_ROW} |         total += loss" in lines
+    assert any(re.fullmatch(r" +\|  +\^+", line) for line in lines)
+    assert any("= reason: " in line for line in lines)
+    assert any("= fix: " in line for line in lines)
+    assert lines[-1].startswith("Found 1 finding (1 ")
+    assert lines[-1].endswith("1 fixable with --fix.")
+    assert "\x1b" not in "\n".join(lines)
+
+
+def test_json_has_ruffs_shape(project: Path) -> None:
+    (item,) = findings(".", cwd=project)
+    assert item["code"] == "GPU101"
+    assert item["name"] == "held-graph"
+    assert item["severity"] in ("error", "warning")
+    assert item["filename"] == str(project / "train.py")
+    assert item["location"] == {"row": HELD_ROW, "column": 9}
+    assert item["end_location"]["row"] == HELD_ROW
+    assert item["url"].startswith("https://")
+    assert item["message"]
+    fix = item["fix"]
+    assert fix["applicability"] == "safe"
+    assert fix["message"]
+    assert {"content", "location", "end_location"} == set(fix["edits"][0])
+
+
+def test_exit_statuses(project: Path) -> None:
+    assert gpulint("clean.py", cwd=project).returncode == 0
+    assert gpulint("train.py", cwd=project).returncode == 1
+    assert gpulint("train.py", "--exit-zero", cwd=project).returncode == 0
+    assert gpulint("train.py", "--fail-on", "never", cwd=project).returncode == 0
+    assert gpulint("none.py", cwd=project).returncode == 2
+    assert gpulint("none.py", "clean.py", cwd=project).returncode == 1
+    assert gpulint("--no-such-option", cwd=project).returncode == 2
+    assert gpulint("--select", "GPU999", ".", cwd=project).returncode == 2
+    assert gpulint("--output-format", "xml", ".", cwd=project).returncode == 2
+
+
+def test_rules_by_code_prefix_and_file(project: Path) -> None:
+    assert codes(".", "--select", "GPU1", cwd=project) == [("train.py", "GPU101", HELD_ROW)]
+    assert codes(".", "--select", "GPU5,GPU3", cwd=project) == []
+    assert codes(".", "--ignore", "GPU101", cwd=project) == []
+    assert codes(".", "--ignore", "GPU1", "--extend-select", "GPU101", cwd=project) != []
+    (project / "gpulint.toml").write_text('[per-file-ignores]\n"train.py" = ["GPU101"]\n')
+    assert codes(".", cwd=project) == []
+    assert codes(".", "--isolated", cwd=project) != []
+
+
+def test_suppressed(project: Path) -> None:
+    text = HELD.replace("total += loss", "total += loss  # gpulint: ignore[GPU101] -- one batch only")
+    (project / "train.py").write_text(text)
+    assert codes(".", cwd=project) == []
+    (project / "train.py").write_text(text.replace("GPU101", "GPU501"))
+    assert sorted(code for _, code, _ in codes(".", cwd=project)) == ["GPU001", "GPU101"]
+
+
+def test_unused_suppression_in_a_file_that_no_rule_can_fire_in(project: Path) -> None:
+    (project / "train.py").write_text("x = 1  # gpulint: ignore[GPU101]\n")
+    assert codes(".", cwd=project) == [("train.py", "GPU001", 1)]
+    assert codes(".", "--ignore", "GPU001", cwd=project) == []
+
+
+def test_configuration_errors_are_one_line(project: Path) -> None:
+    (project / "pyproject.toml").write_text('[tool.gpulint]\nselct = ["GPU101"]\n')
+    done = gpulint(".", cwd=project)
+    assert done.returncode == 2
+    assert done.stderr.decode() == 'gpulint: pyproject.toml: tool.gpulint.selct: unknown key; did you mean "select"?\n'
+    assert done.stdout == b""
+    assert gpulint(".", "--isolated", cwd=project).returncode == 1
+
+
+def test_config_option(project: Path) -> None:
+    (project / "ci.toml").write_text('ignore = ["GPU101"]\n')
+    assert codes(".", "--config", "ci.toml", cwd=project) == []
+    done = gpulint(".", "--config", "none.toml", cwd=project)
+    assert done.returncode == 2
+    assert b"none.toml does not exist" in done.stderr
+
+
+def test_severity_and_fail_on(project: Path) -> None:
+    (project / "gpulint.toml").write_text('fail-on = "warning"\n[severity]\nGPU101 = "info"\n')
+    done = gpulint(".", cwd=project)
+    assert done.returncode == 0
+    assert b"info[GPU101]" in done.stdout
+    assert gpulint(".", "--fail-on", "info", cwd=project).returncode == 1
+
+
+def test_statistics(project: Path) -> None:
+    (project / "more.py").write_text(HELD)
+    done = gpulint(".", "--statistics", cwd=project)
+    assert done.stdout.decode().splitlines()[0].split() == ["2", "GPU101", "[*]", "held-graph"]
+    assert json.loads(gpulint(".", "--statistics", "--output-format", "json", cwd=project).stdout)
+
+
+def test_output_file(project: Path) -> None:
+    done = gpulint(".", "--output-format", "json", "--output-file", "out.json", cwd=project)
+    assert done.stdout == b""
+    assert len(json.loads((project / "out.json").read_text())) == 1
+    done = gpulint(".", "--output-file", "none/out.txt", cwd=project)
+    assert done.returncode == 2
+    assert b"Traceback" not in done.stderr
+
+
+# Fixing
+
+
+def test_fix(project: Path) -> None:
+    path = project / "train.py"
+    path.chmod(0o755)
+    done = gpulint(".", "--fix", cwd=project)
+    assert done.returncode == 0, done
+    assert b"Fixed 1 finding" in done.stdout
+    fixed = path.read_text()
+    assert fixed in (
+        HELD.replace("total += loss", "total += loss.item()"),
+        HELD.replace("total += loss", "total += loss.detach()"),
+    )
+    assert stat.S_IMODE(path.stat().st_mode) == 0o755
+    before = path.stat()
+    assert gpulint(".", "--fix", cwd=project).returncode == 0
+    assert path.stat().st_mtime_ns == before.st_mtime_ns
+    assert sorted(os.listdir(project)) == [".gpulint_cache", "clean.py", "train.py"]
+
+
+@pytest.mark.parametrize(
+    ("newline", "opening", "encoding"),
+    [
+        ("\n", "", "utf-8"),
+        ("\r\n", "", "utf-8"),
+        ("\r\n", "", "utf-8-sig"),
+        ("\n", "# -*- coding: latin-1 -*-\n", "latin-1"),
+        ("\n", "# coding: shift_jis\n", "shift_jis"),
+    ],
+)
+def test_fix_keeps_newlines_and_encoding(project: Path, newline: str, opening: str, encoding: str) -> None:
+    word = "日本" if encoding == "shift_jis" else "é"
+    text = (opening + HELD + f"# {word}").replace("\n", newline)
+    path = project / "train.py"
+    path.write_bytes(text.encode(encoding))
+    assert gpulint("train.py", "--fix", cwd=project).returncode == 0
+    after = path.read_bytes().decode(encoding)
+    assert after != text
+    assert re.sub(r"total \+= loss\.(item|detach)\(\)", "total += loss", after) == text
+
+
+def test_fix_writes_through_a_link(project: Path) -> None:
+    (project / "real").mkdir()
+    (project / "train.py").rename(project / "real/train.py")
+    (project / "train.py").symlink_to("real/train.py")
+    assert gpulint("train.py", "--fix", cwd=project).returncode == 0
+    assert (project / "train.py").is_symlink()
+    assert "total += loss\n" not in (project / "real/train.py").read_text()
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root writes everywhere")
+def test_fix_that_cannot_be_written(project: Path) -> None:
+    project.chmod(0o555)
+    try:
+        done = gpulint("train.py", "--fix", cwd=project)
+    finally:
+        project.chmod(0o755)
+    assert done.returncode == 1
+    assert b"cannot be written" in done.stdout
+
+
+def test_diff_changes_nothing_and_git_applies_it(project: Path) -> None:
+    subprocess.run(["git", "init", "-q"], cwd=project, check=True)
+    (project / "sub").mkdir()
+    (project / "sub/crlf.py").write_bytes(HELD.replace("\n", "\r\n").encode())
+    (project / "sub/open.py").write_text(HELD + "print(train)")
+    done = gpulint(".", "--diff", cwd=project)
+    assert done.returncode == 1
+    assert (project / "train.py").read_text() == HELD
+    subprocess.run(["git", "apply", "--check", "-"], cwd=project, input=done.stdout, check=True)
+    subprocess.run(["git", "apply", "-"], cwd=project, input=done.stdout, check=True)
+    assert (project / "sub/crlf.py").read_bytes().count(b"\r\n") == HELD.count("\n")
+    again = gpulint(".", "--diff", cwd=project)
+    assert (again.returncode, again.stdout) == (0, b"")
+
+
+# Standard input
+
+
+def test_stdin(project: Path) -> None:
+    done = gpulint("-", "--stdin-filename", "pkg/mod.py", "--output-format", "concise", cwd=project, stdin=HELD.encode())
+    assert done.returncode == 1
+    assert done.stdout.decode().startswith(f"pkg/mod.py:{HELD_ROW}:9: GPU101 ")
+    done = gpulint("--stdin-filename", "mod.py", cwd=project, stdin=CLEAN.encode())
+    assert done.returncode == 0
+    done = gpulint("-", cwd=project, stdin=b"x = '\xff'\n")
+    assert done.returncode == 2
+    assert b"<stdin>:1:6: error[GPU000]" in done.stdout
+
+
+def test_stdin_honours_the_configuration_of_its_name(project: Path) -> None:
+    (project / "sub").mkdir()
+    (project / "sub/gpulint.toml").write_text('ignore = ["GPU101"]\n')
+    assert gpulint("-", "--stdin-filename", "sub/a.py", cwd=project, stdin=HELD.encode()).returncode == 0
+    assert gpulint("-", "--stdin-filename", "a.py", cwd=project, stdin=HELD.encode()).returncode == 1
+
+
+def test_stdin_fix_writes_the_source_to_stdout(project: Path) -> None:
+    raw = HELD.replace("\n", "\r\n").encode("utf-8-sig")
+    done = gpulint("-", "--fix", cwd=project, stdin=raw)
+    assert done.returncode == 0
+    assert re.sub(rb"loss\.(item|detach)\(\)", b"loss", done.stdout) == raw
+    assert b"Fixed 1 finding" in done.stderr
+    assert gpulint("-", "--fix", cwd=project, stdin=b"def f(:\n").stdout == b"def f(:\n"
+    done = gpulint("-", "--diff", cwd=project, stdin=HELD.encode())
+    assert done.returncode == 1
+    assert b"-        total += loss\n" in done.stdout
+
+
+def test_stdin_is_not_mixed_with_files(project: Path) -> None:
+    assert gpulint("-", "train.py", cwd=project).returncode == 2
+    assert gpulint("train.py", "--stdin-filename", "x.py", cwd=project).returncode == 2
+
+
+# Bad input
+
+
+def test_what_cannot_be_read_is_said_and_the_rest_checked(project: Path) -> None:
+    (project / "syntax.py").write_text("import torch\nx = 1\ndef f(:\n    pass\n")
+    (project / "other_syntax.py").write_text("x = = 1\n")
+    (project / "bytes.py").write_bytes(b"import torch\nx = '\xff'\n")
+    (project / "nul.py").write_bytes(b"x = 1\0\n")
+    (project / "gone.py").symlink_to("nowhere")
+    (project / "loop").symlink_to(".")
+    (project / "empty.py").write_bytes(b"")
+    (project / "dir.py").mkdir()
+    (project / "dir.py/inner.py").write_text(HELD)
+    found = codes(".", cwd=project)
+    assert found == [
+        ("bytes.py", "GPU000", 2),
+        ("inner.py", "GPU101", HELD_ROW),
+        ("gone.py", "GPU000", 1),
+        ("loop", "GPU000", 1),
+        ("nul.py", "GPU000", 1),
+        ("other_syntax.py", "GPU000", 1),
+        ("syntax.py", "GPU000", 3),
+        ("train.py", "GPU101", HELD_ROW),
+    ]
+    assert gpulint(".", cwd=project).returncode == 1
+    assert gpulint(".", "--fix", cwd=project).returncode == 1
+    assert b"total += loss\n" not in (project / "train.py").read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("name", "raw"),
+    [
+        ("brackets", b"import torch\nx = " + b"(" * 2000 + b"1" + b")" * 2000 + b"\n"),
+        ("brackets without torch", b"x = " + b"[" * 2000 + b"]" * 2000 + b"\n"),
+        ("open brackets", b"import torch\nx = " + b"(" * 100_000),
+        ("blocks", b"import torch\n" + b"".join(b" " * n + b"if x:\n" for n in range(2000)) + b" " * 2000 + b"pass\n"),
+        ("operators", b"import torch\nx = " + b"-" * 100_000 + b"1\n"),
+        ("attributes", b"import torch\nx = a" + b".b" * 20_000 + b"\n"),
+    ],
+)
+def test_deep_nesting(project: Path, name: str, raw: bytes) -> None:
+    (project / "deep.py").write_bytes(raw)
+    done = gpulint(".", "--output-format", "concise", cwd=project)
+    assert done.returncode == 1, done
+    lines = done.stdout.decode().splitlines()
+    assert len([line for line in lines if line.startswith("deep.py")]) <= 1
+    assert not [line for line in lines if "internal error" in line]
+    assert [line for line in lines if line.startswith(f"train.py:{HELD_ROW}:9: GPU101")]
+    assert b"Traceback" not in done.stderr
+
+
+def test_only_unreadable_files_is_failure(project: Path) -> None:
+    (project / "bytes.py").write_bytes(b"\xff")
+    assert gpulint("bytes.py", "none.py", cwd=project).returncode == 2
+    assert gpulint("bytes.py", "clean.py", cwd=project).returncode == 1
+
+
+def test_nothing_to_check(tmp_path: Path) -> None:
+    done = gpulint(".", cwd=tmp_path)
+    assert done.returncode == 0
+    assert b"no Python files found" in done.stderr
+
+
+def test_file_names_that_are_not_unicode(project: Path) -> None:
+    name = os.fsencode(project) + b"/caf\xe9.py"
+    with open(name, "w") as stream:
+        stream.write(HELD)
+    for form in ("text", "json", "json-lines", "github", "gitlab", "junit", "sarif", "concise"):
+        done = gpulint(".", "--output-format", form, cwd=project)
+        assert done.returncode == 1, done
+        assert b"Traceback" not in done.stderr
+    assert gpulint(".", cwd=project, env=environment(LC_ALL="C", PYTHONIOENCODING="ascii")).returncode == 1
+
+
+OWN_RULE = '''
+import os, signal, time
+from gpulint import Rule, Severity
+
+
+class Misbehaving(Rule):
+    """Does what a broken rule would."""
+
+    code = "OWN001"
+    name = "misbehaving"
+    severity = Severity.INFO
+    triggers = ((b"misbehave",),)
+
+    def check(self, facts, options):
+        {action}
+        return iter(())
+'''
+
+
+def misbehaving(project: Path, action: str, files: int = 1) -> None:
+    (project / "lint").mkdir()
+    (project / "lint/own.py").write_text(OWN_RULE.format(action=action))
+    (project / "gpulint.toml").write_text('rules = ["lint"]\nextend-exclude = ["lint"]\n')
+    for number in range(files):
+        (project / f"bad{number}.py").write_text("misbehave = 1\n" + "x = 1\n" * 3000)
+
+
+def test_an_error_inside_a_rule_costs_one_file(project: Path) -> None:
+    misbehaving(project, 'raise KeyError("lost")')
+    done = gpulint(".", "--output-format", "concise", cwd=project)
+    assert done.returncode == 2
+    lines = done.stdout.decode().splitlines()
+    assert len(lines) == 3
+    assert lines[0].startswith("bad0.py:1:1: GPU000 internal error, this file was not checked: KeyError: 'lost'; please report")
+    assert "GPU101" in lines[1]
+    assert b"Traceback" not in done.stderr
+    verbose = gpulint(".", "-v", cwd=project)
+    assert b'raise KeyError("lost")' in verbose.stderr
+
+
+@pytest.mark.parametrize("action", ["os.kill(os.getpid(), signal.SIGKILL)", "os._exit(7)"])
+def test_a_worker_that_dies_costs_one_file(project: Path, action: str) -> None:
+    misbehaving(project, action)
+    for number in range(20):
+        (project / f"more{number}.py").write_text(HELD + "# filler\n" * 1000)
+    done = gpulint(".", "--jobs", "2", "--output-format", "concise", cwd=project)
+    assert done.returncode == 2
+    lines = done.stdout.decode().splitlines()
+    assert [line for line in lines if "GPU000" in line and line.startswith("bad0.py:1:1:")]
+    assert sum("GPU101" in line for line in lines) == 21
+
+
+def test_interrupt(project: Path) -> None:
+    misbehaving(project, "time.sleep(60)", files=4)
+    process = subprocess.Popen(
+        [sys.executable, "-m", "gpulint", ".", "--jobs", "2"],
+        cwd=project,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=environment(),
+        start_new_session=True,
+    )
+    time.sleep(1.5)
+    os.killpg(process.pid, signal.SIGINT)  # as a terminal does: to the workers too
+    out, err = process.communicate(timeout=20)
+    assert process.returncode == 130
+    assert out == b""
+    assert err.strip() == b"gpulint: interrupted"
+
+
+def test_reader_that_goes_away(project: Path) -> None:
+    for number in range(300):
+        (project / f"more{number}.py").write_text(HELD)
+    command = f"{sys.executable} -m gpulint . | head -n 1; exit ${{PIPESTATUS[0]}}"
+    done = subprocess.run(["bash", "-c", command], cwd=project, capture_output=True, env=environment(), check=False)
+    assert done.stderr == b""
+    assert done.stdout.count(b"\n") == 1
+    assert done.returncode in (1, 141)
+
+
+def test_parallel_and_serial_runs_agree(project: Path) -> None:
+    for number in range(60):
+        (project / f"more{number:02}.py").write_text(HELD + "# filler\n" * (number * 20))
+    outputs = {
+        gpulint(".", "--no-cache", "--jobs", jobs, "--output-format", "json", cwd=project).stdout for jobs in "123"
+    }
+    assert len(outputs) == 1
+    assert len(json.loads(outputs.pop())) == 61
+
+
+# Cache
+
+
+WITHOUT = """
+import sys
+class Gone:
+    def find_spec(self, name, path=None, target=None):
+        if name.split(".")[0] in {names!r}:
+            raise ModuleNotFoundError(name)
+sys.meta_path.insert(0, Gone())
+from gpulint.cli import main
+main(sys.argv[1:])
+"""
+
+
+def without(*names: str, arguments: list[str], cwd: Path) -> subprocess.CompletedProcess[bytes]:
+    command = [sys.executable, "-c", WITHOUT.format(names=set(names)), *arguments]
+    return subprocess.run(command, cwd=cwd, capture_output=True, env=environment(), check=False)
+
+
+def test_a_second_run_parses_nothing(project: Path) -> None:
+    (project / "syntax.py").write_text("import torch\ndef f(:\n")
+    first = gpulint(".", cwd=project)
+    second = without("libcst", "symtable", "torch", "rich", arguments=["."], cwd=project)
+    assert (second.returncode, second.stdout) == (first.returncode, first.stdout), second
+    (project / "clean.py").write_text(HELD)
+    third = without("libcst", arguments=["."], cwd=project)
+    assert b"internal error" in third.stdout
+
+
+def test_cache_follows_content_configuration_and_options(project: Path) -> None:
+    assert len(codes(".", cwd=project)) == 1
+    (project / "train.py").write_text(CLEAN)
+    assert codes(".", cwd=project) == []
+    (project / "train.py").write_text(HELD)
+    assert len(codes(".", cwd=project)) == 1
+    assert codes(".", "--ignore", "GPU101", cwd=project) == []
+    assert len(codes(".", cwd=project)) == 1
+    (project / "gpulint.toml").write_text('ignore = ["GPU101"]\n')
+    assert codes(".", cwd=project) == []
+
+
+def test_fix_after_a_cached_run_and_a_cached_run_after_the_fix(project: Path) -> None:
+    assert len(codes(".", cwd=project)) == 1
+    assert b"Fixed 1 finding" in gpulint(".", "--fix", cwd=project).stdout
+    assert without("libcst", arguments=["."], cwd=project).returncode == 0
+
+
+def test_cache_places(project: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
+    elsewhere = tmp_path_factory.mktemp("cache")
+    gpulint(".", "--no-cache", cwd=project)
+    gpulint(".", "--cache-dir", elsewhere / "deep/er", cwd=project)
+    assert not (project / ".gpulint_cache").exists()
+    assert list((elsewhere / "deep/er").glob("*/*.json"))
+    gpulint(".", cwd=project)
+    assert (project / ".gpulint_cache/.gitignore").exists()
+    (project / "sub").mkdir()
+    (project / "pyproject.toml").write_text("[tool.gpulint]\n")
+    gpulint("../train.py", cwd=project / "sub")
+    assert not (project / "sub/.gpulint_cache").exists()
+
+
+# Start-up
+
+
+def test_version_imports_nothing_heavy(tmp_path: Path) -> None:
+    heavy = ("libcst", "rich", "torch", "click", "pathspec", "dataclasses")
+    done = without(*heavy, arguments=["--version"], cwd=tmp_path)
+    assert done.stdout.decode() == f"gpulint {package.__version__}\n"
+    assert done.returncode == 0
+
+
+def test_version_is_the_packages(tmp_path: Path) -> None:
+    from importlib.metadata import version
+
+    assert version("gpulint") == package.__version__
+
+
+def test_linting_needs_neither_torch_nor_rich(project: Path) -> None:
+    done = without("torch", "rich", arguments=[".", "--no-cache"], cwd=project)
+    assert done.returncode == 1
+    assert b"GPU101" in done.stdout
+
+
+def test_files_that_fail_the_gate_need_no_parser(project: Path) -> None:
+    (project / "train.py").write_text("import os\n\nprint(os.sep)\n")
+    assert without("libcst", arguments=["train.py", "--no-cache"], cwd=project).returncode == 0
+
+
+def test_no_command_imports_another(tmp_path: Path) -> None:
+    script = "import sys; from gpulint.cli import main\ntry: main(['check', '.'])\nfinally: print(*sorted(m for m in sys.modules if m.startswith('gpulint.cli.')))"
+    done = subprocess.run([sys.executable, "-c", script], cwd=tmp_path, capture_output=True, text=True, check=False)
+    loaded = done.stdout.splitlines()[-1].split()
+    assert {name for name in loaded if not name.startswith("gpulint.cli._")} == {"gpulint.cli.check"}
+
+
+def test_help(tmp_path: Path) -> None:
+    done = gpulint("--help", cwd=tmp_path)
+    assert done.returncode == 0
+    assert "check" in done.stdout.decode()
+    text = gpulint("check", "--help", cwd=tmp_path, env=environment(COLUMNS="80")).stdout.decode()
+    for option in ("--fix", "--diff", "--select", "--output-format", "--no-cache", "--stdin-filename"):
+        assert option in text
+    assert max(map(len, text.splitlines())) <= 80
+    assert len(text.splitlines()) <= 60
+
+
+# Terminals
+
+
+def on_terminal(*arguments: str, cwd: Path, **variables: str) -> str:
+    """What the command writes when its standard output is a terminal of 80 columns."""
+    import fcntl
+    import struct
+    import termios
+
+    main_end, terminal = pty.openpty()
+    fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
+    env = {**environment(), "TERM": "xterm-256color", **variables}
+    process = subprocess.Popen(
+        [sys.executable, "-m", "gpulint", *arguments], cwd=cwd, stdout=terminal, stderr=terminal, stdin=terminal, env=env
+    )
+    os.close(terminal)
+    written = b""
+    while select.select([main_end], [], [], 60)[0]:
+        try:
+            part = os.read(main_end, 65536)
+        except OSError:
+            break
+        if not part:
+            break
+        written += part
+    process.wait()
+    os.close(main_end)
+    return written.decode()
+
+
+def test_colour_on_a_terminal_only(project: Path) -> None:
+    shown = on_terminal(".", cwd=project)
+    assert "\x1b[1;3" in shown
+    plain = re.sub(r"\x1b\[[0-9;]*m", "", shown)
+    assert f"train.py:{HELD_ROW}:9: " in plain
+    assert max(map(len, plain.split("\r\n"))) <= 80
+    assert "\x1b" not in on_terminal(".", cwd=project, NO_COLOR="1")
+    assert "\x1b" not in on_terminal(".", cwd=project, TERM="dumb")
+    assert "\x1b" not in on_terminal(".", "--color", "never", cwd=project)
+
+
+def test_colour_in_a_pipe_only_when_forced(project: Path) -> None:
+    assert b"\x1b" not in gpulint(".", cwd=project).stdout
+    assert b"\x1b" in gpulint(".", cwd=project, env=environment(FORCE_COLOR="1")).stdout
+    assert b"\x1b" in gpulint(".", "--color", "always", cwd=project).stdout
+    assert b"\x1b" not in gpulint(".", cwd=project, env=environment(FORCE_COLOR="1", NO_COLOR="1")).stdout
+
+
+def test_verbose_says_why_and_how_long(project: Path) -> None:
+    (project / ".venv").mkdir()
+    (project / "plain.py").write_text("x = 1\n")
+    text = gpulint(".", "-v", cwd=project).stderr.decode()
+    assert "skipped .venv: excluded by default" in text
+    assert "not analysed plain.py" in text
+    assert re.search(r"3 files checked, 0 of them from the cache; \d+ ms in all", text)
+    assert gpulint(".", "-q", cwd=project).stdout.decode().count("Found") == 0

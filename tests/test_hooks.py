@@ -1,0 +1,107 @@
+"""The pre-commit hooks, by the real pre-commit in real repositories."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from support import CLEAN, HELD, environment
+
+ROOT = Path(__file__).parents[1]
+# What a pre-commit environment is built from. Copied, because the hooks are installed from a commit.
+SHIPPED = ("pyproject.toml", "README.md", "LICENSE", ".pre-commit-hooks.yaml", "gpulint", "rules")
+
+
+def git(*arguments: str, cwd: Path) -> str:
+    identity = ["-c", "user.name=T", "-c", "user.email=t@example.com", "-c", "commit.gpgsign=false"]
+    command = ["git", *identity, *arguments]
+    return subprocess.run(command, cwd=cwd, check=True, capture_output=True, text=True, env=clean()).stdout.strip()
+
+
+def clean(**more: str) -> dict[str, str]:
+    """Without the variables that git sets for its own hooks, which would redirect every git command below."""
+    return {name: value for name, value in environment(**more).items() if not name.startswith("GIT_")}
+
+
+@pytest.fixture(scope="module")
+def hooks(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str, Path]:
+    """A repository with the hooks as they stand now, its commit, and a place for pre-commit's environments."""
+    import shutil
+
+    home = tmp_path_factory.mktemp("hooks")
+    repository = home / "gpulint"
+    repository.mkdir()
+    for name in SHIPPED:
+        if (ROOT / name).is_dir():
+            shutil.copytree(ROOT / name, repository / name, ignore=shutil.ignore_patterns("__pycache__"))
+        elif (ROOT / name).exists():
+            shutil.copy(ROOT / name, repository / name)
+    if not (repository / "README.md").exists():
+        (repository / "README.md").write_text("gpulint\n")
+    git("init", "-q", cwd=repository)
+    git("add", "-A", cwd=repository)
+    git("commit", "-qm", "state", cwd=repository)
+    return repository, git("rev-parse", "HEAD", cwd=repository), home / "pre-commit"
+
+
+@pytest.fixture
+def project(tmp_path: Path, hooks: tuple[Path, str, Path]) -> Path:
+    repository, commit, _ = hooks
+    git("init", "-q", cwd=tmp_path)
+    (tmp_path / ".pre-commit-config.yaml").write_text(
+        f"repos:\n- repo: file://{repository}\n  rev: {commit}\n  hooks:\n  - id: gpulint\n  - id: gpulint-fix\n"
+    )
+    (tmp_path / "pyproject.toml").write_text('[tool.gpulint]\nextend-exclude = ["vendored"]\n')
+    (tmp_path / "vendored").mkdir()
+    (tmp_path / "vendored/train.py").write_text(HELD)
+    (tmp_path / "clean.py").write_text(CLEAN)
+    (tmp_path / "notes.txt").write_text("total += loss\n")
+    return tmp_path
+
+
+def pre_commit(project: Path, hooks: tuple[Path, str, Path], *arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "pre_commit", *arguments]
+    env = clean(PRE_COMMIT_HOME=str(hooks[2]), PRE_COMMIT_COLOR="never")
+    return subprocess.run(command, cwd=project, env=env, capture_output=True, text=True, timeout=280, check=False)
+
+
+def test_hooks(project: Path, hooks: tuple[Path, str, Path]) -> None:
+    git("add", "-A", cwd=project)
+    done = pre_commit(project, hooks, "run", "--all-files")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout.count("Passed") == 2
+
+    (project / "train.py").write_text(HELD)
+    git("add", "-A", cwd=project)
+    done = pre_commit(project, hooks, "run", "gpulint")
+    assert done.returncode == 1
+    assert "train.py:11:9: " in done.stdout
+    assert "GPU101" in done.stdout
+    assert "vendored" not in done.stdout
+
+    done = pre_commit(project, hooks, "run", "gpulint-fix")
+    assert done.returncode == 1
+    assert "files were modified by this hook" in done.stdout
+    assert "total += loss\n" not in (project / "train.py").read_text()
+    git("add", "-A", cwd=project)
+    assert pre_commit(project, hooks, "run").returncode == 0
+    assert ".gpulint_cache" not in git("status", "--porcelain", "--untracked-files=all", cwd=project)
+
+
+def test_a_commit_is_stopped(project: Path, hooks: tuple[Path, str, Path]) -> None:
+    assert pre_commit(project, hooks, "install").returncode == 0
+    (project / "train.py").write_text(HELD)
+    git("add", "-A", cwd=project)
+    command = ["git", "-c", "user.name=T", "-c", "user.email=t@example.com", "commit", "-m", "x"]
+    env = clean(PRE_COMMIT_HOME=str(hooks[2]), PATH=os.environ["PATH"])
+    done = subprocess.run(command, cwd=project, env=env, capture_output=True, text=True, timeout=280, check=False)
+    assert done.returncode == 1
+    assert "GPU101" in done.stderr + done.stdout
+
+
+def test_manifest_is_valid() -> None:
+    command = [sys.executable, "-m", "pre_commit", "validate-manifest", str(ROOT / ".pre-commit-hooks.yaml")]
+    subprocess.run(command, check=True, env=clean())
