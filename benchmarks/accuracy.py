@@ -35,6 +35,8 @@ from typing import Any
 from _measure import find_script, table
 
 LABELS = Path(__file__).parent / "labels.jsonl"
+# The code of a file that could not be checked: no finding, and no part of any precision.
+UNCHECKED = "GPU000"
 
 
 @dataclass(frozen=True)
@@ -312,11 +314,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     trees = [read_tree(argument) for argument in options.trees]
     select = ["--select", ",".join(options.rule)] if options.rule else []
     hits = [to_hit(tree, finding) for tree in trees for finding in run_gpulint(tree, script, select)]
+    unchecked = [hit for hit in hits if hit.key.code == UNCHECKED]
+    hits = [hit for hit in hits if hit.key.code != UNCHECKED]
     hits, left = match(hits, read_labels(options.labels))
     shown = choose(hits, options)
     if not options.quiet:
         print(*(show(hit, options.context) for hit in shown), sep="\n")
     print(counts(hits, trees), precision(hits), sep="\n\n")
+    for hit in unchecked:
+        print(f"not checked: {hit.tree.name}: {hit.key.file}:{hit.key.line}: {hit.message}")
     report_left(left, trees, options.rule)
     if options.write:
         write_labels(shown, options.write)
