@@ -10,6 +10,7 @@ from gpulint.rule import Option, RelatedNode, Repair, Replace, Report, Rule
 
 _LIVE_COST = "every activation behind it, for each iteration (925 MB a step for a 4-layer language model; H200, torch 2.11)"
 _FREED_COST = "0 to 512 B a step on the GPU, and about 1.3 kB of host memory per autograd node and step (H200, torch 2.11)"
+_KEPT_COST = "512 B a call where backward follows, every activation behind it where none does (H200, torch 2.11)"
 _RETAINED_COST = (
     "the tensors its graph still saves, each iteration (34 MiB a step for an 8-layer MLP; H200, torch 2.11)"
 )
@@ -123,6 +124,8 @@ def _claim(hold: Hold, facts: FileFacts) -> str | None:
         return None
     if hold.evaluating and hold.inference:
         return "live"
+    if hold.in_module and hold.never_reset and hold.container and not hold.returned and not hold.escaped:
+        return "kept"
     local = hold.holder_kind == "variable" and not hold.returned and not hold.escaped
     return "live" if local and hold.inference and hold.loops and hold.read else None
 
@@ -143,6 +146,7 @@ def _report(facts: FileFacts, hold: Hold, state: str, style: str) -> Report:
     graph, cost, severity = {
         "live": ("its autograd graph, which no backward frees", _LIVE_COST, Severity.ERROR),
         "freed": ("its autograd graph", _FREED_COST, Severity.WARNING),
+        "kept": ("its autograd graph, call after call", _KEPT_COST, Severity.WARNING),
         "retained": ("its autograd graph with saved tensors", _RETAINED_COST, Severity.ERROR),
     }[state]
     message = f"{where} {verb} `{what}` across iterations together with {graph}"

@@ -78,6 +78,7 @@ def _needless(backward: Backward) -> bool:
         and not backward.create_graph
         and not backward.again
         and not backward.autograd_grad
+        and backward.retain_is_constant
     )
 
 

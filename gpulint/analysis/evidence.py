@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from gpulint.analysis import ir
 
 MODULE_METHODS = frozenset(
@@ -47,6 +49,9 @@ class Evidence:
         "thawed",
         "trains",
         "words",
+        "_callees",
+        "_inputs",
+        "_produced",
         "_sums",
     )
 
@@ -69,6 +74,9 @@ class Evidence:
         self.trains: set[str] = set()
         self.strings: set[str] = set()
         self._sums: list[tuple[str, ir.Expr]] = []
+        self._inputs: set[str] = set()
+        self._callees: set[str] = set()
+        self._produced: dict[str, list[str]] = {}
         self._scan(function.body)
         self._find_terms()
 
@@ -78,8 +86,33 @@ class Evidence:
         for _ in range(3):
             for target, value in self._sums:
                 if target in wanted or target in self.terms:
-                    self.terms |= {leaf.path for leaf in arithmetic_leaves(value) if leaf.path is not None}
+                    self.terms |= {leaf.path for leaf in additive_terms(value) if leaf.path is not None}
         self.terms -= self.backward
+        inputs = set(self._inputs) if self.backward else set()
+        for name in inputs:
+            for callee in self._produced.get(name, ()):
+                self.modules.add(callee)
+        if self.backward:
+            self.modules |= self._callees
+
+    def _loss_call(self, call: ir.Call) -> None:
+        """What goes into a loss comes out of a model: `out` and its maker in `criterion(out, y)`, `head` in `ce(head(z), y)`."""
+        stack: list[ir.Expr] = list(call.args[:1])
+        while stack:
+            expr = stack.pop()
+            if isinstance(expr, ir.Name):
+                self._inputs.add(expr.id)
+            elif isinstance(expr, ir.Call) and isinstance(expr.func, ir.Name):
+                self._callees.add(expr.func.id)
+                stack += expr.args[:1]
+            elif isinstance(expr, ir.Call) and isinstance(expr.func, ir.Attr):
+                if expr.func.path is not None and expr.func.path.count(".") == 1 and expr.func.path.startswith("self."):
+                    self._callees.add(expr.func.path)
+                    stack += expr.args[:1]
+                elif expr.method in ("view", "reshape", "squeeze", "float", "flatten", "transpose", "permute"):
+                    stack.append(expr.func.base)
+            elif isinstance(expr, (ir.Sub, ir.Attr)):
+                stack.append(expr.base)
 
     def _scan(self, block: list[ir.Stmt]) -> None:
         for statement in ir.statements(block):
@@ -96,6 +129,12 @@ class Evidence:
                     self._sums.append((statement.target.path, statement.value))
             elif isinstance(statement, ir.Assign) and isinstance(statement.value, ir.Op):
                 self._sums += [(t.path, statement.value) for t in statement.targets if t.path is not None]
+            if isinstance(statement, ir.Assign) and isinstance(statement.value, ir.Call):
+                callee = statement.value.func.path
+                if callee is not None and ("." not in callee or callee.startswith("self.") and callee.count(".") == 1):
+                    for target in targets(statement):
+                        if isinstance(target, ir.Name):
+                            self._produced.setdefault(target.id, []).append(callee)
             for target in targets(statement):
                 if target.path is not None:
                     (self.assigned if isinstance(target, ir.Name) else self.stored).add(target.path)
@@ -147,6 +186,8 @@ class Evidence:
         self.called.add(method)
         if method in ("append", "extend", "insert", "appendleft", "update", "add", "put", "setdefault"):
             self.accumulates = True
+        if _LOSSY.search(method):
+            self._loss_call(call)
         func = call.func
         if isinstance(func, ir.Attr) and func.base.path is not None:
             base = func.base.path
@@ -235,6 +276,25 @@ def arithmetic_leaves(expr: ir.Expr) -> list[ir.Expr]:
     return leaves
 
 
+def additive_terms(expr: ir.Expr) -> list[ir.Expr]:
+    """The summands of an expression, a constant or configured factor taken off: `a`, `b` in `a + 0.5 * b`."""
+    terms: list[ir.Expr] = []
+    stack = [expr]
+    while stack:
+        current = stack.pop()
+        if isinstance(current, ir.Op) and current.op in ("+", "-", "neg"):
+            stack.extend(current.operands)
+        elif isinstance(current, ir.Op) and current.op in ("*", "/"):
+            left, right = current.operands
+            if isinstance(left, (ir.Const, ir.Attr)) and current.op == "*":
+                stack.append(right)
+            elif isinstance(right, (ir.Const, ir.Attr)) or current.op == "/":
+                stack.append(left)
+        else:
+            terms.append(current)
+    return terms
+
+
 def is_accumulation(target: ir.Expr, value: ir.Expr) -> bool:
     """Whether `target = value` adds to the target: `t = t + x`, `t = (t * n + x) / (n + 1)`, `t = t + [x]`."""
     if target.path is None or not isinstance(value, ir.Op):
@@ -248,7 +308,7 @@ def resets(block: list[ir.Stmt]) -> frozenset[str]:
     for statement in ir.statements(block):
         if isinstance(statement, ir.Assign) and statement.value is not None:
             for target in targets(statement):
-                if target.path is not None and not is_accumulation(target, statement.value):
+                if target.path is not None and not is_accumulation(target, statement.value) and not _is_cat(target, statement.value):
                     found.add(target.path)
                 elif isinstance(target, ir.Sub) and isinstance(target.index, ir.Slice) and target.base.path:
                     found.add(target.base.path)
@@ -291,5 +351,18 @@ def _cuts(value: ir.Expr) -> bool:
             return True
     return False
 
+
+def _is_cat(target: ir.Expr, value: ir.Expr) -> bool:
+    """`x = torch.cat([x, y])` lets x grow."""
+    return (
+        isinstance(value, ir.Call)
+        and value.method in ("cat", "concat", "vstack", "hstack")
+        and bool(value.args)
+        and isinstance(value.args[0], ir.Seq)
+        and any(item.path == target.path for item in value.args[0].items)
+    )
+
+
+_LOSSY = re.compile(r"(?i)(?:loss\w*|criterion|cross_entropy|criteri\w*|^ce|^bce|^mse|^crit|^nll)$")
 
 _EMPTYING = frozenset(["clear", "pop", "popleft", "popitem", "reset", "detach_", "zero_", "get_nowait"])

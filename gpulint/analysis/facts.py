@@ -87,6 +87,7 @@ class Hold:
     per_step: bool = False  # no loop here, but the function runs once a step
     fed_back: bool = False  # the holder is state that goes into the next forward
     never_reset: bool = False
+    in_module: bool = False  # in the forward of an nn.Module
 
     @property
     def loop(self) -> Loop | None:
@@ -132,6 +133,11 @@ class Backward:
     autograd_grad: bool = False
     again: bool = False  # a later backward goes through part of the same graph
     models_known: bool = False  # every module in its graph is torch's own or a class of this file
+
+    @property
+    def retain_is_constant(self) -> bool:
+        value = self.call.keyword("retain_graph")
+        return getattr(value, "value", None) is True
 
     @property
     def retain_node(self) -> cst.CSTNode | None:

@@ -171,22 +171,60 @@ class Flow(Calling):
         """`loss.backward()` somewhere in this function proves that `loss` is a tensor with a graph."""
         if value.kind is Kind.GRAPH and value.has(MAYBE) and path in self.evidence.terms:
             return value.without_flags(MAYBE | OUTPUT)
+        if path in self.evidence.terms:
+            if value.kind is Kind.GRAPH and value.has(MAYBE):
+                return value.without_flags(MAYBE | OUTPUT)
+            if value.kind is Kind.UNKNOWN and self.state.grad is not Grad.DISABLED and self.calls_unseen():
+                return self.opaque(path, value, 0)
         if path not in self.evidence.backward and not self.file.backward_attribute(self.function, path):
             return value
         scalar = SCALAR if path in self.evidence.scalars else 0
         if value.kind is Kind.GRAPH:
             return value.without_flags(MAYBE | OUTPUT).with_flags(scalar)
-        if (
-            value.kind in (Kind.UNKNOWN, Kind.SYMBOL)
-            and self.state.grad is not Grad.DISABLED
-            and self.stmt is not None
-        ):
-            site = self.file.site(self.stmt.node, "loss", self.function, path)
-            site.depth = len(self.loops)
-            self.state.fresh(site)
-            extra = UNSURE_GRAD if self.state.grad is Grad.UNKNOWN else 0
-            return Val(Kind.GRAPH, value.tokens | {site}, scalar | extra)
+        if value.kind in (Kind.UNKNOWN, Kind.SYMBOL) and self.state.grad is not Grad.DISABLED:
+            return self.opaque(path, value, scalar)
         return value
+
+    def calls_unseen(self) -> bool:
+        return isinstance(self.stmt, ir.Assign) and isinstance(self.stmt.value, ir.Call)
+
+    def opaque(self, path: str, value: Val, flags: int) -> Val:
+        """A graph made by something unseen: it may share parts with others unless only this iteration's data went in."""
+        if self.stmt is None:
+            return value
+        site = self.file.site(self.stmt.node, "loss", self.function, path)
+        site.depth = len(self.loops) if self.closed(self.stmt) else -1
+        self.state.fresh(site)
+        extra = UNSURE_GRAD if self.state.grad is Grad.UNKNOWN else 0
+        return Val(Kind.GRAPH, value.tokens | {site}, flags | extra)
+
+    def closed(self, statement: ir.Stmt) -> bool:
+        """Whether everything that went into the statement's call was made in this iteration, modules aside."""
+        if not isinstance(statement, ir.Assign) or statement.value is None:
+            return False
+        stack: list[ir.Expr] = [statement.value]
+        while stack:
+            expr = stack.pop()
+            if isinstance(expr, ir.Call):
+                stack += expr.children()[1:]
+                if isinstance(expr.func, ir.Attr):
+                    stack.append(expr.func.base)
+            elif isinstance(expr, ir.Name):
+                if self.is_older_data(expr.id):
+                    return False
+            elif isinstance(expr, ir.Comp):
+                return False
+            else:
+                stack += expr.children()
+        return True
+
+    def is_older_data(self, name: str) -> bool:
+        known = self.state.vars.get(name)
+        if known is None or known.kind not in (Kind.UNKNOWN, Kind.SYMBOL, Kind.CONTAINER, Kind.GRAPH):
+            return False
+        if self.with_evidence(name, known).kind is Kind.MODULE:
+            return False
+        return self.state.born[name] < len(self.loops)
 
     def store_item(self, target: ir.Sub, value: Val, source: ir.Expr | None) -> None:
         """`x[k] = v`: a list or dict keeps v under a key that changes, a tensor slot keeps v's graph."""

@@ -56,6 +56,8 @@ def _finish_hold(file: FileAnalysis, facts: FunctionFacts, hold: Hold, uses: Use
     hold.escaped = bool(tokens & file.escaped)
     hold.inference = not facts.has_backward and not facts.needs_grad and not facts.uses_autograd
     hold.per_step = file.runs_per_step(hold.function) or hold.function in file.called_in_data_loop
+    owner = file.class_of(hold.function)
+    hold.in_module = hold.function.name == "forward" and owner is not None and owner.is_module
     hold.never_reset = hold.holder_kind == "attribute" and not file.reset_anywhere(hold.holder)
     if hold.holder_kind == "variable":
         found = uses.of(hold.holder)

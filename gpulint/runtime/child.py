@@ -48,7 +48,7 @@ def main() -> int:
     channel.listen(command, lambda: os._exit(1))
     harness.start()
     try:
-        running.run(target, options.module)
+        running.run(target, options.module, harness.compile)
     except Stop:
         harness.stop_watching()
         return 0

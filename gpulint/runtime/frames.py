@@ -98,24 +98,18 @@ class Frames:
 
 
 def frame_locals(frame: FrameType) -> dict[str, Any]:
-    """A copy of a frame's locals that leaves nothing behind. Not for use in a trace function; see
-    `release_locals`."""
-    copy = dict(frame.f_locals)
-    release_locals(frame)
-    return copy
+    """A copy of a frame's locals that leaves nothing behind.
 
-
-def release_locals(frame: FrameType) -> None:
-    """Empty the dict that `f_locals` caches on a frame before Python 3.13: it would keep every value alive
-    long after the script has let go.
-
-    Not while a trace function runs for the frame, since its return writes the dict back into the variables.
-    The dict stays as it is if the script holds it too (`locals()`), or if it is a namespace of its own.
+    Before Python 3.13 `f_locals` caches a dict on the frame, which would keep every value in it alive long
+    after the script has let go. It is emptied, unless it is a namespace of its own, the script holds it too
+    (`locals()`), or a debugger is tracing, which may write it back into the variables.
     """
-    if sys.version_info < (3, 13) and frame.f_code.co_flags & inspect.CO_OPTIMIZED:
-        namespace = frame.f_locals
+    namespace = frame.f_locals
+    copy = dict(namespace)
+    if sys.version_info < (3, 13) and frame.f_code.co_flags & inspect.CO_OPTIMIZED and sys.gettrace() is None:
         if sys.getrefcount(namespace) <= 3:  # the frame's, `namespace`, and the call's own
             namespace.clear()
+    return copy
 
 
 def _site_of(frame: FrameType) -> Site:

@@ -11,7 +11,7 @@ import threading
 import time
 import weakref
 from collections.abc import Callable
-from types import FrameType, ModuleType
+from types import CodeType, FrameType, ModuleType
 from typing import Any, NamedTuple
 
 from gpulint import marks
@@ -120,12 +120,17 @@ class Harness:
         self._lines.start()
         marks._listener = self._stepped
 
+    def compile(self, source: bytes, path: str) -> CodeType:
+        """The code of the script, watched where it has lines of interest."""
+        return self._lines.compile(source, path)
+
     def _forked(self) -> None:
         """In a forked process (a DataLoader worker, say): be gone."""
         self.done = True
         marks._listener = None
         if self.probe is not None and hasattr(self.probe, "active"):
             self.probe.active = False
+        self._lines.active = False
         if self._forwards is not None:
             self._forwards.active = False
         self._send = lambda message: None
@@ -153,6 +158,7 @@ class Harness:
         self.probe.start()
         self._calls.watch_torch(torch)
         self._lines.probe = self.probe
+        self._lines.is_compiling = torch.compiler.is_compiling
 
     def _rest(self) -> None:
         """Measure no more. The hooks that see steps stay, to stop the script again if it swallows the
@@ -215,7 +221,6 @@ class Harness:
 
     def _mark(self) -> int:
         number = len(self._marks)
-        self._lines.release()
         figures = self.probe.mark(self._wants_reading()) if self.probe is not None else None
         heap = self._memory.heap()
         if heap is not None and self.probe is not None:

@@ -73,6 +73,11 @@ class _Walk:
     def complete(self) -> bool:
         return len(self.found) >= len(self.targets)
 
+    def forget(self) -> None:
+        """Let go of everything at once: what lingers here would be the next look's survivors."""
+        for collection in (self.parents, self.kept, self.tensors, self.finds):
+            collection.clear()
+
 
 def find(
     targets: Mapping[Hashable, Block],
@@ -89,13 +94,15 @@ def find(
     passed over.
     """
     walk = _Walk(targets, key_of, old)
-    running = _running_frames(frames, extra_frames)
-    _explore(walk, _user_roots(frames, running))
-    _graphs(walk)
-    if not walk.complete:
-        _explore(walk, _other_roots(frames))
+    try:
+        _explore(walk, _user_roots(frames, _running_frames(frames, extra_frames)))
         _graphs(walk)
-    return _group(walk, frames)
+        if not walk.complete:
+            _explore(walk, _other_roots(frames))
+            _graphs(walk)
+        return _group(walk, frames)
+    finally:
+        walk.forget()
 
 
 # -- roots ---------------------------------------------------------------------------------------------------
@@ -110,6 +117,7 @@ def _running_frames(frames: Frames, extra: tuple[types.FrameType, ...]) -> list[
             if current not in found and frames.is_user(current.f_code.co_filename):
                 found.append(current)
             current = current.f_back
+    stacks.clear()  # holds this function's own frame: a cycle
     return found
 
 

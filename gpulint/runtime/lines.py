@@ -1,30 +1,35 @@
 """Counts how often lines of interest run, and what each does to memory.
 
-Python 3.12 on: `sys.monitoring`, switched on only for the code objects that contain such a line. Before:
-`sys.settrace`, with a local trace function only in those. Nothing is watched where a debugger or coverage
-tool traces already.
+Only files that have such a line are touched: they are compiled with a call before and after its statement, at
+the same line numbers. So every other line costs nothing, debuggers and coverage tools are not disturbed, and
+it works the same in every Python.
 """
 
 from __future__ import annotations
 
 import ast
+import builtins
+import importlib.machinery
 import os
 import sys
-import threading
 import time
 from collections.abc import Callable, Iterator
 from types import CodeType, FrameType
 from typing import Any
 
-from gpulint.runtime.frames import release_locals
+from gpulint.runtime.frames import frame_locals
 from gpulint.runtime.result import LineFigures, Lines
 
-_TOOL = "gpulint"
-MEASURED_HITS = 50  # per line; beyond that only the hits are counted
+MEASURED_HITS = 50  # per line; beyond that hits are only counted
+_ENTER, _LEAVE = "__gpulint_enter__", "__gpulint_leave__"
+_LOOPS = (ast.For, ast.AsyncFor, ast.While)
+_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+_COMPOUND = (*_LOOPS, *_FUNCTIONS, ast.ClassDef, ast.If, ast.With, ast.AsyncWith, ast.Try, ast.Match)
+_JUMPS = (ast.Return, ast.Raise, ast.Break, ast.Continue)
 
 
 class _Line:
-    """What one line did so far."""
+    """What the statement behind one or more lines of interest did so far."""
 
     __slots__ = ("growth", "hits", "peak", "sampled", "seconds", "taken", "tensors")
 
@@ -39,196 +44,185 @@ class _Line:
 
 
 class LineCounter:
-    """Watches the lines in `wanted`. `probe` may be set later (torch is imported by the script); `sampling`
-    is set once warm-up is over."""
+    """Watches the lines in `wanted`, in files compiled after `start`. `probe` may be set later, when the
+    script imports torch; `sampling` is set once warm-up is over."""
 
     def __init__(self, wanted: tuple[Lines, ...], tensor_bytes: Callable[[Any], int | None]) -> None:
         self.sampling = False
+        self.active = True
         self.probe: Any = None
-        self.works = False
+        self.is_compiling: Callable[[], bool] = _never
         self._tensor_bytes = tensor_bytes
         self._wanted = {os.path.realpath(entry.file): entry for entry in wanted}
+        self._order = [(entry.file, line) for entry in wanted for line in entry.lines]
         self._figures: dict[tuple[str, int], _Line] = {}
-        self._running: dict[tuple[str, int], _Line] = {}  # lines that are run for those asked for
-        self._files: dict[str, str | None] = {}
-        self._read: list[FrameType] = []  # frames whose locals were read
-        self._inside: dict[int, tuple[_Line, int, float]] = {}  # id of a frame -> the stretch under way there
-        self._stopped = False
-        for file, entry in self._wanted.items():
-            for asked, run in _executable(file, entry.lines):
-                self._figures[(entry.file, asked)] = self._running.setdefault((file, run), _Line())
+        self._lines: list[_Line] = []
+        self._inside: dict[tuple[int, int], tuple[int, float]] = {}  # (frame, line) -> allocated, clock
+        self._undo: Callable[[], None] | None = None
 
     def start(self) -> None:
-        """Begin to watch; afterwards `works` says whether that was possible."""
-        if not self._figures:
+        """Have modules of interest compiled with the calls in them when they are imported."""
+        if not self._wanted:
             return
-        if sys.version_info >= (3, 12):
-            self._start_monitoring()
-        elif sys.gettrace() is None:
-            self.works = True
-            threading.settrace(self._trace)
-            sys.settrace(self._trace)
+        setattr(builtins, _ENTER, _make_hook(self, self._enter))
+        setattr(builtins, _LEAVE, _make_hook(self, self._leave))
+        loader = importlib.machinery.SourceFileLoader
+        original = loader.get_code
+
+        def get_code(this: Any, fullname: str) -> CodeType | None:
+            path = this.get_filename(fullname)
+            if self.is_wanted(path):  # past the bytecode cache, which has the file as it is
+                return self.compile(this.get_data(path), path)
+            return original(this, fullname)
+
+        loader.get_code = get_code  # type: ignore[method-assign]
+        self._undo = lambda: setattr(loader, "get_code", original)
 
     def stop(self) -> None:
-        """Watch no more."""
-        if not self.works or self._stopped:
-            return
-        self._stopped = True
-        if sys.version_info >= (3, 12):
-            monitoring = sys.monitoring
-            for event in (monitoring.events.PY_START, monitoring.events.PY_RESUME, monitoring.events.LINE):
-                monitoring.register_callback(self._tool, event, None)
-            monitoring.set_events(self._tool, 0)
-            monitoring.free_tool_id(self._tool)
-        else:
-            sys.settrace(None)
-            threading.settrace(None)  # type: ignore[arg-type,unused-ignore]
+        """Count no more."""
+        self.active = False
+        if self._undo is not None:
+            self._undo()
+            self._undo = None
+
+    def is_wanted(self, path: str) -> bool:
+        """Whether the file has lines of interest."""
+        return bool(self._wanted) and os.path.realpath(path) in self._wanted
+
+    def compile(self, source: bytes, path: str) -> CodeType:
+        """The file's code object, watched if it has lines of interest. Raises what `compile` raises."""
+        entry = self._wanted.get(os.path.realpath(path)) if self._wanted else None
+        if entry is None:
+            return compile(source, path, "exec", dont_inherit=True)
+        tree = ast.parse(source, path)
+        for statement, lines in _statements(tree, entry.lines):
+            index = len(self._lines)
+            self._lines.append(_Line())
+            for line in lines:
+                self._figures[(entry.file, line)] = self._lines[index]
+            _instrument(tree, statement, index)
+        return compile(ast.fix_missing_locations(tree), path, "exec", dont_inherit=True)
 
     def figures(self) -> list[LineFigures]:
-        """One entry per line asked for, in order."""
-        return [
-            LineFigures(
-                file,
-                line,
-                one.hits if self.works else None,
-                one.sampled if self.works else None,
-                one.seconds if one.taken else None,
-                one.growth,
-                one.peak,
-                one.tensors,
+        """One entry per line asked for, in order; a line whose file was never loaded ran 0 times."""
+        found = []
+        for file, line in self._order:
+            one = self._figures.get((file, line)) or _Line()
+            found.append(
+                LineFigures(
+                    file,
+                    line,
+                    one.hits,
+                    one.sampled,
+                    one.seconds if one.taken else None,
+                    one.growth,
+                    one.peak,
+                    one.tensors,
+                )
             )
-            for (file, line), one in self._figures.items()
-        ]
+        return found
 
-    # -- both mechanisms -------------------------------------------------------------------------------------
-
-    def _file(self, code: CodeType) -> str | None:
-        """The file as it was asked for, if it was."""
-        filename = code.co_filename
-        if filename not in self._files:
-            path = os.path.realpath(filename)
-            self._files[filename] = path if path in self._wanted else None
-        return self._files[filename]
-
-    def _has_lines(self, code: CodeType, file: str) -> bool:
-        return any((file, line) in self._running for _, _, line in code.co_lines() if line)
-
-    def _at(self, frame: FrameType, file: str, line: int) -> None:
-        """A line begins. Ends the stretch of the line before it in this frame; returns whether this line is
-        of interest."""
-        self._leave(frame)
-        one = self._running.get((file, line))
-        if one is None:
-            return
+    def _enter(self, index: int, frame: FrameType) -> None:
+        one = self._lines[index]
         one.hits += 1
-        if self.sampling:
-            one.sampled += 1
-            if one.taken < MEASURED_HITS and self.probe is not None:
-                if one.tensors is None:
-                    one.tensors = self._locals(frame)
-                self._inside[id(frame)] = (one, self.probe.peak(reset=True), time.perf_counter())
-
-    def _leave(self, frame: FrameType) -> None:
-        stretch = self._inside.pop(id(frame), None)
-        if stretch is None:
+        if not self.sampling:
             return
-        one, before, begin = stretch
+        one.sampled += 1
+        if one.taken < MEASURED_HITS and self.probe is not None:
+            if one.tensors is None:
+                one.tensors = self._locals(frame)
+            self._inside[(id(frame), index)] = (self.probe.peak(reset=True), time.perf_counter())
+
+    def _leave(self, index: int, frame: FrameType) -> None:
+        begin = self._inside.pop((id(frame), index), None)
+        if begin is None:
+            return
+        one = self._lines[index]
+        before, clock = begin
         one.taken += 1
-        one.seconds += time.perf_counter() - begin
+        one.seconds += time.perf_counter() - clock
         growth, peak = self.probe.allocated() - before, self.probe.since_reset() - before
         one.growth = growth if one.growth is None else max(one.growth, growth)
         one.peak = peak if one.peak is None else max(one.peak, peak)
 
     def _locals(self, frame: FrameType) -> dict[str, int]:
         sizes = {}
-        for name, value in list(frame.f_locals.items()):
+        for name, value in frame_locals(frame).items():
             size = self._tensor_bytes(value)
             if size is not None:
                 sizes[name] = size
-        self._read.append(frame)
         return sizes
 
-    def release(self) -> None:
-        """Let go of what reading locals has cached. Called at step boundaries, where no trace function is
-        running."""
-        for frame in self._read:
-            release_locals(frame)
-        self._read.clear()
 
-    # -- Python 3.10 and 3.11 --------------------------------------------------------------------------------
+def _never() -> bool:
+    return False
 
-    def _trace(self, frame: FrameType, event: str, arg: Any) -> Any:
-        file = self._file(frame.f_code)
-        if file is None or not self._has_lines(frame.f_code, file):
-            return None
 
-        def local(frame: FrameType, event: str, arg: Any) -> Any:
-            if event == "line":
-                self._at(frame, file, frame.f_lineno)
-            elif event == "return":
-                self._leave(frame)
-            return local
-
-        return local
-
-    # -- Python 3.12 on --------------------------------------------------------------------------------------
-
-    def _start_monitoring(self) -> None:
-        monitoring = sys.monitoring  # type: ignore[attr-defined,unused-ignore]
-        for tool in (4, 3, 5, 2, 1):
-            if monitoring.get_tool(tool) is None:
-                break
-        else:
+def _make_hook(counter: LineCounter, action: Callable[[int, FrameType], None]) -> Callable[[int], None]:
+    def hook(index: int) -> None:
+        if counter.is_compiling() or not counter.active:  # torch.compile folds this away
             return
-        self._tool = tool
-        monitoring.use_tool_id(tool, _TOOL)
-        events = monitoring.events
-        monitoring.register_callback(tool, events.PY_START, self._started)
-        monitoring.register_callback(tool, events.PY_RESUME, self._started)
-        monitoring.register_callback(tool, events.LINE, self._line)
-        monitoring.set_events(tool, events.PY_START | events.PY_RESUME)
-        self.works = True
+        action(index, sys._getframe(1))
 
-    def _started(self, code: CodeType, offset: int) -> Any:
-        monitoring = sys.monitoring  # type: ignore[attr-defined,unused-ignore]
-        file = self._file(code)
-        if file is not None and self._has_lines(code, file):
-            monitoring.set_local_events(self._tool, code, monitoring.events.LINE)
-        return monitoring.DISABLE
-
-    def _line(self, code: CodeType, line: int) -> Any:
-        file = self._file(code)
-        if file is None:
-            return sys.monitoring.DISABLE  # type: ignore[attr-defined,unused-ignore]
-        self._at(sys._getframe(1), file, line)
-        return None
+    return hook
 
 
-def _executable(file: str, lines: tuple[int, ...]) -> Iterator[tuple[int, int]]:
-    """Each line with the line that runs for it: itself, or the first line of the smallest statement around
-    it."""
-    try:
-        with open(file, "rb") as source:
-            text = source.read()
-        tree = ast.parse(text)
-        starts = {
-            line for code in _codes(compile(text, file, "exec")) for _, _, line in code.co_lines() if line
-        }
-    except (OSError, SyntaxError, ValueError):
-        return
-    statements = [node for node in ast.walk(tree) if isinstance(node, ast.stmt)]
+# -- where to put the calls ----------------------------------------------------------------------------------
+
+
+def _statements(tree: ast.Module, lines: tuple[int, ...]) -> list[tuple[ast.AST, list[int]]]:
+    """The smallest statement (or except clause) that owns each line, with its lines; lines owned by none are
+    left out."""
+    owners: dict[int, tuple[ast.AST, list[int]]] = {}
+    nodes = [node for node in ast.walk(tree) if isinstance(node, (ast.stmt, ast.ExceptHandler))]
     for line in lines:
-        if line in starts:
-            yield line, line
-            continue
-        around = [node for node in statements if node.lineno <= line <= (node.end_lineno or node.lineno)]
+        around = [node for node in nodes if _first(node) <= line <= (node.end_lineno or node.lineno)]
         if around:
-            smallest = min(around, key=lambda node: (node.end_lineno or node.lineno) - node.lineno)
-            yield line, smallest.lineno
+            smallest = min(around, key=lambda node: ((node.end_lineno or 0) - _first(node), -node.lineno))
+            owners.setdefault(id(smallest), (smallest, []))[1].append(line)
+    return list(owners.values())
 
 
-def _codes(code: CodeType) -> Iterator[CodeType]:
-    yield code
-    for constant in code.co_consts:
-        if isinstance(constant, CodeType):
-            yield from _codes(constant)
+def _first(node: ast.stmt | ast.ExceptHandler) -> int:
+    decorators = getattr(node, "decorator_list", [])
+    return min([node.lineno, *(decorator.lineno for decorator in decorators)])
+
+
+def _instrument(tree: ast.Module, statement: ast.AST, index: int) -> None:
+    """Count where the statement's line runs: a loop's per iteration, a function's per call, any other before
+    it."""
+    if isinstance(statement, (*_LOOPS, *_FUNCTIONS, ast.ExceptHandler)):
+        body = statement.body
+        after_docstring = (
+            1 if isinstance(statement, _FUNCTIONS) and ast.get_docstring(statement, clean=False) else 0
+        )
+        body.insert(after_docstring, _call(_ENTER, index, statement))
+        return
+    for block in _blocks(tree):
+        for position, one in enumerate(block):
+            if one is statement:
+                if isinstance(one, ast.ImportFrom) and one.module == "__future__":
+                    return
+                if not isinstance(one, (*_COMPOUND, *_JUMPS)):
+                    block.insert(position + 1, _call(_LEAVE, index, one))
+                block.insert(position, _call(_ENTER, index, one))
+                return
+
+
+def _blocks(tree: ast.AST) -> Iterator[list[ast.stmt]]:
+    for node in ast.walk(tree):
+        for name in ("body", "orelse", "finalbody"):
+            block = getattr(node, name, None)
+            if isinstance(block, list):
+                yield block
+
+
+def _call(name: str, index: int, at: Any) -> ast.stmt:
+    call = ast.Call(ast.Name(name, ast.Load()), [ast.Constant(index)], [])
+    located: ast.stmt = ast.copy_location(ast.Expr(call), at)
+    if name == _LEAVE:  # the call after a statement is still on its last line
+        located.lineno = located.end_lineno = at.end_lineno or at.lineno
+    for node in ast.walk(located):
+        if node is not located:
+            ast.copy_location(node, located)
+    return located

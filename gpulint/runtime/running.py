@@ -7,6 +7,8 @@ import os
 import runpy
 import sys
 import types
+from collections.abc import Callable
+from types import CodeType
 from typing import Any
 
 _OURS = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
@@ -26,17 +28,18 @@ def prepare(target: str, arguments: list[str], module: bool) -> None:
     sys.argv = [target, *arguments]
 
 
-def run(target: str, module: bool) -> None:
-    """Execute the program. Whatever it raises, SystemExit too, comes out as it is."""
+def run(target: str, module: bool, compiler: Callable[[bytes, str], CodeType]) -> None:
+    """Execute the program; `compiler` makes code of a script's source and path. Whatever the program raises,
+    SystemExit too, comes out as it is."""
     if module:
         runpy.run_module(target, run_name="__main__", alter_sys=True)
     elif os.path.isdir(target) or target.endswith((".zip", ".pyz")):
         runpy.run_path(target, run_name="__main__")
     else:
-        _run_script(target)
+        _run_script(target, compiler)
 
 
-def _run_script(target: str) -> None:
+def _run_script(target: str, compiler: Callable[[bytes, str], CodeType]) -> None:
     path = os.path.abspath(target)
     main = types.ModuleType("__main__")
     loader = importlib.machinery.SourceFileLoader("__main__", path)
@@ -50,7 +53,7 @@ def _run_script(target: str) -> None:
     )
     sys.modules["__main__"] = main
     with open(path, "rb") as source:
-        code = compile(source.read(), path, "exec", dont_inherit=True)
+        code = compiler(source.read(), path)
     exec(code, main.__dict__)
 
 
