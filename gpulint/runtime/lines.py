@@ -75,7 +75,7 @@ class LineCounter:
                 return self.compile(this.get_data(path), path)
             return original(this, fullname)
 
-        loader.get_code = get_code  # type: ignore[method-assign]
+        loader.get_code = get_code  # type: ignore[method-assign,assignment]
         self._undo = lambda: setattr(loader, "get_code", original)
 
     def stop(self) -> None:
@@ -185,7 +185,8 @@ def _statements(tree: ast.Module, lines: tuple[int, ...]) -> list[tuple[ast.AST,
 
 def _first(node: ast.stmt | ast.ExceptHandler) -> int:
     decorators = getattr(node, "decorator_list", [])
-    return min([node.lineno, *(decorator.lineno for decorator in decorators)])
+    lines: list[int] = [node.lineno, *(decorator.lineno for decorator in decorators)]
+    return min(lines)
 
 
 def _instrument(tree: ast.Module, statement: ast.AST, index: int) -> None:
