@@ -49,6 +49,7 @@ class Run:
     gated_out: list[str] = field(default_factory=list)
     internal_errors: list[tuple[str, str]] = field(default_factory=list)  # path, traceback
     stages: dict[str, float] = field(default_factory=dict)  # seconds
+    _fail_on: dict[str, str] = field(default_factory=dict, repr=False)  # by path
 
     def add(self, path: str, result: FileResult, config: Config) -> None:
         """Take in the result of one file."""
@@ -60,7 +61,12 @@ class Run:
             self.internal_errors.append((path, result.trace))
         self.checked += result.readable
         self.unreadable += not result.readable
-        self.failing += sum(_fails(finding.severity, config.fail_on) for finding in result.findings)
+        self._fail_on[path] = config.fail_on
+        self.failing += sum(map(self.fails, result.findings))
+
+    def fails(self, finding: Finding) -> bool:
+        """Whether the finding is at or above the `fail-on` of its file's configuration."""
+        return _ORDER[finding.severity.value] >= _ORDER[self._fail_on.get(finding.filename, "info")]
 
     def sort(self) -> None:
         self.findings.sort(key=lambda finding: finding.sort_key)
@@ -73,10 +79,6 @@ class Run:
         if self.internal_errors or (self.unreadable and not self.checked):
             return 2
         return 1 if self.failing else 0
-
-
-def _fails(severity: Severity, fail_on: str) -> bool:
-    return _ORDER[severity.value] >= _ORDER[fail_on]
 
 
 class _Silent:

@@ -31,7 +31,12 @@ CLEAN = "import torch\n\nprint(torch.zeros(3).sum())\n"
 
 def environment(**changes: str | None) -> dict[str, str]:
     """The test's environment without what would change the command's output; None takes a variable out."""
-    neutral: dict[str, str | None] = {"NO_COLOR": None, "FORCE_COLOR": None, "GPULINT_CACHE_DIR": None, "COLUMNS": None}
+    neutral: dict[str, str | None] = {
+        "NO_COLOR": None,
+        "FORCE_COLOR": None,
+        "GPULINT_CACHE_DIR": None,
+        "COLUMNS": None,
+    }
     merged = {**os.environ, **neutral, **changes}
     return {name: value for name, value in merged.items() if value is not None}
 
@@ -46,7 +51,13 @@ def gpulint(
     """Run the installed command in a process of its own."""
     command = [sys.executable, "-m", "gpulint", *map(str, arguments)]
     return subprocess.run(
-        command, cwd=cwd, input=stdin, capture_output=True, env=env or environment(), timeout=timeout, check=False
+        command,
+        cwd=cwd,
+        input=stdin,
+        capture_output=True,
+        env=env or environment(),
+        timeout=timeout,
+        check=False,
     )
 
 

@@ -22,14 +22,18 @@ def test_check_source() -> None:
     assert gpulint.check_source(HELD, filename="a.py")[0].filename == "a.py"
 
 
-@pytest.mark.parametrize("text", ["def f(:\n", "import torch\nx = (\n", "x\0", "import torch\nx = " + "(" * 3000])
+@pytest.mark.parametrize(
+    "text", ["def f(:\n", "import torch\nx = (\n", "x\0", "import torch\nx = " + "(" * 3000]
+)
 def test_text_that_does_not_parse(text: str) -> None:
     (found,) = gpulint.check_source(text)
     assert found.code == "GPU000"
     assert gpulint.fix_source(text).text == text
 
 
-@pytest.mark.parametrize("text", ["", "\ufeff", "\ud800", "x = '\ud800'\nimport torch\n", "# coding: latin-1\nx = 'é'\n"])
+@pytest.mark.parametrize(
+    "text", ["", "\ufeff", "\ud800", "x = '\ud800'\nimport torch\n", "# coding: latin-1\nx = 'é'\n"]
+)
 def test_odd_text(text: str) -> None:
     assert [found for found in gpulint.check_source(text) if found.name == "internal-error"] == []
 
@@ -52,7 +56,9 @@ def test_fix_source() -> None:
     assert [found.code for found in fixed.applied] == ["GPU101"]
     assert list(fixed.remaining) == []
     assert gpulint.fix_source(fixed.text).text == fixed.text
-    assert gpulint.fix_source("\ufeff" + HELD.replace("\n", "\r\n")).text == "\ufeff" + fixed.text.replace("\n", "\r\n")
+    assert gpulint.fix_source("\ufeff" + HELD.replace("\n", "\r\n")).text == "\ufeff" + fixed.text.replace(
+        "\n", "\r\n"
+    )
     assert gpulint.fix_source(HELD, config={"ignore": ["GPU1"]}).text == HELD
 
 
@@ -61,7 +67,10 @@ def test_check_paths(tmp_path: Path) -> None:
     (tmp_path / "pkg/train.py").write_text(HELD)
     (tmp_path / "pkg/broken.py").write_text("def f(:\n")
     found = gpulint.check_paths(tmp_path)
-    assert [(Path(item.filename).name, item.code) for item in found] == [("broken.py", "GPU000"), ("train.py", "GPU101")]
+    assert [(Path(item.filename).name, item.code) for item in found] == [
+        ("broken.py", "GPU000"),
+        ("train.py", "GPU101"),
+    ]
     assert gpulint.check_paths([str(tmp_path / "pkg/train.py")], config={"ignore": ["GPU101"]}) == []
     assert list(tmp_path.rglob(".gpulint_cache")) == []
     (tmp_path / "gpulint.toml").write_text('ignore = ["GPU101"]\n')

@@ -105,7 +105,10 @@ def test_configuration_errors_are_one_line(project: Path) -> None:
     (project / "pyproject.toml").write_text('[tool.gpulint]\nselct = ["GPU101"]\n')
     done = gpulint(".", cwd=project)
     assert done.returncode == 2
-    assert done.stderr.decode() == 'gpulint: pyproject.toml: tool.gpulint.selct: unknown key; did you mean "select"?\n'
+    assert (
+        done.stderr.decode()
+        == 'gpulint: pyproject.toml: tool.gpulint.selct: unknown key; did you mean "select"?\n'
+    )
     assert done.stdout == b""
     assert gpulint(".", "--isolated", cwd=project).returncode == 1
 
@@ -223,7 +226,9 @@ def test_diff_changes_nothing_and_git_applies_it(project: Path) -> None:
 
 
 def test_stdin(project: Path) -> None:
-    done = gpulint("-", "--stdin-filename", "pkg/mod.py", "--output-format", "concise", cwd=project, stdin=HELD.encode())
+    done = gpulint(
+        "-", "--stdin-filename", "pkg/mod.py", "--output-format", "concise", cwd=project, stdin=HELD.encode()
+    )
     assert done.returncode == 1
     assert done.stdout.decode().startswith(f"pkg/mod.py:{HELD_ROW}:9: GPU101 ")
     done = gpulint("--stdin-filename", "mod.py", cwd=project, stdin=CLEAN.encode())
@@ -292,7 +297,13 @@ def test_what_cannot_be_read_is_said_and_the_rest_checked(project: Path) -> None
         ("brackets", b"import torch\nx = " + b"(" * 2000 + b"1" + b")" * 2000 + b"\n"),
         ("brackets without torch", b"x = " + b"[" * 2000 + b"]" * 2000 + b"\n"),
         ("open brackets", b"import torch\nx = " + b"(" * 100_000),
-        ("blocks", b"import torch\n" + b"".join(b" " * n + b"if x:\n" for n in range(2000)) + b" " * 2000 + b"pass\n"),
+        (
+            "blocks",
+            b"import torch\n"
+            + b"".join(b" " * n + b"if x:\n" for n in range(2000))
+            + b" " * 2000
+            + b"pass\n",
+        ),
         ("operators", b"import torch\nx = " + b"-" * 100_000 + b"1\n"),
         ("attributes", b"import torch\nx = a" + b".b" * 20_000 + b"\n"),
     ],
@@ -364,7 +375,9 @@ def test_an_error_inside_a_rule_costs_one_file(project: Path) -> None:
     assert done.returncode == 2
     lines = done.stdout.decode().splitlines()
     assert len(lines) == 3
-    assert lines[0].startswith("bad0.py:1:1: GPU000 internal error, this file was not checked: KeyError: 'lost'; please report")
+    assert lines[0].startswith(
+        "bad0.py:1:1: GPU000 internal error, this file was not checked: KeyError: 'lost'; please report"
+    )
     assert "GPU101" in lines[1]
     assert b"Traceback" not in done.stderr
     verbose = gpulint(".", "-v", cwd=project)
@@ -405,7 +418,9 @@ def test_reader_that_goes_away(project: Path) -> None:
     for number in range(300):
         (project / f"more{number}.py").write_text(HELD)
     command = f"{sys.executable} -m gpulint . | head -n 1; exit ${{PIPESTATUS[0]}}"
-    done = subprocess.run(["bash", "-c", command], cwd=project, capture_output=True, env=environment(), check=False)
+    done = subprocess.run(
+        ["bash", "-c", command], cwd=project, capture_output=True, env=environment(), check=False
+    )
     assert done.stderr == b""
     assert done.stdout.count(b"\n") == 1
     assert done.returncode in (1, 141)
@@ -415,7 +430,8 @@ def test_parallel_and_serial_runs_agree(project: Path) -> None:
     for number in range(60):
         (project / f"more{number:02}.py").write_text(HELD + "# filler\n" * (number * 20))
     outputs = {
-        gpulint(".", "--no-cache", "--jobs", jobs, "--output-format", "json", cwd=project).stdout for jobs in "123"
+        gpulint(".", "--no-cache", "--jobs", jobs, "--output-format", "json", cwd=project).stdout
+        for jobs in "123"
     }
     assert len(outputs) == 1
     assert len(json.loads(outputs.pop())) == 61
@@ -512,7 +528,9 @@ def test_files_that_fail_the_gate_need_no_parser(project: Path) -> None:
 
 def test_no_command_imports_another(tmp_path: Path) -> None:
     script = "import sys; from gpulint.cli import main\ntry: main(['check', '.'])\nfinally: print(*sorted(m for m in sys.modules if m.startswith('gpulint.cli.')))"
-    done = subprocess.run([sys.executable, "-c", script], cwd=tmp_path, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", script], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
     loaded = done.stdout.splitlines()[-1].split()
     assert {name for name in loaded if not name.startswith("gpulint.cli._")} == {"gpulint.cli.check"}
 
@@ -541,7 +559,12 @@ def on_terminal(*arguments: str, cwd: Path, **variables: str) -> str:
     fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
     env = {**environment(), "TERM": "xterm-256color", **variables}
     process = subprocess.Popen(
-        [sys.executable, "-m", "gpulint", *arguments], cwd=cwd, stdout=terminal, stderr=terminal, stdin=terminal, env=env
+        [sys.executable, "-m", "gpulint", *arguments],
+        cwd=cwd,
+        stdout=terminal,
+        stderr=terminal,
+        stdin=terminal,
+        env=env,
     )
     os.close(terminal)
     written = b""

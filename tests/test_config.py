@@ -122,23 +122,32 @@ def test_options_with_defaults() -> None:
 
 WRONG = [
     ('selct = ["GPU101"]', 'selct: unknown key; did you mean "select"?'),
-    ('per_file_ignores = {}', 'per_file_ignores: unknown key; did you mean "per-file-ignores"?'),
-    ('zzzz = 1', "zzzz: unknown key"),
+    ("per_file_ignores = {}", 'per_file_ignores: unknown key; did you mean "per-file-ignores"?'),
+    ("zzzz = 1", "zzzz: unknown key"),
     ('select = "GPU101"', 'select: expected a list of strings such as ["a", "b"], got "GPU101"'),
     ("select = [1]", "select: expected a list of strings"),
     ('select = ["gpu101"]', 'select: "gpu101" is no rule code, prefix or ALL; did you mean "GPU101"?'),
     ('select = ["GPU110"]', 'select: unknown rule "GPU110"; did you mean "GPU'),
     ('ignore = ["GPU7"]', 'ignore: unknown rule "GPU7"'),
-    ('fail-on = "warnings"', 'fail-on: expected one of "error", "warning", "info", "never", got "warnings"; did you mean "warning"?'),
+    (
+        'fail-on = "warnings"',
+        'fail-on: expected one of "error", "warning", "info", "never", got "warnings"; did you mean "warning"?',
+    ),
     ("respect-gitignore = 1", "respect-gitignore: expected true or false, got 1"),
     ('target-torch = "two"', 'target-torch: expected a version such as "2.4", got "two"'),
-    ('severity = { GPU101 = "eror" }', 'severity.GPU101: expected one of "error", "warning", "info", got "eror"; did you mean "error"?'),
+    (
+        'severity = { GPU101 = "eror" }',
+        'severity.GPU101: expected one of "error", "warning", "info", got "eror"; did you mean "error"?',
+    ),
     ('severity = { GPU777 = "error" }', 'severity: unknown rule "GPU777"'),
     ('per-file-ignores = { "tests/*" = "GPU1" }', 'per-file-ignores."tests/*": expected a list'),
     ('per-file-ignores = { "tests/*" = ["GPU8"] }', 'per-file-ignores."tests/*": unknown rule "GPU8"'),
     ("options = { GPU101 = 3 }", "options.GPU101: expected a table"),
     ("options = { GPU101 = { fixx = 1 } }", 'options.GPU101.fixx: unknown option; did you mean "fix"?'),
-    ('options = { GPU101 = { fix = "items" } }', "options.GPU101.fix: expected one of 'item', 'detach', got 'items'; did you mean \"item\"?"),
+    (
+        'options = { GPU101 = { fix = "items" } }',
+        "options.GPU101.fix: expected one of 'item', 'detach', got 'items'; did you mean \"item\"?",
+    ),
     ('options = { GPU101 = { limit = "3" } }', "options.GPU101.limit: expected a value of type int, got '3'"),
     ("options = { GPU102 = { x = 1 } }", "options.GPU102.x: unknown option; GPU102 has no options"),
     ("options = { GPU555 = { x = 1 } }", 'options: unknown rule "GPU555"'),
@@ -151,13 +160,19 @@ WRONG = [
 
 @pytest.mark.parametrize(("line", "message"), WRONG)
 @pytest.mark.parametrize("in_pyproject", [False, True])
-def test_errors_name_file_key_and_remedy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, line: str, message: str, in_pyproject: bool) -> None:
+def test_errors_name_file_key_and_remedy(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, line: str, message: str, in_pyproject: bool
+) -> None:
     monkeypatch.chdir(tmp_path)
     name = "pyproject.toml" if in_pyproject else "gpulint.toml"
     Path(name).write_text(f"[tool.gpulint]\n{line}\n" if in_pyproject else f"{line}\n")
     with pytest.raises(ConfigError, match=re.escape(message)) as caught:
         Selection(ConfigResolver().for_directory(str(tmp_path)))
-    prefix = "tool.gpulint." if in_pyproject and "TOML" not in message and not message.startswith("nowhere") else ""
+    prefix = (
+        "tool.gpulint."
+        if in_pyproject and "TOML" not in message and not message.startswith("nowhere")
+        else ""
+    )
     assert str(caught.value).startswith(f"{name}: {prefix}")
 
 
@@ -173,7 +188,9 @@ def test_extend(tmp_path: Path) -> None:
     (tmp_path / "shared/base.toml").write_text(
         'ignore = ["GPU102"]\nexclude = ["gen"]\nfail-on = "error"\n[severity]\nGPU101 = "info"\nGPU102 = "info"\n'
     )
-    (tmp_path / "gpulint.toml").write_text('extend = "shared/base.toml"\nfail-on = "warning"\n[severity]\nGPU102 = "error"\n')
+    (tmp_path / "gpulint.toml").write_text(
+        'extend = "shared/base.toml"\nfail-on = "warning"\n[severity]\nGPU102 = "error"\n'
+    )
     loaded = load_config(str(tmp_path / "gpulint.toml"))
     assert loaded is not None
     assert loaded.ignore == ("GPU102",)
@@ -184,7 +201,9 @@ def test_extend(tmp_path: Path) -> None:
     assert loaded.root == str(tmp_path)
 
 
-def test_wrong_value_in_an_extended_file_names_that_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_wrong_value_in_an_extended_file_names_that_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     Path("base.toml").write_text('ignore = ["GPU555"]\n')
     Path("pyproject.toml").write_text('[tool.gpulint]\nextend = "base.toml"\n')

@@ -17,7 +17,9 @@ def make(root: Path, *names: str) -> None:
 
 
 def search(root: Path, *paths: str, force: bool = False, overrides: Overrides | None = None) -> Discovery:
-    return discover([str(root / path) for path in paths or (".",)], ConfigResolver(overrides=overrides), force)
+    return discover(
+        [str(root / path) for path in paths or (".",)], ConfigResolver(overrides=overrides), force
+    )
 
 
 def names(root: Path, found: Discovery) -> list[str]:
@@ -45,7 +47,16 @@ def test_named_files_are_checked_whatever_excludes_them(tmp_path: Path) -> None:
 
 def test_nested_gitignores(tmp_path: Path) -> None:
     (tmp_path / ".git").mkdir()
-    make(tmp_path, "a.py", "gen/b.py", "pkg/c.py", "pkg/gen/d.py", "pkg/keep_me.py", "pkg/drop_me.py", "pkg/sub/root.py")
+    make(
+        tmp_path,
+        "a.py",
+        "gen/b.py",
+        "pkg/c.py",
+        "pkg/gen/d.py",
+        "pkg/keep_me.py",
+        "pkg/drop_me.py",
+        "pkg/sub/root.py",
+    )
     make(tmp_path, "root.py", "out/x.py", "out/y.py")
     (tmp_path / ".gitignore").write_text("gen/\n*_me.py\n/root.py\nout/*\n!out/y.py\n")
     (tmp_path / "pkg/.gitignore").write_text("!keep_me.py\nc.py\n")
@@ -62,7 +73,17 @@ def test_gitignore_agrees_with_git(tmp_path: Path) -> None:
 
     patterns = "*.log.py\nfoo/\n/bar\nbaz/**/qux.py\n!baz/keep/qux.py\n# comment\n\\#hash.py\ndir/sub\nwild?.py\n[ab].py\n"
     make(tmp_path, "x.log.py", "foo/a.py", "deep/foo/b.py", "bar/c.py", "deep/bar/d.py", "baz/1/2/qux.py")
-    make(tmp_path, "baz/keep/qux.py", "#hash.py", "dir/sub/e.py", "deep/dir/sub/f.py", "wild1.py", "wild12.py", "a.py", "c.py")
+    make(
+        tmp_path,
+        "baz/keep/qux.py",
+        "#hash.py",
+        "dir/sub/e.py",
+        "deep/dir/sub/f.py",
+        "wild1.py",
+        "wild12.py",
+        "a.py",
+        "c.py",
+    )
     make(tmp_path, "nested/one.py", "nested/two.py", "nested/deeper/one.py")
     (tmp_path / ".gitignore").write_text(patterns)
     (tmp_path / "nested/.gitignore").write_text("/one.py\n!two.py\n")
@@ -72,7 +93,10 @@ def test_gitignore_agrees_with_git(tmp_path: Path) -> None:
     (tmp_path / ".git/info").mkdir(exist_ok=True)
     (tmp_path / ".git/info/exclude").write_text("excluded.py\n")
     listed = subprocess.run(
-        [*git, "ls-files", "--others", "--exclude-standard", "*.py"], check=True, capture_output=True, text=True
+        [*git, "ls-files", "--others", "--exclude-standard", "*.py"],
+        check=True,
+        capture_output=True,
+        text=True,
     )
     expected = sorted(line.strip('"') for line in listed.stdout.splitlines())
     assert sorted(names(tmp_path, search(tmp_path))) == expected
@@ -118,7 +142,9 @@ def test_loops_links_and_odd_entries(tmp_path: Path) -> None:
     assert "broken" in problems["gone.py"]
     assert "itself" in problems["ring.py"]
     assert "pipe" in problems["pipe.py"]
-    assert [os.path.relpath(path, tmp_path) for path, reason in found.skipped if "link" in reason] == ["sub/other"]
+    assert [os.path.relpath(path, tmp_path) for path, reason in found.skipped if "link" in reason] == [
+        "sub/other"
+    ]
 
 
 def test_missing_paths_are_problems(tmp_path: Path) -> None:

@@ -16,7 +16,11 @@ from gpulint.files import FileError, decode, read_source, split_lines
         (b"x = 1\r\ny = 2\r\n", "utf-8", "x = 1\r\ny = 2\r\n"),
         (b"x = 1\ry = 2\r", "utf-8", "x = 1\ry = 2\r"),
         (b"\xef\xbb\xbfx = 1\n", "utf-8", "x = 1\n"),
-        ("# -*- coding: latin-1 -*-\nx = 'é'\n".encode("latin-1"), "iso8859-1", "# -*- coding: latin-1 -*-\nx = 'é'\n"),
+        (
+            "# -*- coding: latin-1 -*-\nx = 'é'\n".encode("latin-1"),
+            "iso8859-1",
+            "# -*- coding: latin-1 -*-\nx = 'é'\n",
+        ),
         ("#!/bin/sh\n# vim: set fileencoding=cp1252 :\nx='€'".encode("cp1252"), "cp1252", None),
         ("# coding: shift_jis\nx = '日本'\n".encode("shift_jis"), "shift_jis", None),
         (b"\xef\xbb\xbf# coding: utf-8\n", "utf-8", "# coding: utf-8\n"),

@@ -18,7 +18,9 @@ SHIPPED = ("pyproject.toml", "README.md", "LICENSE", ".pre-commit-hooks.yaml", "
 def git(*arguments: str, cwd: Path) -> str:
     identity = ["-c", "user.name=T", "-c", "user.email=t@example.com", "-c", "commit.gpgsign=false"]
     command = ["git", *identity, *arguments]
-    return subprocess.run(command, cwd=cwd, check=True, capture_output=True, text=True, env=clean()).stdout.strip()
+    return subprocess.run(
+        command, cwd=cwd, check=True, capture_output=True, text=True, env=clean()
+    ).stdout.strip()
 
 
 def clean(**more: str) -> dict[str, str]:
@@ -62,10 +64,14 @@ def project(tmp_path: Path, hooks: tuple[Path, str, Path]) -> Path:
     return tmp_path
 
 
-def pre_commit(project: Path, hooks: tuple[Path, str, Path], *arguments: str) -> subprocess.CompletedProcess[str]:
+def pre_commit(
+    project: Path, hooks: tuple[Path, str, Path], *arguments: str
+) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "pre_commit", *arguments]
     env = clean(PRE_COMMIT_HOME=str(hooks[2]), PRE_COMMIT_COLOR="never")
-    return subprocess.run(command, cwd=project, env=env, capture_output=True, text=True, timeout=280, check=False)
+    return subprocess.run(
+        command, cwd=project, env=env, capture_output=True, text=True, timeout=280, check=False
+    )
 
 
 def test_hooks(project: Path, hooks: tuple[Path, str, Path]) -> None:
@@ -97,7 +103,9 @@ def test_a_commit_is_stopped(project: Path, hooks: tuple[Path, str, Path]) -> No
     git("add", "-A", cwd=project)
     command = ["git", "-c", "user.name=T", "-c", "user.email=t@example.com", "commit", "-m", "x"]
     env = clean(PRE_COMMIT_HOME=str(hooks[2]), PATH=os.environ["PATH"])
-    done = subprocess.run(command, cwd=project, env=env, capture_output=True, text=True, timeout=280, check=False)
+    done = subprocess.run(
+        command, cwd=project, env=env, capture_output=True, text=True, timeout=280, check=False
+    )
     assert done.returncode == 1
     assert "GPU101" in done.stderr + done.stdout
 

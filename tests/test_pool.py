@@ -33,7 +33,9 @@ def chunks(items: list[int], size: int) -> list[list[int]]:
 @pytest.mark.parametrize("size", [1, 7])
 def test_every_item_once(jobs: int, size: int) -> None:
     items = [item for item in range(40) if item not in (13, 14)]
-    assert sorted(in_processes(work, chunks(items, size), jobs, crashed)) == [(item, item * item) for item in items]
+    assert sorted(in_processes(work, chunks(items, size), jobs, crashed)) == [
+        (item, item * item) for item in items
+    ]
 
 
 @pytest.mark.parametrize("size", [1, 4, 40])
@@ -54,7 +56,9 @@ def test_no_process_outlives_an_abandoned_run() -> None:
     results = in_processes(work, chunks(list(range(10)), 1), 2, crashed)
     next(results)
     results.close()  # type: ignore[attr-defined]
-    children = subprocess.run(["ps", "--ppid", str(os.getpid()), "-o", "pid=,args="], capture_output=True, text=True)
+    children = subprocess.run(
+        ["ps", "--ppid", str(os.getpid()), "-o", "pid=,args="], capture_output=True, text=True
+    )
     assert [line for line in children.stdout.splitlines() if "ps --ppid" not in line] == []
 
 

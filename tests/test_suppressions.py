@@ -105,7 +105,9 @@ j()
 """
 
 
-@pytest.mark.parametrize(("row", "silent"), [(2, False), (4, True), (6, True), (8, False), (11, True), (12, True), (13, False)])
+@pytest.mark.parametrize(
+    ("row", "silent"), [(2, False), (4, True), (6, True), (8, False), (11, True), (12, True), (13, False)]
+)
 def test_blocks(row: int, silent: bool) -> None:
     assert (("GPU101", row) not in left(BLOCK, finding(row))) is silent
 

@@ -13,6 +13,7 @@ from typing import TextIO
 
 import click
 
+from gpulint import baseline
 from gpulint.checking import Checker, Mode, Task
 from gpulint.config import ConfigResolver, Overrides, shown_path
 from gpulint.discovery import Discovery, discover
@@ -48,6 +49,9 @@ class Request:
     verbose: bool = False
     config: str | None = None
     isolated: bool = False
+    baseline: str | None = None
+    write_baseline: bool = False
+    add_ignore: bool = False
     fail_on: str | None = None
     exit_zero: bool = False
     jobs: int = 0
@@ -83,6 +87,8 @@ class _Outcome:
     rules: tuple[type[Rule], ...] = ()
     texts: dict[str, str] = field(default_factory=dict)
     fixed_stdin: bytes | None = None
+    known: int = 0  # findings that the baseline accepts
+    gone: int = 0  # entries of the baseline that nothing matches
 
 
 def perform(request: Request) -> int:
@@ -98,6 +104,12 @@ def perform(request: Request) -> int:
         searched = time.perf_counter() - started
         outcome = _check_files(request, found)
         outcome.run.stages = {"search": searched, **outcome.run.stages}
+    if request.write_baseline:
+        return _write_baseline(request, outcome.run)
+    if request.add_ignore:
+        return _add_ignores(request, outcome.run)
+    if request.baseline is not None:
+        _compare(request.baseline, outcome)
     _write(request, outcome)
     if request.verbose:
         _explain(request, found, outcome.run, time.perf_counter() - started)
@@ -111,6 +123,12 @@ def _refuse_contradictions(request: Request) -> None:
         raise click.UsageError("--stdin-filename needs - (standard input) instead of paths.")
     if request.config is not None and request.isolated:
         raise click.UsageError("--config and --isolated exclude each other.")
+    if request.add_ignore and (request.mode != "check" or request.from_stdin or request.write_baseline):
+        raise click.UsageError(
+            "--add-ignore goes with paths, and without --fix, --diff and --write-baseline."
+        )
+    if request.write_baseline and request.mode != "check":
+        raise click.UsageError("--write-baseline goes without --fix and --diff.")
     if request.config is not None and not os.path.isfile(request.config):
         raise click.UsageError(f"--config: {request.config} does not exist.")
 
@@ -161,6 +179,36 @@ def _check_stdin(request: Request, resolver: ConfigResolver) -> _Outcome:
     return outcome
 
 
+def _write_baseline(request: Request, done: Run) -> int:
+    path = request.baseline or baseline.DEFAULT_FILE
+    number = baseline.write(path, done.findings, Sources())
+    if not request.quiet:
+        _say(f"{plural(number, 'finding')} accepted in {path}")
+    return 2 if done.exit_code == 2 else 0
+
+
+def _compare(path: str, outcome: _Outcome) -> None:
+    """Leave only the findings that the baseline does not accept."""
+    done = outcome.run
+    told = baseline.compare(path, done.findings, Sources(outcome.texts))
+    known = {id(finding) for finding in told.known}
+    done.failing = sum(done.fails(finding) for finding in done.findings if id(finding) not in known)
+    done.findings = told.new
+    outcome.known, outcome.gone = len(told.known), told.gone
+
+
+def _add_ignores(request: Request, done: Run) -> int:
+    from gpulint.ignoring import ignore_in_files
+
+    written, failed = ignore_in_files(done.findings)
+    if not request.quiet:
+        number = sum(written.values())
+        _say(f"wrote {plural(number, 'comment')} in {plural(len(written), 'file')}")
+    for path, reason in failed.items():
+        _say(f"{shown_path(path)}: {reason}")
+    return 2 if failed or done.exit_code == 2 else 0
+
+
 def _write(request: Request, outcome: _Outcome) -> None:
     done = outcome.run
     if request.diff:
@@ -182,6 +230,12 @@ def _write(request: Request, outcome: _Outcome) -> None:
             min(shutil.get_terminal_size().columns, 120) if out.isatty() else None,
         )
         _write_report(request, report, out)
+    if outcome.known and not request.quiet:
+        _say(f"{plural(outcome.known, 'finding')} accepted by the baseline not shown")
+    if outcome.gone and not request.quiet:
+        _say(
+            f"{plural(outcome.gone, 'finding')} of the baseline no longer there; --write-baseline takes them out"
+        )
 
 
 def _write_report(request: Request, report: Report, out: TextIO) -> None:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import click
+from click.shell_completion import CompletionItem
 
 from gpulint import __version__
 
@@ -36,6 +37,15 @@ class Commands(click.Group):
         if args and args[0] not in own and args[0] not in self.list_commands(ctx):
             args = [DEFAULT, *args]
         return super().parse_args(ctx, args)
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """Commands, and what may follow when the command is left out: options of `check`, and paths."""
+        found = super().shell_complete(ctx, incomplete)
+        if incomplete.startswith("-"):
+            default = self.get_command(ctx, DEFAULT)
+            return found + (default.shell_complete(ctx, incomplete) if default else [])
+        # A shell told to complete file names forgets all other candidates, so commands come first.
+        return found or [CompletionItem(incomplete, type="file")]
 
     def format_usage(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         formatter.write_usage("gpulint", "[PATHS]... [OPTIONS]")

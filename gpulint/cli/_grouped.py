@@ -25,11 +25,11 @@ class GroupedCommand(click.Command):
         sections: dict[str, list[tuple[str, str]]] = {}
         for parameter in self.get_params(ctx):
             record = parameter.get_help_record(ctx)
-            if record is not None:
-                sections.setdefault(getattr(parameter, "heading", "Other"), []).append(record)
+            if record is not None and isinstance(parameter, click.Option):
+                sections.setdefault(getattr(parameter, "heading", "Help"), []).append(record)
         for heading, records in sections.items():
             with formatter.section(heading):
-                formatter.write_dl(records, col_max=34)
+                formatter.write_dl(records, col_max=26)
 
 
 def heading(name: str) -> Callable[..., Callable[[Decorated], Decorated]]:

@@ -15,6 +15,16 @@ _files = heading("Files")
 _output = heading("Output")
 _running = heading("Running")
 _CODES = "CODES"
+_CACHE_DIR = "GPULINT_CACHE_DIR"
+_WHEN = click.Choice(["auto", "always", "never"])
+_LEVEL = click.Choice(["error", "warning", "info", "never"])
+_FORMATS = ", ".join(FORMATS) + "."
+
+
+def _jobs(_: click.Context, __: click.Parameter, value: int) -> int:
+    if value < 0:
+        raise click.BadParameter("must be 0 or more.")
+    return value
 
 
 def _codes(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> tuple[str, ...]:
@@ -42,37 +52,41 @@ def _some_codes(
 @_fixing("--fix", is_flag=True, help="Apply safe fixes.")
 @_fixing("--unsafe-fixes", is_flag=True, help="With --fix or --diff: unsafe ones too.")
 @_fixing("--diff", is_flag=True, help="Print what --fix would change; change nothing.")
+@_fixing("--add-ignore", is_flag=True, help="Silence findings by comments in the code.")
 @_files("--exclude", metavar="PATTERN", multiple=True, help="Leave out, instead of the default excludes.")
 @_files("--extend-exclude", metavar="PATTERN", multiple=True, help="Leave out too.")
 @_files("--force-exclude", is_flag=True, help="Leave out excluded files even when named.")
 @_files("--stdin-filename", metavar="FILE", help="Name of what is read from standard input (-).")
-@_output("--output-format", type=click.Choice(FORMATS), default="text", help="How findings are written.")
+@_output("--output-format", metavar="FORMAT", type=click.Choice(FORMATS), default="text", help=_FORMATS)
 @_output("--output-file", metavar="FILE", type=click.Path(dir_okay=False), help="Write them to FILE.")
-@_output("--statistics", is_flag=True, help="Count findings by rule instead of listing them.")
+@_output("--statistics", is_flag=True, help="Count findings by rule.")
 @_output(
     "--color",
     "colour",
-    type=click.Choice(["auto", "always", "never"]),
+    metavar="WHEN",
+    type=_WHEN,
     default="auto",
-    help="Colours; NO_COLOR holds too.",
+    help="auto, always or never; NO_COLOR holds.",
 )
 @_output("-q", "--quiet", is_flag=True, help="Findings only, no summary.")
 @_output("-v", "--verbose", is_flag=True, help="Say what was skipped and what took how long.")
-@_running("--config", metavar="FILE", type=click.Path(), help="This configuration instead of the nearest.")
+@_running("--config", metavar="FILE", type=click.Path(), help="This configuration, not the nearest.")
 @_running("--isolated", is_flag=True, help="No configuration files.")
 @_running(
-    "--fail-on",
-    type=click.Choice(["error", "warning", "info", "never"]),
-    help="Least severity for exit status 1.",
+    "--baseline", metavar="FILE", type=click.Path(dir_okay=False), help="Only findings not in FILE count."
 )
+@_running("--write-baseline", is_flag=True, help="Accept all findings (--baseline or gpulint-baseline.json).")
+@_running("--fail-on", metavar="LEVEL", type=_LEVEL, help="Exit with 1 from: error, warning, info, never.")
 @_running("--exit-zero", is_flag=True, help="Exit with 0 in spite of findings.")
-@_running("-j", "--jobs", type=click.IntRange(0), default=0, metavar="N", help="Processes; 0 is one a core.")
+@_running(
+    "-j", "--jobs", type=click.INT, default=0, callback=_jobs, metavar="N", help="Processes; 0 is one a core."
+)
 @_running("--no-cache", is_flag=True, help="Neither read nor write the cache.")
 @_running(
     "--cache-dir",
     metavar="DIR",
     type=click.Path(file_okay=False),
-    envvar="GPULINT_CACHE_DIR",
+    envvar=_CACHE_DIR,
     help="Where the cache is.",
 )
 def command(**given: Any) -> int:
