@@ -1,0 +1,22 @@
+import random
+
+import torch
+from torch import nn, optim
+
+
+def train(parser: nn.Module, treebank, epochs, batch=32):
+    parser.cuda()
+    adam = optim.Adam(parser.parameters(), lr=2e-3, betas=(0.9, 0.9))
+    for ep in range(epochs):
+        random.shuffle(treebank)
+        errs = []
+        for k, (words, heads) in enumerate(treebank, 1):
+            scores = parser(words.cuda())
+            errs.append(nn.functional.cross_entropy(scores, heads.cuda()))  # expect: GPU303@a
+            if k % batch == 0:
+                cost = sum(errs) / len(errs)  # expect: GPU303@a
+                adam.zero_grad()
+                cost.backward()
+                adam.step()
+                errs = []
+        print(ep)
