@@ -114,6 +114,8 @@ def _claim(hold: Hold, facts: FileFacts) -> str | None:
     value = hold.value
     if value.kind is not Kind.GRAPH or value.has(MAYBE) or hold.consumed or hold.bounded:
         return None
+    if not any(site.what in ("forward", "loss") for site in value.sites):
+        return None
     if hold.how == "add" and hold.grad is Grad.DISABLED:
         return None
     if hold.fed_back or (hold.birth_loop is not None and hold.birth_loop.steps):
@@ -127,7 +129,7 @@ def _claim(hold: Hold, facts: FileFacts) -> str | None:
     if hold.in_module and hold.never_reset and hold.container and not hold.returned and not hold.escaped:
         return "kept"
     local = hold.holder_kind == "variable" and not hold.returned and not hold.escaped
-    return "live" if local and hold.inference and hold.loops and hold.read else None
+    return "live" if local and hold.inference and hold.loops else None
 
 
 def _report(facts: FileFacts, hold: Hold, state: str, style: str) -> Report:

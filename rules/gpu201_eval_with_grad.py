@@ -73,25 +73,29 @@ class EvalWithGrad(Rule):
 
 def _wasted(forward: Forward, function: FunctionFacts) -> bool:
     """Whether nothing can need this forward's graph."""
-    if forward.grad is not Grad.ENABLED or forward.freed or forward.site is None:
+    if forward.grad is not Grad.ENABLED or forward.site is None:
         return False
-    if function.needs_grad or function.uses_autograd:
-        return False
-    if not forward.proven and not forward.evaluating:
+    if forward.freed:
+        return forward.phased and forward.train_only_backward and bool(forward.loops)
+    if function.needs_grad or function.uses_autograd or forward.trains_nearby:
         return False
     if forward.evaluating:
-        trains = forward.loops[-1].backwards if forward.loops else function.has_backward
-        return not trains and (bool(forward.loops) or forward.read_only)
-    return not function.has_backward and forward.used and forward.read_only
+        return bool(forward.loops) or forward.read_only
+    if not forward.proven or not forward.read_only:
+        return False
+    if forward.loops:
+        return forward.used or (forward.assigned and forward.loops[-1].over_data)
+    return forward.used and not function.has_backward
 
 
 def _report(facts: FileFacts, function: FunctionFacts, forward: Forward) -> Report:
     path = forward.path or "the model"
-    reason = (
-        f"`{path}` is in eval mode here, and no backward follows"
-        if forward.evaluating
-        else "its results are only read as numbers or detached: no backward can follow"
-    )
+    if forward.freed:
+        reason = "the same loop trains and evaluates, and grad stays enabled when it evaluates"
+    elif forward.evaluating:
+        reason = f"`{path}` is in eval mode here, and no backward follows"
+    else:
+        reason = "its results are only read as numbers or detached: no backward can follow"
     return Report(
         forward.call.node,
         f"`{path}` runs with grad enabled in an evaluation: every activation is saved for a backward that never comes",
@@ -105,6 +109,8 @@ def _repair(facts: FileFacts, function: FunctionFacts, forward: Forward) -> Repa
     from gpulint.nodes import no_grad_decorator, no_grad_with
     from gpulint.rule import AddImport, Decorate, Wrap
 
+    if forward.freed:
+        return None
     name = facts.torch_name("no_grad")
     imports = () if name is not None else (AddImport("torch"),)
     name = name or "torch.no_grad"

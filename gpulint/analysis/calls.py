@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from gpulint.analysis import frameworks, ir
-from gpulint.analysis.evaluate import CRITERION_NAME, Evaluator
+from gpulint.analysis.evaluate import CRITERION_NAME, MODEL_NAME, Evaluator
 from gpulint.analysis.evidence import BACKWARD_WORDS
 from gpulint.analysis.facts import Backward, Forward
 from gpulint.analysis.gradmode import of_call
@@ -35,6 +35,7 @@ from gpulint.analysis.values import (
     NO_TOKENS,
     OPTIMIZER,
     OUTPUT,
+    PHASED,
     SCALAR,
     UNKNOWN,
     UNSURE_GRAD,
@@ -100,8 +101,13 @@ class Calls(Evaluator):
         if isinstance(func, ir.Attr):
             base = self.super_value() if _is_super(func.base) else self.eval(func.base)
             return self.method_call(expr, func, base)
-        callee = self.eval(func)
-        return self.value_call(expr, callee, self.arguments(expr))
+        return self.value_call(expr, self.by_role(func, self.eval(func)), self.arguments(expr))
+
+    def by_role(self, func: ir.Expr, callee: Val) -> Val:
+        """A callable that the program names as its model, in a file that uses torch, is a module."""
+        if callee.kind in (Kind.UNKNOWN, Kind.SYMBOL) and MODEL_NAME.search(func.path or "") and self.file.uses_torch:
+            return Val(Kind.MODULE)
+        return callee
 
     def value_call(self, expr: ir.Call, callee: Val, args: Args) -> Val:
         """Call a value: a module, a function or class of the project, or something unknown."""
@@ -359,7 +365,7 @@ class Calls(Evaluator):
             return None
         event = Forward(
             self.function, self.stmt, expr, expr.func.path or "", site, self.state.grad, module.has(EVAL),
-            tuple(self.loops), not module.has(MAYBE), guarded=bool(self.guards),
+            tuple(self.loops), not module.has(MAYBE), guarded=bool(self.guards), phased=module.has(PHASED),
         )  # fmt: skip
         self.events.forwards[id(expr.node)] = event
         return event
@@ -395,6 +401,7 @@ class Calls(Evaluator):
             self.events.backwards[id(expr.node)] = Backward(
                 self.function, self.stmt, expr, tuple(self.loops), value.tokens, retain, create,
                 expr.keyword("retain_graph") is not None, path, value, grad_only,
+                training_only=any(_asks_for_training(guard) for guard in self.guards),
             )  # fmt: skip
         for token in value.tokens:
             if isinstance(token, ParamToken) and token.function is self.function:
@@ -407,12 +414,14 @@ class Calls(Evaluator):
         create = _is_true(expr.keyword("create_graph"))
         retain = _is_true(expr.keyword("retain_graph")) or create
         first = args.positional[0] if args.positional else args.keywords.get("loss")
-        engine = base.kind not in (Kind.GRAPH, Kind.SYMBOL, Kind.DEVICE) and first is not None
-        if engine and base.tokens and first is not None and not _graphs(first):
+        engine = base.kind not in (Kind.GRAPH, Kind.DEVICE) and first is not None
+        if engine and first is not None and base.tokens and not _graphs(first):
             engine = False  # loss.backward(gradient)
-        if engine and first is not None:
+        if engine:
             path = expr.args[0].path if expr.args else None
-            self.backward_event(expr, first, retain, create, path)
+            graphs = [value for value in args.all() if value.tokens]
+            for value in graphs or [UNKNOWN]:
+                self.backward_event(expr, value, retain, create, path)
         else:
             self.backward_event(expr, base, retain, create, func.base.path)
         return HOST
@@ -551,7 +560,8 @@ class Calls(Evaluator):
             )
             if token is not None:
                 stored = stored.with_tokens((token,))
-            self.add_to(path, base, stored)
+            inner = isinstance(func.base, ir.Sub) and func.base.path is None
+            self.add_to(path, container() if inner else base, container(stored) if inner else stored)
         return HOST
 
     def add_to(self, path: str, base: Val, stored: Val) -> None:
@@ -573,6 +583,7 @@ class Calls(Evaluator):
             )
             unknown = bool(expr.args) and not isinstance(expr.args[0], ir.Const)
             value = base.with_flags(EVAL) if mode and not unknown else base.without_flags(EVAL)
+            value = value.with_flags(PHASED) if unknown else value.without_flags(PHASED)
             self.set_mode(func.base.path, value, mode and not unknown)
             return value
         args = self.arguments(expr)
@@ -694,7 +705,7 @@ class Calls(Evaluator):
         name = func.attr
         args = self.arguments(expr)
         if func.path is not None:
-            known = self.with_evidence(func.path, UNKNOWN)
+            known = self.by_role(func, self.with_evidence(func.path, UNKNOWN))
             if known.kind is Kind.MODULE:
                 return self.module_call(expr, known, args)
         if name in TO_HOST:
@@ -925,6 +936,17 @@ def _shaped(shape: Val, made: Val) -> Val:
             flags |= made.flags & LARGE
         return Val(Kind.GRAPH, made.tokens | shape.tokens, flags)
     return made
+
+
+def _asks_for_training(guard: ir.Stmt) -> bool:
+    """`if phase == "train":`, `if training:`, `if self.training:`."""
+    if not isinstance(guard, ir.If):
+        return False
+    test = guard.test
+    if isinstance(test, ir.Op) and test.op == "==":
+        return any(isinstance(part, ir.Const) and "train" in str(part.value) for part in test.operands)
+    last = test.attr if isinstance(test, ir.Attr) else test.path or ""
+    return "train" in last
 
 
 def _is_unreduced(call: ir.Call) -> bool:

@@ -43,6 +43,9 @@ CRITERION_NAME = re.compile(
     r"(?:^|[._])(?:criterions?|criteria|criteri\w*|\w*loss_?(?:fn|func|function|f|module)|lossfn)(?:\[.*\])?$"
 )
 
+# The same for what runs a forward: `model(x)`, `self.net(x)`, `student_model(x)`.
+MODEL_NAME = re.compile(r"(?:^|[._])(?:model|net|network|net[DG])$")
+
 OUTPUT_FIELDS = frozenset(
     ["loss", "logits", "last_hidden_state", "hidden_states", "pooler_output", "sample", "prediction"]
 )

@@ -113,6 +113,10 @@ class Forward:
     returned: bool = False
     guarded: bool = False
     stored: bool = False
+    assigned: bool = False  # its result gets a name
+    trains_nearby: bool = False  # its loop, or without one its function, has a backward or an optimizer
+    phased: bool = False  # training or evaluating, by what a variable says
+    train_only_backward: bool = False
     read_only: bool = False  # what leaves of its results are numbers or detached
     order: int = 0  # place in the source
     loop_is_evaluation: bool = False  # nothing in its outermost loop needs grad
@@ -131,6 +135,7 @@ class Backward:
     path: str | None
     value: Val
     autograd_grad: bool = False
+    training_only: bool = False  # under an `if` that asks whether this is the training phase
     again: bool = False  # a later backward goes through part of the same graph
     models_known: bool = False  # every module in its graph is torch's own or a class of this file
 

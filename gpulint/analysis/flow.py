@@ -240,7 +240,7 @@ class Flow(Calling):
             and not constant
             and not isinstance(target.index, ir.Slice)
         ):
-            if base.kind is Kind.CONTAINER:
+            if base.kind is Kind.CONTAINER or value.kind is Kind.GRAPH:
                 token = self.held(
                     None,
                     "item",

@@ -40,21 +40,11 @@ _ROLES = frozenset(
     {Kind.MODULE, Kind.OPTIMIZER, Kind.LOADER, Kind.INSTANCE, Kind.FUNCTION, Kind.CLASS, Kind.QUALIFIED}
 )
 
+_TORCH = frozenset("torch torchvision lightning pytorch_lightning accelerate transformers deepspeed timm".split())
+
 _KEY_WORDS = frozenset(
-    [
-        "backward",
-        "eval",
-        "empty_cache",
-        "collect",
-        "no_grad",
-        "inference_mode",
-        "set_grad_enabled",
-        "autograd",
-        "retain_graph",
-        "manual_backward",
-        "register_forward_hook",
-        "register_hook",
-    ]
+    "backward eval empty_cache collect no_grad inference_mode set_grad_enabled autograd retain_graph manual_backward "
+    "register_forward_hook register_hook argmax detach item".split()
 )
 
 
@@ -78,6 +68,7 @@ class FileAnalysis:
         self.evidence = {function: Evidence(function) for function in module.functions}
         self.classes = self._classes()
         self.owners = {info.cls: info for info in self.classes.values()}
+        self.uses_torch = any(full.split(".")[0] in _TORCH for full in module.imports.values())
         self.shadowed: frozenset[str] = frozenset()
         self.record = False
         self.states: dict[ir.Function, State] = {}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from gpulint.analysis import ir
 from gpulint.analysis.evidence import cuts
 from gpulint.analysis.facts import Backward, Carried, Forward, FunctionFacts, Hold, HotCall
 from gpulint.analysis.peaks import deferred_backwards, late_releases
@@ -32,6 +33,8 @@ def finish(file: FileAnalysis, facts: list[FunctionFacts]) -> None:
             _finish_hold(file, function, hold, uses)
         for forward in function.forwards:
             _finish_forward(file, forward)
+        for forward in function.forwards:
+            _finish_training(function, forward)
         for backward in function.backwards:
             backward.again = _again(file, facts, function, backward)
             backward.models_known = file.models_known(backward.tokens)
@@ -80,7 +83,18 @@ def _finish_forward(file: FileAnalysis, forward: Forward) -> None:
     forward.escaped = bool(single & file.escaped)
     forward.stored = bool(single & file.stored)
     forward.used = bool(single & file.read)
+    forward.assigned = not isinstance(forward.stmt, ir.ExprStmt)
     forward.read_only = not forward.returned and not forward.escaped and not forward.stored
+
+
+def _finish_training(facts: FunctionFacts, forward: Forward) -> None:
+    through = [b for b in facts.backwards if forward.site in b.tokens]
+    forward.train_only_backward = bool(through) and all(b.training_only for b in through)
+    if forward.loops:
+        loop = forward.loops[-1]
+        forward.trains_nearby = bool(loop.steps or loop.backwards) or any(loop in b.loops for b in facts.backwards)
+    else:
+        forward.trains_nearby = facts.has_backward
 
 
 def _finish_carried(facts: FunctionFacts, carried: Carried) -> None:

@@ -58,6 +58,7 @@ EVAL = 256  # a module after .eval()
 FROZEN = 512  # a module whose parameters do not require grad
 CRITERION = 1024  # a module or callable that computes a loss
 OUTPUT = 2048  # the raw, possibly structured, result of a module call
+PHASED = 16384  # a module in training or in eval mode, by what a variable says
 NAMED = 8192  # looked up by name in a module's result: could be a detached metric
 UNSURE_GRAD = 4096  # a tensor for certain; whether grad was enabled is not known
 
@@ -201,6 +202,8 @@ def join(a: Val, b: Val) -> Val:
             return Val(Kind.NUMBER, tokens)
         return other.with_tokens(tokens)
     if a.kind is b.kind:
+        if a.kind is Kind.MODULE and (a.flags ^ b.flags) & EVAL:
+            flags |= PHASED
         if a.kind is Kind.CONTAINER:
             return _join_containers(a, b, tokens, flags)
         ref = a.ref if a.ref == b.ref else None
