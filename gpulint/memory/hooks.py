@@ -36,7 +36,7 @@ class Hooks:
             module.register_module_forward_hook(self._after_forward, always_call=True).remove,
             register_optimizer_step_post_hook(self._after_step).remove,
             self._wrap(torch.utils.data.DataLoader, "__iter__", before=self._before_loader),
-            self._wrap(torch, "save", after=self._after_save),
+            self._wrap(torch, "save", before=self._before_save, after=self._after_save),
         ]
 
     def remove(self) -> None:
@@ -100,6 +100,9 @@ class Hooks:
             self._epochs += 1
             self._monitor.epoch(self._epochs)
         self._current_loader = weakref.ref(loader)
+
+    def _before_save(self, *_: Any) -> None:
+        self._end_validation()
 
     def _after_save(self, *args: Any) -> None:
         target = args[1] if len(args) > 1 else None

@@ -1,0 +1,584 @@
+"""A model of torch's CUDA caching allocator (torch 2.4 to 2.13), event by event, without a GPU.
+
+It makes the same decisions as the C++: rounding, pools, best fit, splitting, merging, oversize blocks, age-based
+collection, the order of attempts when the driver has no more, and expandable segments. Fed with the allocations
+and frees of a program it gives allocated, reserved and retries under any allocator settings.
+
+Not modelled: frees that wait for events of other streams, private pools of CUDA graphs, and the driver's own
+fragmentation (it has none: it maps physical pages).
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, insort
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Final, Literal
+
+from gpulint.memory.alloc_conf import parse
+
+KIB: Final = 1024
+MIB: Final = 1024 * KIB
+MIN_BLOCK: Final = 512
+SMALL_LIMIT: Final = MIB  # up to here a request is served from the small pool
+SMALL_SEGMENT: Final = 2 * MIB
+LARGE_SEGMENT: Final = 20 * MIB
+MIN_LARGE: Final = 10 * MIB  # from here a request gets a segment of its own size
+ROUND_LARGE: Final = 2 * MIB
+UNLIMITED: Final = 1 << 62
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """Allocator settings in bytes; `parse_settings` reads them from the text of PYTORCH_CUDA_ALLOC_CONF.
+
+    `divisions` are the roundup_power2_divisions for sizes from 1 MiB to 64 GiB, one a power of two.
+    """
+
+    expandable: bool = False
+    max_split: int = UNLIMITED
+    max_non_split_rounding: int = 20 * MIB
+    divisions: tuple[int, ...] = (0,) * 16
+    gc_threshold: float = 0.0
+
+
+def parse_settings(text: str) -> Settings:
+    """Settings from their text; keys that do not change where blocks go are ignored. Raises ValueError."""
+    given = parse(text)
+    return Settings(
+        expandable=given.get("expandable_segments", "").lower() == "true",
+        max_split=int(given["max_split_size_mb"]) * MIB if "max_split_size_mb" in given else UNLIMITED,
+        max_non_split_rounding=int(given.get("max_non_split_rounding_mb", "20")) * MIB,
+        divisions=_divisions(given.get("roundup_power2_divisions", "0")),
+        gc_threshold=float(given.get("garbage_collection_threshold", "0")),
+    )
+
+
+def _divisions(text: str) -> tuple[int, ...]:
+    """One number for all sizes, or `[256:1,512:2,>:4]` by the upper bound of the size in MiB."""
+    if not text.startswith("["):
+        return (int(text),) * 16
+    found = [0] * 16
+    last = 0
+    for part in text.strip("[]").split(","):
+        bound, _, value = part.partition(":")
+        if bound == ">":
+            found[last:] = [int(value)] * (16 - last)
+            break
+        index = min(15, max(0, int(bound).bit_length() - 1))
+        if last == 0:
+            found[:index] = [int(value)] * index
+        found[index] = int(value)
+        if last and index > last:
+            found[last:index] = [int(value)] * (index - last)
+        last = index + 1
+    return tuple(found)
+
+
+class OutOfMemory(MemoryError):
+    """The request could not be served; the figures are those after the last attempt."""
+
+    def __init__(self, requested: int, allocated: int, reserved: int, free: int) -> None:
+        super().__init__(
+            f"no room for {requested} bytes: {allocated} allocated, {reserved} reserved, {free} free"
+        )
+        self.requested, self.allocated, self.reserved, self.free = requested, allocated, reserved, free
+
+
+@dataclass(slots=True, eq=False)
+class Block:
+    """A piece of a segment. `mapped` is False for the part of an expandable segment without memory behind it."""
+
+    address: int
+    size: int
+    stream: int
+    small: bool
+    segment: Segment
+    previous: Block | None = None
+    next: Block | None = None
+    allocated: bool = False
+    mapped: bool = True
+    requested: int = 0
+    born: int = 0  # value of the pool's counter when it became free
+
+    @property
+    def split(self) -> bool:
+        return self.previous is not None or self.next is not None
+
+
+@dataclass(slots=True, eq=False)
+class Segment:
+    """A range of addresses: one `cudaMalloc`, or an expandable range of which pages come and go."""
+
+    address: int
+    size: int
+    expandable: bool
+
+
+@dataclass(slots=True)
+class _Pool:
+    """Free blocks of one size class, sorted per stream by (size, address); unmapped ones by address."""
+
+    small: bool
+    free: dict[int, list[tuple[int, int]]] = field(default_factory=dict)
+    unmapped: dict[int, list[int]] = field(default_factory=dict)
+    lookups: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """Figures in bytes, as torch reports them."""
+
+    allocated: int
+    reserved: int
+    peak_allocated: int
+    peak_reserved: int
+    inactive_split: int
+    largest_free: int
+    retries: int
+    segments: int
+
+    @property
+    def fragmentation(self) -> float:
+        """The part of the cache outside its largest free block, 0 to 1."""
+        cached = self.reserved - self.allocated
+        return 1 - self.largest_free / cached if cached else 0.0
+
+
+class Allocator:
+    """One device. `capacity` is what the driver can give (None: no end), `limit` what
+    `set_per_process_memory_fraction` allows. Addresses identify allocations."""
+
+    def __init__(
+        self, settings: Settings | str = "", capacity: int | None = None, limit: int | None = None
+    ) -> None:
+        self.settings = parse_settings(settings) if isinstance(settings, str) else settings
+        self.capacity = UNLIMITED if capacity is None else capacity
+        self.limit = limit
+        self.allocated = self.reserved = self.peak_allocated = self.peak_reserved = 0
+        self.retries = self.segments = 0
+        self._pools = {True: _Pool(True), False: _Pool(False)}
+        self._blocks: dict[int, Block] = {}  # every block by address
+        self._next_address = 1 << 32
+
+    # -- the interface -----------------------------------------------------------------------------------------
+
+    def malloc(self, size: int, stream: int = 0) -> int:
+        """The address of a block for `size` bytes. Raises OutOfMemory as torch does, after a retry."""
+        rounded = self.round(size)
+        pool = self._pools[rounded <= SMALL_LIMIT]
+        block = self._find(pool, rounded, stream)
+        if block is None:
+            block = self._grow(pool, rounded, stream)
+        if block is None:
+            raise OutOfMemory(size, self.allocated, self.reserved, self.free_on_card)
+        block = self._cut(pool, block, rounded)
+        block.allocated, block.requested = True, size
+        self.allocated += block.size
+        self.peak_allocated = max(self.peak_allocated, self.allocated)
+        return block.address
+
+    def free(self, address: int) -> None:
+        """Give a block back to the cache. Raises KeyError for an address that is not allocated."""
+        block = self._blocks[address]
+        if not block.allocated:
+            raise KeyError(address)
+        block.allocated = False
+        self.allocated -= block.size
+        self._settle(self._pools[block.small], block)
+
+    def empty_cache(self) -> None:
+        """Return to the driver what no tensor shares a segment with."""
+        for pool in self._pools.values():
+            self._release_cached(pool)
+
+    def reset_peak(self) -> None:
+        self.peak_allocated, self.peak_reserved = self.allocated, self.reserved
+
+    @property
+    def free_on_card(self) -> int:
+        return self.capacity - self.reserved
+
+    def snapshot(self) -> Snapshot:
+        free = [b for b in self._blocks.values() if b.mapped and not b.allocated]
+        return Snapshot(
+            allocated=self.allocated,
+            reserved=self.reserved,
+            peak_allocated=self.peak_allocated,
+            peak_reserved=self.peak_reserved,
+            inactive_split=sum(b.size for b in free if b.split and not b.segment.expandable),
+            largest_free=max((b.size for b in free), default=0),
+            retries=self.retries,
+            segments=self.segments,
+        )
+
+    # -- sizes -------------------------------------------------------------------------------------------------
+
+    def round(self, size: int) -> int:
+        """The size of the block that a request gets, before splitting decides."""
+        if size < MIN_BLOCK:
+            return MIN_BLOCK
+        divisions = self.settings.divisions[min(15, max(0, size.bit_length() - 21))]
+        if divisions > 1 and size > MIN_BLOCK * divisions:
+            return _round_to_division(size, divisions)
+        return -(-size // MIN_BLOCK) * MIN_BLOCK
+
+    @staticmethod
+    def segment_size(size: int) -> int:
+        """What a new segment for a rounded request takes."""
+        if size <= SMALL_LIMIT:
+            return SMALL_SEGMENT
+        if size < MIN_LARGE:
+            return LARGE_SEGMENT
+        return -(-size // ROUND_LARGE) * ROUND_LARGE
+
+    # -- from the cache ----------------------------------------------------------------------------------------
+
+    def _find(self, pool: _Pool, size: int, stream: int) -> Block | None:
+        """Best fit among the free blocks of the stream."""
+        pool.lookups += 1
+        free = pool.free.get(stream)
+        if not free:
+            return None
+        place = bisect_left(free, (size, 0))
+        if place == len(free):
+            return None
+        block = self._blocks[free[place][1]]
+        if block.segment.expandable:
+            block, place = self._least_expandable(free, place)
+        if size < self.settings.max_split <= block.size:
+            return None
+        if size >= self.settings.max_split and block.size >= size + self.settings.max_non_split_rounding:
+            return None
+        del free[place]
+        return block
+
+    def _least_expandable(self, free: list[tuple[int, int]], place: int) -> tuple[Block, int]:
+        """A block at the growing end of a range counts as large as it may become."""
+
+        def possible(block: Block) -> int:
+            following = block.next
+            return block.size + (following.size if following is not None and not following.mapped else 0)
+
+        block = self._blocks[free[place][1]]
+        while place + 1 < len(free):
+            other = self._blocks[free[place + 1][1]]
+            if not other.segment.expandable or possible(other) >= possible(block):
+                break
+            block, place = other, place + 1
+        return block, place
+
+    def _cut(self, pool: _Pool, block: Block, size: int) -> Block:
+        """Split off what is not needed, if the settings allow."""
+        rest = block.size - size
+        if pool.small or self.settings.expandable:
+            worth = rest >= MIN_BLOCK
+        else:
+            worth = size < self.settings.max_split and rest > SMALL_LIMIT
+        if worth:
+            self._insert(pool, self._divide(block, size))
+        return block
+
+    def _divide(self, block: Block, size: int) -> Block:
+        """Cut a block after `size` bytes; the second part."""
+        tail = Block(
+            block.address + size,
+            block.size - size,
+            block.stream,
+            block.small,
+            block.segment,
+            block,
+            block.next,
+        )
+        tail.mapped = block.mapped
+        if block.next is not None:
+            block.next.previous = tail
+        block.next = tail
+        block.size = size
+        self._blocks[tail.address] = tail
+        return tail
+
+    def _settle(self, pool: _Pool, block: Block) -> None:
+        """Put a free block into its pool, merged with its free neighbours."""
+        for neighbour in (block.previous, block.next):
+            if neighbour is not None and not neighbour.allocated and neighbour.mapped == block.mapped:
+                self._take_out(pool, neighbour)
+                block = (
+                    self._join(neighbour, block)
+                    if neighbour is block.previous
+                    else self._join(block, neighbour)
+                )
+        self._insert(pool, block)
+
+    def _join(self, first: Block, second: Block) -> Block:
+        first.size += second.size
+        first.next = second.next
+        if second.next is not None:
+            second.next.previous = first
+        del self._blocks[second.address]
+        return first
+
+    def _insert(self, pool: _Pool, block: Block) -> None:
+        if block.mapped:
+            block.born = pool.lookups
+            insort(pool.free.setdefault(block.stream, []), (block.size, block.address))
+        else:
+            insort(pool.unmapped.setdefault(block.stream, []), block.address)
+
+    def _take_out(self, pool: _Pool, block: Block) -> None:
+        if block.mapped:
+            free = pool.free[block.stream]
+            del free[bisect_left(free, (block.size, block.address))]
+        else:
+            unmapped = pool.unmapped[block.stream]
+            del unmapped[bisect_left(unmapped, block.address)]
+
+    # -- from the driver ---------------------------------------------------------------------------------------
+
+    def _grow(self, pool: _Pool, size: int, stream: int) -> Block | None:
+        if self.limit is not None and self.settings.gc_threshold > 0:
+            self._collect_old()
+        wanted = self.segment_size(size)
+        block = self._new(pool, size, wanted, stream)
+        if block is None and self._release_oversize(pool, size, stream):
+            block = self._new(pool, size, wanted, stream)
+        if block is None:
+            self.empty_cache()
+            self.retries += 1
+            block = self._new(pool, size, wanted, stream)
+        return block
+
+    def _new(self, pool: _Pool, size: int, wanted: int, stream: int) -> Block | None:
+        if self.limit is not None and self.reserved + wanted > self.limit:
+            return None
+        if self.settings.expandable:
+            return self._expand(pool, size, stream)
+        if not self._reserve(wanted):
+            return None
+        self.segments += 1
+        address = self._addresses(wanted)
+        block = Block(address, wanted, stream, pool.small, Segment(address, wanted, False))
+        self._blocks[address] = block
+        return block
+
+    def _reserve(self, size: int) -> bool:
+        if self.reserved + size > self.capacity:
+            return False
+        self.reserved += size
+        self.peak_reserved = max(self.peak_reserved, self.reserved)
+        return True
+
+    def _addresses(self, size: int) -> int:
+        address = self._next_address
+        self._next_address += -(-size // ROUND_LARGE) * ROUND_LARGE + ROUND_LARGE
+        return address
+
+    # -- expandable segments -----------------------------------------------------------------------------------
+
+    def _expand(self, pool: _Pool, size: int, stream: int) -> Block | None:
+        """Map pages behind the lowest address where free and unmapped blocks together give enough room."""
+        block = self._room(pool, size, stream)
+        if not block.mapped:
+            mapped = self._map(pool, block, min(block.size, size))
+            if mapped is None:
+                return None
+            block = mapped
+        while block.size < size:
+            following = block.next
+            assert following is not None
+            mapped = self._map(pool, following, min(size - block.size, following.size))
+            if mapped is None:
+                return None
+            block = mapped
+        self._take_out(pool, block)
+        return block
+
+    def _room(self, pool: _Pool, size: int, stream: int) -> Block:
+        for address in pool.unmapped.get(stream, ()):
+            block = self._blocks[address]
+            before = block.previous
+            if before is not None and not before.allocated:
+                block = before
+            if self._fits(block, size):
+                return block
+        # Torch reserves 9/8 of the card's memory as addresses for each range; here there is no such end.
+        length = UNLIMITED >> 8
+        address = self._addresses(length)
+        block = Block(address, length, stream, pool.small, Segment(address, length, True), mapped=False)
+        self._blocks[address] = block
+        self._insert(pool, block)
+        self.segments += 1
+        return block
+
+    @staticmethod
+    def _fits(block: Block | None, size: int) -> bool:
+        room = 0
+        while block is not None and not block.allocated and room < size:
+            room += block.size
+            block = block.next
+        return room >= size
+
+    def _map(self, pool: _Pool, block: Block, size: int) -> Block | None:
+        """Put memory behind the first `size` bytes of an unmapped block, in whole pages; the free block that
+        results, merged with its free neighbours. None when the driver has none left."""
+        page = SMALL_SEGMENT if pool.small else LARGE_SEGMENT
+        start = block.address - block.segment.address
+        end = -(-(start + size) // page) * page
+        length = min(end - start, block.size)
+        if not self._reserve(length):
+            return None
+        self._take_out(pool, block)
+        if length < block.size:
+            self._insert(pool, self._divide(block, length))
+        block.mapped = True
+        return self._merge_free(pool, block)
+
+    def _merge_free(self, pool: _Pool, block: Block) -> Block:
+        before, after = block.previous, block.next
+        if before is not None and not before.allocated and before.mapped:
+            self._take_out(pool, before)
+            block = self._join(before, block)
+        if after is not None and not after.allocated and after.mapped:
+            self._take_out(pool, after)
+            block = self._join(block, after)
+        self._insert(pool, block)
+        return block
+
+    def _unmap(self, pool: _Pool, block: Block) -> None:
+        """Take the memory from the whole pages inside a free block."""
+        page = SMALL_SEGMENT if pool.small else LARGE_SEGMENT
+        base = block.segment.address
+        start = -(-(block.address - base) // page) * page + base
+        end = (block.address + block.size - base) // page * page + base
+        if end <= start:
+            return
+        self._take_out(pool, block)
+        if start > block.address:
+            head, block = block, self._divide(block, start - block.address)
+            self._insert(pool, head)
+        if end < block.address + block.size:
+            self._insert(pool, self._divide(block, end - block.address))
+        self.reserved -= block.size
+        block.mapped = False
+        self._settle(pool, block)
+
+    # -- giving back -------------------------------------------------------------------------------------------
+
+    def _release(self, pool: _Pool, block: Block) -> None:
+        self._take_out(pool, block)
+        del self._blocks[block.address]
+        self.reserved -= block.size
+        self.segments -= 1
+
+    def _release_cached(self, pool: _Pool) -> None:
+        free = [self._blocks[address] for blocks in pool.free.values() for _, address in blocks]
+        for block in free:
+            if block.segment.expandable:
+                self._unmap(pool, block)
+            elif not block.split:
+                self._release(pool, block)
+
+    def _release_oversize(self, pool: _Pool, size: int, stream: int) -> bool:
+        """With max_split_size set: return the best oversize block, or the largest ones until there are enough."""
+        most = self.settings.max_split
+        free = pool.free.get(stream, [])
+        if most == UNLIMITED or not free or self.settings.expandable:
+            return False
+        needed = max(size, most)
+        place = bisect_left(free, (needed, 0))
+        if place < len(free):
+            self._release(pool, self._blocks[free[place][1]])
+            return True
+        released = 0
+        for block_size, address in reversed(free.copy()):
+            if released >= needed or block_size < most:
+                break
+            self._release(pool, self._blocks[address])
+            released += block_size
+        return released >= needed
+
+    def _collect_old(self) -> None:
+        """Return unsplit large segments that were not used for long, until the threshold is kept."""
+        assert self.limit is not None
+        pool = self._pools[False]
+        target = self.reserved - int(self.settings.gc_threshold * self.limit)
+        if target <= 0:
+            return
+        candidates = [
+            block
+            for blocks in pool.free.values()
+            for _, address in blocks
+            if not (block := self._blocks[address]).split and not block.segment.expandable
+        ]
+        age = sum(pool.lookups - block.born for block in candidates)
+        reclaimed, progress = 0, True
+        while candidates and progress and reclaimed < target:
+            threshold = age / len(candidates)
+            progress = False
+            for block in candidates.copy():
+                if reclaimed < target and pool.lookups - block.born >= threshold:
+                    progress = True
+                    reclaimed += block.size
+                    age -= pool.lookups - block.born
+                    candidates.remove(block)
+                    self._release(pool, block)
+
+
+def _round_to_division(size: int, divisions: int) -> int:
+    """Up to the next of `divisions` steps between two powers of two."""
+    if size & (size - 1) == 0:
+        return size
+    floor = 1 << (size.bit_length() - 1)
+    step = floor >> (divisions.bit_length() - 1)
+    if step == 0:
+        return floor << 1
+    return -(-size // step) * step
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One line of a trace: `alloc` or `free` of the allocation that the program calls `name`, or `empty` for
+    `empty_cache`."""
+
+    action: Literal["alloc", "free", "empty"]
+    name: int = 0
+    size: int = 0
+    stream: int = 0
+
+
+def replay(
+    events: Iterable[Event],
+    settings: Settings | str = "",
+    capacity: int | None = None,
+    limit: int | None = None,
+) -> Snapshot:
+    """The figures after a trace. Raises OutOfMemory where the program would have."""
+    allocator = Allocator(settings, capacity, limit)
+    addresses: dict[int, int] = {}
+    for event in events:
+        if event.action == "alloc":
+            addresses[event.name] = allocator.malloc(event.size, event.stream)
+        elif event.action == "free":
+            allocator.free(addresses.pop(event.name))
+        else:
+            allocator.empty_cache()
+    return allocator.snapshot()
+
+
+def events_of(trace: Iterable[Mapping[str, object]]) -> list[Event]:
+    """The events of one device in `torch.cuda.memory._snapshot()["device_traces"]`, ready for `replay`.
+
+    Frees of blocks that are older than the trace are left out.
+    """
+    found: list[Event] = []
+    names: dict[object, int] = {}
+    for number, entry in enumerate(trace):
+        if entry["action"] == "alloc":
+            names[entry["addr"]] = number
+            size, stream = entry["size"], entry["stream"]
+            assert isinstance(size, int)
+            assert isinstance(stream, int)
+            found.append(Event("alloc", number, size, stream))
+        elif entry["action"] == "free_completed" and entry["addr"] in names:
+            found.append(Event("free", names.pop(entry["addr"])))
+    return found

@@ -1,0 +1,304 @@
+"""Figures, clearing, limits, monitor windows: on a fake card, without CUDA, and on a real card where there is one."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import subprocess
+import sys
+import threading
+
+import pytest
+import torch
+
+from gpulint import memory
+
+MIB = 1024**2
+GIB = 1024**3
+needs_gpu = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
+
+
+def test_importing_the_kit_does_not_import_torch() -> None:
+    code = "import sys, gpulint.memory as m; m.stats, m.oom_guard, m.Monitor, m.configure; print('torch' in sys.modules)"
+    assert subprocess.check_output([sys.executable, "-c", code], text=True).strip() == "False"
+
+
+def test_functions_are_not_hidden_by_modules_of_their_name() -> None:
+
+    assert all(callable(getattr(memory, name)) for name in memory.__all__)
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="needs a machine without CUDA")
+class TestWithoutCuda:
+    def test_stats_say_why_there_are_none(self) -> None:
+        figures = memory.stats()
+        assert figures.allocated == 0
+        assert figures.missing in figures.summary()
+        assert figures.missing
+
+    def test_clear_collects_garbage_and_says_the_rest(self) -> None:
+        class Node:
+            def __init__(self) -> None:
+                self.me = self
+
+        for _ in range(50):
+            Node()
+        cleared = memory.clear()
+        assert cleared.objects >= 50
+        assert cleared.missing in str(cleared)
+
+    def test_monitor_measures_time(self) -> None:
+        with memory.monitor("block", level=None) as window:
+            pass
+        assert window.missing
+        assert window.seconds >= 0
+
+    def test_limit_and_reset_peak_do_nothing(self) -> None:
+        assert memory.limit(0.5) == 0
+        assert memory.reset_peak() is False
+
+
+class TestFigures:
+    def test_stats(self, cuda) -> None:
+        kept = cuda.alloc(30 * MIB)
+        cuda.free(cuda.alloc(100 * MIB))
+        figures = memory.stats()
+        assert figures.allocated == 30 * MIB
+        assert figures.reserved == 130 * MIB
+        assert figures.peak_allocated == 130 * MIB
+        assert figures.largest_free_block == 100 * MIB
+        assert figures.fragmentation == 0
+        assert figures.free == cuda.total - 130 * MIB
+        assert "allocated 30.00 MiB (peak 130.00 MiB)" in figures.summary()
+        cuda.free(kept)
+
+    def test_fragmentation_is_the_part_outside_the_largest_block(self, cuda) -> None:
+        blocks = [cuda.alloc(5 * MIB) for _ in range(8)]  # four in each of two 20 MiB segments
+        cuda.free(blocks[0])
+        cuda.free(blocks[2])
+        figures = memory.stats()
+        assert figures.cached == 10 * MIB
+        assert figures.largest_free_block == 5 * MIB
+        assert figures.fragmentation == pytest.approx(0.5)
+        assert figures.inactive_split == 10 * MIB
+
+    def test_log(self, cuda, caplog) -> None:
+        with caplog.at_level(logging.INFO, "gpulint.memory"):
+            assert memory.stats().log("after model") == memory.stats()
+        assert caplog.messages[0].startswith("after model: cuda:0 allocated 0 B")
+
+    def test_json_has_plain_figures(self, cuda) -> None:
+        cuda.alloc(MIB)
+        data = memory.stats().to_json()
+        assert data["allocated"] == MIB
+        assert data["fragmentation"] is not None
+
+    def test_other_processes(self, cuda) -> None:
+        cuda.model.capacity -= GIB
+        cuda.alloc(64 * MIB)
+        assert memory.stats().other_processes == GIB
+
+    def test_a_device_that_is_not_there(self, cuda) -> None:
+        with pytest.raises(ValueError, match="no CUDA device 3"):
+            memory.stats(3)
+        with pytest.raises(ValueError, match="expected a CUDA device"):
+            memory.stats("cpu")
+
+    def test_before_cuda_has_started_nothing_is_initialised(self, cuda) -> None:
+        cuda.started = False
+        assert memory.stats().allocated == 0
+
+
+class TestClear:
+    def test_says_what_each_step_freed(self, cuda) -> None:
+        cuda.workspace = cuda.alloc(32 * MIB)
+        cuda.alloc(100 * MIB)
+        cuda.free(cuda.alloc(200 * MIB))
+
+        class Cycle:
+            def __init__(self, address: int) -> None:
+                self.me, self.address = self, address
+
+            def __del__(self) -> None:
+                cuda.free(self.address)
+
+        Cycle(cuda.alloc(50 * MIB))
+        cleared = memory.clear()
+        assert cleared.garbage == 50 * MIB
+        assert cleared.workspaces == 32 * MIB
+        assert cleared.returned == 232 * MIB  # the 50 came out of the 200
+        assert cleared.allocated == cleared.reserved == 100 * MIB
+        assert "still allocated: 100.00 MiB" in str(cleared)
+
+    def test_it_cannot_free_what_is_held(self, cuda) -> None:
+        cuda.alloc(100 * MIB)
+        assert memory.clear().allocated == 100 * MIB
+
+
+class TestLingering:
+    def test_names_tensor_and_holder(self) -> None:
+        class Trainer:
+            pass
+
+        trainer = Trainer()
+        trainer.history = [torch.zeros(700, 1000) for _ in range(2)]
+        found = [t for t in memory.lingering("cpu", 50) if t.shape == (700, 1000)]
+        assert [t.bytes for t in found] == [2_800_000] * 2
+        assert all("self.history" in t.holders[0] and "Trainer" in t.holders[0] for t in found)
+
+    def test_a_view_counts_with_its_base(self) -> None:
+        row = torch.zeros(900, 1000)[0]
+        (found,) = (t for t in memory.lingering("cpu", 50) if t.bytes == 3_600_000)
+        assert "`row`" in found.holders[0]
+        del row
+
+    def test_parameters_are_meant_to_be_there(self) -> None:
+        layer = torch.nn.Linear(1100, 1000)
+        assert not [t for t in memory.lingering("cpu", 50) if t.shape == (1000, 1100)]
+        del layer
+
+
+class TestLimits:
+    def test_limit(self, cuda) -> None:
+        assert memory.limit(0.5) == 4 * GIB
+        assert cuda.model.limit == 4 * GIB
+
+    @pytest.mark.parametrize("fraction", [0, -0.1, 1.5, 80])
+    def test_limit_is_a_fraction(self, fraction) -> None:
+        with pytest.raises(ValueError, match=r"0\.8 is 80 %"):
+            memory.limit(fraction)
+
+    def test_reset_peak(self, cuda) -> None:
+        cuda.free(cuda.alloc(100 * MIB))
+        assert memory.reset_peak()
+        assert memory.stats().peak_allocated == 0
+
+
+class TestMonitor:
+    def test_window(self, cuda) -> None:
+        base = cuda.alloc(10 * MIB)
+        with memory.monitor("step", level=None) as window:
+            cuda.free(cuda.alloc(200 * MIB))
+            cuda.alloc(30 * MIB)
+        assert (window.before, window.after, window.peak) == (10 * MIB, 40 * MIB, 210 * MIB)
+        assert window.delta == 30 * MIB
+        assert window.rise == 200 * MIB
+        cuda.free(base)
+
+    def test_inner_window_does_not_spoil_the_outer_peak(self, cuda) -> None:
+        with memory.monitor("outer", level=None) as outer:
+            cuda.free(cuda.alloc(300 * MIB))
+            with memory.monitor("inner", level=None) as inner:
+                cuda.free(cuda.alloc(100 * MIB))
+            cuda.free(cuda.alloc(50 * MIB))
+        assert inner.peak == 100 * MIB
+        assert outer.peak == 300 * MIB
+
+    def test_inner_peak_reaches_the_outer_window(self, cuda) -> None:
+        with memory.monitor("outer", level=None) as outer, memory.monitor("inner", level=None):
+            cuda.free(cuda.alloc(100 * MIB))
+        assert outer.peak == 100 * MIB
+
+    def test_the_process_keeps_its_peak(self, cuda) -> None:
+        cuda.free(cuda.alloc(300 * MIB))
+        with memory.monitor("later", level=None) as window:
+            cuda.free(cuda.alloc(100 * MIB))
+        assert window.peak == 100 * MIB
+        assert memory.stats().peak_allocated == 300 * MIB
+
+    def test_reset_peak_inside_leaves_the_window_its_peak(self, cuda) -> None:
+        with memory.monitor("window", level=None) as window:
+            cuda.free(cuda.alloc(100 * MIB))
+            memory.reset_peak()
+        assert window.peak == 100 * MIB
+        assert memory.stats().peak_allocated == 0
+
+    def test_windows_may_overlap_in_any_order(self, cuda) -> None:
+        first, second = memory.monitor("a", level=None), memory.monitor("b", level=None)
+        one = first.__enter__()
+        cuda.free(cuda.alloc(100 * MIB))
+        two = second.__enter__()
+        cuda.free(cuda.alloc(50 * MIB))
+        first.__exit__(None, None, None)
+        cuda.free(cuda.alloc(80 * MIB))
+        second.__exit__(None, None, None)
+        assert (one.peak, two.peak) == (100 * MIB, 80 * MIB)
+
+    def test_decorator_logs_each_call_under_the_functions_name(self, cuda, caplog) -> None:
+        @memory.monitor()
+        def forward(size: int) -> int:
+            """Docstring."""
+            cuda.free(cuda.alloc(size))
+            return size
+
+        with caplog.at_level(logging.INFO, "gpulint.memory"):
+            assert forward(MIB) == MIB
+            assert forward(2 * MIB) == 2 * MIB
+        assert forward.__doc__ == "Docstring."
+        assert len(caplog.messages) == 2
+        assert "forward: allocated 0 B -> 0 B" in caplog.messages[1]
+        assert "peak 2.00 MiB" in caplog.messages[1]
+
+    def test_decorator_of_a_coroutine_covers_its_run(self, cuda, caplog) -> None:
+        @memory.monitor("job")
+        async def job() -> None:
+            await asyncio.sleep(0)
+            cuda.free(cuda.alloc(7 * MIB))
+
+        with caplog.at_level(logging.INFO, "gpulint.memory"):
+            asyncio.run(job())
+        assert "peak 7.00 MiB" in caplog.messages[0]
+
+    def test_an_exception_passes_and_is_named(self, cuda, caplog) -> None:
+        with (
+            caplog.at_level(logging.INFO, "gpulint.memory"),
+            pytest.raises(KeyError),
+            memory.monitor("x") as window,
+        ):
+            raise KeyError("a")
+        assert window.error == "KeyError"
+        assert "ended by KeyError" in caplog.messages[0]
+
+    def test_recursion_and_threads(self, cuda) -> None:
+        peaks: list[int] = []
+
+        def work() -> None:
+            with memory.monitor("t", level=None) as window:
+                cuda.free(cuda.alloc(MIB))
+            peaks.append(window.peak)
+
+        threads = [threading.Thread(target=work) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert len(peaks) == 4
+        assert all(peak >= MIB for peak in peaks)
+
+
+@pytest.mark.gpu
+@needs_gpu
+class TestOnTheGpu:
+    def test_figures_follow_torch(self) -> None:
+        kept = torch.zeros(32 * MIB, dtype=torch.uint8, device="cuda")
+        figures = memory.stats()
+        assert figures.allocated == torch.cuda.memory_allocated()
+        assert figures.reserved == torch.cuda.memory_reserved()
+        assert figures.total == torch.cuda.get_device_properties(0).total_memory or figures.total > 0
+        del kept
+
+    def test_peaks_of_nested_windows(self) -> None:
+        with memory.monitor("outer", level=None) as outer:
+            torch.zeros(300 * MIB, dtype=torch.uint8, device="cuda")
+            with memory.monitor("inner", level=None) as inner:
+                torch.zeros(100 * MIB, dtype=torch.uint8, device="cuda")
+        assert outer.rise >= 300 * MIB
+        assert 100 * MIB <= inner.rise < 300 * MIB
+
+    def test_clear_returns_the_cache_and_names_the_holder(self) -> None:
+        held = [torch.zeros(64 * MIB, dtype=torch.uint8, device="cuda")]
+        torch.zeros(256 * MIB, dtype=torch.uint8, device="cuda")
+        cleared = memory.clear(force=True)
+        assert cleared.returned >= 256 * MIB
+        assert any("`held`" in text for t in cleared.lingering for text in t.holders)
+        del held

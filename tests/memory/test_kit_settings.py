@@ -1,0 +1,148 @@
+"""Allocator settings: names by version, text, and reading back, with torch's answers played where there is no GPU."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+import torch
+
+from gpulint import memory
+from gpulint.memory import alloc_conf, settings
+
+needs_gpu = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
+
+
+@pytest.fixture(autouse=True)
+def _clean(monkeypatch):
+    monkeypatch.delenv(alloc_conf.OLD, raising=False)
+    monkeypatch.delenv(alloc_conf.NEW, raising=False)
+
+
+class TestText:
+    @pytest.mark.parametrize(
+        ("version", "variable"),
+        [
+            ("1.13.1", "PYTORCH_CUDA_ALLOC_CONF"),
+            ("2.8.0", "PYTORCH_CUDA_ALLOC_CONF"),
+            ("2.9.1+cu128", "PYTORCH_CUDA_ALLOC_CONF"),
+            ("2.11.0", "PYTORCH_CUDA_ALLOC_CONF"),
+            ("2.12.0", "PYTORCH_ALLOC_CONF"),
+            ("2.13.0a0+git123", "PYTORCH_ALLOC_CONF"),
+            (None, "PYTORCH_CUDA_ALLOC_CONF"),
+        ],
+    )
+    def test_variable(self, version, variable) -> None:
+        assert alloc_conf.variable_for(version) == variable
+
+    def test_lists_are_one_value(self) -> None:
+        text = "expandable_segments:True, roundup_power2_divisions:[256:1,512:2,>:4],max_split_size_mb:64"
+        parsed = alloc_conf.parse(text)
+        assert parsed["roundup_power2_divisions"] == "[256:1,512:2,>:4]"
+        assert alloc_conf.render(parsed) == text.replace(" ", "")
+
+    @pytest.mark.parametrize("text", ["expandable_segments", "a:", ":b", "expandable_segments=True"])
+    def test_malformed(self, text) -> None:
+        with pytest.raises(ValueError, match="key:value"):
+            alloc_conf.parse(text)
+
+    def test_automatic(self) -> None:
+        assert alloc_conf.automatic("2.4.0", "linux") == {"expandable_segments": "True"}
+        assert alloc_conf.automatic("2.0.1", "linux") == {}
+        assert alloc_conf.automatic("2.4.0", "win32") == {}
+
+    def test_folklore_is_named(self) -> None:
+        assert "109 GB" in alloc_conf.warnings_for({"max_split_size_mb": "128"})[0]
+        both = {"max_split_size_mb": "128", "expandable_segments": "True"}
+        assert "48 retries" in alloc_conf.warnings_for(both)[0]
+        assert alloc_conf.warnings_for({"expandable_segments": "True"}) == ()
+
+
+class TestConfigure:
+    def test_sets_the_variable(self) -> None:
+        made = memory.configure(expandable_segments=True, garbage_collection_threshold=0.8, check=False)
+        assert made.variable == alloc_conf.variable_for(torch.__version__)
+        assert os.environ[made.variable] == "expandable_segments:True,garbage_collection_threshold:0.8"
+
+    def test_adds_to_what_is_there_and_leaves_one_variable(self, monkeypatch) -> None:
+        monkeypatch.setenv(alloc_conf.OLD, "max_split_size_mb:64,expandable_segments:False")
+        made = memory.configure(expandable_segments=True, check=False)
+        assert made.value == "max_split_size_mb:64,expandable_segments:True"
+        assert [name for name in (alloc_conf.OLD, alloc_conf.NEW) if name in os.environ] == [made.variable]
+        assert made.notes
+
+    def test_unknown_settings(self) -> None:
+        with pytest.raises(ValueError, match="no setting 'expandable_segment'"):
+            memory.configure(expandable_segment=True)
+
+    def test_what_the_environment_says_must_be_readable(self, monkeypatch) -> None:
+        monkeypatch.setenv(alloc_conf.OLD, "nonsense")
+        with pytest.raises(memory.AllocatorSettingsError, match="cannot read"):
+            memory.configure(expandable_segments=True)
+
+    def test_too_late(self, cuda) -> None:
+        with pytest.raises(memory.AllocatorSettingsError, match="before the first tensor goes to the GPU"):
+            memory.configure(expandable_segments=True)
+
+    @pytest.mark.skipif(torch.cuda.is_available(), reason="needs a machine without CUDA")
+    def test_without_cuda_it_says_that_nothing_was_checked(self) -> None:
+        made = memory.configure(expandable_segments=True)
+        assert not made.checked
+        assert "not checked" in str(made)
+
+    def test_without_torch_nothing_is_imported(self) -> None:
+        code = (
+            "import sys; from gpulint import memory; print(memory.configure(expandable_segments=True, check=False).value,"
+            " 'torch' in sys.modules)"
+        )
+        assert subprocess.check_output([sys.executable, "-c", code], text=True).split() == [
+            "expandable_segments:True",
+            "False",
+        ]
+
+
+class TestReadBack:
+    @pytest.fixture
+    def answers(self, cuda, monkeypatch) -> dict[str, Any]:
+        cuda.started = False
+        state: dict[str, Any] = {"expandable_segments": False, "max_split_size": -1, "told": []}
+        monkeypatch.setattr(settings, "read_back", lambda: dict(state))
+        monkeypatch.setattr(settings, "_tell", lambda value: state["told"].append(value))
+        return state
+
+    def test_taken(self, answers) -> None:
+        answers["expandable_segments"] = True
+        made = memory.configure(expandable_segments=True, strict=True)
+        assert made.checked
+        assert not made.refused
+
+    def test_sizes_come_back_in_bytes(self, answers) -> None:
+        answers["max_split_size"] = 64 * 1024**2
+        assert memory.configure(max_split_size_mb=64, strict=True).checked
+
+    def test_ignored_settings_warn(self, answers) -> None:
+        with pytest.warns(memory.AllocatorSettingsWarning, match="expandable_segments is False"):
+            made = memory.configure(expandable_segments=True)
+        assert made.refused == {"expandable_segments": "False"}
+        assert answers["told"] == ["expandable_segments:True"]
+
+    def test_or_raise(self, answers) -> None:
+        with pytest.raises(memory.AllocatorSettingsError, match="did not take"):
+            memory.configure(expandable_segments=True, strict=True)
+
+    def test_told_directly_where_the_variable_came_too_late(self, answers, monkeypatch) -> None:
+        monkeypatch.setattr(settings, "_tell", lambda value: answers.update(expandable_segments=True))
+        assert not memory.configure(expandable_segments=True, strict=True).refused
+
+    @pytest.mark.gpu
+    @needs_gpu
+    def test_on_the_gpu(self) -> None:
+        code = (
+            "from gpulint import memory; made = memory.configure(expandable_segments=True, strict=True);"
+            "import torch; torch.zeros(1, device='cuda');"
+            "print(made.checked, torch.cuda.memory._snapshot()['allocator_settings']['expandable_segments'])"
+        )
+        assert subprocess.check_output([sys.executable, "-c", code], text=True).split() == ["True", "True"]

@@ -1,0 +1,325 @@
+"""The allocator model against traces worked out by hand from the allocator's rules."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from gpulint.allocator import (
+    LARGE_SEGMENT,
+    MIB,
+    Allocator,
+    Event,
+    OutOfMemory,
+    events_of,
+    parse_settings,
+    replay,
+)
+
+KIB = 1024
+
+
+class TestRounding:
+    @pytest.mark.parametrize(
+        ("size", "rounded"), [(0, 512), (1, 512), (512, 512), (513, 1024), (1000, 1024), (MIB + 1, MIB + 512)]
+    )
+    def test_to_512(self, size, rounded) -> None:
+        assert Allocator().round(size) == rounded
+
+    @pytest.mark.parametrize(
+        ("size", "rounded"),
+        [
+            (
+                1200 * MIB,
+                1280 * MIB,
+            ),  # between 1024 and 2048 in steps of 256: the example of torch's documentation
+            (1024 * MIB, 1024 * MIB),
+            (1025 * MIB, 1280 * MIB),
+            (1200, 1536),  # at most 512 * 4: rounded to 512 only
+        ],
+    )
+    def test_to_divisions(self, size, rounded) -> None:
+        assert Allocator("roundup_power2_divisions:4").round(size) == rounded
+
+    def test_divisions_by_size(self) -> None:
+        settings = parse_settings("roundup_power2_divisions:[256:1,512:2,1024:4,>:8]")
+        assert settings.divisions[:9] == (1,) * 9  # 1 to 256 MiB
+        assert settings.divisions[9:12] == (2, 4, 8)
+        assert settings.divisions[15] == 8
+
+    @pytest.mark.parametrize(
+        ("size", "segment"),
+        [(512, 2 * MIB), (MIB, 2 * MIB), (MIB + 512, 20 * MIB), (10 * MIB, 10 * MIB), (11 * MIB, 12 * MIB)],
+    )
+    def test_segments(self, size, segment) -> None:
+        assert Allocator.segment_size(size) == segment
+
+
+class TestDefault:
+    def test_small_ones_share_a_segment(self) -> None:
+        model = Allocator()
+        for _ in range(4):
+            model.malloc(512 * KIB)
+        assert (model.reserved, model.segments) == (2 * MIB, 1)
+        model.malloc(1)
+        assert (model.reserved, model.segments) == (4 * MIB, 2)
+
+    def test_a_request_of_a_mebibyte_is_small_and_a_byte_more_is_large(self) -> None:
+        model = Allocator()
+        model.malloc(MIB)
+        assert model.reserved == 2 * MIB
+        model.malloc(MIB + 1)
+        assert model.reserved == 22 * MIB
+
+    def test_best_fit_prefers_the_smallest_that_fits(self) -> None:
+        model = Allocator()
+        small, large = model.malloc(30 * MIB), model.malloc(40 * MIB)
+        model.free(large)
+        model.free(small)
+        assert model.malloc(25 * MIB) == small
+        assert model.malloc(35 * MIB) == large
+
+    def test_a_rest_of_at_most_a_mebibyte_stays_with_the_block(self) -> None:
+        model = Allocator()
+        model.free(model.malloc(30 * MIB))
+        model.malloc(29 * MIB)
+        assert model.allocated == 30 * MIB  # the unsplit rest counts as allocated
+        other = Allocator()
+        other.free(other.malloc(30 * MIB))
+        other.malloc(29 * MIB - 512)
+        assert other.allocated == 29 * MIB - 512
+
+    def test_neighbours_merge(self) -> None:
+        model = Allocator()
+        parts = [model.malloc(5 * MIB) for _ in range(4)]
+        assert model.segments == 1
+        for part in (parts[0], parts[2], parts[1]):
+            model.free(part)
+        assert model.snapshot().largest_free == 15 * MIB
+        model.free(parts[3])
+        assert model.snapshot().largest_free == 20 * MIB
+        model.empty_cache()
+        assert model.reserved == 0
+
+    def test_streams_do_not_share_blocks(self) -> None:
+        model = Allocator()
+        model.free(model.malloc(30 * MIB, stream=1))
+        model.malloc(30 * MIB, stream=2)
+        assert model.reserved == 60 * MIB
+
+    def test_empty_cache_keeps_segments_that_a_tensor_is_in(self) -> None:
+        model = Allocator()
+        model.free(model.malloc(5 * MIB))
+        kept = model.malloc(2 * MIB)
+        model.empty_cache()
+        assert model.reserved == LARGE_SEGMENT
+        assert model.snapshot().inactive_split == 18 * MIB
+        model.free(kept)
+
+    def test_retry_returns_the_cache_and_counts(self) -> None:
+        model = Allocator(capacity=100 * MIB)
+        model.free(model.malloc(60 * MIB))
+        model.malloc(80 * MIB)
+        assert (model.retries, model.reserved) == (1, 80 * MIB)
+
+    def test_out_of_memory_has_the_figures(self) -> None:
+        model = Allocator(capacity=100 * MIB)
+        model.malloc(60 * MIB)
+        with pytest.raises(OutOfMemory) as caught:
+            model.malloc(50 * MIB)
+        assert (caught.value.allocated, caught.value.reserved, caught.value.free) == (
+            60 * MIB,
+            60 * MIB,
+            40 * MIB,
+        )
+
+    def test_fragmentation_refuses_what_the_sum_would_hold(self) -> None:
+        model = Allocator(capacity=40 * MIB)
+        parts = [model.malloc(5 * MIB) for _ in range(8)]
+        for part in parts[::2]:
+            model.free(part)
+        assert model.reserved - model.allocated == 20 * MIB
+        with pytest.raises(OutOfMemory):
+            model.malloc(10 * MIB)
+
+    def test_limit_is_obeyed_below_the_capacity(self) -> None:
+        model = Allocator(capacity=1000 * MIB, limit=50 * MIB)
+        with pytest.raises(OutOfMemory):
+            model.malloc(60 * MIB)
+
+    def test_free_twice(self) -> None:
+        model = Allocator()
+        address = model.malloc(1)
+        model.free(address)
+        with pytest.raises(KeyError):
+            model.free(address)
+
+
+class TestMaxSplit:
+    def test_larger_blocks_are_not_split_nor_used_for_smaller_requests(self) -> None:
+        model = Allocator("max_split_size_mb:128")
+        model.free(model.malloc(300 * MIB))
+        model.malloc(100 * MIB)  # must not touch the 300
+        assert model.reserved == 400 * MIB
+
+    def test_larger_requests_take_blocks_within_the_rounding(self) -> None:
+        model = Allocator("max_split_size_mb:128")
+        model.free(model.malloc(300 * MIB))
+        near = model.malloc(290 * MIB)
+        assert model.reserved == 300 * MIB
+        model.free(near)
+        model.malloc(270 * MIB)
+        assert model.reserved == 570 * MIB
+
+    def test_every_new_size_is_a_new_segment(self) -> None:
+        """Why it reserved twenty times what was in use."""
+        sizes = [200 + 24 * n for n in range(20)]
+        plain, split = Allocator(), Allocator("max_split_size_mb:128")
+        for size in reversed(sizes):
+            plain.free(plain.malloc(size * MIB))
+            split.free(split.malloc(size * MIB))
+        assert plain.peak_reserved == max(sizes) * MIB
+        assert split.peak_reserved == sum(sizes) * MIB
+
+    def test_oversize_blocks_are_returned_before_everything_is(self) -> None:
+        model = Allocator("max_split_size_mb:128", capacity=500 * MIB)
+        model.free(model.malloc(100 * MIB))
+        model.free(model.malloc(350 * MIB))
+        model.malloc(300 * MIB)
+        assert (model.retries, model.reserved) == (0, 400 * MIB)
+
+
+class TestCollection:
+    def test_old_unsplit_segments_go_above_the_threshold(self) -> None:
+        model = Allocator("garbage_collection_threshold:0.5", capacity=1000 * MIB, limit=200 * MIB)
+        model.free(model.malloc(60 * MIB))
+        model.free(model.malloc(80 * MIB))
+        model.malloc(100 * MIB)
+        assert model.retries == 0
+        assert model.reserved == 180 * MIB  # the older 60 went
+
+    def test_without_a_limit_nothing_is_collected(self) -> None:
+        model = Allocator("garbage_collection_threshold:0.1", capacity=200 * MIB)
+        model.free(model.malloc(60 * MIB))
+        model.malloc(100 * MIB)
+        assert model.reserved == 160 * MIB
+
+
+class TestExpandable:
+    def test_grows_by_pages(self) -> None:
+        model = Allocator("expandable_segments:True")
+        model.malloc(30 * MIB)
+        assert model.reserved == 40 * MIB
+        model.malloc(5 * MIB)  # fits into the second page
+        assert model.reserved == 40 * MIB
+        model.malloc(KIB)
+        assert model.reserved == 42 * MIB  # a small page
+
+    def test_a_growing_size_extends_the_last_block(self) -> None:
+        plain, expandable = Allocator(), Allocator("expandable_segments:True")
+        for size in range(20, 220, 20):
+            plain.free(plain.malloc(size * MIB))
+            expandable.free(expandable.malloc(size * MIB))
+        assert expandable.peak_reserved == 200 * MIB
+        assert plain.peak_reserved == sum(range(20, 220, 20)) * MIB
+
+    def test_whole_free_pages_go_back_on_retry(self) -> None:
+        model = Allocator("expandable_segments:True", capacity=200 * MIB)
+        parts = [model.malloc(20 * MIB) for _ in range(10)]
+        for part in parts[::2]:
+            model.free(part)
+        model.malloc(100 * MIB)  # five scattered pages become one block
+        assert (model.retries, model.allocated, model.reserved) == (1, 200 * MIB, 200 * MIB)
+
+    def test_partly_used_pages_stay(self) -> None:
+        model = Allocator("expandable_segments:True")
+        parts = [model.malloc(10 * MIB) for _ in range(4)]
+        model.free(parts[0])
+        model.free(parts[2])
+        model.empty_cache()
+        assert model.reserved == 40 * MIB
+        model.free(parts[1])
+        model.empty_cache()
+        assert model.reserved == 20 * MIB
+
+    def test_unmapped_holes_are_filled_lowest_address_first(self) -> None:
+        model = Allocator("expandable_segments:True")
+        parts = [model.malloc(20 * MIB) for _ in range(4)]
+        model.free(parts[0])
+        model.free(parts[2])
+        model.empty_cache()
+        assert model.malloc(20 * MIB) == parts[0]
+        assert model.malloc(20 * MIB) == parts[2]
+
+
+class TestInvariants:
+    @pytest.mark.parametrize(
+        "settings",
+        [
+            "",
+            "expandable_segments:True",
+            "max_split_size_mb:32",
+            "garbage_collection_threshold:0.6",
+            "roundup_power2_divisions:4",
+            "expandable_segments:True,roundup_power2_divisions:8",
+        ],
+    )
+    @pytest.mark.parametrize("seed", range(3))
+    def test_random_programs(self, settings, seed) -> None:
+        chance = random.Random(seed)
+        model = Allocator(settings, capacity=600 * MIB, limit=500 * MIB)
+        live: dict[int, int] = {}
+        for _ in range(3000):
+            if live and chance.random() < 0.5:
+                address = chance.choice(list(live))
+                del live[address]
+                model.free(address)
+            else:
+                size = int(2 ** chance.uniform(5, 26))
+                try:
+                    live[model.malloc(size, chance.choice((0, 0, 0, 7)))] = size
+                except OutOfMemory:
+                    model.empty_cache()
+            blocks = list(model._blocks.values())
+            assert model.allocated == sum(b.size for b in blocks if b.allocated) >= sum(live.values())
+            assert model.reserved == sum(b.size for b in blocks if b.mapped)
+            # The limit is held against the request; expandable segments then map whole pages, as torch does.
+            assert model.reserved <= 500 * MIB + ("expandable" in settings) * LARGE_SEGMENT
+        spans = sorted((b.address, b.address + b.size) for b in model._blocks.values())
+        assert all(end <= start for (_, end), (start, _) in zip(spans, spans[1:], strict=False))
+        for address in live:
+            model.free(address)
+        model.empty_cache()
+        assert (model.allocated, model.reserved) == (0, 0)
+
+
+class TestReplay:
+    def test_a_trace(self) -> None:
+        events = [
+            Event("alloc", 1, 30 * MIB),
+            Event("alloc", 2, 30 * MIB),
+            Event("free", 1),
+            Event("alloc", 3, 20 * MIB),
+            Event("free", 2),
+            Event("empty"),
+        ]
+        end = replay(events)
+        assert (end.allocated, end.peak_allocated, end.reserved, end.peak_reserved) == (
+            20 * MIB,
+            60 * MIB,
+            30 * MIB,
+            60 * MIB,
+        )
+
+    def test_torchs_own_trace(self) -> None:
+        trace = [
+            {"action": "free_completed", "addr": 5, "size": 512, "stream": 0},  # older than the trace
+            {"action": "alloc", "addr": 10, "size": 1000, "stream": 0},
+            {"action": "free_requested", "addr": 10, "size": 1000, "stream": 0},
+            {"action": "free_completed", "addr": 10, "size": 1000, "stream": 0},
+            {"action": "segment_alloc", "addr": 9, "size": 2 * MIB, "stream": 0},
+            {"action": "alloc", "addr": 10, "size": 2000, "stream": 0},
+        ]
+        assert [event.action for event in events_of(trace)] == ["alloc", "free", "alloc"]
+        assert replay(events_of(trace)).allocated == 2048
