@@ -30,11 +30,14 @@ class Run:
     status: int
     timed_out: bool
     last_words: str
+    alarm: str = ""
 
     def problem(self, ok: Sequence[int]) -> str:
         """Why this run cannot be counted, or an empty string."""
         if self.timed_out:
             return f"gave no result within {self.wall:.0f} s"
+        if self.alarm:
+            return f"did not check everything: {self.alarm}"
         if self.status not in ok:
             return f"failed with status {self.status}: {(self.last_words or 'no message').splitlines()[-1]}"
         if "Traceback (most recent call last)" in self.last_words:
@@ -42,8 +45,11 @@ class Run:
         return ""
 
 
-def run_measured(command: Sequence[str], folder: Path, limit: float) -> Run:
-    """Run `command` in `folder` and measure its process tree; kill it after `limit` seconds. POSIX only."""
+def run_measured(command: Sequence[str], folder: Path, limit: float, alarm: str = "") -> Run:
+    """Run `command` in `folder` and measure its process tree; kill it after `limit` seconds. POSIX only.
+
+    A line of its output that contains `alarm` is kept: a tool that failed inside was quick for no merit.
+    """
     environment = {
         key: value for key, value in os.environ.items() if not key.startswith(("GPULINT_", "RUFF_"))
     }
@@ -79,7 +85,17 @@ def run_measured(command: Sequence[str], folder: Path, limit: float) -> Run:
             status=process.returncode,
             timed_out=expired.is_set(),
             last_words=tail(err),
+            alarm=first_line_with(alarm, out),
         )
+
+
+def first_line_with(text: str, stream: IO[bytes]) -> str:
+    """The first line written to `stream` that contains `text`, if any."""
+    if not text:
+        return ""
+    stream.seek(0)
+    lines = (line.decode(errors="replace").strip() for line in stream)
+    return next((line for line in lines if text in line), "")
 
 
 def tail(stream: IO[bytes], size: int = 2000) -> str:

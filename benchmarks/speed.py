@@ -88,19 +88,21 @@ def train(model: nn.Module, loader, optimizer, epochs: int) -> list[float]:
 class Tool:
     """How to call one linter.
 
-    `ok` are the exit statuses that mean it did its work, findings or not; `on` names its workloads.
+    `ok` are the exit statuses that mean it did its work, findings or not; `alarm` is what its output says where it
+    failed on a file; `on` names its workloads.
     """
 
     name: str
     script: str
     check: tuple[str, ...]
     ok: tuple[int, ...] = (0, 1)
+    alarm: str = ""
     on: tuple[str, ...] = ("sample", "training", "hook", "hook-training", "version")
 
 
 FAST = ("tree", "sample", "training", "hook", "hook-training", "version")
 TOOLS = (
-    Tool("gpulint", "gpulint", ("--isolated", "--no-cache"), on=FAST),
+    Tool("gpulint", "gpulint", ("--isolated", "--no-cache"), alarm="internal error", on=FAST),
     # The run that is not counted fills the cache; the others find every file unchanged.
     Tool("gpulint, cached", "gpulint", ("--isolated", "--cache-dir", "../cache"), on=("tree",)),
     Tool("torchfix", "torchfix", (), ok=(0,)),
@@ -281,7 +283,7 @@ def measure(works: Sequence[Workload], present: dict[str, Path], rounds: int, li
                     continue
                 tool = by_name[name]
                 arguments = ["--version"] if work.name == "version" else [*tool.check, target_of(work)]
-                run = run_measured([str(present[name]), *arguments], work.folder, limit)
+                run = run_measured([str(present[name]), *arguments], work.folder, limit, tool.alarm)
                 problem = run.problem(tool.ok)
                 if problem:
                     work.failed[name] = problem
