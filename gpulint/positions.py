@@ -1,9 +1,9 @@
 """Where the nodes of a libcst tree stand in the text, and what encloses them.
 
 libcst keeps no positions; they come from generating the code again. Only files with findings ask for them,
-and then for a handful of nodes, so both the walk for parents and the generation go one top-level statement at a time: the
-text of a statement that occurs once in the file tells where it stands. Only when it does not is the whole
-file generated.
+and then for a handful of nodes, so both the walk for parents and the generation go one top-level statement at
+a time: the text of a statement that occurs once in the file tells where it stands. Only when it does not is
+the whole file generated.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _SKIPPED = frozenset(
     lpar rpar lbracket rbracket lbrace rbrace comma semicolon colon equal dot operator indent newline
     leading_lines lines_after_decorators footer header trailing_whitespace leading_whitespace
     lines_after_colon asynchronous first_colon second_colon __slots__
-    """.split()  # noqa: SIM905
+    """.split()
 )
 _BLANKS = frozenset(" \t\x0c\r\n\\" + BOM)
 _fields: dict[type, tuple[str, ...]] = {}

@@ -1,0 +1,80 @@
+"""Constructors of the syntax nodes that rules write into fixes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import libcst as cst
+
+from gpulint.precedence import binds_as_primary
+
+
+def method_chain(expression: cst.CSTNode, methods: Iterable[str]) -> cst.BaseExpression:
+    """``method_chain(x, ("detach", "cpu"))`` is ``x.detach().cpu()``; `x` is parenthesised where it must be.
+
+    Raises TypeError for a node that is no expression.
+    """
+    if not isinstance(expression, cst.BaseExpression):
+        raise TypeError(f"A {type(expression).__name__} is no expression that has methods.")
+    chain: cst.BaseExpression = expression
+    if not binds_as_primary(chain):
+        chain = chain.with_changes(lpar=[cst.LeftParen()], rpar=[cst.RightParen()])
+    for method in methods:
+        chain = cst.Call(cst.Attribute(chain, cst.Name(method)))
+    return chain
+
+
+def call_method(expression: cst.CSTNode, method: str) -> cst.BaseExpression:
+    """``call_method(x, "item")`` is ``x.item()``."""
+    return method_chain(expression, (method,))
+
+
+def assign(target: str, value: str) -> cst.SimpleStatementLine:
+    """The statement ``target = value``, both given as code. Raises ValueError where that does not parse."""
+    return _line(f"{target} = {value}")
+
+
+def delete(names: Iterable[str]) -> cst.SimpleStatementLine:
+    """The statement ``del a, b``. Raises ValueError where there is nothing to delete."""
+    return _line(f"del {', '.join(names)}")
+
+
+def no_grad_with(context: str) -> cst.With:
+    """The header ``with torch.no_grad():`` for a `Wrap`, from ``torch.no_grad`` or ``torch.no_grad()``."""
+    return cst.With([cst.WithItem(_call(context))], cst.IndentedBlock([]))
+
+
+def no_grad_decorator(context: str) -> cst.Decorator:
+    """The decorator ``@torch.no_grad()``, from ``torch.no_grad`` or ``torch.no_grad()``."""
+    return cst.Decorator(_call(context))
+
+
+def without_argument(call: cst.Call, keyword: str) -> cst.Call:
+    """The call without its argument `keyword`; the same call where it has none.
+
+    Layout is kept as far as it can be; a `Remove` of the argument keeps all of it.
+    """
+    args = [arg for arg in call.args if arg.keyword is None or arg.keyword.value != keyword]
+    if len(args) == len(call.args):
+        return call
+    if args and call.args[-1] is not args[-1]:
+        args[-1] = args[-1].with_changes(comma=call.args[-1].comma)
+    return call.with_changes(args=args)
+
+
+def _call(context: str) -> cst.BaseExpression:
+    code = context if context.endswith(")") else f"{context}()"
+    try:
+        return cst.parse_expression(code)
+    except cst.ParserSyntaxError:
+        raise ValueError(f"{context!r} is no expression.") from None
+
+
+def _line(code: str) -> cst.SimpleStatementLine:
+    try:
+        statement = cst.parse_statement(code)
+    except cst.ParserSyntaxError:
+        raise ValueError(f"{code!r} is no statement.") from None
+    if not isinstance(statement, cst.SimpleStatementLine):
+        raise ValueError(f"{code!r} is no simple statement.")
+    return statement
