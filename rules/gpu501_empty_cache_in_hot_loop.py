@@ -70,6 +70,6 @@ class EmptyCacheInHotLoop(Rule):
                 "the next step takes the same memory from the driver again; allocated memory and its peak stay as they are",
                 "1.12 to 1.26 times the step time (H200, torch 2.11)",
                 repair=Repair("safe", "remove the call", (Remove(call.stmt.node),))
-                if call.is_statement
+                if call.removable
                 else None,
             )

@@ -59,6 +59,7 @@ class Calling(Calls):
         self.jumps: list[dict[str, list[State]]] = []
         self.bare_contexts: list[ir.Stmt] = []
         self.handlers_open = 0
+        self.tried: frozenset[str] = frozenset()
         self.started_none: set[str] = set()
 
     # --- calls ---------------------------------------------------------------------------------------------------
@@ -96,6 +97,9 @@ class Calling(Calls):
         if not forward:
             self.summary.backwards += summary.backwards
         self.summary.autograd_grad |= summary.autograd_grad
+        for name, origin in summary.hot.items():
+            if not summary.steps and not summary.direct_backwards:
+                self._hot_event(expr, name, origin)
         if summary.yield_grad is not None and gradmode.is_context_manager(function):
             return Val(Kind.CONTEXT, ref=self._yielded(summary.yield_grad))
         result = UNKNOWN if summary.returns is None else substitute(summary.returns, given, function)
@@ -367,11 +371,17 @@ class Calling(Calls):
 
     def hot_call(self, expr: ir.Call, qualified: str) -> None:
         name = WATCHED.get(qualified)
-        if name is None or not self.record or self.stmt is None:
+        if name is None:
             return
-        self.events.hot_calls[id(expr.node)] = HotCall(
-            self.function, self.stmt, expr, name, tuple(self.loops), bool(self.guards), self.handlers_open > 0
-        )
+        if not self.loops and not self.guards and not self.handlers_open:
+            self.summary.hot.setdefault(name, self.function)
+        self._hot_event(expr, name, None)
+
+    def _hot_event(self, expr: ir.Call, name: str, via: ir.Function | None) -> None:
+        if self.record and self.stmt is not None:
+            self.events.hot_calls[id(expr.node), name] = HotCall(
+                self.function, self.stmt, expr, name, tuple(self.loops), bool(self.guards), self.handlers_open > 0, via
+            )
 
     def oom_event(self, statement: ir.Try, handler: ir.Handler, found: tuple[ir.Stmt, str]) -> None:
         recovery, why = found
@@ -386,10 +396,14 @@ class Calling(Calls):
             return "empty_cache" if qualified.endswith("empty_cache") else "gc.collect"
         if call.method == "backward":
             return "backward"
+        if call.func.path is not None and call.func.path in self.tried and call.args:
+            return "retry"
         callee = self.eval_quietly(call.func)
         if callee.kind is Kind.MODULE and isinstance(call.func, (ir.Name, ir.Attr)) and not callee.has(MAYBE):
             return "forward"
         if callee.kind is Kind.FUNCTION:
+            if callee.ref is self.function:
+                return "retry"
             summary = self.file.summary(callee.ref)
             if summary is not None and (summary.forwards or summary.backwards):
                 return "retry"

@@ -101,7 +101,10 @@ class Calls(Evaluator):
         if isinstance(func, ir.Attr):
             base = self.super_value() if _is_super(func.base) else self.eval(func.base)
             return self.method_call(expr, func, base)
-        return self.value_call(expr, self.by_role(func, self.eval(func)), self.arguments(expr))
+        callee = self.eval(func)
+        if expr.args or expr.keywords:
+            callee = self.by_role(func, callee)
+        return self.value_call(expr, callee, self.arguments(expr))
 
     def by_role(self, func: ir.Expr, callee: Val) -> Val:
         """A callable that the program names as its model, in a file that uses torch, is a module."""

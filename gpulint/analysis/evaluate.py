@@ -20,6 +20,7 @@ from gpulint.analysis.values import (
     MAYBE,
     NAMED,
     NUMBER,
+    OPTIMIZER,
     OUTPUT,
     SCALAR,
     UNKNOWN,
@@ -44,7 +45,7 @@ CRITERION_NAME = re.compile(
 )
 
 # The same for what runs a forward: `model(x)`, `self.net(x)`, `student_model(x)`.
-MODEL_NAME = re.compile(r"(?:^|[._])(?:model|net|network|net[DG])$")
+MODEL_NAME = re.compile(r"(?:^|\.)(?!(?:make|build|create|get|load|init|prepare|setup|new|save|wrap|compile|configure)_)(?:\w+_)?(?:model|net|network|net[DG])$")
 
 OUTPUT_FIELDS = frozenset(
     ["loss", "logits", "last_hidden_state", "hidden_states", "pooler_output", "sample", "prediction"]
@@ -92,6 +93,8 @@ class Evaluator:
         if value.kind in (Kind.UNKNOWN, Kind.SYMBOL) and self.file.treated_as_module(self.function, path):
             flags = FROZEN if self.file.is_frozen(self.function, path) else 0
             return Val(Kind.MODULE, flags=flags)
+        if value.kind in (Kind.UNKNOWN, Kind.SYMBOL) and path in self.evidence.optimizers and "opt" in path.lower():
+            return OPTIMIZER
         return value
 
     # --- expressions -------------------------------------------------------------------------------------------

@@ -176,8 +176,10 @@ class Evidence:
             elif isinstance(expr, ir.Name):
                 self.words.add(expr.id)
             elif isinstance(expr, ir.Const):
-                if isinstance(expr.value, str) and len(expr.value) < 32:
+                if isinstance(expr.value, str) and len(expr.value) < 64:
                     self.strings.add(expr.value)
+                    if "out of memory" in expr.value.lower():
+                        self.words.add("OutOfMemoryError")
             elif isinstance(expr, ir.Attr):
                 self.words.add(expr.attr)
 

@@ -181,14 +181,15 @@ class HotCall:
     loops: tuple[Loop, ...]
     guarded: bool
     in_handler: bool
+    via: ir.Function | None = None  # the helper of this file that makes the call
     per_step: bool = False
 
     @property
-    def is_statement(self) -> bool:
+    def removable(self) -> bool:
         """Whether the call stands alone, so that it can go without leaving a hole."""
         from gpulint.analysis import ir
 
-        return isinstance(self.stmt, ir.ExprStmt) and self.stmt.value is self.call
+        return self.via is None and isinstance(self.stmt, ir.ExprStmt) and self.stmt.value is self.call
 
 
 @dataclass(slots=True)

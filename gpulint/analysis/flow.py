@@ -479,11 +479,27 @@ class Flow(Calling):
     def handler(self, statement: ir.Try, handler: ir.Handler) -> None:
         self.handlers_open += 1
         if self.record and is_oom_handler(handler, self.qualified):
+            self.tried = self.heavy_calls(statement.body)
             found = recovery_in(handler, self.recovers, self.qualified)
             if found is not None:
                 self.oom_event(statement, handler, found)
         self.block(handler.body)
         self.handlers_open -= 1
+
+    def heavy_calls(self, body: list[ir.Stmt]) -> frozenset[str]:
+        """What the `try` tried, as far as it can be the work that ran out of memory."""
+        found: set[str] = set()
+        for _, call in ir.calls(body):
+            path = call.func.path
+            if path is None or call.method in _LIGHT:
+                continue
+            callee = self.eval_quietly(call.func)
+            if callee.kind in (Kind.MODULE, Kind.FUNCTION) or path == self.function.name:
+                found.add(path)
+            elif callee.kind in (Kind.UNKNOWN, Kind.SYMBOL) and isinstance(call.func, (ir.Name, ir.Attr)):
+                if path.startswith(f"{self.self_name}.") and path.count(".") == 1:
+                    found.add(path)
+        return frozenset(found)
 
     # --- loops ---------------------------------------------------------------------------------------------------
 
@@ -593,6 +609,9 @@ class Flow(Calling):
         for state in self.broken:
             state.alive = True
         return back
+
+
+_LIGHT = frozenset("print log info debug warning error append update to cuda cpu item len str range".split())
 
 
 def _dead(state: State) -> State:

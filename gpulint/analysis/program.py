@@ -44,7 +44,7 @@ _TORCH = frozenset("torch torchvision lightning pytorch_lightning accelerate tra
 
 _KEY_WORDS = frozenset(
     "backward eval empty_cache collect no_grad inference_mode set_grad_enabled autograd retain_graph manual_backward "
-    "register_forward_hook register_hook argmax detach item".split()
+    "register_forward_hook register_hook argmax detach item OutOfMemoryError".split()
 )
 
 
@@ -439,7 +439,7 @@ class FileAnalysis:
         summary = self.summaries.get(function)
         if summary is None or function is self.module.body:
             return False
-        return summary.direct_backwards + summary.steps > 0 or self.framework_backward(function)
+        return summary.steps > 0 or self.framework_backward(function)
 
     # --- tokens --------------------------------------------------------------------------------------------------
 

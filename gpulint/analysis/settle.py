@@ -92,7 +92,11 @@ def _finish_training(facts: FunctionFacts, forward: Forward) -> None:
     forward.train_only_backward = bool(through) and all(b.training_only for b in through)
     if forward.loops:
         loop = forward.loops[-1]
-        forward.trains_nearby = bool(loop.steps or loop.backwards) or any(loop in b.loops for b in facts.backwards)
+        forward.trains_nearby = (
+            bool(loop.steps or loop.backwards)
+            or any(loop in b.loops for b in facts.backwards)
+            or any(call.method == "zero_grad" for _, call in ir.calls(loop.stmt.body))
+        )
     else:
         forward.trains_nearby = facts.has_backward
 

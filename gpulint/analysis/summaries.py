@@ -25,6 +25,7 @@ class Summary:
     autograd_grad: bool = False
     yield_grad: Grad | None = None
     stores: set[str] = field(default_factory=set)
+    hot: dict[str, ir.Function] = field(default_factory=dict)
     escaped_params: set[str] = field(default_factory=set)
 
 
@@ -35,7 +36,7 @@ class Events:
     forwards: dict[int, Forward] = field(default_factory=dict)
     backwards: dict[int, Backward] = field(default_factory=dict)
     carried: dict[int, Carried] = field(default_factory=dict)
-    hot_calls: dict[int, HotCall] = field(default_factory=dict)
+    hot_calls: dict[tuple[int, str], HotCall] = field(default_factory=dict)
     handlers: dict[int, OomHandler] = field(default_factory=dict)
     holds: dict[tuple[int, str], Hold] = field(default_factory=dict)
 

@@ -1,0 +1,88 @@
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from gpulint.analysis.facts import DeferredBackward, FileFacts
+from gpulint.findings import Severity
+from gpulint.rule import RelatedNode, Report, Rule
+
+
+class DeferredBackwardRule(Rule):
+    """
+    ## What it does
+    Finds losses of several micro-batches that are summed in a loop, with one backward after it.
+
+    ## Why is this bad
+    Gradients add up by themselves: a backward per micro-batch gives the same gradients. Summing first keeps the
+    activations of all micro-batches alive at once, which is the memory that accumulation was meant to save.
+
+    ## What it costs
+    Four micro-batches of a 4-layer language model peak at 1,765 MB with one backward for their sum, and at 1,251 MB
+    with a backward each: 29 % less (NVIDIA H200, torch 2.11).
+
+    ## Example
+    ```python
+    import torch
+    from torch import nn
+
+    model = nn.Linear(8, 2)
+    criterion = nn.CrossEntropyLoss()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+
+    def step(micro_batches):
+        total = 0.0
+        for inputs, targets in micro_batches:
+            loss = criterion(model(inputs), targets)
+            total += loss
+        optimizer.zero_grad()
+        total.backward()
+        optimizer.step()
+    ```
+
+    ## Use instead
+    ```python
+    import torch
+    from torch import nn
+
+    model = nn.Linear(8, 2)
+    criterion = nn.CrossEntropyLoss()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+
+    def step(micro_batches):
+        optimizer.zero_grad()
+        for inputs, targets in micro_batches:
+            loss = criterion(model(inputs), targets)
+            loss.backward()
+        optimizer.step()
+    ```
+
+    ## Fix safety
+    No fix is offered where the sum is used for more than its backward. Otherwise the fix moves the backward into the
+    loop: unsafe, since `zero_grad()` must come before the loop.
+    """
+
+    code = "GPU303"
+    name = "deferred-backward"
+    severity = Severity.WARNING
+    triggers = ((b"backward",), (b"for ", b"while "), (b"+=", b"append", b"+ "))
+
+    def check(self, facts: FileFacts, options: Mapping[str, Any]) -> Iterator[Report]:
+        for function in facts.functions:
+            for deferred in function.deferred:
+                yield _report(facts, deferred)
+
+
+def _report(facts: FileFacts, deferred: DeferredBackward) -> Report:
+    from gpulint.analysis.deferred_repair import repair
+
+    hold = deferred.hold
+    what = facts.source(hold.leaves[0]) if hold.leaves else "the losses"
+    return Report(
+        hold.node,
+        f"`{hold.holder}` sums `{what}` over several batches for one backward: all their activations are alive at once",
+        "gradients accumulate by themselves: a backward for each batch gives the same sum",
+        "41 % more peak memory for four micro-batches (1,765 against 1,251 MB; 4-layer language model, H200, torch 2.11)",
+        repair=repair(facts, deferred),
+        related=(RelatedNode("the one backward", deferred.backward.call.node),),
+    )

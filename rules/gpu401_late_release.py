@@ -1,0 +1,91 @@
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from gpulint.analysis.facts import FileFacts, LateRelease
+from gpulint.findings import Severity
+from gpulint.rule import Insert, Repair, Report, Rule
+
+
+class LateReleaseRule(Rule):
+    """
+    ## What it does
+    Finds large outputs that nobody needs any more but that stay bound while the peak is reached: logits kept through
+    `backward()`, or an evaluation's logits kept through the next forward.
+
+    ## Why is this bad
+    A name keeps its tensor until it is rebound. Logits over a vocabulary or over every pixel are often the largest
+    tensor of the step, and cross-entropy does not need them for its backward: it saved their log-softmax.
+
+    It is reported only where the code shows that the value is large (flattened for a cross-entropy over a vocabulary
+    or over pixels, or reduced by `argmax(-1)`), that its last use comes before the peak, and that the name is not used
+    elsewhere. `del` at the end of the loop's body gains nothing: the peak is over.
+
+    ## What it costs
+    Logits of 500 MB kept through `backward()`: peak 3,012 against 2,512 MB (−17 %; −11 % under bf16 autocast). In an
+    evaluation loop under `no_grad`: 1,214 against 714 MB (−41 %). `del` at the end of the loop's body: 3,012 MB, no
+    gain at all (4-layer language model, NVIDIA H200, torch 2.11).
+
+    ## Example
+    ```python
+    import torch
+    import torch.nn.functional as F
+
+    def train(model: torch.nn.Module, loader, optimizer, vocabulary):
+        for tokens, targets in loader:
+            logits = model(tokens)
+            loss = F.cross_entropy(logits.view(-1, vocabulary), targets.view(-1))
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+    ```
+
+    ## Use instead
+    ```python
+    import torch
+    import torch.nn.functional as F
+
+    def train(model: torch.nn.Module, loader, optimizer, vocabulary):
+        for tokens, targets in loader:
+            logits = model(tokens)
+            loss = F.cross_entropy(logits.view(-1, vocabulary), targets.view(-1))
+            del logits
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+    ```
+
+    ## Fix safety
+    The fix inserts `del` after the last use; nothing reads the name afterwards: safe.
+    """
+
+    code = "GPU401"
+    name = "late-release"
+    severity = Severity.INFO
+    triggers = ((b"torch",), (b"for ", b"while "), (b"cross_entropy", b"argmax", b"criterion", b"oss"))
+
+    def check(self, facts: FileFacts, options: Mapping[str, Any]) -> Iterator[Report]:
+        for function in facts.functions:
+            for late in function.late:
+                yield _report(late)
+
+
+def _report(late: LateRelease) -> Report:
+    from gpulint.nodes import delete
+
+    peak = "backward" if late.what == "backward" else "the next batch's forward"
+    cost = (
+        "17 % of the peak for 500 MB of logits (3,012 against 2,512 MB; 4-layer language model, H200, torch 2.11)"
+        if late.what == "backward"
+        else "41 % of an evaluation's peak (1,214 against 714 MB; 4-layer language model, H200, torch 2.11)"
+    )
+    return Report(
+        late.last_use.node,
+        f"`{late.name}` is used here for the last time but stays alive through {peak}",
+        "a large output by its use, and nothing reads it again before its name is rebound",
+        cost,
+        repair=Repair(
+            "safe", f"insert `del {late.name}` after its last use", (Insert(late.last_use.line, delete((late.name,))),)
+        ),
+    )
