@@ -95,8 +95,8 @@ class TestConfigure:
 
     def test_without_torch_nothing_is_imported(self) -> None:
         code = (
-            "import sys; from gpulint import memory; print(memory.configure(expandable_segments=True, check=False).value,"
-            " 'torch' in sys.modules)"
+            "import sys; from gpulint import memory;"
+            "print(memory.configure(expandable_segments=True, check=False).value, 'torch' in sys.modules)"
         )
         assert subprocess.check_output([sys.executable, "-c", code], text=True).split() == [
             "expandable_segments:True",

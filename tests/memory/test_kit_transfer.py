@@ -146,7 +146,7 @@ class TestSaveCheckpoint:
         path = tmp_path / "c.pt"
         memory.save_checkpoint({"x": torch.ones(2)}, path)
         before = path.read_bytes()
-        with pytest.raises(Exception, match="pickle|local object|lambda"):
+        with pytest.raises(Exception, match=r"pickle|local object|lambda"):
             memory.save_checkpoint({"x": lambda: 1}, path)
         assert path.read_bytes() == before
         assert os.listdir(tmp_path) == ["c.pt"]

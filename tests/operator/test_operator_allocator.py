@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 
 import pytest
@@ -287,7 +288,7 @@ class TestInvariants:
             # The limit is held against the request; expandable segments then map whole pages, as torch does.
             assert model.reserved <= 500 * MIB + ("expandable" in settings) * LARGE_SEGMENT
         spans = sorted((b.address, b.address + b.size) for b in model._blocks.values())
-        assert all(end <= start for (_, end), (start, _) in zip(spans, spans[1:], strict=False))
+        assert all(end <= start for (_, end), (start, _) in itertools.pairwise(spans))
         for address in live:
             model.free(address)
         model.empty_cache()

@@ -1,0 +1,286 @@
+"""Out-of-memory messages in logs of any size: which rank, which line of the user's code, capacity or fragmentation.
+
+The log is read once, line by line, and only a few lines are kept; lines of several ranks may be mixed.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import IO, Any, Final
+
+from gpulint.memory.oom.diagnosis import Diagnosis, diagnose
+from gpulint.memory.oom.messages import START, OomMessage, parse_message
+from gpulint.memory.units import format_bytes
+
+LONGEST_LINE: Final = 1 << 16
+FOLLOWING: Final = 8  # lines over which a message may be broken
+SHOWN: Final = 5
+
+_ANSI = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]|\x1b\][^\x07]*\x07|\r")
+# torchrun "[rank3]:" and "[default3]:", srun -l "3: ", Ray "(Trainer pid=12, ip=..., rank=3)"; with a time before.
+_RANK = re.compile(
+    r"^(?:\d{4}-\d\d-\d\d[T ][\d:.,+Z-]+ *)?(?:\[(?:rank|default)(?P<a>\d+)\]: ?|(?P<b>\d{1,5}): |"
+    r"\((?P<actor>\w+ pid=(?P<pid>\d+)[^)]*)\) ?)"
+)
+_FRAME = re.compile(r'File "(?P<file>[^"]+)", line (?P<line>\d+)(?:, in (?P<function>[^\s\\]+))?')
+_FOREIGN = re.compile(r"site-packages|dist-packages|/lib/python3|\\lib\\python|<frozen |importlib|/torch/")
+_RETRIES = re.compile(
+    r"cudaMalloc retries: *(?P<a>\d+)|num_alloc_retries['\"]?: *(?P<b>\d+)|retries (?P<c>\d+), OOMs \d+"
+)
+_COMPLETE = re.compile(
+    r"reserved in total by PyTorch|reserved by PyTorch but unallocated|you tried to allocate \d+ bytes"
+)
+_KILLED = re.compile(
+    r"exitcode *: *-9\b|Signal 9 \(SIGKILL\)|killed by signal: Killed|Out of memory: Killed process|oom-kill"
+    r"|Bus error.*shared memory|returned non-zero exit status 137|Exit code 137|OOMKilled"
+)
+
+
+@dataclass(slots=True)
+class Occurrence:
+    """One out-of-memory error of one rank. `line` is where in the log it stands first, `times` how often its very
+    message is repeated, `where` the innermost line of the user's code from the traceback before it."""
+
+    diagnosis: Diagnosis
+    line: int
+    rank: str | None = None
+    where: str | None = None
+    times: int = 1
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "line": self.line,
+            "rank": self.rank,
+            "where": self.where,
+            "times": self.times,
+            **self.diagnosis.to_json(),
+        }
+
+
+@dataclass(slots=True)
+class LogReport:
+    """What a log says. `killed` are line numbers of signs that the host's OOM killer ended a process."""
+
+    occurrences: list[Occurrence] = field(default_factory=list)
+    lines: int = 0
+    retries: int | None = None
+    killed: list[int] = field(default_factory=list)
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "lines": self.lines,
+            "retries": self.retries,
+            "killed": self.killed,
+            "occurrences": [each.to_json() for each in self.occurrences],
+        }
+
+    @property
+    def ranks(self) -> list[str]:
+        return list(dict.fromkeys(each.rank for each in self.occurrences if each.rank is not None))
+
+
+@dataclass(slots=True)
+class _Stream:
+    """The state of one rank's part of the log."""
+
+    where: str | None = None
+    pending: list[str] = field(default_factory=list)
+    began: int = 0
+    following: int = 0
+
+
+def read_log(file: IO[str] | Iterable[str]) -> LogReport:
+    """Read a log from an open text file or any lines. Raises nothing for what stands in it."""
+    report = LogReport()
+    streams: dict[str | None, _Stream] = {}
+    found: dict[tuple[str | None, OomMessage], Occurrence] = {}
+    for number, raw in enumerate(_lines(file), 1):
+        report.lines = number
+        rank, line = _split(raw)
+        stream = streams.setdefault(rank, _Stream())
+        _note(report, line, number)
+        if START.search(line) is not None and not _goes_on(stream, line):
+            _finish(report, found, stream, rank)
+            stream.pending, stream.began, stream.following = [line], number, 0
+        elif stream.pending:
+            stream.pending.append(line)
+            stream.following += 1
+        if stream.pending and (_is_complete(stream.pending) or stream.following >= FOLLOWING):
+            _finish(report, found, stream, rank)
+        _note_frame(stream, line)
+    for rank, stream in streams.items():
+        _finish(report, found, stream, rank)
+    report.occurrences.sort(key=lambda each: each.line)
+    return report
+
+
+def _lines(file: IO[str] | Iterable[str]) -> Iterator[str]:
+    """Lines; one without an end, however long, comes in pieces."""
+    readline = getattr(file, "readline", None)
+    if readline is None:
+        yield from file
+        return
+    while line := readline(LONGEST_LINE):
+        yield line
+
+
+def _split(raw: str) -> tuple[str | None, str]:
+    line = _ANSI.sub("", raw).rstrip("\n")
+    if "\\n" in line:  # a string of a JSON log
+        line = line.replace("\\n", "\n").replace('\\"', '"')
+    match = _RANK.match(line)
+    if match is None:
+        return None, line
+    rank = match["a"] or match["b"] or f"pid {match['pid']}"
+    return rank, line[match.end() :]
+
+
+def _goes_on(stream: _Stream, line: str) -> bool:
+    """Whether a line with a message's words belongs to the message that is being read."""
+    return bool(stream.pending) and parse_message(line) is None
+
+
+def _is_complete(pending: list[str]) -> bool:
+    return _COMPLETE.search(" ".join(" ".join(pending).split())) is not None
+
+
+def _note(report: LogReport, line: str, number: int) -> None:
+    match = _RETRIES.search(line)
+    if match is not None:
+        count = int(next(group for group in match.groups() if group is not None))
+        report.retries = max(report.retries or 0, count)
+    if _KILLED.search(line) is not None:
+        report.killed.append(number)
+
+
+def _note_frame(stream: _Stream, line: str) -> None:
+    if "Traceback (most recent call last)" in line:
+        stream.where = None
+    for match in _FRAME.finditer(line):
+        if _FOREIGN.search(match["file"]) is None:
+            stream.where = f"{match['file']}:{match['line']}" + (
+                f" in {match['function']}" if match["function"] else ""
+            )
+
+
+def _finish(
+    report: LogReport,
+    found: dict[tuple[str | None, OomMessage], Occurrence],
+    stream: _Stream,
+    rank: str | None,
+) -> None:
+    if not stream.pending:
+        return
+    text, began = "\n".join(stream.pending), stream.began
+    stream.pending = []
+    _note_frame(stream, text)
+    message = parse_message(text)
+    if message is None:
+        return
+    known = found.get((rank, message))
+    if known is not None:
+        known.times += 1
+        return
+    made = Occurrence(diagnose(message, report.retries), began, rank, stream.where)
+    found[rank, message] = made
+    report.occurrences.append(made)
+
+
+# -- text ------------------------------------------------------------------------------------------------------
+
+
+def render(report: LogReport, all_of_them: bool = False) -> list[str]:
+    """The report as text lines: each kind of error once in full, with the ranks it happened on."""
+    if not report.occurrences:
+        return [_nothing(report)]
+    lines = [_headline(report), ""]
+    groups: dict[tuple[str, str | None], list[Occurrence]] = {}
+    for each in report.occurrences:
+        groups.setdefault((each.diagnosis.kind, each.where), []).append(each)
+    shown = list(groups.values()) if all_of_them else list(groups.values())[:SHOWN]
+    advised: set[str] = set()
+    for group in shown:
+        lines += _group(group, advised)
+    if len(shown) < len(groups):
+        lines += [f"... and {len(groups) - len(shown)} more places; --all shows them", ""]
+    lines += _growth(report)
+    if report.killed:
+        lines.append(_killed(report))
+    while lines and not lines[-1]:
+        lines.pop()
+    return lines
+
+
+def _headline(report: LogReport) -> str:
+    total = sum(each.times for each in report.occurrences)
+    text = f"{_count(total, 'out-of-memory message')} in {_count(report.lines, 'line')}"
+    ranks = report.ranks
+    if ranks:
+        text += (
+            f", from {_count(len(ranks), 'rank')} ({', '.join(ranks[:8])}{', ...' if len(ranks) > 8 else ''})"
+        )
+    if report.retries is not None:
+        text += f"; the allocator retried {_count(report.retries, 'time')}"
+    return text
+
+
+def _group(group: list[Occurrence], advised: set[str]) -> list[str]:
+    first = max(group, key=lambda each: each.diagnosis.missing or 0)
+    title = f"line {first.line}" + (f", rank {first.rank}" if first.rank is not None else "")
+    if first.where:
+        title += f", raised at {first.where}"
+    lines = [title, f"  {first.diagnosis.headline}"]
+    lines += [f"    {line}" for line in first.diagnosis.arithmetic]
+    if first.diagnosis.retries:
+        lines.append(
+            f"    the allocator had emptied its cache and retried {first.diagnosis.retries} times before"
+        )
+    if len(group) > 1:
+        others = ", ".join(
+            f"line {o.line}" + (f" (rank {o.rank})" if o.rank else "") for o in group if o is not first
+        )
+        lines.append(f"  the same here: {others}")
+    if first.diagnosis.kind not in advised:
+        advised.add(first.diagnosis.kind)
+        lines.append("  what to try, in order of measured benefit:")
+        lines += [f"    {number}. {advice}" for number, advice in enumerate(first.diagnosis.advice, 1)]
+    return [*lines, ""]
+
+
+def _growth(report: LogReport) -> list[str]:
+    """More allocated from one error to the next on a rank: recovered, and leaking."""
+    lines = []
+    for rank in dict.fromkeys(each.rank for each in report.occurrences):
+        figures = [
+            each.diagnosis.message.allocated
+            for each in report.occurrences
+            if each.rank == rank and each.diagnosis.message.allocated is not None
+        ]
+        rising = len(figures) >= 3 and all(a < b for a, b in itertools.pairwise(figures))
+        if rising and figures[-1] > 1.1 * figures[0]:
+            who = f"rank {rank}: " if rank is not None else ""
+            lines.append(
+                f"{who}allocated memory grew from one error to the next ({format_bytes(figures[0])} to"
+                f" {format_bytes(figures[-1])}): something is held across steps; `gpulint verify` names it"
+            )
+    return lines
+
+
+def _killed(report: LogReport) -> str:
+    places = ", ".join(str(number) for number in report.killed[:5])
+    return (
+        f"{_count(len(report.killed), 'line')} ({places}) say that a process was killed from outside: often the host's"
+        " memory ran out, which torch cannot report"
+    )
+
+
+def _nothing(report: LogReport) -> str:
+    text = f"no out-of-memory message in {_count(report.lines, 'line')}"
+    return f"{text}; {_killed(report)}" if report.killed else text
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"

@@ -1,0 +1,390 @@
+"""Out-of-memory messages of every torch since 1.10, alone and in logs."""
+
+# ruff: noqa: E501
+
+from __future__ import annotations
+
+import io
+import json
+import subprocess
+import sys
+import tracemalloc
+
+import pytest
+
+from gpulint.memory.oom.diagnosis import diagnose
+from gpulint.memory.oom.messages import OomMessage, parse_message
+from gpulint.operator.oom_log import read_log, render
+
+MIB = 1024**2
+GIB = 1024**3
+
+# Torch 1.10 to 2.0: one sentence in parentheses. RuntimeError up to 1.12, torch.cuda.OutOfMemoryError from 1.13.
+OLD_TAIL = (
+    " If reserved memory is >> allocated memory try setting max_split_size_mb to avoid fragmentation."
+    "  See documentation for Memory Management and PYTORCH_CUDA_ALLOC_CONF"
+)
+TORCH_1_10 = (
+    "RuntimeError: CUDA out of memory. Tried to allocate 1.50 GiB (GPU 0; 10.76 GiB total capacity;"
+    " 8.90 GiB already allocated; 612.44 MiB free; 9.21 GiB reserved in total by PyTorch)" + OLD_TAIL
+)
+TORCH_1_13_LIMITED = (
+    "torch.cuda.OutOfMemoryError: CUDA out of memory. Tried to allocate 512.00 MiB (GPU 2; 39.59 GiB total capacity;"
+    " 9.40 GiB already allocated; 28.91 GiB free; 9.80 GiB allowed; 9.52 GiB reserved in total by PyTorch)"
+    + OLD_TAIL
+)
+TORCH_2_0_FRAGMENTED = (
+    "torch.cuda.OutOfMemoryError: CUDA out of memory. Tried to allocate 1.17 GiB (GPU 1; 23.69 GiB total capacity;"
+    " 15.02 GiB already allocated; 101.56 MiB free; 22.60 GiB reserved in total by PyTorch)" + OLD_TAIL
+)
+# 2.1 misspells capacity, names processes, and still recommends max_split_size_mb.
+TORCH_2_1 = (
+    "torch.cuda.OutOfMemoryError: CUDA out of memory. Tried to allocate 4.50 GiB. GPU 0 has a total capacty of"
+    " 23.69 GiB of which 3.19 GiB is free. Process 2006998 has 256.00 MiB memory in use. Including non-PyTorch memory,"
+    " this process has 20.23 GiB memory in use. Of the allocated memory 19.90 GiB is allocated by PyTorch, and"
+    " 32.75 MiB is reserved by PyTorch but unallocated. If reserved but unallocated memory is large try setting"
+    " max_split_size_mb to avoid fragmentation.  See documentation for Memory Management and PYTORCH_CUDA_ALLOC_CONF"
+)
+NEW_TAIL = (
+    " If reserved but unallocated memory is large try setting PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True to avoid"
+    " fragmentation.  See documentation for Memory Management "
+    " (https://pytorch.org/docs/stable/notes/cuda.html#environment-variables)"
+)
+TORCH_2_2_SHARED = (
+    "torch.cuda.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total capacity of"
+    " 79.15 GiB of which 1.31 GiB is free. Process 4411 has 61.02 GiB memory in use. Including non-PyTorch memory, this"
+    " process has 16.80 GiB memory in use. Of the allocated memory 15.70 GiB is allocated by PyTorch, and 601.20 MiB is"
+    " reserved by PyTorch but unallocated." + NEW_TAIL
+)
+# 2.4: in a container the process is listed under the host's number; private pools are named.
+TORCH_2_4_CONTAINER = (
+    "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 546.00 MiB. GPU 0 has a total capacity of 15.77 GiB"
+    " of which 514.19 MiB is free. Process 562167 has 15.25 GiB memory in use. Of the allocated memory 13.73 GiB is"
+    " allocated by PyTorch, with 46.00 MiB allocated in private pools (e.g., CUDA Graphs), and 736.86 MiB is reserved by"
+    " PyTorch but unallocated." + NEW_TAIL
+)
+TORCH_2_6_LIMITED = (
+    "torch.OutOfMemoryError: HIP out of memory. Tried to allocate 2.00 MiB. GPU 0 has a total capacity of 255.98 GiB of"
+    " which 244.65 GiB is free. 1.05 GiB allowed; Of the allocated memory 1017.01 MiB is allocated by PyTorch, with"
+    " 17.00 MiB allocated in private pools (e.g., HIP Graphs), and 54.99 MiB is reserved by PyTorch but unallocated."
+    + NEW_TAIL
+)
+TORCH_2_9 = (
+    "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 7.81 GiB. GPU 3 has a total capacity of 139.81 GiB of"
+    " which 5.02 GiB is free. Including non-PyTorch memory, this process has 134.78 GiB memory in use. Of the allocated"
+    " memory 133.60 GiB is allocated by PyTorch, and 410.33 MiB is reserved by PyTorch but unallocated. If reserved but"
+    " unallocated memory is large try setting PYTORCH_ALLOC_CONF=expandable_segments:True to avoid fragmentation.  See"
+    " documentation for Memory Management"
+    "  (https://docs.pytorch.org/docs/stable/notes/cuda.html#optimizing-memory-usage-with-pytorch-alloc-conf)"
+)
+TORCH_2_13 = TORCH_2_9.replace("docs.pytorch.org/docs/stable", "docs.pytorch.org/docs/2.13")
+ZERO_FREE = (
+    "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 768.00 MiB. GPU 0 has a total capacity of 31.84 GiB of"
+    " which 0 bytes is free. Including non-PyTorch memory, this process has 17179869184.00 GiB memory in use. Of the"
+    " allocated memory 52.93 GiB is allocated by PyTorch, and 32.88 MiB is reserved by PyTorch but unallocated."
+    + NEW_TAIL
+)
+
+
+def gib(value: float) -> int:
+    return round(value * GIB)
+
+
+def mib(value: float) -> int:
+    return round(value * MIB)
+
+
+class TestParsing:
+    @pytest.mark.parametrize(
+        ("text", "expected"),
+        [
+            (
+                TORCH_1_10,
+                (mib(1536), 0, gib(10.76), mib(612.44), gib(8.90), gib(9.21) - gib(8.90), None, None),
+            ),
+            (
+                TORCH_1_13_LIMITED,
+                (mib(512), 2, gib(39.59), gib(28.91), gib(9.40), gib(9.52) - gib(9.40), None, gib(9.80)),
+            ),
+            (
+                TORCH_2_0_FRAGMENTED,
+                (gib(1.17), 1, gib(23.69), mib(101.56), gib(15.02), gib(22.6) - gib(15.02), None, None),
+            ),
+            (TORCH_2_1, (gib(4.5), 0, gib(23.69), gib(3.19), gib(19.9), mib(32.75), gib(20.23), None)),
+            (TORCH_2_2_SHARED, (gib(2), 0, gib(79.15), gib(1.31), gib(15.7), mib(601.2), gib(16.8), None)),
+            (
+                TORCH_2_4_CONTAINER,
+                (mib(546), 0, gib(15.77), mib(514.19), gib(13.73), mib(736.86), None, None),
+            ),
+            (
+                TORCH_2_6_LIMITED,
+                (mib(2), 0, gib(255.98), gib(244.65), mib(1017.01), mib(54.99), None, gib(1.05)),
+            ),
+            (TORCH_2_9, (gib(7.81), 3, gib(139.81), gib(5.02), gib(133.6), mib(410.33), gib(134.78), None)),
+            (TORCH_2_13, (gib(7.81), 3, gib(139.81), gib(5.02), gib(133.6), mib(410.33), gib(134.78), None)),
+            (ZERO_FREE, (mib(768), 0, gib(31.84), 0, gib(52.93), mib(32.88), None, None)),
+        ],
+        ids=["1.10", "1.13", "2.0", "2.1", "2.2", "2.4", "2.6-hip", "2.9", "2.13", "wsl"],
+    )
+    def test_figures(self, text, expected) -> None:
+        found = parse_message(text)
+        assert found is not None
+        assert found.source == "allocator"
+        figures = (
+            found.requested,
+            found.device,
+            found.total,
+            found.free,
+            found.allocated,
+            found.cached,
+            found.process,
+            found.allowed,
+        )
+        assert figures == expected
+
+    def test_other_processes_and_private_pools(self) -> None:
+        shared, container = parse_message(TORCH_2_2_SHARED), parse_message(TORCH_2_4_CONTAINER)
+        assert shared is not None
+        assert container is not None
+        assert [(other.pid, other.bytes) for other in shared.others] == [(4411, gib(61.02))]
+        assert container.private == mib(46)
+
+    @pytest.mark.parametrize(
+        ("text", "source", "library"),
+        [
+            ("RuntimeError: CUDA error: out of memory\nCUDA kernel errors might be", "cuda", ""),
+            ("torch.AcceleratorError: CUDA error: out of memory", "cuda", ""),
+            (
+                "RuntimeError: CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate(handle)`",
+                "library",
+                "cuBLAS",
+            ),
+            ("RuntimeError: cuDNN error: CUDNN_STATUS_ALLOC_FAILED", "library", "cuDNN"),
+            ("n1:1:9 [0] NCCL WARN Cuda failure 'out of memory'", "library", "NCCL"),
+            ("NCCL WARN Cuda failure 2 'out of memory'", "library", "NCCL"),
+            (
+                "RuntimeError: [enforce fail at alloc_cpu.cpp:118] err == 0. DefaultCPUAllocator: can't allocate memory:"
+                " you tried to allocate 1125899906842624 bytes. Error code 12 (Cannot allocate memory)",
+                "host",
+                "",
+            ),
+        ],
+    )
+    def test_messages_without_figures(self, text, source, library) -> None:
+        found = parse_message(text)
+        assert found is not None
+        assert (found.source, found.library) == (source, library)
+
+    @pytest.mark.parametrize("text", ["", "out of memory", "we ran out of memory yesterday", "loss 0.1"])
+    def test_talk_about_it_is_no_message(self, text) -> None:
+        assert parse_message(text) is None
+
+    def test_line_breaks_do_not_matter(self) -> None:
+        assert parse_message(TORCH_2_9.replace(". ", ".\n   ")) == parse_message(TORCH_2_9)
+
+    def test_a_second_message_in_the_same_text_is_left_alone(self) -> None:
+        first = "CUDA out of memory. Tried to allocate 2.00 GiB."
+        found = parse_message(f"{first} {TORCH_2_9}")
+        assert found is not None
+        assert (found.requested, found.total) == (gib(2), None)
+
+    def test_the_current_cpu_allocator_says_what_we_read(self) -> None:
+        torch = pytest.importorskip("torch")
+        with pytest.raises(RuntimeError) as caught:
+            torch.empty(1 << 50, dtype=torch.uint8)
+        found = parse_message(str(caught.value))
+        assert found is not None
+        assert (found.source, found.requested) == ("host", 1 << 50)
+
+
+class TestDiagnosis:
+    @pytest.mark.parametrize(
+        ("text", "kind"),
+        [
+            (TORCH_1_10, "capacity"),
+            (TORCH_1_13_LIMITED, "limit"),
+            (TORCH_2_0_FRAGMENTED, "fragmentation"),
+            (TORCH_2_1, "capacity"),
+            (TORCH_2_2_SHARED, "other-processes"),
+            (TORCH_2_4_CONTAINER, "fragmentation"),
+            (TORCH_2_9, "capacity"),
+            (ZERO_FREE, "capacity"),
+            ("CUDA error: out of memory", "unclear"),
+            ("CUDNN_STATUS_ALLOC_FAILED", "library"),
+            ("DefaultCPUAllocator: can't allocate memory: you tried to allocate 99 bytes", "host"),
+        ],
+    )
+    def test_kinds(self, text, kind) -> None:
+        message = parse_message(text)
+        assert message is not None
+        assert diagnose(message).kind == kind
+
+    def test_the_sum_is_shown(self) -> None:
+        message = parse_message(TORCH_2_1)
+        assert message is not None
+        made = diagnose(message)
+        assert made.missing == gib(4.5) - gib(3.19) - mib(32.75)
+        assert "3.19 GiB + 32.75 MiB = 3.22 GiB < 4.50 GiB: 1.28 GiB missing" in made.arithmetic
+
+    def test_small_requests_need_a_whole_segment(self) -> None:
+        """20 MiB are asked from the driver for 5; so 6 MiB free are no room."""
+        message = OomMessage(
+            "allocator", requested=5 * MIB, free=6 * MIB, total=8 * GIB, allocated=7 * GIB, cached=MIB
+        )
+        made = diagnose(message)
+        assert made.kind == "capacity"
+        assert "needs 20.00 MiB from the driver" in made.arithmetic[0]
+
+    def test_advice_is_ordered_and_measured(self) -> None:
+        message = parse_message(TORCH_2_0_FRAGMENTED)
+        assert message is not None
+        advice = diagnose(message).advice
+        assert "expandable" in advice[0].text
+        assert "109 GB" in advice[-1].measured
+
+    def test_enough_free_and_refused_is_not_called_fragmentation(self) -> None:
+        message = OomMessage(
+            "allocator", requested=GIB, free=4 * GIB, total=8 * GIB, allocated=3 * GIB, cached=2 * GIB
+        )
+        assert diagnose(message).kind == "unclear"
+
+    def test_every_diagnosis_is_json(self) -> None:
+        message = parse_message(TORCH_2_2_SHARED)
+        assert message is not None
+        json.dumps(diagnose(message).to_json())
+
+
+TRACE = """\
+Traceback (most recent call last):
+  File "/home/ann/train.py", line 88, in <module>
+    main()
+  File "/home/ann/train.py", line 61, in train_step
+    out = model(batch)
+  File "/opt/venv/lib/python3.11/site-packages/torch/nn/modules/module.py", line 1775, in _wrapped_call_impl
+    return self._call_impl(*args, **kwargs)
+"""
+
+
+def log(*lines: str):
+    return read_log(io.StringIO("\n".join(lines) + "\n"))
+
+
+class TestLogs:
+    def test_the_users_line_is_named(self) -> None:
+        report = log("epoch 1", *TRACE.splitlines(), TORCH_2_9)
+        (found,) = report.occurrences
+        assert found.where == "/home/ann/train.py:61 in train_step"
+        assert found.line == 9
+
+    def test_interleaved_ranks(self) -> None:
+        one, two = ([f"[rank{n}]: {line}" for line in (*TRACE.splitlines(), TORCH_2_1)] for n in (0, 1))
+        two = [line.replace(":61", ":70").replace("line 61", "line 70") for line in two]
+        report = log(*[line for pair in zip(one, two, strict=True) for line in pair])
+        assert [(o.rank, o.where) for o in report.occurrences] == [
+            ("0", "/home/ann/train.py:61 in train_step"),
+            ("1", "/home/ann/train.py:70 in train_step"),
+        ]
+
+    @pytest.mark.parametrize(
+        "prefix", ["[rank3]: ", "[default3]:", "3: ", "2026-01-05T10:11:12.123Z [rank3]: "]
+    )
+    def test_rank_prefixes(self, prefix) -> None:
+        (found,) = log(prefix + TORCH_2_4_CONTAINER).occurrences
+        assert found.rank == "3"
+
+    def test_ray_actors(self) -> None:
+        (found,) = log(f"(RayTrainWorker pid=771, ip=10.0.0.4) {TORCH_2_4_CONTAINER}").occurrences
+        assert found.rank == "pid 771"
+
+    def test_colours_and_progress_bars(self) -> None:
+        (found,) = log(f"  3%|▎| 3/100 [00:01<?]\r\x1b[31m{TORCH_2_9}\x1b[0m").occurrences
+        assert found.diagnosis.kind == "capacity"
+
+    def test_a_message_broken_over_lines(self) -> None:
+        text = TORCH_2_2_SHARED.replace(". ", ".\n")
+        (found,) = log(*text.splitlines(), "next").occurrences
+        assert found.diagnosis.kind == "other-processes"
+
+    def test_json_escaped_line(self) -> None:
+        (found,) = log(json.dumps({"message": TRACE + TORCH_2_9})).occurrences
+        assert found.diagnosis.message.device == 3
+        assert found.where is not None
+
+    def test_repetitions_are_one_error(self) -> None:
+        report = log(TORCH_2_9, "retrying", TORCH_2_9, TORCH_2_1)
+        assert [(o.line, o.times) for o in report.occurrences] == [(1, 2), (4, 1)]
+        assert render(report)[0].startswith("3 out-of-memory messages")
+
+    def test_retries_are_read_from_summaries(self) -> None:
+        report = log(
+            "|            CUDA OOMs: 1            |        cudaMalloc retries: 17        |",
+            TORCH_2_0_FRAGMENTED,
+        )
+        assert report.retries == 17
+        assert "retried 17 times" in "\n".join(render(report))
+
+    def test_growth_from_error_to_error(self) -> None:
+        texts = [TORCH_2_9.replace("133.60 GiB is all", f"{size}.00 GiB is all") for size in (90, 110, 130)]
+        assert "grew from one error to the next" in "\n".join(render(log(*texts)))
+
+    def test_killed_by_the_host(self) -> None:
+        text = "\n".join(render(log("torch.distributed.elastic: Signal 9 (SIGKILL) received by PID 77")))
+        assert "no out-of-memory message" in text
+        assert "killed from outside" in text
+
+    def test_empty(self) -> None:
+        assert render(log()) == ["no out-of-memory message in 1 line"]
+
+    def test_message_at_the_very_end_without_newline(self) -> None:
+        assert read_log(io.StringIO("CUDA out of memory. Tried to allocate 2.00 GiB.")).occurrences
+
+    def test_memory_does_not_grow_with_the_log(self) -> None:
+        def lines():
+            for number in range(60_000):
+                yield f"step {number} loss 0.1\n"
+                if number % 1000 == 0:
+                    yield TORCH_2_9 + "\n"
+
+        tracemalloc.start()
+        report = read_log(lines())
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        assert report.occurrences[0].times == 60
+        assert peak < 2 * MIB
+
+    def test_a_line_without_end(self) -> None:
+        text = "x" * 300_000 + " " + TORCH_2_9
+        assert read_log(io.StringIO(text)).lines > 1
+
+
+class TestCommand:
+    def run(self, *arguments: str, given: str | bytes = "") -> subprocess.CompletedProcess[bytes]:
+        data = given.encode() if isinstance(given, str) else given
+        return subprocess.run(
+            [sys.executable, "-m", "gpulint", "oom", *arguments], input=data, capture_output=True
+        )
+
+    def test_from_a_file(self, tmp_path) -> None:
+        (tmp_path / "a.log").write_text(TRACE + TORCH_2_0_FRAGMENTED)
+        done = self.run(str(tmp_path / "a.log"))
+        assert done.returncode == 1
+        assert b"fragmentation: there is enough memory" in done.stdout
+        assert b"train.py:61 in train_step" in done.stdout
+
+    def test_from_standard_input_as_json(self) -> None:
+        done = self.run("--json", given=TORCH_2_2_SHARED)
+        data = json.loads(done.stdout)
+        assert data["occurrences"][0]["kind"] == "other-processes"
+
+    def test_bytes_that_are_no_text(self) -> None:
+        done = self.run(given=b"\xff\xfe\x00 broken\n" + TORCH_2_9.encode())
+        assert done.returncode == 1
+        assert b"capacity" in done.stdout
+
+    def test_nothing_found(self) -> None:
+        assert self.run(given="all fine\n").returncode == 0
+
+    def test_no_such_file(self) -> None:
+        done = self.run("no-such.log")
+        assert done.returncode == 2
+        assert b"no-such.log" in done.stderr
