@@ -1,0 +1,275 @@
+from __future__ import annotations
+
+import ast
+
+import libcst as cst
+import pytest
+from fixing_support import Tree, changed
+
+from gpulint.canvas import RenderError
+from gpulint.nodes import call_method, method_chain, without_argument
+from gpulint.rule import Remove, Replace
+
+
+def bare(code: str) -> cst.BaseExpression:
+    """An expression without parentheses, those included that do not parse so when they stand alone."""
+    if code[0] == "(":
+        return cst.parse_expression(code)
+    return cst.parse_expression(f"({code})").with_changes(lpar=(), rpar=())
+
+
+@pytest.mark.parametrize(
+    ("text", "old", "new", "result"),
+    [
+        ("x * old", "old", "a + b", "x * (a + b)"),
+        ("x + old", "old", "a * b", "x + a * b"),
+        ("x - old", "old", "a - b", "x - (a - b)"),
+        ("old - x", "old", "a - b", "a - b - x"),
+        ("x ** old", "old", "a ** b", "x ** a ** b"),
+        ("old ** x", "old", "a ** b", "(a ** b) ** x"),
+        ("old ** x", "old", "-a", "(-a) ** x"),
+        ("x ** old", "old", "-a", "x ** -a"),
+        ("-old", "old", "a + b", "-(a + b)"),
+        ("-old", "old", "a ** b", "-a ** b"),
+        ("not old", "old", "a == b", "not a == b"),
+        ("not old", "old", "a and b", "not (a and b)"),
+        ("old.attr", "old", "a + b", "(a + b).attr"),
+        ("old.attr", "old", "1", "(1).attr"),
+        ("old.attr", "old", "f(x)[0]", "f(x)[0].attr"),
+        ("old.attr", "old", "await a", "(await a).attr"),
+        ("old(x)", "old", "lambda: x", "(lambda: x)(x)"),
+        ("old[x]", "old", "a if b else c", "(a if b else c)[x]"),
+        ("x[old]", "old", "a if b else c", "x[a if b else c]"),
+        ("x[old:]", "old", "y := 1", "x[(y := 1):]"),
+        ("f(old)", "old", "lambda: x", "f(lambda: x)"),
+        ("f(old)", "old", "a, b", "f((a, b))"),
+        ("f(k=old)", "old", "(x for x in y)", "f(k=(x for x in y))"),
+        ("f(*old)", "old", "a or b", "f(*a or b)"),
+        ("[*old]", "old", "a or b", "[*(a or b)]"),
+        ("a < old", "old", "b < c", "a < (b < c)"),
+        ("a < old", "old", "b | c", "a < b | c"),
+        ("a or old", "old", "b and c", "a or b and c"),
+        ("a and old", "old", "b or c", "a and (b or c)"),
+        ("a and old", "old", "b if c else d", "a and (b if c else d)"),
+        ("a if old else b", "old", "c if d else e", "a if (c if d else e) else b"),
+        ("a if b else old", "old", "c if d else e", "a if b else c if d else e"),
+        ("lambda: old", "old", "x := 1", "lambda: (x := 1)"),
+        ("x = old", "old", "a, b", "x = a, b"),
+        ("x = old", "old", "yield a", "x = yield a"),
+        ("x += old", "old", "a if b else c", "x += a if b else c"),
+        ("old", "old", "x := 1", "(x := 1)"),
+        ("(y := old)", "old", "x := 1", "(y := (x := 1))"),
+        ("[a for a in old]", "old", "b if c else d", "[a for a in (b if c else d)]"),
+        ("[a for a in b if old]", "old", "lambda: 1", "[a for a in b if (lambda: 1)]"),
+        ("(a + b) * c", "a + b", "d", "d * c"),
+        ("(a + b) * c", "a + b", "d - e", "(d - e) * c"),
+        ("f'{old:>3}'", "old", "a + b", "f'{a + b:>3}'"),
+        ("f'{old:>3}'", "old", "lambda: 1", "f'{(lambda: 1):>3}'"),
+        ("f'{old}'", "old", "{1: 2}", "f'{ {1: 2}}'"),
+        ("sum(x for x in y)", "x for x in y", "z", "sum(z)"),
+        ("assert(old)", "old", "a", "assert a"),
+        ("x = a if(old)else b", "old", "c", "x = a if c else b"),
+        ("x = a if(old)else b", "old", "'c'", "x = a if 'c'else b"),
+        ("x = (\n  old  # why\n)", "old", "a.b", "x = (\n  a.b  # why\n)"),
+        ("x = {**old}", "old", "a | b", "x = {**a | b}"),
+        ("x = {**old}", "old", "a or b", "x = {**(a or b)}"),
+        ("x = a @ old", "old", "b @ c", "x = a @ (b @ c)"),
+    ],
+)
+@pytest.mark.parametrize("newline", ["\n", "\r\n"])
+def test_replaced_expression(text: str, old: str, new: str, result: str, newline: str) -> None:
+    source = text.replace("\n", newline) + newline
+    replacement = bare(new)
+    assert changed(source, lambda tree: [Replace(tree.find(old), replacement)]) == (
+        result.replace("\n", newline) + newline
+    )
+
+
+EXPRESSIONS = [
+    "n", "1", "1.5", "'s'", "a.b", "f(x)", "f(x)[0]", "(a + b)", "a + b", "a * b", "a @ b", "a ** b", "-a", "not a",
+    "a < b", "a in b", "a and b", "a or b", "a if b else c", "lambda: a", "a | b", "a & b", "a ^ b", "a << b", "[a]",
+    "{a}", "{a: b}", "(a, b)", "(x for x in y)", "'s' 't'", "f'{a}'", "...", "~a", "a, b",
+]  # fmt: skip
+CONTEXTS = [
+    "HOLE", "x = HOLE", "x += HOLE", "f(HOLE)", "f(k=HOLE)", "f(*HOLE)", "f(**HOLE)", "HOLE.a", "HOLE()", "HOLE[0]",
+    "x[HOLE]", "x[HOLE:]", "x[0, HOLE]", "-HOLE", "~HOLE", "not HOLE", "HOLE ** x", "x ** HOLE", "HOLE * x", "x * HOLE",
+    "HOLE + x", "x - HOLE", "x @ HOLE", "x | HOLE", "x ^ HOLE", "x & HOLE", "x << HOLE", "x < HOLE < y", "HOLE in x",
+    "x and HOLE", "HOLE or x", "HOLE if x else y", "x if HOLE else y", "x if y else HOLE", "lambda: HOLE", "[HOLE]",
+    "[*HOLE]", "{HOLE: x}", "{x: HOLE}", "{**HOLE}", "(x, HOLE)", "(HOLE for x in y)", "[x for x in HOLE]",
+    "[x for x in y if HOLE]", "{HOLE: 1 for x in y}", "(z := HOLE)", "f'{HOLE}'", "return HOLE", "assert HOLE, x",
+    "raise HOLE from x", "raise x from HOLE", "yield HOLE", "await HOLE", "x = yield from HOLE",
+    "for x in HOLE: pass", "while HOLE: pass", "if HOLE: pass", "with HOLE: pass", "with HOLE as x: pass",
+    "def g(x=HOLE): pass", "x: HOLE = 1", "x: int = HOLE", "class C(HOLE): pass", "@HOLE\ndef g(): pass",
+]  # fmt: skip
+
+
+class _Fill(ast.NodeTransformer):
+    def __init__(self, value: ast.expr) -> None:
+        self.value = value
+
+    def visit_Name(self, node: ast.Name) -> ast.expr:
+        return self.value if node.id == "HOLE" else node
+
+
+@pytest.mark.parametrize("context", CONTEXTS)
+def test_parentheses_keep_the_meaning(context: str) -> None:
+    """What Python reads after the change is the old program with the new expression in the hole, nothing else."""
+    shell = "async def run():\n    " + context.replace("\n", "\n    ") + "\n"
+    for code in EXPRESSIONS:
+        if "f'" in context and "'" in code:
+            continue  # quotes in quotes
+        if context == "with HOLE: pass" and isinstance(cst.parse_expression(code), cst.Tuple):
+            continue  # read as two managers, and a tuple is none
+        replacement = cst.parse_expression(code)
+        tree = Tree(shell)
+        hole = tree.find("HOLE")
+
+        def make(tree: Tree, replacement: cst.BaseExpression = replacement) -> list[Replace]:
+            return [Replace(tree.find("HOLE"), replacement)]
+
+        result = changed(shell, make)
+        value = ast.parse(code, mode="eval").body
+        expected = _Fill(value).visit(ast.parse(shell))
+        assert _meaning(ast.parse(result)) == _meaning(expected), (context, code, result, hole)
+
+
+class _Flatten(ast.NodeTransformer):
+    """`(a or b) or c` is `a or b or c`."""
+
+    def visit_BoolOp(self, node: ast.BoolOp) -> ast.BoolOp:
+        self.generic_visit(node)
+        first = node.values[0]
+        if isinstance(first, ast.BoolOp) and type(first.op) is type(node.op):
+            node.values[:1] = first.values
+        return node
+
+
+def _meaning(tree: ast.AST) -> str:
+    tree = _Flatten().visit(tree)
+    return ast.dump(tree).replace("Store()", "Load()")
+
+
+@pytest.mark.parametrize(
+    ("text", "code", "result"),
+    [
+        ("total += loss  # keep", "loss", "total += loss.detach().cpu()  # keep"),
+        ("total += a + b", "a + b", "total += (a + b).detach().cpu()"),
+        ("total += (a + b)", "a + b", "total += (a + b).detach().cpu()"),
+        ("total += -a", "-a", "total += (-a).detach().cpu()"),
+        ("total += await a", "await a", "total += (await a).detach().cpu()"),
+        ("total += (  # why\n  a\n  + b  # because\n)", "a\n  + b", None),
+        ("x.append(f(\n    a,  # one\n    b,\n))", "f(\n    a,  # one\n    b,\n)", None),
+    ],
+)
+def test_method_chain_keeps_the_expression(text: str, code: str, result: str | None) -> None:
+    shell = text + "\n"
+    found = changed(
+        shell, lambda tree: [Replace(tree.find(code), method_chain(tree.find(code), ("detach", "cpu")))]
+    )
+    if result is None:
+        old = Tree(shell)
+        end = old.spans.outer(old.find(code))[1]
+        result = shell[:end] + ".detach().cpu()" + shell[end:]
+        assert found == result
+    else:
+        assert found == result + "\n"
+
+
+def test_a_call_over_lines_without_parentheses_gets_them() -> None:
+    text = "f(a +\n  b)\n"
+    bare = cst.ensure_type(cst.parse_expression("(a +\n  b)"), cst.BinaryOperation).with_changes(
+        lpar=(), rpar=()
+    )
+    assert changed("x = old\n", lambda tree: [Replace(tree.find("old"), bare)]) == "x = (a +\n  b)\n"
+    assert changed(
+        text, lambda tree: [Replace(tree.find("a +\n  b"), call_method(tree.find("a +\n  b"), "item"))]
+    ) == ("f((a +\n  b).item())\n")
+
+
+@pytest.mark.parametrize("new", ["'a'", "f['a']"])
+def test_quotes_that_an_f_string_cannot_hold_are_refused(new: str) -> None:
+    tree = Tree("x = f'{old}'\n")
+    with pytest.raises(RenderError, match="f-string"):
+        tree.edits([Replace(tree.find("old"), cst.parse_expression(new))])
+
+
+def test_replaced_argument_and_with_item() -> None:
+    text = "f(a,  b=1 , c=2)\nwith g(x) as y, h(z):\n    pass\n"
+    result = changed(
+        text,
+        lambda tree: [
+            Replace(tree.arg("b=1"), cst.Arg(cst.Name("False"), keyword=cst.Name("b"), equal=cst.AssignEqual(
+                cst.SimpleWhitespace(""), cst.SimpleWhitespace("")))),
+            Replace(tree.find("g(x) as y", cst.WithItem), cst.WithItem(cst.Name("q"))),
+        ],
+    )  # fmt: skip
+    assert result == "f(a,  b=False , c=2)\nwith q, h(z):\n    pass\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "gone", "result"),
+    [
+        ("f(a, b, c)", ["b"], "f(a, c)"),
+        ("f(a, b, c)", ["a"], "f(b, c)"),
+        ("f(a, b, c)", ["c"], "f(a, b)"),
+        ("f(a, b, c)", ["b", "c"], "f(a)"),
+        ("f(a, b, c)", ["a", "c"], "f(b)"),
+        ("f(a, b, c)", ["a", "b", "c"], "f()"),
+        ("f(a, c,)", ["c"], "f(a,)"),
+        ("f( a )", ["a"], "f()"),
+        ("f(a,)", ["a"], "f()"),
+        ("f(a)(b)", ["b"], "f(a)()"),
+        ("(f)(a)", ["a"], "(f)()"),
+        ("(f(a))", ["a"], "(f())"),
+        ("f(a , b)", ["b"], "f(a)"),
+        ("f(a,b)", ["a"], "f(b)"),
+        ("f(\n    a,\n    r=True,  # why\n    b=1,\n)", ["r=True"], "f(\n    a,\n    b=1,\n)"),
+        ("f(\n    a,\n    r=True\n)", ["r=True"], "f(\n    a\n)"),
+        ("f(\n    a,  # one\n    r=True  # why\n)", ["r=True"], "f(\n    a  # one\n)"),
+        ("f(\n    a,\n    r=True,\n)", ["r=True"], "f(\n    a,\n)"),
+        ("f(\n    r=True,  # why\n)", ["r=True"], "f(\n)"),
+        ("f(\n    r=True,\n)", ["r=True"], "f()"),
+        ("f(\n    # head\n    r=True,\n    # foot\n)", ["r=True"], "f(\n    # head\n    # foot\n)"),
+        ("f(a,\n  r=True)", ["r=True"], "f(a)"),
+        ("f(a,  # one\n  r=True)", ["r=True"], "f(a  # one\n  )"),
+        ("f(r=True,\n  b=1)", ["r=True"], "f(b=1)"),
+        ("f(r=True,  # why\n  b=1)", ["r=True"], "f(  # why\n  b=1)"),
+        ("f(r=True  # why, so\n  , b=1)", ["r=True"], "f(b=1)"),
+        ("f(a, g(b, c), d)", ["b", "d"], "f(a, g(c))"),
+        ("f(a, r=(1,\n  2), b=1)", ["r=(1,\n  2)"], "f(a, b=1)"),
+        ("f(x for x in y)", ["x for x in y"], "f()"),
+        ("f(*a, **b)", ["**b"], "f(*a)"),
+    ],
+)
+@pytest.mark.parametrize("newline", ["\n", "\r\n"])
+def test_removed_arguments(text: str, gone: list[str], result: str, newline: str) -> None:
+    def lines(code: str) -> str:
+        return code.replace("\n", newline)
+
+    found = changed(lines(text), lambda tree: [Remove(tree.arg(lines(code))) for code in gone])
+    assert found == lines(result)
+
+
+def test_a_class_argument_is_not_a_call_argument() -> None:
+    tree = Tree("class A(B, metaclass=C): pass\n")
+    with pytest.raises(RenderError, match="ClassDef"):
+        tree.edits([Remove(tree.arg("B"))])
+
+
+def test_without_argument() -> None:
+    call = cst.ensure_type(cst.parse_expression("f(a, k=1)"), cst.Call)
+    empty = cst.Module([])
+    assert empty.code_for_node(without_argument(call, "k")) == "f(a)"
+    assert without_argument(call, "other") is call
+
+
+def test_an_unknown_node_is_refused() -> None:
+    tree = Tree("x = 1\n")
+    with pytest.raises(ValueError, match="does not stand"):
+        tree.edits([Replace(cst.Name("x"), cst.Name("y"))])
+
+
+def test_two_changes_of_one_place_are_refused() -> None:
+    tree = Tree("x = f(a)\n")
+    with pytest.raises(RenderError, match="same text"):
+        tree.edits([Replace(tree.find("a"), cst.Name("b")), Replace(tree.find("f(a)"), cst.Name("c"))])
