@@ -13,7 +13,7 @@ A tree is a folder named PACKAGE-VERSION, as sources unpack, or is given as PACK
 
 `file` is relative to the tree. `hash` is of the line's text without its indentation, so a label still fits when
 the line has moved, in the same version or another. Precision counts labelled findings only, and the table says how
-many are not. A true label whose finding is gone is listed as lost, a false one as fixed.
+many are not. Labels without a finding are listed: true ones as missed, false ones as silent.
 """
 
 from __future__ import annotations
@@ -331,14 +331,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def report_left(left: Sequence[Label], trees: Sequence[Tree], rules: Sequence[str]) -> None:
-    """Print the labels of the checked trees that no finding carries any more."""
+    """Print the labels of the checked trees that no finding carries."""
     checked = {(tree.package, tree.version) for tree in trees}
     for label in left:
         if (label.package, label.version) not in checked:
             continue
         if rules and not label.code.startswith(tuple(rules)):
             continue
-        word = "lost: true, but no longer found" if label.label else "fixed: false, and no longer found"
+        word = "missed: labelled true, not found" if label.label else "silent: labelled false, not found"
         print(
             f"{word}: {label.package}-{label.version}: {label.file}:{label.line} {label.code} ({label.why})"
         )
