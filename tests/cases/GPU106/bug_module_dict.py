@@ -14,5 +14,5 @@ def train(model, loader, opt):
     for key, x, y in loader:
         loss = nn.functional.mse_loss(model.body(positional(model, key, x)), y.cuda())
         opt.zero_grad()
-        loss.backward(retain_graph=True)
+        loss.backward(retain_graph=True)  # maybe: GPU301
         opt.step()

@@ -10,7 +10,7 @@ class DinoLoss(torch.nn.Module):
 
     def forward(self, student, teacher):
         loss = -(F.softmax(teacher - self.center, -1) * F.log_softmax(student, -1)).sum(-1).mean()
-        self.center = self.center * self.momentum + student.mean(0, keepdim=True) * (1 - self.momentum)  # expect: GPU107|GPU101
+        self.center = self.center * self.momentum + student.mean(0, keepdim=True) * (1 - self.momentum)  # expect: GPU107|GPU101|GPU103
         return loss
 
 
@@ -21,5 +21,5 @@ def train(student, teacher, loader, opt, dim):
             t = teacher(x.cuda())
         loss = crit(student(x.cuda()), t)
         opt.zero_grad()
-        loss.backward(retain_graph=True)
+        loss.backward(retain_graph=True)  # maybe: GPU301
         opt.step()

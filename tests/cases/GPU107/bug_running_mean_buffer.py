@@ -10,8 +10,8 @@ class Whiten(nn.Module):
 
     def forward(self, x):
         if self.training:
-            self.mean = 0.9 * self.mean + 0.1 * x.mean(0)  # expect: GPU107|GPU101
-            self.var = 0.9 * self.var + 0.1 * x.var(0)  # expect: GPU107|GPU101
+            self.mean = 0.9 * self.mean + 0.1 * x.mean(0)  # expect: GPU107|GPU101|GPU103
+            self.var = 0.9 * self.var + 0.1 * x.var(0)  # expect: GPU107|GPU101|GPU103
         return (x - self.mean) / (self.var + 1e-5).sqrt()
 
 
@@ -20,5 +20,5 @@ def train(backbone, head, loader, opt, d):
     for x, y in loader:
         loss = nn.functional.cross_entropy(head(white(backbone(x.cuda()))), y.cuda())
         opt.zero_grad()
-        loss.backward(retain_graph=True)
+        loss.backward(retain_graph=True)  # maybe: GPU301
         opt.step()
