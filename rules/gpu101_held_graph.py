@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from gpulint.analysis.facts import FileFacts, Hold
-from gpulint.analysis.values import LARGE, MAYBE, SCALAR, UNSURE_GRAD, Grad, Kind
+from gpulint.analysis.values import LARGE, MAYBE, MIXED, SCALAR, UNSURE_GRAD, Grad, Kind
 from gpulint.findings import Severity
 from gpulint.rule import Option, RelatedNode, Repair, Replace, Report, Rule
 
@@ -112,7 +112,7 @@ class HeldGraph(Rule):
 def _claim(hold: Hold, facts: FileFacts) -> str | None:
     """Which claim the facts bear: "live", "freed", "retained", or none."""
     value = hold.value
-    if value.kind is not Kind.GRAPH or value.has(MAYBE) or hold.consumed or hold.bounded:
+    if value.kind is not Kind.GRAPH or value.has(MAYBE) or value.has(MIXED) or hold.consumed or hold.bounded:
         return None
     if not any(site.what in ("forward", "loss") for site in value.sites):
         return None
@@ -121,7 +121,8 @@ def _claim(hold: Hold, facts: FileFacts) -> str | None:
     if hold.fed_back or (hold.birth_loop is not None and hold.birth_loop.steps):
         return None
     if hold.state in ("freed", "retained"):
-        return hold.state
+        steps = not hold.loops or any(loop.steps or loop.over_data for loop in hold.loops)
+        return hold.state if steps else None
     if hold.state != "live" or value.has(UNSURE_GRAD) or facts.is_test:
         return None
     if hold.evaluating and hold.inference:

@@ -78,6 +78,7 @@ class Calling(Calls):
         given = bind_arguments(function, args, owner)
         sources = bind_sources(function, expr, owner is not None)
         self.file.note_call(function, given, self.state.grad)
+        self.file.called_from.setdefault(function, set()).add(self.function)
         if any(loop.over_data for loop in self.loops):
             self.file.called_in_data_loop.add(function)
         summary = self.file.summary(function)
@@ -104,7 +105,9 @@ class Calling(Calls):
             return Val(Kind.CONTEXT, ref=self._yielded(summary.yield_grad))
         result = UNKNOWN if summary.returns is None else substitute(summary.returns, given, function)
         if not forward:
-            self.carried(expr, args, frozenset(s for s in result.sites if s.function is not self.function))
+            self.carried(
+                expr, args, frozenset(s for s in result.sites if s.function not in (self.function, None))
+            )
         self._freshen(summary, result)
         for name in summary.frees:
             if name in given:
@@ -193,6 +196,9 @@ class Calling(Calls):
             if value.kind not in (Kind.GRAPH, Kind.CONTAINER, Kind.UNKNOWN):
                 continue
             loop = self.loops[-1] if self.loops else None
+            born = self.state.born_at(path)
+            if loop is not None and (path not in loop.assigned or (born is not None and born >= len(self.loops))):
+                continue  # not bound in this loop, or bound afresh in this very iteration
             if loop is None and not (self.self_name and path.startswith(f"{self.self_name}.")):
                 continue
             nested = value.kind is Kind.CONTAINER or value.has(MAYBE)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from gpulint.analysis import frameworks, ir
 from gpulint.analysis.evaluate import CRITERION_NAME, MODEL_NAME, Evaluator
-from gpulint.analysis.evidence import BACKWARD_WORDS
+from gpulint.analysis.evidence import runs_backward
 from gpulint.analysis.facts import Backward, Forward
 from gpulint.analysis.gradmode import of_call
 from gpulint.analysis.names import (
@@ -766,7 +766,7 @@ class Calls(Evaluator):
         """Nothing is known of what is called: graphs handed to it go out of sight."""
         name = expr.method
         path = expr.func.path or ""
-        if any(word in name for word in BACKWARD_WORDS) or self.steps_loss(name, args):
+        if runs_backward(name) or self.steps_loss(name, args):
             for value in args.all():
                 if value.tokens:
                     self.backward_event(expr, value, False, False, None)

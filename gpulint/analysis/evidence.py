@@ -21,7 +21,13 @@ MODULE_METHODS = frozenset(
     ]
 )
 
-BACKWARD_WORDS = ("backward", "update_params")
+_BACKWARD = re.compile(r"(?:^|_)backward(?:_|$)|^update_params$")
+_NO_BACKWARD = re.compile(r"^(?:require|register|supports|check|is|has|can|on|set|before|after|pre|post)_|hook")
+
+
+def runs_backward(method: str) -> bool:
+    """Whether a function of this name runs a backward through what it is given."""
+    return bool(_BACKWARD.search(method)) and not _NO_BACKWARD.search(method)
 
 
 class Evidence:
@@ -201,7 +207,7 @@ class Evidence:
                     self.trains.add(base)
             elif method == "zero_grad":
                 self.optimizers.add(base)
-        if method == "backward" or any(word in method for word in BACKWARD_WORDS):
+        if runs_backward(method):
             self._backward(call)
 
     def _backward(self, call: ir.Call) -> None:
@@ -329,6 +335,11 @@ def resets(block: list[ir.Stmt]) -> frozenset[str]:
                 ):
                     found.add(expr.func.base.path)
     return frozenset(found)
+
+
+def assigned(block: list[ir.Stmt]) -> frozenset[str]:
+    """The paths that the block binds, sums included."""
+    return frozenset(target.path for statement in ir.statements(block) for target in targets(statement) if target.path)
 
 
 def cuts(block: list[ir.Stmt]) -> frozenset[str]:

@@ -23,6 +23,7 @@ class Loop:
     function: ir.Function
     parent: Loop | None = None
     resets: frozenset[str] = frozenset()
+    assigned: frozenset[str] = frozenset()
     over_loader: bool = False
     over_data: bool = False  # iterates over batches or chunks, as far as the iterable tells
     forwards: int = 0

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gpulint.analysis import ir
+from gpulint.analysis.evidence import runs_backward
 from gpulint.analysis.facts import Backward, DeferredBackward, Forward, FunctionFacts, Hold, LateRelease, Loop
 from gpulint.analysis.values import CHECKPOINTED, Grad, Kind, Site
 
@@ -243,7 +244,7 @@ def _derives(statement: ir.Stmt, name: str) -> bool:
 
 
 def _has_backward(statement: ir.Stmt) -> bool:
-    return any("backward" in call.method for _, call in ir.calls([statement]))
+    return any(runs_backward(call.method) for _, call in ir.calls([statement]))
 
 
 def _is_flattened_loss(evidence: list[ir.Stmt], name: str) -> bool:

@@ -13,7 +13,7 @@ import libcst as cst
 
 from gpulint.analysis import frameworks, gradmode, ir
 from gpulint.analysis.classes import ClassInfo
-from gpulint.analysis.evidence import Evidence, resets
+from gpulint.analysis.evidence import Evidence, assigned, resets
 from gpulint.analysis.facts import FileFacts, FunctionFacts, Loop
 from gpulint.analysis.flow import Flow
 from gpulint.analysis.lower import lower
@@ -83,6 +83,7 @@ class FileAnalysis:
         self.loops: dict[int, Loop] = {}
         self.reset_cache: dict[ir.Function, frozenset[str]] = {}
         self.globals: dict[str, Val] = {}
+        self.called_from: dict[ir.Function, set[ir.Function]] = {}
         self.called_in_data_loop: set[ir.Function] = set()
         self.leaf = Site(None, "leaf", None, None)
         self.evaluating: set[Site] = set()
@@ -473,7 +474,7 @@ class FileAnalysis:
     def loop(self, statement: ir.For | ir.While, function: ir.Function, parent: Loop | None) -> Loop:
         found = self.loops.get(id(statement))
         if found is None:
-            found = Loop(statement, function, parent, resets(statement.body))
+            found = Loop(statement, function, parent, resets(statement.body), assigned(statement.body))
             self.loops[id(statement)] = found
         return found
 

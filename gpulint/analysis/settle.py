@@ -9,7 +9,7 @@ from gpulint.analysis.evidence import cuts
 from gpulint.analysis.facts import Backward, Carried, Forward, FunctionFacts, Hold, HotCall
 from gpulint.analysis.peaks import deferred_backwards, late_releases
 from gpulint.analysis.uses import Uses
-from gpulint.analysis.values import Grad, Holder, Kind, Site
+from gpulint.analysis.values import UNSURE_GRAD, Grad, Holder, Kind, Site
 
 if TYPE_CHECKING:
     from gpulint.analysis.program import FileAnalysis
@@ -69,7 +69,9 @@ def _finish_hold(file: FileAnalysis, facts: FunctionFacts, hold: Hold, uses: Use
     if hold.state == "live" and sites & file.freed:
         elsewhere = {f for site in sites & file.freed for f in file.freed_by.get(site, ())}
         if elsewhere - {hold.function}:
-            hold.state = "freed"
+            callers = file.called_from.get(hold.function, set())
+            known = not hold.value.has(UNSURE_GRAD) and bool(elsewhere & callers)
+            hold.state = "freed" if known else "unknown"
         else:
             hold.consumed = True
 

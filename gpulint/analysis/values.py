@@ -59,6 +59,7 @@ FROZEN = 512  # a module whose parameters do not require grad
 CRITERION = 1024  # a module or callable that computes a loss
 OUTPUT = 2048  # the raw, possibly structured, result of a module call
 PHASED = 16384  # a module in training or in eval mode, by what a variable says
+MIXED = 32768  # detached on one path, not on another: the author knows
 NAMED = 8192  # looked up by name in a module's result: could be a detached metric
 UNSURE_GRAD = 4096  # a tensor for certain; whether grad was enabled is not known
 
@@ -181,7 +182,7 @@ def element(val: Val) -> Val:
     return Val(Kind.UNKNOWN, val.tokens)
 
 
-_STICKY = MAYBE | NAMED | CHECKPOINTED | BOUNDED | VIEW | UNSURE_GRAD
+_STICKY = MAYBE | NAMED | MIXED | CHECKPOINTED | BOUNDED | VIEW | UNSURE_GRAD
 
 _ORDER = {Kind.GRAPH: 4, Kind.SYMBOL: 3, Kind.DEVICE: 2, Kind.NUMBER: 1}
 
@@ -212,6 +213,8 @@ def join(a: Val, b: Val) -> Val:
         return Val(a.kind, tokens, flags, ref=ref)
     if a.kind in _ORDER and b.kind in _ORDER:
         top = a if _ORDER[a.kind] > _ORDER[b.kind] else b
+        if {a.kind, b.kind} == {Kind.GRAPH, Kind.DEVICE}:
+            flags |= MIXED
         return Val(top.kind, tokens, flags | (top.flags & (SCALAR | LARGE | LOSS)))
     if Kind.CONTAINER in (a.kind, b.kind):
         inner = a if a.kind is Kind.CONTAINER else b
