@@ -77,17 +77,21 @@ def rising(values: Sequence[float]) -> float:
 
 
 def is_regular(events: Sequence[int], start: int, end: int) -> bool:
-    """Whether events recur over the whole of [start, end): no gap, at either end or between, is much longer
-    than usual.
+    """Whether events recur over the whole of [start, end), so that more can be expected.
 
-    A cache that fills up stops having events; a rolling window has them only at the end.
+    Either they come at equal distances (give or take one), up to both ends; or they come in at least half of
+    the intervals and are no rarer in the second half than in the first. A cache that fills up has ever fewer,
+    a rolling window has them only at the end.
     """
-    if len(events) < FEWEST:
+    if len(events) < FEWEST + 1:
         return False
     gaps = [b - a for a, b in itertools.pairwise(events)]
-    usual = statistics.median(gaps)
-    longest = max([*gaps, events[0] - start + 1, end - events[-1]])
-    return longest <= 2 * usual + 1
+    if max(gaps) - min(gaps) <= 1 and max(events[0] - start, end - events[-1]) <= max(gaps) + 1:
+        return True
+    middle = (start + end) / 2
+    early = sum(event < middle for event in events)
+    late = len(events) - early
+    return 2 * len(events) >= end - start and late >= early and early >= 0.6 * late
 
 
 def judge(births: Births, edges: Sequence[int], kind: StepKind, age: int = 2) -> Drift | None:

@@ -366,6 +366,8 @@ class Harness:
             sequences = (self._marks[marks[0]].sequence, until)
             drifts, holders = look(self.probe, self.frames, series.kind, marks, age, sequences, extra_frames)
             series.window = Window(drifts, holders, len(marks) - 1)
+        except Exception as error:
+            self._notes.append(f"steps could not be judged: {type(error).__name__}: {error}")
         finally:
             self._looking = False
             self._looked += time.perf_counter() - begin

@@ -117,7 +117,7 @@ def _running_frames(frames: Frames, extra: tuple[types.FrameType, ...]) -> list[
             if current not in found and frames.is_user(current.f_code.co_filename):
                 found.append(current)
             current = current.f_back
-    stacks.clear()  # holds this function's own frame: a cycle
+    del stacks, frame  # they hold this function's own frame: a cycle, which would keep all the others
     return found
 
 
@@ -195,7 +195,10 @@ def _reach(walk: _Walk, queue: deque[Any], value: Any, parent: Any) -> None:
 
 
 def _is_closed(kind: type) -> bool:
-    """Types not to look into: modules are roots of their own, and the verifier is not the user's."""
+    """Types not to look into: modules are roots of their own, autograd nodes come in the second pass, and the
+    verifier is not the user's."""
+    if hasattr(kind, "next_functions"):
+        return True
     return issubclass(kind, (types.ModuleType, *_ATOMS)) or str(getattr(kind, "__module__", "")).startswith(
         "gpulint."
     )
@@ -280,7 +283,9 @@ def _saved(node: Any) -> Iterator[Any]:
     fields."""
     for name in dir(node):
         if name.startswith("_raw_saved_"):
-            raw = getattr(node, name, None)
+            raw = None
+            with contextlib.suppress(RuntimeError):  # freed by backward
+                raw = getattr(node, name)
             for one in raw if isinstance(raw, (tuple, list)) else (raw,):
                 yield from _unpacked(one, node, name)
     fields = getattr(node, "__dict__", None)
@@ -288,6 +293,9 @@ def _saved(node: Any) -> Iterator[Any]:
         yield fields
         with contextlib.suppress(RuntimeError):  # backward has freed them
             yield from (item for item in node.saved_tensors if item is not None)
+    variable = getattr(node, "variable", None)  # of an AccumulateGrad: a leaf, with its gradient
+    if variable is not None:
+        yield variable
     yield from gc.get_referents(node)
 
 
@@ -340,9 +348,10 @@ def _group(walk: _Walk, frames: Frames) -> list[Holder]:
         paths.append((one, path))
         for above in path[:-1]:
             epochs.setdefault(id(above), set()).add(one.block.epoch)
+    enough = max(2, min(3, len({one.block.epoch for one in walk.finds})))
     groups: dict[tuple[int, str], _Group] = {}
     for one, path in paths:
-        group = _group_for(groups, path, _holding(path, epochs), one.block.place)
+        group = _group_for(groups, path, _holding(path, epochs, enough), one.block.place)
         group.blocks.append(one.block)
         group.tensors.add(id(one.tensor))
         group.graph |= one.graph
@@ -354,11 +363,15 @@ def _group(walk: _Walk, frames: Frames) -> list[Holder]:
     return sorted(holders, key=lambda holder: (-holder.bytes, -holder.nodes, holder.text))
 
 
-def _holding(path: list[Any], epochs: dict[int, set[int]]) -> int:
+def _holding(path: list[Any], epochs: dict[int, set[int]], enough: int) -> int:
     """Position in the path of the object that gathers memory of several steps: the list, not the dict in it
-    that was made anew in each step."""
+    that was made anew in each step. `enough` is 3 rather than 2, because one step's memory may lie on both
+    sides of a boundary."""
     for position, above in enumerate(path[:-1]):
-        if len(epochs.get(id(above), ())) > 1:
+        if isinstance(above, torch.optim.Optimizer):
+            return position
+    for position, above in enumerate(path[:-1]):
+        if len(epochs.get(id(above), ())) >= enough:
             return position
     return _nearest_container(path)
 

@@ -74,6 +74,10 @@ def describe(hops: list[Hop], holding: Any) -> Name:
             continue
         following = hops[position + 1].below if position + 1 < len(hops) else None
         state, skip = _down(state, hop, following)
+    if isinstance(holding, _LRU):
+        state = _cache(state, holding)
+    elif isinstance(holding, torch.optim.Optimizer):
+        state = _optimizer(state, holding)
     container = _container(holding)
     bound = state.bound
     if isinstance(holding, deque) and holding.maxlen is not None:
@@ -86,7 +90,7 @@ def describe(hops: list[Hop], holding: Any) -> Name:
     variable = state.variable
     if container == "dict" and not variable.endswith("]") and state.scope != "cache":
         variable += "[...]"
-    length = len(holding) if isinstance(holding, (list, dict, set, tuple, deque)) else None
+    length = _length(holding)
     return Name(
         _text(state, variable, container),
         variable,
@@ -99,6 +103,12 @@ def describe(hops: list[Hop], holding: Any) -> Name:
         bound,
         length,
     )
+
+
+def _length(holding: Any) -> int | None:
+    if isinstance(holding, _LRU):
+        return int(holding.cache_info().currsize)
+    return len(holding) if isinstance(holding, (list, dict, set, tuple, deque)) else None
 
 
 def _text(state: _State, variable: str, container: str) -> str:
@@ -237,8 +247,13 @@ def _frame(state: _State, above: types.FrameType, below: Any) -> _State:
     name = next((name for name, value in frame_locals(above).items() if value is below), None)
     if name is None:
         return state
-    inside = f"local `{name}` of `{function_name(above.f_code)}()`"
-    return state._replace(via=f"{state.via}: {inside}" if state.via else inside)
+    function = f"{function_name(above.f_code)}()"
+    if not state.via:  # a generator's frame
+        code = above.f_code
+        return _State(
+            name, "local", function, os.path.abspath(code.co_filename), code.co_firstlineno, name, False
+        )
+    return state._replace(via=f"{state.via}: local `{name}` of `{function}`")
 
 
 def _class(state: _State, above: type, below: Any) -> _State:

@@ -18,7 +18,7 @@ StepKind = Literal["train", "eval", "explicit"]
 Place = Literal["device", "host"]
 Status = Literal["leak", "occasional", "bounded", "gc-garbage", "warm-up"]
 TrendStatus = Literal["flat", "growing", "shrinking", "fragmentation", "unknown"]
-Figure = Literal["allocated", "reserved", "host_tensors", "rss", "heap", "nodes"]
+Figure = Literal["allocated", "reserved", "host_tensors", "rss", "heap"]
 EndReason = Literal[
     "stopped",  # after the steps that were asked for
     "finished",  # the script ended by itself, after at least one step

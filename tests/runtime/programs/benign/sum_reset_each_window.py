@@ -1,0 +1,35 @@
+# A running sum that is read and reset every five steps.
+import torch
+from torch import nn
+
+device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+
+
+def make_model():
+    return nn.Sequential(nn.Linear(32, 64), nn.ReLU(), nn.Linear(64, 64), nn.ReLU(), nn.Linear(64, 4)).to(
+        device
+    )
+
+
+def batch():
+    return torch.randn(16, 32).to(device), torch.randint(0, 4, (16,)).to(device)
+
+
+def train():
+    model = make_model()
+    optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
+    running = 0.0
+    for step in range(1000):
+        x, y = batch()
+        loss = nn.functional.cross_entropy(model(x), y)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        running += loss.detach()
+        if step % 5 == 4:
+            print(running.item() / 5)
+            running = 0.0
+
+
+if __name__ == "__main__":
+    train()

@@ -1,0 +1,35 @@
+# Every batch has another length: allocated goes up and down.
+import random
+
+import torch
+from torch import nn
+
+device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+
+
+def make_model():
+    return nn.Sequential(nn.Linear(32, 64), nn.ReLU(), nn.Linear(64, 64), nn.ReLU(), nn.Linear(64, 4)).to(
+        device
+    )
+
+
+def batch():
+    return torch.randn(16, 32).to(device), torch.randint(0, 4, (16,)).to(device)
+
+
+def train():
+    model = nn.LSTM(32, 64, batch_first=True).to(device)
+    head = nn.Linear(64, 4).to(device)
+    optimizer = torch.optim.Adam([*model.parameters(), *head.parameters()], lr=1e-3)
+    lengths = random.Random(0)
+    for _ in range(1000):
+        x = torch.randn(8, lengths.randint(4, 60), 32).to(device)
+        out, _ = model(x)
+        loss = head(out[:, -1]).pow(2).mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
+if __name__ == "__main__":
+    train()

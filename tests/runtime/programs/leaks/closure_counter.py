@@ -1,0 +1,44 @@
+# holder: list `seen` in the closure of `make_logger.log()`
+# line: seen.append(value)
+# bytes: 512
+import torch
+from torch import nn
+
+device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+
+
+def make_model():
+    return nn.Sequential(nn.Linear(32, 64), nn.ReLU(), nn.Linear(64, 64), nn.ReLU(), nn.Linear(64, 4)).to(
+        device
+    )
+
+
+def batch():
+    return torch.randn(16, 32).to(device), torch.randint(0, 4, (16,)).to(device)
+
+
+def make_logger():
+    seen = []
+
+    def log(value):
+        seen.append(value)
+        return len(seen)
+
+    return log
+
+
+def train():
+    model = make_model()
+    optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
+    log = make_logger()
+    for _ in range(1000):
+        x, y = batch()
+        loss = nn.functional.cross_entropy(model(x), y)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        log(loss.detach())
+
+
+if __name__ == "__main__":
+    train()

@@ -1,0 +1,34 @@
+# holder: dict `logs[...]` in `train()`
+# line: logs[step] = {"loss": loss.detach(), "out": out.detach()}
+import torch
+from torch import nn
+
+device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+
+
+def make_model():
+    return nn.Sequential(nn.Linear(32, 64), nn.ReLU(), nn.Linear(64, 64), nn.ReLU(), nn.Linear(64, 4)).to(
+        device
+    )
+
+
+def batch():
+    return torch.randn(16, 32).to(device), torch.randint(0, 4, (16,)).to(device)
+
+
+def train():
+    model = make_model()
+    optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
+    logs = {}
+    for step in range(1000):
+        x, y = batch()
+        out = model(x)
+        loss = nn.functional.cross_entropy(out, y)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        logs[step] = {"loss": loss.detach(), "out": out.detach()}
+
+
+if __name__ == "__main__":
+    train()

@@ -1,0 +1,45 @@
+# holder: tensor `total` in `evaluate()`
+# line: total += nn.functional.cross_entropy(model(x), y)
+# kind: eval
+# graph: yes
+import torch
+from torch import nn
+
+device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+
+
+def make_model():
+    return nn.Sequential(nn.Linear(32, 64), nn.ReLU(), nn.Linear(64, 64), nn.ReLU(), nn.Linear(64, 4)).to(
+        device
+    )
+
+
+def batch():
+    return torch.randn(16, 32).to(device), torch.randint(0, 4, (16,)).to(device)
+
+
+def train():
+    model = make_model()
+    optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
+    for _ in range(3):
+        for _ in range(6):
+            x, y = batch()
+            loss = nn.functional.cross_entropy(model(x), y)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+        model.eval()
+        print(evaluate(model))
+        model.train()
+
+
+def evaluate(model):
+    total = 0.0
+    for _ in range(12):
+        x, y = batch()
+        total += nn.functional.cross_entropy(model(x), y)
+    return total
+
+
+if __name__ == "__main__":
+    train()
