@@ -1,0 +1,127 @@
+"""`gpulint gpu`: cards, memory and processes; ending a process of one's own."""
+
+from __future__ import annotations
+
+import sys
+import time
+from typing import Any
+
+import click
+
+
+@click.group(invoke_without_command=True)
+@click.option("--watch", is_flag=True, help="Stay and refresh.")
+@click.option(
+    "--interval",
+    type=click.FloatRange(min=0.1),
+    default=1.0,
+    show_default=True,
+    help="Seconds, with --watch.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Cards and processes as JSON.")
+@click.pass_context
+def command(context: click.Context, watch: bool, interval: float, as_json: bool) -> int | None:
+    """Show cards, their memory, temperature, and the processes on them with owner and command."""
+    if context.invoked_subcommand is not None:
+        return None
+    from gpulint.operator import gpu
+
+    try:
+        with gpu.driver() as nvml:
+            if as_json:
+                return _json(gpu.read_cards(nvml))
+            return _watch(nvml, interval) if watch else _show(gpu.read_cards(nvml))
+    except gpu.NoDriver as missing:
+        print(f"gpulint: {missing}", file=sys.stderr)
+        return 2
+
+
+def _json(cards: list[Any]) -> int:
+    import json
+
+    print(json.dumps([card.to_json() for card in cards], indent=2))
+    return 0
+
+
+def _show(cards: list[Any]) -> int:
+    from rich.console import Console
+
+    from gpulint.operator.gpu import table
+
+    Console(soft_wrap=not sys.stdout.isatty()).print(table(cards))
+    return 0
+
+
+def _watch(nvml: Any, interval: float) -> int:
+    from rich.live import Live
+
+    from gpulint.operator.gpu import read_cards, table
+
+    try:
+        with Live(table(read_cards(nvml)), auto_refresh=False, screen=sys.stdout.isatty()) as live:
+            while True:
+                time.sleep(interval)
+                live.update(table(read_cards(nvml)), refresh=True)
+    except KeyboardInterrupt:
+        return 0
+
+
+@command.command("kill")
+@click.argument("pids", metavar="PID...", type=click.IntRange(min=1), nargs=-1, required=True)
+@click.option(
+    "--grace",
+    type=click.FloatRange(min=0),
+    default=10.0,
+    show_default=True,
+    help="Seconds between TERM and KILL.",
+)
+@click.option("-y", "--yes", is_flag=True, help="Do not ask.")
+def kill(pids: tuple[int, ...], grace: float, yes: bool) -> int:
+    """End the processes PID..., which must be yours and use a GPU. TERM first, KILL after --grace seconds.
+
+    There is no way to end all of them: name the ones you mean.
+    """
+    from gpulint.operator import gpu, processes
+
+    try:
+        with gpu.driver() as nvml:
+            cards: list[Any] | None = gpu.read_cards(nvml)
+    except gpu.NoDriver:
+        cards = None
+    allowed, refused = gpu.candidates(pids, cards)
+    for refusal in refused:
+        print(f"gpulint: {refusal.pid} is left alone: {refusal.reason}", file=sys.stderr)
+    for process in allowed:
+        print(f"{process.pid}  {process.user}  {process.command}")
+    if not allowed:
+        return 2
+    if not yes and not click.confirm(
+        f"End {'this process' if len(allowed) == 1 else f'these {len(allowed)}'}?"
+    ):
+        return 1
+    failed = bool(refused)
+    for process in allowed:
+        try:
+            outcome = processes.end(process, grace, print)
+        except PermissionError:
+            outcome = "alive"
+        print(f"{process.pid}: {_OUTCOMES[outcome]}")
+        failed |= outcome == "alive"
+    return 1 if failed else 0
+
+
+_OUTCOMES = {
+    "ended": "ended",
+    "killed": "killed",
+    "gone": "was gone already",
+    "alive": "still there; it waits inside the driver, or may not be signalled",
+}
+
+
+@command.command("clear")
+def clear() -> int:
+    """Say why one process cannot empty another's cache, and what can be done."""
+    from gpulint.operator.gpu import CLEAR
+
+    print(CLEAR)
+    return 0

@@ -1,0 +1,216 @@
+"""The cards of this machine and the processes on them, through NVML."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from gpulint.memory.units import format_bytes
+from gpulint.operator import processes
+
+
+class NoDriver(RuntimeError):
+    """NVML cannot be used: the message says what is missing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tenant:
+    """A process on a card. `bytes` is None where the driver does not tell, `user` and `command` are "" where the
+    process cannot be seen from here (another container, another user's under hidepid)."""
+
+    pid: int
+    bytes: int | None
+    user: str = ""
+    command: str = ""
+    own: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Card:
+    """One GPU. Sizes in bytes, temperature in degrees Celsius, `load` in percent, `power` in watts; None where the
+    card does not tell."""
+
+    index: int
+    name: str
+    uuid: str
+    total: int
+    used: int
+    free: int
+    temperature: int | None = None
+    load: int | None = None
+    power: float | None = None
+    tenants: tuple[Tenant, ...] = field(default=())
+
+    @property
+    def unexplained(self) -> int:
+        """Used memory that no listed process accounts for; 0 where the driver does not tell their sizes."""
+        if any(tenant.bytes is None for tenant in self.tenants):
+            return 0
+        return max(0, self.used - sum(tenant.bytes or 0 for tenant in self.tenants))
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+@contextlib.contextmanager
+def driver() -> Iterator[Any]:
+    """The initialised `pynvml` module. Raises NoDriver with what to install or start."""
+    try:
+        import pynvml  # type: ignore[import-untyped, unused-ignore]
+    except ImportError as error:
+        raise NoDriver("the library nvidia-ml-py is not installed: pip install nvidia-ml-py") from error
+    try:
+        pynvml.nvmlInit()
+    except Exception as error:
+        raise NoDriver(f"no NVIDIA driver answers on this machine ({error})") from error
+    try:
+        yield pynvml
+    finally:
+        with contextlib.suppress(Exception):
+            pynvml.nvmlShutdown()
+
+
+def read_cards(nvml: Any) -> list[Card]:
+    """All cards with their processes."""
+    return [_card(nvml, index) for index in range(nvml.nvmlDeviceGetCount())]
+
+
+def _card(nvml: Any, index: int) -> Card:
+    handle = nvml.nvmlDeviceGetHandleByIndex(index)
+    memory = nvml.nvmlDeviceGetMemoryInfo(handle)
+    load = _or_none(nvml, lambda: nvml.nvmlDeviceGetUtilizationRates(handle).gpu)
+    power = _or_none(nvml, lambda: nvml.nvmlDeviceGetPowerUsage(handle) / 1000)
+    return Card(
+        index=index,
+        name=_text(nvml.nvmlDeviceGetName(handle)),
+        uuid=_text(nvml.nvmlDeviceGetUUID(handle)),
+        total=int(memory.total),
+        used=int(memory.used),
+        free=int(memory.free),
+        temperature=_or_none(nvml, lambda: nvml.nvmlDeviceGetTemperature(handle, nvml.NVML_TEMPERATURE_GPU)),
+        load=load,
+        power=power,
+        tenants=tuple(_tenants(nvml, handle)),
+    )
+
+
+def _or_none(nvml: Any, read: Any) -> Any:
+    """Many cards do not support every question."""
+    try:
+        return read()
+    except nvml.NVMLError:
+        return None
+
+
+def _text(value: Any) -> str:
+    return value.decode() if isinstance(value, bytes) else str(value)
+
+
+def _tenants(nvml: Any, handle: Any) -> Iterable[Tenant]:
+    import os
+
+    sizes: dict[int, int | None] = {}
+    for question in (nvml.nvmlDeviceGetComputeRunningProcesses, nvml.nvmlDeviceGetGraphicsRunningProcesses):
+        for entry in _or_none(nvml, lambda ask=question: ask(handle)) or ():
+            # A process may be listed for compute and graphics, with the same figure.
+            sizes[int(entry.pid)] = None if entry.usedGpuMemory is None else int(entry.usedGpuMemory)
+    for pid, size in sorted(sizes.items(), key=lambda item: -(item[1] or 0)):
+        known = processes.describe(pid)
+        if known is None:
+            yield Tenant(pid, size)
+        else:
+            yield Tenant(pid, size, known.user, known.command, known.uid == os.getuid())
+
+
+# -- for people ------------------------------------------------------------------------------------------------
+
+
+def table(cards: list[Card]) -> Any:
+    """A rich renderable of all cards."""
+    from rich.console import Group
+    from rich.table import Table
+    from rich.text import Text
+
+    parts: list[Any] = []
+    for card in cards:
+        heading = Text.assemble((f"GPU {card.index}  {card.name}", "bold"), "  ", _state(card))
+        rows = Table(box=None, padding=(0, 2, 0, 0), show_edge=False)
+        for column, right in (("PID", True), ("user", False), ("memory", True), ("command", False)):
+            rows.add_column(column, justify="right" if right else "left", no_wrap=column != "command")
+        for tenant in card.tenants:
+            size = "?" if tenant.bytes is None else format_bytes(tenant.bytes)
+            rows.add_row(str(tenant.pid), tenant.user or "?", size, tenant.command or "not visible from here")
+        parts.append(heading)
+        parts.append(rows if card.tenants else Text("  no process", style="dim"))
+        if card.unexplained > 512 * 1024**2:
+            parts.append(
+                Text(
+                    f"  {format_bytes(card.unexplained)} more are in use, by processes not visible from here"
+                )
+            )
+        parts.append(Text(""))
+    return Group(*parts)
+
+
+def _state(card: Card) -> str:
+    words = [f"{format_bytes(card.used)} of {format_bytes(card.total)} used, {format_bytes(card.free)} free"]
+    if card.load is not None:
+        words.append(f"{card.load} % busy")
+    if card.temperature is not None:
+        words.append(f"{card.temperature} °C")
+    if card.power is not None:
+        words.append(f"{card.power:.0f} W")
+    return "  ".join(words)
+
+
+CLEAR = """\
+There is nothing to clear from here: a cache belongs to the process that filled it, and no other process can empty it.
+A process that has ended, or crashed, holds nothing any more: the driver takes its memory back at once.
+
+What can be done:
+  - in the training process: `gpulint.memory.clear()` between phases returns its cache to the driver, and
+    `clear(force=True)` names the tensors that cannot be freed and who holds them
+  - a process of yours that should be gone: `gpulint gpu kill PID`
+  - fragmentation in the training process: `gpulint run --alloc-conf auto -- ...` from the start\
+"""
+
+
+# -- ending processes ------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """Why a process is not ended."""
+
+    pid: int
+    reason: str
+
+
+def candidates(
+    pids: Iterable[int], cards: list[Card] | None
+) -> tuple[list[processes.Process], list[Refusal]]:
+    """Which of the named processes may be ended: the user's own, on a GPU, not this one or its parents.
+
+    `cards` is None where NVML cannot be asked; then open device files decide who is on a GPU.
+    """
+    import os
+
+    on_card = {tenant.pid for card in cards or () for tenant in card.tenants}
+    protected = processes.ancestors()
+    allowed: list[processes.Process] = []
+    refused: list[Refusal] = []
+    for pid in dict.fromkeys(pids):
+        process = processes.describe(pid)
+        if process is None:
+            refused.append(Refusal(pid, "there is no such process here"))
+        elif pid in protected or pid <= 1:
+            refused.append(Refusal(pid, "it is this command or one that started it"))
+        elif process.uid != os.getuid():
+            refused.append(Refusal(pid, f"it belongs to {process.user}"))
+        elif pid not in on_card and not processes.opens_gpu(pid):
+            refused.append(Refusal(pid, f"it uses no GPU ({process.command[:60]})"))
+        else:
+            allowed.append(process)
+    return allowed, refused

@@ -1,0 +1,188 @@
+"""`gpulint gpu` on a fake driver, with real processes to end."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+from fake_nvml import SOURCE
+
+from gpulint.operator import gpu, processes
+
+GIB = 1024**3
+SLEEPER = "import time\nprint('up', flush=True)\ntime.sleep(60)"
+STUBBORN = (
+    "import signal, time\nsignal.signal(signal.SIGTERM, lambda *_: None)\nprint('up', flush=True)\n"
+    + ("while True: time.sleep(1)")
+)
+
+
+@pytest.fixture
+def run(tmp_path):
+    """The command with the fake driver: `run(arguments, cards=[...], given="y\\n")`."""
+    (tmp_path / "pynvml.py").write_text(SOURCE)
+
+    def call(*arguments: str, cards=None, given: str = "", timeout: float = 60):
+        environment = {**os.environ, "PYTHONPATH": str(tmp_path), "COLUMNS": "160"}
+        if cards is not None:
+            environment["FAKE_NVML"] = json.dumps(cards)
+        return subprocess.run(
+            [sys.executable, "-m", "gpulint", "gpu", *arguments],
+            input=given,
+            capture_output=True,
+            text=True,
+            env=environment,
+            timeout=timeout,
+        )
+
+    return call
+
+
+@pytest.fixture
+def child():
+    """Starts real processes; ends what is left of them."""
+    started = []
+
+    def start(code: str) -> subprocess.Popen[str]:
+        process = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
+        assert process.stdout is not None
+        process.stdout.readline()
+        started.append(process)
+        return process
+
+    yield start
+    for process in started:
+        process.kill()
+        process.wait()
+        process.stdout.close()
+
+
+def card(*processes_: tuple[int, int | None], name: str = "Fake 80G", used: int = 20 * GIB, **more):
+    return {"name": name, "total": 80 * GIB, "used": used, "temperature": 41, "processes": processes_, **more}
+
+
+class TestShow:
+    def test_cards_and_processes(self, run) -> None:
+        done = run(cards=[card((os.getpid(), 19 * GIB), load=97), card(name="Idle", used=0)])
+        assert done.returncode == 0
+        assert "GPU 0  Fake 80G" in done.stdout
+        assert "20.00 GiB of 80.00 GiB used" in done.stdout
+        assert "97 % busy" in done.stdout
+        assert "41 °C" in done.stdout
+        assert "pytest" in done.stdout  # the command line of this very process
+        assert "no process" in done.stdout
+
+    def test_processes_of_other_containers_are_not_invented(self, run) -> None:
+        done = run(cards=[card((99999999, None))])
+        assert "not visible from here" in done.stdout
+
+    def test_memory_that_nobody_listed_holds(self, run) -> None:
+        assert "20.00 GiB more are in use" in run(cards=[card()]).stdout
+
+    def test_json(self, run) -> None:
+        done = run("--json", cards=[card((os.getpid(), GIB))])
+        (data,) = json.loads(done.stdout)
+        assert data["free"] == 60 * GIB
+        assert data["power"] is None
+        assert data["tenants"][0]["own"] is True
+        assert data["tenants"][0]["pid"] == os.getpid()
+
+    def test_without_driver(self, run) -> None:
+        done = run()
+        assert done.returncode == 2
+        assert "no NVIDIA driver answers" in done.stderr
+
+    def test_watch_refreshes_until_interrupted(self, tmp_path, run) -> None:
+        run(cards=[])  # writes the driver
+        environment = {**os.environ, "PYTHONPATH": str(tmp_path), "FAKE_NVML": json.dumps([card()])}
+        process = subprocess.Popen(
+            [sys.executable, "-m", "gpulint", "gpu", "--watch", "--interval", "0.1"],
+            stdout=subprocess.PIPE,
+            text=True,
+            env=environment,
+        )
+        time.sleep(2.0)
+        process.send_signal(signal.SIGINT)
+        output, _ = process.communicate(timeout=20)
+        assert process.returncode == 0
+        assert "GPU 0" in output
+
+    def test_clear_tells_the_truth(self, run) -> None:
+        done = run("clear")
+        assert done.returncode == 0
+        assert "no other process can empty it" in done.stdout
+
+
+class TestKill:
+    def test_asks_and_ends(self, run, child) -> None:
+        process = child(SLEEPER)
+        done = run("kill", str(process.pid), cards=[card((process.pid, GIB))], given="y\n")
+        assert done.returncode == 0, done.stderr
+        assert process.wait(10) == -signal.SIGTERM
+        assert f"{process.pid}: ended" in done.stdout
+
+    @pytest.mark.parametrize("answer", ["n\n", "\n"])
+    def test_no_means_no(self, run, child, answer) -> None:
+        process = child(SLEEPER)
+        done = run("kill", str(process.pid), cards=[card((process.pid, GIB))], given=answer)
+        assert done.returncode == 1
+        assert process.poll() is None
+
+    def test_kill_comes_after_the_grace(self, run, child) -> None:
+        process = child(STUBBORN)
+        done = run("kill", "-y", "--grace", "0.5", str(process.pid), cards=[card((process.pid, GIB))])
+        assert process.wait(10) == -signal.SIGKILL
+        assert "did not react to TERM" in done.stdout
+        assert f"{process.pid}: killed" in done.stdout
+
+    def test_a_process_without_gpu_is_left_alone(self, run, child) -> None:
+        process = child(SLEEPER)
+        done = run("kill", "-y", str(process.pid), cards=[card()])
+        assert done.returncode == 2
+        assert "uses no GPU" in done.stderr
+        assert process.poll() is None
+
+    def test_our_own_parents_are_left_alone(self, run) -> None:
+        done = run("kill", "-y", str(os.getpid()), cards=[card((os.getpid(), GIB))])
+        assert done.returncode == 2
+        assert "one that started it" in done.stderr
+
+    def test_no_such_process(self, run) -> None:
+        assert "no such process" in run("kill", "-y", "99999999", cards=[card()]).stderr
+
+    def test_there_is_no_kill_all(self, run) -> None:
+        assert run("kill", cards=[card()]).returncode == 2
+        assert run("kill", "--all", cards=[card()]).returncode == 2
+        assert run("kill", "0", cards=[card()]).returncode == 2
+
+    def test_others_processes_are_left_alone(self, monkeypatch, child) -> None:
+        process = child(SLEEPER)
+        known = processes.describe(process.pid)
+        assert known is not None
+        monkeypatch.setattr(os, "getuid", lambda: known.uid + 1)
+        cards = [gpu.Card(0, "x", "u", 1, 1, 0, tenants=(gpu.Tenant(process.pid, 1),))]
+        allowed, refused = gpu.candidates([process.pid], cards)
+        assert not allowed
+        assert "belongs to" in refused[0].reason
+
+
+class TestEnding:
+    def test_a_reused_number_is_not_signalled(self, child) -> None:
+        process = child(SLEEPER)
+        known = processes.describe(process.pid)
+        assert known is not None
+        stale = processes.Process(known.pid, known.uid, known.user, known.command, known.started - 1)
+        assert processes.end(stale, 0.1) == "gone"
+        assert process.poll() is None
+
+    def test_without_pidfd(self, monkeypatch, child) -> None:
+        monkeypatch.delattr(os, "pidfd_open", raising=False)
+        process = child(SLEEPER)
+        known = processes.describe(process.pid)
+        assert known is not None
+        assert processes.end(known, 5.0) == "ended"
