@@ -35,11 +35,13 @@ class Piece:
 
 @dataclass(frozen=True, slots=True)
 class Region:
-    """Lines that a new header has indented by `unit`."""
+    """Lines, from statement `first` to statement `last`, that a new header has indented by `unit`."""
 
     start: int
     end: int
     unit: str
+    first: cst.CSTNode
+    last: cst.CSTNode
 
 
 AFTER, CHANGE, BEFORE, HEADER, INDENTATION = range(5)
@@ -174,12 +176,17 @@ class Canvas:
             content = (end or self.module.default_newline) + content[: len(content) - len(end)]
         self.put(offset, offset, content, rank)
 
-    def deeper(self, offset: int, inclusive: bool) -> str:
-        """The further indentation that new headers give to what is drawn at `offset`."""
+    def deeper(self, offset: int) -> str:
+        """The further indentation that new headers give to the line at `offset`."""
+        return "".join(region.unit for region in self.regions if region.start <= offset < region.end)
+
+    def deeper_beside(self, anchor: cst.CSTNode, after: bool) -> str:
+        """`deeper` for a new line beside a statement; outside where the statement is the outermost wrapped one."""
+        offset = self.spans.offsets(anchor)[0]
         return "".join(
             region.unit
             for region in self.regions
-            if region.start < offset < region.end or (inclusive and region.start == offset)
+            if region.start <= offset < region.end and anchor is not (region.last if after else region.first)
         )
 
     def unfold(self, suite: cst.SimpleStatementSuite) -> None:
@@ -189,7 +196,7 @@ class Canvas:
         self._unfolded.add(id(suite))
         first = self.spans.offsets(suite.body[0])[0]
         outer = self.spans.outer(suite)[0]
-        self.put(outer, first, self.newline(first) + self.indentation(suite), BEFORE)
+        self.put(outer, first, self.newline(first) + self.indentation(suite) + self.deeper(first), BEFORE)
 
     def edits(self) -> tuple[Edit, ...]:
         """The pieces as a fix's edits: sorted, merged, without overlap. Raises RenderError where they

@@ -61,13 +61,13 @@ def insert(canvas: Canvas, change: Insert) -> None:
             return
         anchor = holder
     newline = canvas.newline(canvas.spans.offsets(anchor)[0])
-    indent = canvas.indentation(anchor)
+    indent = canvas.indentation(anchor) + canvas.deeper_beside(anchor, change.after)
+    code = _line_code(canvas, change.new, indent, newline)
     if change.after:
-        place, rank = canvas.after(anchor), AFTER
+        # Where an inner and an outer block end together, what follows the inner statement comes first.
+        canvas.put_line(canvas.after(anchor), code, AFTER - len(indent))
     else:
-        place, rank = _above_comments(canvas, anchor), BEFORE
-    indent += canvas.deeper(place, inclusive=False)
-    canvas.put_line(place, _line_code(canvas, change.new, indent, newline), rank)
+        canvas.put_line(_above_comments(canvas, anchor), code, BEFORE)
 
 
 def _line_code(canvas: Canvas, new: cst.CSTNode, indent: str, newline: str) -> str:
@@ -88,13 +88,12 @@ def _above_comments(canvas: Canvas, anchor: cst.BaseStatement) -> int:
 
 def _insert_in_suite(canvas: Canvas, suite: cst.SimpleStatementSuite, change: Insert) -> None:
     canvas.unfold(suite)
-    indent = canvas.indentation(suite)
     start = canvas.spans.offsets(suite.body[0])[0]
-    indent += canvas.deeper(start, inclusive=False)
+    indent = canvas.indentation(suite) + canvas.deeper(start)
     code = _line_code(canvas, change.new, indent, canvas.newline(start))
     if change.after:
         end = canvas.spans.offsets(suite.body[-1])[1]
-        canvas.put_line(canvas.index.next_line(end), code, AFTER)
+        canvas.put_line(canvas.index.next_line(end), code, AFTER - len(indent))
     else:
         canvas.put(start, start, code.removeprefix(indent) + indent, BEFORE)
 
@@ -114,7 +113,7 @@ def _insert_between(canvas: Canvas, anchor: cst.BaseSmallStatement, holder: Suit
         return
     if isinstance(holder, cst.SimpleStatementSuite):
         canvas.unfold(holder)
-    indent = canvas.indentation(anchor) + canvas.deeper(start, inclusive=False)
+    indent = canvas.indentation(anchor) + canvas.deeper(start)
     newline = canvas.newline(start)
     canvas.put(start, end, newline + _line_code(canvas, change.new, indent, newline) + indent)
 
@@ -165,10 +164,10 @@ def _wrap_lines(canvas: Canvas, lines: Sequence[cst.BaseStatement], header: cst.
     assert isinstance(last, (cst.SimpleStatementLine, cst.BaseCompoundStatement))
     end = canvas.after(last)
     newline = canvas.newline(start)
-    outer = canvas.deeper(start, inclusive=True)
+    outer = canvas.deeper(start)
     canvas.put(start, start, header_code(canvas, header, indent + outer, newline) + newline, HEADER)
     _indent_lines(canvas, start, end, indent, unit, _strings(canvas, lines))
-    canvas.regions.append(Region(start, end, unit))
+    canvas.regions.append(Region(start, end, unit, lines[0], last))
 
 
 def _indent_lines(
@@ -236,5 +235,5 @@ def decorate(canvas: Canvas, change: Decorate) -> None:
         leading_lines=(), trailing_whitespace=cst.TrailingWhitespace(newline=cst.Newline())
     )
     line = canvas.index.line_start(start)
-    indent += canvas.deeper(line, inclusive=True)
+    indent += canvas.deeper(line)
     canvas.put(line, line, canvas.code(plain, indent, newline), HEADER)

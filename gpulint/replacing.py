@@ -136,7 +136,7 @@ def joined(canvas: Canvas, smalls: Sequence[cst.BaseSmallStatement], start: int)
 
 def _block_code(canvas: Canvas, old: cst.CSTNode, new: cst.CSTNode, start: int) -> str:
     """A statement's code from its first character on, without the last line end and the comments above it."""
-    indent = canvas.indentation(old) + canvas.deeper(canvas.index.line_start(start), inclusive=True)
+    indent = canvas.indentation(old) + canvas.deeper(canvas.index.line_start(start))
     if hasattr(new, "leading_lines"):
         new = new.with_changes(leading_lines=())
     if isinstance(new, cst.BaseSmallStatement):
@@ -151,7 +151,7 @@ def _replace_small(canvas: Canvas, small: cst.BaseSmallStatement, new: cst.CSTNo
         canvas.unfold(holder)
     start, end = canvas.spans.offsets(small)
     newline = canvas.newline(start)
-    gap = newline + canvas.indentation(small) + canvas.deeper(start, inclusive=True)
+    gap = newline + canvas.indentation(small) + canvas.deeper(start)
     place = next(place for place, other in enumerate(holder.body) if other is small)
     content = _block_code(canvas, small, new, start)
     if place:

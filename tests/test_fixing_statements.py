@@ -1,0 +1,424 @@
+from __future__ import annotations
+
+import libcst as cst
+import pytest
+from fixing_support import Tree, changed, finding
+
+from gpulint.canvas import RenderError
+from gpulint.edits import apply_edits
+from gpulint.nodes import assign, call_method, delete, no_grad_decorator, no_grad_with
+from gpulint.rule import AddImport, Change, Decorate, Insert, Remove, Replace, Wrap
+
+NEWLINES = ["\n", "\r\n"]
+
+
+def lines(code: str, newline: str) -> str:
+    return code.replace("\n", newline)
+
+
+# Remove
+
+
+@pytest.mark.parametrize("newline", NEWLINES)
+@pytest.mark.parametrize(
+    ("text", "gone", "result"),
+    [
+        ("a()\nb()\nc()\n", ["b()"], "a()\nc()\n"),
+        ("a()\nb()\nc()\n", ["a()"], "b()\nc()\n"),
+        ("a()\nb()\nc()\n", ["c()"], "a()\nb()\n"),
+        ("a()\nb()", ["b()"], "a()"),
+        ("a()\nb()", ["a()"], "b()"),
+        ("a()", ["a()"], ""),
+        ("a()\nb()  # why\nc()\n", ["b()"], "a()\nc()\n"),
+        ("a()\n# why\nb()\nc()\n", ["b()"], "a()\n# why\nc()\n"),
+        ("a()\n# why\nb()\n", ["b()"], "a()\n# why\n"),
+        ("a()\n\nb()\n\nc()\n", ["b()"], "a()\n\nc()\n"),
+        ("a()\n\nb()\nc()\n", ["b()"], "a()\n\nc()\n"),
+        ("a()\n\n# why\n\nb()\n\n\nc()\n", ["b()"], "a()\n\n# why\n\n\nc()\n"),
+        ("if x:\n    a()\n    b()\n", ["a()"], "if x:\n    b()\n"),
+        ("if x:\n    a()\n\n    b()\n", ["a()"], "if x:\n    b()\n"),
+        ("if x:\n    a()\n\n    b()\ny\n", ["b()"], "if x:\n    a()\ny\n"),
+        ("if x:\n    a()\n", ["a()"], "if x:\n    pass\n"),
+        ("if x:\n    a()  # why\n", ["a()"], "if x:\n    pass\n"),
+        (
+            "if x:\n    # why\n    a()\n    # foot\ny\n",
+            ["a()"],
+            "if x:\n    # why\n    pass\n    # foot\ny\n",
+        ),
+        ("if x:\n\ta()\nelse:\n\tb()", ["b()"], "if x:\n\ta()\nelse:\n\tpass"),
+        ("if x:\n    a()\n    b()\n    c()\n", ["a()", "b()", "c()"], "if x:\n    pass\n"),
+        ("if x:\n    a()\n    # k\n    b()\n", ["a()", "b()"], "if x:\n    pass\n    # k\n"),
+        ("if x:\n    a()\n    b()\n    c()\n", ["b()", "c()"], "if x:\n    a()\n"),
+        ("if x: a()\n", ["a()"], "if x: pass\n"),
+        ("if x: a()  # why\n", ["a()"], "if x: pass  # why\n"),
+        ("if x: a(); b()\n", ["a()", "b()"], "if x: pass\n"),
+        ("if x: a(); b()\n", ["a()"], "if x: b()\n"),
+        ("if x: a(); b()\n", ["b()"], "if x: a()\n"),
+        ("a(); b(); c()\n", ["a()"], "b(); c()\n"),
+        ("a(); b(); c()\n", ["b()"], "a(); c()\n"),
+        ("a(); b(); c()\n", ["c()"], "a(); b()\n"),
+        ("a(); b(); c()\n", ["b()", "c()"], "a()\n"),
+        ("a(); b(); c()\n", ["a()", "c()"], "b()\n"),
+        ("x\na(); b();  # why\ny\n", ["b()"], "x\na();  # why\ny\n"),
+        ("x\na(); b()\ny\n", ["a()", "b()"], "x\ny\n"),
+        ("if x:\n    a(); b()\n", ["a()", "b()"], "if x:\n    pass\n"),
+        ("x\na(\n  1,\n  2)\ny\n", ["a(\n  1,\n  2)"], "x\ny\n"),
+        ("x = \\\n  a()\ny\n", ["x = \\\n  a()"], "y\n"),
+        ("try:\n    a()\nfinally:\n    b()\n", ["b()"], "try:\n    a()\nfinally:\n    pass\n"),
+    ],
+)
+def test_removed_statements(text: str, gone: list[str], result: str, newline: str) -> None:
+    def make(tree: Tree) -> list[Change]:
+        return [Remove(tree.small(lines(code, newline))) for code in gone]
+
+    assert changed(lines(text, newline), make) == lines(result, newline)
+
+
+@pytest.mark.parametrize("newline", NEWLINES)
+@pytest.mark.parametrize(
+    ("text", "first_line", "result"),
+    [
+        ("x\nif a:\n    b\n    # foot\ny\n", "if a:", "x\ny\n"),
+        ("x\n@d\n# k\ndef f():\n    pass\n\n\ny\n", "def f():", "x\n\n\ny\n"),
+        ("if x:\n    for a in b:\n        c\n", "for a in b:", "if x:\n    pass\n"),
+        ("if x:\n    y\n    for a in b: c  # why\n", "for a in b: c", "if x:\n    y\n"),
+    ],
+)
+def test_removed_blocks(text: str, first_line: str, result: str, newline: str) -> None:
+    assert changed(lines(text, newline), lambda tree: [Remove(tree.line(first_line))]) == lines(
+        result, newline
+    )
+
+
+def test_a_call_stands_for_its_statement() -> None:
+    assert changed("a()\ngc.collect()\n", lambda tree: [Remove(tree.find("gc.collect()"))]) == "a()\n"
+
+
+def test_removed_decorator() -> None:
+    text = "@a\n@b(1)  # why\ndef f(): pass\n"
+    assert changed(text, lambda tree: [Remove(tree.find("@b(1)", cst.Decorator))]) == "@a\ndef f(): pass\n"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "if x:\n    a()\n    b()\n",
+        "if x:\n    a(); b()\n",
+        "if x: a(); b()\n",
+        "if x:\n    a()\n    # why\n\n    b()  # k\n",
+        "if x:\n    a()\n    b(); c()\n",
+        "if x:\n    a()\n    b()\n    c()\n",
+    ],
+)
+def test_removals_by_several_findings_never_empty_a_block(text: str) -> None:
+    """Each fix knows nothing of the others; together they must not leave a block without a statement."""
+    codes = [code for code in ("a()", "b()", "c()") if code in text]
+    passes = 0
+    while True:
+        tree = Tree(text)
+        found = [finding(tree.edits([Remove(tree.small(code))])) for code in codes if code in text]
+        if not found:
+            break
+        text, applied = apply_edits(text, found, unsafe=False)
+        assert applied
+        cst.parse_module(text)
+        passes += 1
+    assert passes == 2
+    assert "pass" in text
+
+
+# Insert
+
+
+@pytest.mark.parametrize("newline", NEWLINES)
+@pytest.mark.parametrize(
+    ("text", "anchor", "after", "result"),
+    [
+        ("a\nb\n", "a", True, "a\ndel q\nb\n"),
+        ("a\nb\n", "b", False, "a\ndel q\nb\n"),
+        ("a", "a", True, "a\ndel q"),
+        ("a  # why", "a", True, "a  # why\ndel q"),
+        ("a", "a", False, "del q\na"),
+        ("a\n# why\nb\n", "b", False, "a\ndel q\n# why\nb\n"),
+        ("# head\na\n", "a", False, "# head\ndel q\na\n"),
+        ("a\n\n# why\nb\n", "a", True, "a\ndel q\n\n# why\nb\n"),
+        ("if x:\n  a  # why\n  b\n", "a", True, "if x:\n  a  # why\n  del q\n  b\n"),
+        ("if x:\n\ta\ny\n", "a", True, "if x:\n\ta\n\tdel q\ny\n"),
+        ("if x:\n\tif y:\n\t  a\n", "a", True, "if x:\n\tif y:\n\t  a\n\t  del q\n"),
+        ("if x:\n    a\n    # foot\ny\n", "a", True, "if x:\n    a\n    del q\n    # foot\ny\n"),
+        ("if x:\n    a", "a", True, "if x:\n    a\n    del q"),
+        ("a; b; c\n", "a", True, "a; del q; b; c\n"),
+        ("a; b; c\n", "b", False, "a; del q; b; c\n"),
+        ("a; b; c\n", "c", True, "a; b; c\ndel q\n"),
+        ("a; b; c;  # why\n", "c", True, "a; b; c;  # why\ndel q\n"),
+        ("a; b; c\n", "a", False, "del q\na; b; c\n"),
+        ("if x: a\ny\n", "a", True, "if x:\n    a\n    del q\ny\n"),
+        ("if x: a\ny\n", "a", False, "if x:\n    del q\n    a\ny\n"),
+        ("if x: a  # why", "a", True, "if x:\n    a  # why\n    del q"),
+        ("if x: a; b\n", "a", True, "if x: a; del q; b\n"),
+        ("if x: a; b\n", "b", True, "if x:\n    a; b\n    del q\n"),
+        ("if x:\n  if y: a\n", "a", True, "if x:\n  if y:\n    a\n    del q\n"),
+        ("if x:\n\tpass\nelse: a\n", "a", True, "if x:\n\tpass\nelse:\n\ta\n\tdel q\n"),
+        ("if x: \\\n  a\n", "a", True, "if x:\n    a\n    del q\n"),
+        ("x = '''\n# a\n'''\nb\n", "b", False, "x = '''\n# a\n'''\ndel q\nb\n"),
+        ("x = '''\n# a'''\nb\n", "b", False, "x = '''\n# a'''\ndel q\nb\n"),
+        ("x = (a +\n  b)\ny\n", "x = (a +\n  b)", True, "x = (a +\n  b)\ndel q\ny\n"),
+    ],
+)
+def test_inserted_statements(text: str, anchor: str, after: bool, result: str, newline: str) -> None:
+    def make(tree: Tree) -> list[Change]:
+        return [Insert(tree.small(lines(anchor, newline)), delete(["q"]), after)]
+
+    # A file of one line has no line end to go by; the library takes \n.
+    newline = newline if "\n" in text else "\n"
+    assert changed(lines(text, newline), make) == lines(result, newline)
+
+
+@pytest.mark.parametrize(
+    ("text", "anchor", "after", "result"),
+    [
+        (
+            "for a in b:\n    c\n    # foot\nd\n",
+            "for a in b:",
+            True,
+            "for a in b:\n    c\n    # foot\ndel q\nd\n",
+        ),
+        ("x\n@d\ndef f(): pass\n", "def f(): pass", False, "x\ndel q\n@d\ndef f(): pass\n"),
+        ("if a:\n    b\nelif c:\n    d\nelse:\n    e\nf\n", "if a:", True, None),
+        ("class A:\n\n    # k\n    def f(self):\n        x", "def f(self):", True, None),
+    ],
+)
+def test_inserted_beside_blocks(text: str, anchor: str, after: bool, result: str | None) -> None:
+    if result is None and anchor == "if a:":
+        result = text.replace("f\n", "del q\nf\n")
+    elif result is None:
+        result = text + "\n    del q"
+    assert changed(text, lambda tree: [Insert(tree.line(anchor), delete(["q"]), after)]) == result
+
+
+def test_an_anchor_in_an_elif_means_the_whole_if() -> None:
+    text = "if a:\n    b\nelif c:\n    d\n"
+    assert changed(text, lambda tree: [Insert(tree.find("c"), delete(["q"]))]) == text + "del q\n"
+
+
+def test_inserted_block_splits_a_line() -> None:
+    new = cst.parse_statement("if q:\n    del q\n")
+    text = "if x:\n  a; b\n"
+    result = "if x:\n  a\n  if q:\n    del q\n  b\n"
+    assert changed(text, lambda tree: [Insert(tree.small("a"), new)]) == result
+    assert changed("if x: a; b\n", lambda tree: [Insert(tree.small("a"), new)]) == (
+        "if x:\n    a\n    if q:\n        del q\n    b\n"
+    )
+
+
+def test_several_insertions_at_one_place_keep_their_order() -> None:
+    text = "if x: a\n"
+    result = changed(
+        text,
+        lambda tree: [
+            Insert(tree.small("a"), delete(["p"]), after=False),
+            Insert(tree.small("a"), delete(["q"])),
+            Insert(tree.small("a"), delete(["r"])),
+        ],
+    )
+    assert result == "if x:\n    del p\n    a\n    del q\n    del r\n"
+
+
+# Wrap
+
+
+NO_GRAD = no_grad_with("torch.no_grad")
+
+
+@pytest.mark.parametrize("newline", NEWLINES)
+@pytest.mark.parametrize(
+    ("text", "wrapped", "result"),
+    [
+        ("a\nb\nc\n", ["b"], "a\nwith torch.no_grad():\n    b\nc\n"),
+        ("a\nb\nc\n", ["b", "c"], "a\nwith torch.no_grad():\n    b\n    c\n"),
+        ("a\nb", ["b"], "a\nwith torch.no_grad():\n    b"),
+        ("if x:\n  a  # why\n", ["a"], "if x:\n  with torch.no_grad():\n    a  # why\n"),
+        ("if x:\n\ta\n\tb\n", ["a"], "if x:\n\twith torch.no_grad():\n\t\ta\n\tb\n"),
+        ("# k\na\n# l\nb\n", ["a", "b"], "# k\nwith torch.no_grad():\n    a\n    # l\n    b\n"),
+        ("a\n\nb\n", ["a", "b"], "with torch.no_grad():\n    a\n\n    b\n"),
+        ("a\n  \nb\n", ["a", "b"], "with torch.no_grad():\n    a\n  \n    b\n"),
+        (
+            "x = '''\nq\n  r'''\nb\n",
+            ["x = '''\nq\n  r'''"],
+            "with torch.no_grad():\n    x = '''\nq\n  r'''\nb\n",
+        ),
+        (
+            "x = f'''\n{q}\n  r'''\n",
+            ["x = f'''\n{q}\n  r'''"],
+            "with torch.no_grad():\n    x = f'''\n{q}\n  r'''\n",
+        ),
+        ("f(a,\n  b)\n", ["f(a,\n  b)"], "with torch.no_grad():\n    f(a,\n      b)\n"),
+        ("x = a + \\\n  b\n", ["x = a + \\\n  b"], "with torch.no_grad():\n    x = a + \\\n      b\n"),
+        ("x = 'a\\\nb'\n", ["x = 'a\\\nb'"], "with torch.no_grad():\n    x = 'a\\\nb'\n"),
+        ("a; b; c\n", ["b"], "a\nwith torch.no_grad():\n    b\nc\n"),
+        ("a; b; c\n", ["a", "b"], "with torch.no_grad():\n    a; b\nc\n"),
+        ("a; b; c\n", ["a", "b", "c"], "with torch.no_grad():\n    a; b; c\n"),
+        ("if x: a  # why\n", ["a"], "if x:\n    with torch.no_grad():\n        a  # why\n"),
+        ("if x: a; b\n", ["b"], "if x:\n    a\n    with torch.no_grad():\n        b\n"),
+        ("if x:\n\ta\n\tif y:\n\t  b\n", ["b"], "if x:\n\ta\n\tif y:\n\t  with torch.no_grad():\n\t    b\n"),
+    ],
+)
+def test_wrapped_statements(text: str, wrapped: list[str], result: str, newline: str) -> None:
+    def make(tree: Tree) -> list[Change]:
+        return [Wrap(tuple(tree.small(lines(code, newline)) for code in wrapped), NO_GRAD)]
+
+    assert changed(lines(text, newline), make) == lines(result, newline)
+
+
+@pytest.mark.parametrize("newline", NEWLINES)
+def test_wrapped_block(newline: str) -> None:
+    text = (
+        "def f():\n  # head\n  @d\n  def g(x,\n      y):\n    '''doc\n  doc'''\n    if x: y  # k\n  # odd\n"
+        "    # foot\n# left\n  z\n"
+    )
+    result = (
+        "def f():\n  # head\n  with torch.no_grad():\n    @d\n    def g(x,\n        y):\n      '''doc\n  doc'''\n"
+        "      if x: y  # k\n  # odd\n    # foot\n# left\n  z\n"
+    )
+    text, result = lines(text, newline), lines(result, newline)
+    found = changed(text, lambda tree: [Wrap((tree.line("def g(x,"),), NO_GRAD)])
+    # Comments that belong to the block move with it; the rest of the file stays.
+    assert [line.strip() for line in found.splitlines()] == [line.strip() for line in result.splitlines()]
+    assert found.startswith(result[: result.index("  # odd")])
+    assert found.endswith(lines("  z\n", newline))
+
+
+def test_form_feeds_and_mixed_indentation_stay_valid() -> None:
+    text = "if x:\n\tif y:\n\t    a\n\t    if z:\n\t    \tb\n"
+    result = "if x:\n\tif y:\n\t    with torch.no_grad():\n\t        a\n\t        if z:\n\t        \tb\n"
+    assert changed(text, lambda tree: [Wrap((tree.small("a"), tree.line("if z:")), NO_GRAD)]) == result
+    text = "a\n\x0c\nb\n\x0cc\n"
+    assert changed(text, lambda tree: [Wrap((tree.small("b"), tree.small("c")), NO_GRAD)]) == (
+        "a\n\x0c\nwith torch.no_grad():\n    b\n\x0c    c\n"
+    )
+
+
+def test_wrapped_together_with_other_changes() -> None:
+    text = "for x in y:\n    a(x)\n    b(x)\n    c(x)\nd\n"
+    result = changed(
+        text,
+        lambda tree: [
+            Wrap((tree.line("for x in y:"),), NO_GRAD),
+            Replace(tree.find("a(x)"), call_method(tree.find("a(x)"), "item")),
+            Remove(tree.small("b(x)")),
+            Insert(tree.small("c(x)"), delete(["x"])),
+            Insert(tree.line("for x in y:"), delete(["y"])),
+            Insert(tree.line("for x in y:"), assign("y", "[1]"), after=False),
+        ],
+    )
+    assert result == (
+        "y = [1]\nwith torch.no_grad():\n    for x in y:\n        a(x).item()\n        c(x)\n        del x\ndel y\nd\n"
+    )
+
+
+def test_only_neighbours_can_be_wrapped() -> None:
+    tree = Tree("a\nb\nc; d\n")
+    for statements in (("a", "c"), ("b", "a"), ("b", "c")):
+        with pytest.raises(RenderError, match="wrapped"):
+            tree.edits([Wrap(tuple(tree.small(code) for code in statements), NO_GRAD)])
+    with pytest.raises(RenderError, match="nothing"):
+        tree.edits([Wrap((), NO_GRAD)])
+
+
+# Replace
+
+
+@pytest.mark.parametrize("newline", NEWLINES)
+@pytest.mark.parametrize(
+    ("text", "old", "new", "result"),
+    [
+        ("# k\n\na  # why\n", "a", "b = 1", "# k\n\nb = 1  # why\n"),
+        ("a; b; c\n", "b", "x = 1", "a; x = 1; c\n"),
+        ("a; b; c\n", "b", "x; y", "a; x; y; c\n"),
+        ("a", "a", "b", "b"),
+        ("if x:\n  # k\n  a  # why\n", "a", "if y:\n    b\n", "if x:\n  # k\n  # why\n  if y:\n      b\n"),
+        ("a; b; c\n", "b", "if y:\n    b\n", "a\nif y:\n    b\nc\n"),
+        ("if x: a\ny\n", "a", "if y:\n    b\n", "if x:\n    if y:\n        b\ny\n"),
+        ("if x: a; b\n", "b", "if y:\n    b\n", "if x:\n    a\n    if y:\n        b\n"),
+    ],
+)
+def test_replaced_statements(text: str, old: str, new: str, result: str, newline: str) -> None:
+    newline = newline if "\n" in text else "\n"
+    replacement = cst.parse_statement(new)
+
+    def make(tree: Tree) -> list[Change]:
+        return [Replace(tree.small(old), replacement)]
+
+    found = changed(lines(text, newline), make)
+    # A new block brings the step of indentation that it was written with, or the file's own.
+    squeezed = [" ".join(line.split()) for line in found.split(newline)]
+    assert squeezed == [" ".join(line.split()) for line in result.split("\n")]
+    assert newline == "\n" or "\n" not in found.replace("\r\n", "")
+
+
+def test_replaced_block_keeps_its_comments() -> None:
+    text = "x\n\n# k\nfor a in b:\n    c  # why\n\n    d\ny\n"
+
+    def make(tree: Tree) -> list[Change]:
+        loop = tree.line("for a in b:")
+        assert isinstance(loop, cst.For)
+        return [Replace(loop, loop.with_changes(iter=cst.Name("q")))]
+
+    assert changed(text, make) == text.replace("in b", "in q")
+
+
+# Decorate, AddImport
+
+
+@pytest.mark.parametrize("newline", NEWLINES)
+@pytest.mark.parametrize(
+    ("text", "result"),
+    [
+        ("def f(): pass\n", "@torch.no_grad()\ndef f(): pass\n"),
+        (
+            "class A:\n\t@a\n\t# k\n\tasync def f(): pass\n",
+            "class A:\n\t@a\n\t# k\n\t@N\n\tasync def f(): pass\n",
+        ),
+        ("# k\ndef f(): pass\n", "# k\n@torch.no_grad()\ndef f(): pass\n"),
+    ],
+)
+def test_decorated(text: str, result: str, newline: str) -> None:
+    def make(tree: Tree) -> list[Change]:
+        function = next(node for node in tree.nodes() if isinstance(node, cst.FunctionDef))
+        return [Decorate(function, no_grad_decorator("torch.no_grad()"))]
+
+    assert changed(lines(text, newline), make) == lines(result.replace("@N", "@torch.no_grad()"), newline)
+
+
+@pytest.mark.parametrize("newline", NEWLINES)
+@pytest.mark.parametrize(
+    ("text", "wanted", "result"),
+    [
+        ("import os\nx\n", AddImport("torch"), "import os\nimport torch\nx\n"),
+        ("import torch\nx\n", AddImport("torch"), None),
+        ("import os, torch\nx\n", AddImport("torch"), None),
+        ("import torch.nn\nx\n", AddImport("torch"), None),
+        ("import torchvision\nx\n", AddImport("torch"), "import torchvision\nimport torch\nx\n"),
+        ("import torch as th\nx\n", AddImport("torch"), "import torch as th\nimport torch\nx\n"),
+        ("import torch as th\nx\n", AddImport("torch", alias="th"), None),
+        ("import torch.nn as nn\n", AddImport("torch"), "import torch.nn as nn\nimport torch\n"),
+        ("from torch import nn\nx\n", AddImport("torch"), "from torch import nn\nimport torch\nx\n"),
+        ("from torch import nn\n", AddImport("torch", "nn"), None),
+        ("from torch import nn as n\n", AddImport("torch", "nn", "n"), None),
+        ("from .torch import nn\n", AddImport("torch", "nn"), "from .torch import nn\nfrom torch import nn\n"),
+        ("from torch import (\n  nn,\n)\nx\n", AddImport("torch", "cuda", "c"),
+         "from torch import (\n  nn,\n)\nfrom torch import cuda as c\nx\n"),
+        ("try:\n    import torch\nexcept E:\n    pass\n", AddImport("torch"), None),
+        ("'''doc'''\nx\n", AddImport("torch"), "'''doc'''\n\nimport torch\nx\n"),
+        ("'''doc'''\n\nfrom __future__ import annotations\n\nx\n", AddImport("torch"),
+         "'''doc'''\n\nfrom __future__ import annotations\nimport torch\n\nx\n"),
+        ("#!/usr/bin/python\n# -*- coding: utf-8 -*-\nx\n", AddImport("torch"),
+         "#!/usr/bin/python\n# -*- coding: utf-8 -*-\nimport torch\n\nx\n"),
+        ("import os", AddImport("torch"), "import os\nimport torch"),
+        ("def f():\n    import torch\n", AddImport("torch"), "import torch\n\ndef f():\n    import torch\n"),
+    ],
+)  # fmt: skip
+def test_added_import(text: str, wanted: AddImport, result: str | None, newline: str) -> None:
+    newline = newline if "\n" in text else "\n"
+    source = lines(text, newline)
+    assert changed(source, lambda tree: [wanted]) == (source if result is None else lines(result, newline))
