@@ -8,7 +8,10 @@ class PPO:
         self.opt_a = torch.optim.Adam(actor.parameters(), 3e-4)
         self.opt_c = torch.optim.Adam(critic.parameters(), 1e-3)
 
-    def update(self, s, a, old_logp, adv, ret, epochs=10):
+    def update(self, s, a, old_logp, ret, epochs=10):
+        old_logp, ret = old_logp.detach(), ret.detach()
+        with torch.no_grad():
+            adv = ret - self.critic(s).squeeze(-1)
         for _ in range(epochs):
             dist = torch.distributions.Categorical(logits=self.actor(s))
             ratio = (dist.log_prob(a) - old_logp).exp()
