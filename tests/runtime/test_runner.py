@@ -1,0 +1,438 @@
+"""The parent side: how programs are started, followed and ended, and what is said about every kind of end."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from gpulint.runtime import processes
+from gpulint.runtime.result import RunResult, join_lines
+from gpulint.runtime.runner import Run, run
+
+STEPS = """
+import sys, time
+from gpulint.marks import step
+for number in range(1000):
+    step()
+"""
+
+TRAINING = """
+import torch
+model = torch.nn.Linear(4, 2)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+def train(steps):
+    for _ in range(steps):
+        loss = model(torch.randn(3, 4)).sum()
+        loss.backward()
+        optimizer.step()
+        optimizer.zero_grad()
+"""
+
+
+@pytest.fixture
+def script(tmp_path: Path):
+    """Writes a script and returns its path."""
+
+    def write(text: str, name: str = "train.py") -> str:
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(textwrap.dedent(text))
+        return str(path)
+
+    return write
+
+
+def start(target: str, *arguments: str, **options) -> RunResult:
+    options = {"capture": True, "timeout": 60.0, "environment": {"OMP_NUM_THREADS": "1"}, **options}
+    return run(Run(target, arguments, **options))
+
+
+def nothing_left(seen: set[str]) -> bool:
+    """Whether none of the runs in `seen` has a process any more."""
+    return not any(processes.descendants(one, 0) for one in seen)
+
+
+@pytest.fixture
+def runs(monkeypatch):
+    """The marks of the runs that were started, so that a test can look for what they left behind."""
+    seen: set[str] = set()
+    original = processes.end_all
+
+    def end_all(mark: str, group: int, grace: float = 2.0) -> int:
+        seen.add(mark)
+        return original(mark, group, grace)
+
+    monkeypatch.setattr(processes, "end_all", end_all)
+    return seen
+
+
+# -- as the script would have it -----------------------------------------------------------------------------------------
+
+
+def test_a_script_sees_what_it_would_see_without_the_verifier(script, tmp_path):
+    text = """
+    import json, os, sys
+    seen = dict(argv=sys.argv, path0=sys.path[0], path=sys.path, name=__name__, file=__file__, cwd=os.getcwd(),
+                main=sys.modules["__main__"].__dict__ is globals(), spec=__spec__, package=__package__,
+                stdin=sys.stdin.read(), torch="torch" in sys.modules, doc=__doc__)
+    print(json.dumps(seen))
+    """
+    path = script('"""What it says."""' + textwrap.dedent(text), "sub/train.py")
+    stdin = tmp_path / "in"
+    stdin.write_text("hello")
+    plain = subprocess.run(
+        [sys.executable, path, "--a", "b c"], capture_output=True, text=True, stdin=open(stdin), check=True
+    ).stdout
+    with open(stdin) as fed:
+        saved = os.dup(0)
+        os.dup2(fed.fileno(), 0)
+        try:
+            watched = start(path, "--a", "b c").stdout
+        finally:
+            os.dup2(saved, 0)
+            os.close(saved)
+    assert watched == plain
+
+
+def test_a_module_sees_what_it_would_see_without_the_verifier(script, tmp_path):
+    script("", "package/__init__.py")
+    script(
+        "import sys; print(sys.argv, sys.path[0], __name__, __package__, __spec__.name, __file__)",
+        "package/work.py",
+    )
+    plain = subprocess.run(
+        [sys.executable, "-m", "package.work", "x"], capture_output=True, text=True, cwd=tmp_path, check=True
+    ).stdout
+    assert start("package.work", "x", module=True, cwd=str(tmp_path)).stdout == plain
+
+
+def test_gpulint_folders_do_not_shadow_the_users_modules(script):
+    script("value = 'mine'", "result.py")
+    script("value = 'mine'", "drift.py")
+    path = script("import result, drift; print(result.value, drift.value)")
+    assert start(path).stdout == "mine mine\n"
+
+
+def test_output_passes_through_unless_captured(script, capfd):
+    result = run(Run(script("import sys; print('out'); print('err', file=sys.stderr)")))
+    captured = capfd.readouterr()
+    assert (captured.out, captured.err) == ("out\n", "err\n")
+    assert result.stdout is None
+
+
+# -- ends ----------------------------------------------------------------------------------------------------------------
+
+
+def test_stops_after_the_steps_asked_for(script):
+    progress = []
+    what = Run(script(STEPS + "print('never')"), steps=7, warmup=2, capture=True)
+    result = run(what, progress.append)
+    assert result.end.reason == "stopped"
+    assert result.end.message == "stopped after 7 sampled steps"
+    assert result.stdout == ""
+    assert result.stderr == ""
+    assert [p.sample.step for p in progress] == list(range(1, 10))
+    assert [p.sample.sampled for p in progress] == [False] * 2 + [True] * 7
+    assert {p.wanted for p in progress[2:]} == {9}
+    (rank,) = result.ranks
+    assert rank.boundary == "explicit"
+    assert rank.steps("explicit") == 7
+
+
+def test_a_script_that_ends_by_itself(script):
+    result = start(script("from gpulint.marks import step\nstep()\nstep()"))
+    assert result.end.reason == "finished"
+    assert result.end.message == "the script ended by itself after 2 steps"
+
+
+def test_a_script_that_raises_shows_its_own_traceback_only(script):
+    path = script(STEPS.replace("1000", "4") + "def fail():\n    raise KeyError('batch 7')\nfail()\n")
+    result = start(path)
+    plain = subprocess.run([sys.executable, path], capture_output=True, text=True)
+    assert result.stderr == plain.stderr
+    assert result.end.reason == "raised"
+    assert result.end.message == "the script raised KeyError: 'batch 7' after 4 steps"
+    assert result.end.where is not None
+    assert result.end.where.function == "fail"
+    assert result.end.code == 1
+    assert len(result.ranks[0].samples) == 4
+
+
+def test_a_syntax_error_is_the_scripts_own(script):
+    path = script("def broken(:\n")
+    result = start(path)
+    assert result.end.reason == "raised"
+    assert "SyntaxError" in result.end.message
+    assert "gpulint" not in result.stderr
+    assert "broken(:" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("call", "reason", "code", "said"),
+    [
+        ("sys.exit(3)", "exit", 3, "the script called sys.exit(3) after 2 steps"),
+        ("sys.exit('no data')", "exit", 1, "the script called sys.exit(1) after 2 steps: no data"),
+        ("sys.exit()", "finished", 0, "the script ended by itself after 2 steps"),
+        ("import os; os._exit(5)", "killed", 5, "the process ended at once (os._exit) with code 5 after 2 steps"),
+    ],
+)
+def test_a_script_that_exits(script, call, reason, code, said):
+    result = start(script(STEPS.replace("1000", "2") + call))
+    assert (result.end.reason, result.end.code, result.end.message) == (reason, code, said)
+    assert len(result.ranks[0].samples) == 2
+
+
+def test_a_script_killed_by_a_signal(script):
+    result = start(script(STEPS.replace("1000", "2") + "import os; os.kill(os.getpid(), 9)"))
+    assert result.end.reason == "killed"
+    assert result.end.signal == signal.SIGKILL
+    assert "SIGKILL" in result.end.message
+    assert "after 2 steps" in result.end.message
+    assert len(result.ranks[0].samples) == 2
+
+
+def test_a_script_without_torch_or_without_steps(script):
+    assert start(script("print(1)")).end.reason == "no-torch"
+    result = start(script("import torch\nprint(torch.zeros(1))"))
+    assert result.end.reason == "no-steps"
+    assert "gpulint.step()" in result.end.message
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"target": "missing.py"}, "the script missing.py does not exist"),
+        ({"target": "no.such.module", "module": True}, "No module named"),
+        ({"target": __file__, "python": "/no/such/python"}, "the interpreter /no/such/python does not exist"),
+    ],
+)
+def test_what_cannot_be_started_says_so(options, said):
+    result = run(Run(capture=True, **options))
+    assert result.end.reason == "not-started"
+    assert said in result.end.message
+
+
+def test_options_that_make_no_sense_are_refused(script):
+    with pytest.raises(ValueError, match="steps must be at least 1"):
+        run(Run(script(""), steps=0))
+
+
+# -- stopping against resistance -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("clause", ["except Exception:", "except:", "except BaseException:"])
+def test_a_script_that_swallows_everything_is_stopped(script, clause, runs):
+    loop = f"""
+from gpulint.marks import step
+while True:
+    try:
+        step()
+    {clause}
+        pass
+"""
+    result = start(script(loop), steps=5)
+    assert result.end.reason == "stopped"
+    assert result.stderr == ""
+    assert nothing_left(runs)
+
+
+def test_the_scripts_own_cleanup_runs(script):
+    text = """
+import atexit
+from gpulint.marks import step
+atexit.register(lambda: print("atexit"))
+try:
+    while True:
+        step()
+finally:
+    print("finally")
+"""
+    assert start(script(text), steps=3).stdout == "finally\natexit\n"
+
+
+def test_a_hang_ends_with_the_timeout_and_says_where(script, runs):
+    text = """
+import time
+from gpulint.marks import step
+def load():
+    time.sleep(1000)
+for _ in range(6):
+    step()
+load()
+"""
+    begin = time.monotonic()
+    result = start(script(text), timeout=1.5)
+    assert time.monotonic() - begin < 10
+    assert result.end.reason == "timeout"
+    assert result.end.message == "the time was up after 6 steps, at train.py:5 in load"
+    assert len(result.ranks[0].samples) == 6
+    assert nothing_left(runs)
+
+
+def test_a_process_that_ignores_everything_is_killed(script, runs, monkeypatch):
+    monkeypatch.setattr("gpulint.runtime.runner.REPORT_GRACE", 0.5)
+    text = STEPS.replace("1000", "3") + "import os, signal; os.kill(os.getpid(), signal.SIGSTOP)"
+    result = start(script(text), timeout=1.0)
+    assert result.end.reason == "timeout"
+    assert "after 3 steps" in result.end.message
+    assert len(result.ranks[0].samples) == 3
+    assert nothing_left(runs)
+
+
+def test_ctrl_c_ends_the_run_and_keeps_what_was_measured(script, runs):
+    path = script(STEPS.replace("    step()", "    step(); time.sleep(0.05)").replace("1000", "100000"))
+    timer = threading.Timer(1.2, lambda: os.kill(os.getpid(), signal.SIGINT))
+    timer.start()
+    result = run(Run(path, steps=10000, capture=True))
+    assert result.end.reason == "interrupted"
+    assert len(result.ranks[0].samples) > 3
+    assert result.stderr == ""
+    assert nothing_left(runs)
+
+
+def test_when_the_parent_dies_the_child_ends(script, tmp_path):
+    pid_file = tmp_path / "pid"
+    path = script(f"import os, time\nopen({str(pid_file)!r}, 'w').write(str(os.getpid()))\ntime.sleep(1000)")
+    parent = subprocess.Popen(
+        [sys.executable, "-c", f"from gpulint.runtime.runner import *; run(Run({path!r}))"], cwd=os.getcwd()
+    )
+    deadline = time.monotonic() + 20
+    while not (pid_file.exists() and pid_file.read_text()) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    child = int(pid_file.read_text())
+    parent.kill()
+    parent.wait()
+    while Path(f"/proc/{child}").exists() and time.monotonic() < deadline:
+        time.sleep(0.02)
+    assert not Path(f"/proc/{child}").exists()
+
+
+def test_processes_that_the_script_started_are_ended(script, runs):
+    text = """
+import os, subprocess, sys
+from gpulint.marks import step
+subprocess.Popen([sys.executable, "-c", "import time; time.sleep(1000)"], start_new_session=True)
+if os.fork() == 0:
+    os.setsid()
+    import time
+    time.sleep(1000)
+while True:
+    step()
+"""
+    result = start(script(text), steps=3)
+    assert result.end.reason == "stopped"
+    assert nothing_left(runs)
+
+
+def test_a_forked_process_neither_steps_nor_reports(script):
+    text = """
+import os
+from gpulint.marks import step
+for _ in range(4):
+    step()
+if os.fork() == 0:
+    for _ in range(100):
+        step()
+    os._exit(0)
+os.wait()
+for _ in range(3):
+    step()
+"""
+    result = start(script(text))
+    assert result.end.message == "the script ended by itself after 7 steps"
+    assert len(result.ranks) == 1
+
+
+def test_megabytes_of_output_neither_block_nor_pile_up(script):
+    text = STEPS.replace("    step()", "    print('x' * 100_000)\n    step()")
+    result = start(script(text), steps=50)
+    assert result.end.reason == "stopped"
+    assert result.stdout.startswith("[… ")
+    assert 1_000_000 < len(result.stdout) < 1_200_000
+
+
+def test_a_full_temporary_folder_does_not_matter(script, tmp_path):
+    full = tmp_path / "none"
+    full.mkdir()
+    full.chmod(0o500)
+    text = "import tempfile, os\nassert os.environ['TMPDIR'] == " + repr(str(full)) + STEPS
+    result = start(script(text), steps=4, environment={"TMPDIR": str(full)})
+    assert result.end.reason == "stopped"
+    assert list(full.iterdir()) == []
+
+
+# -- lines of interest ------------------------------------------------------------------------------------------------------
+
+
+def test_lines_are_counted_in_scripts_and_imported_modules(script):
+    helper = script("def help(number):\n    if number % 2:\n        return 1\n    return 0\n", "helper.py")
+    path = script(
+        """\
+        import helper
+        from gpulint.marks import step
+        for number in range(10):
+            helper.help(number)
+            step()
+        """
+    )
+    wanted = join_lines([(path, 4), (helper, 3), (helper, 4), (path, 99)])
+    result = start(path, lines=wanted, warmup=3, steps=100)
+    counts = {(os.path.basename(one.file), one.line): (one.hits, one.sampled_hits) for one in result.ranks[0].lines}
+    assert counts == {
+        ("train.py", 4): (10, 7),
+        ("train.py", 99): (0, 0),
+        ("helper.py", 3): (5, 4),
+        ("helper.py", 4): (5, 3),
+    }
+
+
+# -- training, with torch ---------------------------------------------------------------------------------------------------
+
+
+def test_a_training_script_behind_a_main_guard_with_a_broad_except(script):
+    text = (
+        TRAINING
+        + """
+if __name__ == "__main__":
+    for epoch in range(100):
+        try:
+            train(100)
+        except Exception:
+            pass
+    print("never")
+"""
+    )
+    result = start(script(text))
+    assert result.end.reason == "stopped"
+    assert result.stdout == ""
+    (rank,) = result.ranks
+    assert rank.boundary == "optimizer"
+    assert rank.steps("train") == 20
+    assert rank.environment.torch is not None
+    assert rank.drifts == ()
+
+
+def test_a_bare_except_around_each_training_step(script):
+    text = TRAINING + "while True:\n    try:\n        train(1)\n    except:\n        pass\n"
+    result = start(script(text))
+    assert result.end.reason == "stopped"
+    assert result.ranks[0].steps("train") == 20
+
+
+def test_an_out_of_memory_error_tells_what_was_measured_until_then(script):
+    text = TRAINING + "kept = []\ndef more():\n    for n in range(100):\n        train(1)\n        kept.append(torch.ones(1000))\n"
+    text += "        if n == 12: raise torch.OutOfMemoryError('CUDA out of memory')\nmore()\n"
+    result = start(script(text))
+    assert result.end.reason == "raised"
+    assert "OutOfMemoryError: CUDA out of memory after 12 steps" in result.end.message
+    (leak,) = result.ranks[0].leaks()
+    assert leak.bytes_per_step == 4096
+    assert any(holder.variable == "kept" for holder in result.ranks[0].holders)
