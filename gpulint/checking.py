@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import traceback
 from collections.abc import Callable, Iterable, Sequence
@@ -20,6 +21,10 @@ if TYPE_CHECKING:
     from gpulint.fixing import FixResult
 
 Mode = Literal["check", "fix", "diff"]
+
+# Where the caller has switched garbage collection off, so many bytes of source may pass without one. Syntax trees of a
+# megabyte of source are about 100 MiB, most of which reference counting frees.
+_GARBAGE: Final = 1_500_000
 
 REPORT_URL: Final = "https://github.com/gpulint/gpulint/issues"
 
@@ -90,6 +95,7 @@ class Checker:
     hashing: bool = True
     _selections: dict[int, Selection] = field(default_factory=dict, repr=False)
     _gates: dict[frozenset[str], Gate] = field(default_factory=dict, repr=False)
+    _uncollected: int = field(default=0, repr=False)
 
     def __getstate__(self) -> dict[str, Any]:
         # A project's own rules are classes of modules that another process cannot import by name.
@@ -116,6 +122,11 @@ class Checker:
         except FileError as error:
             return self._unreadable(task, error)
         result = self.check_bytes(raw, task)
+        if task.passes_gate and not gc.isenabled():
+            self._uncollected += len(raw)
+            if self._uncollected > _GARBAGE:
+                self._uncollected = 0
+                gc.collect()
         if self.hashing and not result.digest:
             result = replace(result, digest=content_hash(raw))
         return result

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -171,13 +172,24 @@ class _Runner:
     def _results(self, tasks: Sequence[Task]) -> Iterator[tuple[Task, FileResult]]:
         jobs = self._options.jobs or _cores()
         if jobs == 1 or len(tasks) < 2 or sum(map(_cost, tasks)) < _WORTH_PROCESSES:
-            return ((task, self._checker(task)) for task in tasks)
+            return self._in_process(tasks)
         from gpulint.pool import in_processes, worker_context
 
         if worker_context().get_start_method() == "fork" and any(task.passes_gate for task in tasks):
             import gpulint.linter  # noqa: F401  once here instead of once in every worker
 
         return in_processes(self._checker, _chunks(tasks, jobs), jobs, crashed)
+
+    def _in_process(self, tasks: Sequence[Task]) -> Iterator[tuple[Task, FileResult]]:
+        """One after another. The collector would look through the growing syntax trees again and again: it waits."""
+        collecting = gc.isenabled()
+        gc.disable()
+        try:
+            for task in tasks:
+                yield task, self._checker(task)
+        finally:
+            if collecting:
+                gc.enable()
 
     def _finish(self, task: Task, result: FileResult, caches: dict[int, Cache]) -> None:
         cache = caches.get(task.config)

@@ -7,6 +7,7 @@ takes its items in order and reports each, so the first one without a report is 
 from __future__ import annotations
 
 import contextlib
+import gc
 import multiprocessing
 import os
 import signal
@@ -36,7 +37,7 @@ def in_processes(
 ) -> Iterator[tuple[Item, Result]]:
     """Yield every item with what `work` makes of it, in the order in which they get done.
 
-    `work` must be picklable and raise nothing. `crashed(item, exitcode)` stands in for the item that killed a
+    `work` must be picklable and raise nothing; it runs without garbage collection, and collects when it sees fit. `crashed(item, exitcode)` stands in for the item that killed a
     worker; a negative code is a signal's number.
     """
     with contextlib.closing(_Pool(work, chunks, jobs, crashed).results()) as results:
@@ -135,6 +136,8 @@ class _Pool(Generic[Item, Result]):
 def _serve(pipe: Connection, work: Callable[[Any], Any], inherited: Sequence[Connection]) -> None:
     """The worker's side: until the pipe closes, take a list of items and send one result each."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole group; the parent cleans up
+    gc.freeze()  # what came with the fork stays; looking through it would only copy its pages
+    gc.disable()
     for other in inherited:
         other.close()  # or a worker would hold open its siblings' pipes after the parent is gone
     try:

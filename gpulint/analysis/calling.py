@@ -101,6 +101,8 @@ class Calling(Calls):
         for name, origin in summary.hot.items():
             if not summary.steps and not summary.direct_backwards:
                 self._hot_event(expr, name, origin)
+                if not self.loops and not self.guards and not self.handlers_open:
+                    self.summary.hot.setdefault(name, origin)
         if summary.yield_grad is not None and gradmode.is_context_manager(function):
             return Val(Kind.CONTEXT, ref=self._yielded(summary.yield_grad))
         result = UNKNOWN if summary.returns is None else substitute(summary.returns, given, function)

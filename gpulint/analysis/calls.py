@@ -108,7 +108,9 @@ class Calls(Evaluator):
 
     def by_role(self, func: ir.Expr, callee: Val) -> Val:
         """A callable that the program names as its model, in a file that uses torch, is a module."""
-        if callee.kind in (Kind.UNKNOWN, Kind.SYMBOL) and MODEL_NAME.search(func.path or "") and self.file.uses_torch:
+        path = func.path or ""
+        own = "." not in path or (path.count(".") == 1 and path.startswith(f"{self.self_name}."))
+        if callee.kind in (Kind.UNKNOWN, Kind.SYMBOL) and own and MODEL_NAME.search(path) and self.file.uses_torch:
             return Val(Kind.MODULE)
         return callee
 
@@ -283,7 +285,7 @@ class Calls(Evaluator):
             # A torch operation on it proves a tensor; only what was looked up by name may still be detached.
             gone = VIEW | OUTPUT if graph.has(NAMED) else VIEW | OUTPUT | MAYBE
             return Val(Kind.GRAPH, tokens, (graph.flags & ~gone) | flags | extra)
-        if Kind.SYMBOL in kinds and not kinds & {Kind.UNKNOWN, Kind.MODULE}:
+        if Kind.SYMBOL in kinds and Kind.MODULE not in kinds:
             return Val(Kind.SYMBOL, tokens)
         if Kind.DEVICE in kinds and kinds <= {Kind.DEVICE, Kind.HOST, Kind.NUMBER, Kind.CONTAINER}:
             return Val(Kind.DEVICE, flags=flags & LARGE)

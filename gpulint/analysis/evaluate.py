@@ -45,7 +45,7 @@ CRITERION_NAME = re.compile(
 )
 
 # The same for what runs a forward: `model(x)`, `self.net(x)`, `student_model(x)`.
-MODEL_NAME = re.compile(r"(?:^|\.)(?!(?:make|build|create|get|load|init|prepare|setup|new|save|wrap|compile|configure)_)(?:\w+_)?(?:model|net|network|net[DG])$")
+MODEL_NAME = re.compile(r"(?:^|\.)(?!(?:make|build|create|get|load|init|prepare|setup|new|save|wrap|unwrap|compile|configure|clone|copy|export|train|fit|eval|test|run|is|update|call)_)(?:\w+_)?(?:model|net|network|net[DG])$")
 
 OUTPUT_FIELDS = frozenset(
     ["loss", "logits", "last_hidden_state", "hidden_states", "pooler_output", "sample", "prediction"]
@@ -336,10 +336,10 @@ class Evaluator:
             if all(value.has(UNSURE_GRAD) for value in graphs):
                 flags |= UNSURE_GRAD
             return Val(Kind.GRAPH, tokens, flags)
-        if Kind.UNKNOWN in kinds:
-            return Val(Kind.UNKNOWN, tokens)
         if Kind.SYMBOL in kinds:
             return Val(Kind.SYMBOL, tokens)
+        if Kind.UNKNOWN in kinds:
+            return Val(Kind.UNKNOWN, tokens)
         if Kind.DEVICE in kinds:
             return Val(Kind.DEVICE, flags=(left.flags | right.flags) & (LARGE | SCALAR | LOSS))
         if kinds <= {Kind.HOST, Kind.NUMBER}:

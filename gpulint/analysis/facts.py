@@ -232,9 +232,11 @@ class FunctionFacts:
     grad_at_entry: Grad
     evaluates: bool = False
     has_backward: bool = False
+    steps: int = 0  # optimizer steps outside loops
     needs_grad: bool = False
     uses_autograd: bool = False  # hooks, requires_grad_, enable_grad, torch.func: someone may want gradients
     calls_eval: bool = False
+    is_test: bool = False  # a pytest function or a method of a test case
     all_evaluation: bool = False  # every forward in it evaluates, and nothing needs grad
     forwards: list[Forward] = field(default_factory=list)
     backwards: list[Backward] = field(default_factory=list)

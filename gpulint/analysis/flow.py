@@ -193,7 +193,8 @@ class Flow(Calling):
         if self.stmt is None:
             return value
         site = self.file.site(self.stmt.node, "loss", self.function, path)
-        site.depth = len(self.loops) if self.closed(self.stmt) else -1
+        inside = bool(self.loops) and self.closed(self.stmt) and _optimizes(self.loops[-1])
+        site.depth = len(self.loops) if inside else -1
         self.state.fresh(site)
         extra = UNSURE_GRAD if self.state.grad is Grad.UNKNOWN else 0
         return Val(Kind.GRAPH, value.tokens | {site}, flags | extra)
@@ -240,7 +241,7 @@ class Flow(Calling):
             and not constant
             and not isinstance(target.index, ir.Slice)
         ):
-            if base.kind is Kind.CONTAINER or value.kind is Kind.GRAPH:
+            if base.kind is Kind.CONTAINER or value.kind in (Kind.GRAPH, Kind.SYMBOL):
                 token = self.held(
                     None,
                     "item",
@@ -524,6 +525,8 @@ class Flow(Calling):
         """Whether the iterable can be batches: not `range(n)`, not the layers of a model, not a display."""
         if isinstance(statement, ir.While):
             return any(call.method == "next" for _, call in ir.calls(statement.body))
+        if any(call.method == "next" and isinstance(call.func, ir.Name) for _, call in ir.calls(statement.body)):
+            return True
         iterable = statement.iterable
         while isinstance(iterable, ir.Call) and iterable.method in (
             "enumerate",
@@ -609,6 +612,10 @@ class Flow(Calling):
         for state in self.broken:
             state.alive = True
         return back
+
+
+def _optimizes(loop: Loop) -> bool:
+    return any(call.method in ("step", "zero_grad") for _, call in ir.calls(loop.stmt.body))
 
 
 _LIGHT = frozenset("print log info debug warning error append update to cuda cpu item len str range".split())

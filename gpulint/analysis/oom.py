@@ -40,7 +40,7 @@ def recovery_in(
     A handler that re-raises at its end in any case has nothing to recover.
     """
     del qualify
-    return _first(_relevant(handler.body), recovers)
+    return _first(_relevant(handler.body), recovers, handler.name)
 
 
 def _relevant(block: list[ir.Stmt]) -> list[ir.Stmt]:
@@ -59,12 +59,27 @@ def _relevant(block: list[ir.Stmt]) -> list[ir.Stmt]:
     return block
 
 
-def _first(block: list[ir.Stmt], recovers: Callable[[ir.Call], str | None]) -> tuple[ir.Stmt, str] | None:
+def _first(
+    block: list[ir.Stmt], recovers: Callable[[ir.Call], str | None], name: str | None
+) -> tuple[ir.Stmt, str] | None:
     if block and isinstance(block[-1], ir.Jump) and block[-1].kind == "raise":
         return None
-    heavy: tuple[ir.Stmt, str] | None = None
-    for statement, call in ir.calls(block):
-        why = recovers(call)
-        if why is not None and heavy is None:
-            heavy = (statement, why)
-    return heavy
+    for statement in ir.statements(block):
+        if name is not None and _stores(statement, name):
+            return statement, "stored"
+        for root in statement.expressions():
+            for part in ir.walk(root):
+                why = recovers(part) if isinstance(part, ir.Call) else None
+                if why is not None:
+                    return statement, why
+    return None
+
+
+def _stores(statement: ir.Stmt, name: str) -> bool:
+    """Whether the exception object itself is kept: with it its traceback, its frames and their tensors."""
+    if isinstance(statement, ir.Assign) and isinstance(statement.value, ir.Name) and statement.value.id == name:
+        return any(not isinstance(target, ir.Name) for target in statement.targets)
+    if isinstance(statement, ir.ExprStmt) and isinstance(statement.value, ir.Call):
+        call = statement.value
+        return call.method in ("append", "add", "put") and any(arg.path == name for arg in call.args)
+    return False

@@ -168,6 +168,7 @@ class FileAnalysis:
         self.summaries[function] = flow.summary
         if self.record:
             flow.events.into(flow.facts)
+            flow.facts.steps = flow.summary.steps
             flow.facts.has_backward = flow.summary.backwards > 0
             flow.facts.needs_grad = flow.summary.autograd_grad
             self.facts[function] = flow.facts

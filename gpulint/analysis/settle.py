@@ -26,8 +26,11 @@ def finish(file: FileAnalysis, facts: list[FunctionFacts]) -> None:
         evidence = file.evidence[function.function]
         function.evaluates = function.calls_eval
         function.uses_autograd = (
-            bool(evidence.words & _WANTS_GRAD) or function.grad_at_entry is not Grad.ENABLED
+            bool(evidence.words & _WANTS_GRAD)
+            or function.grad_at_entry is not Grad.ENABLED
+            or any(path.endswith(".requires_grad") for path in evidence.stored)
         )
+        function.is_test = _is_test(function.function)
         uses = Uses(function.function)
         for hold in function.holds:
             _finish_hold(file, function, hold, uses)
@@ -49,6 +52,11 @@ def finish(file: FileAnalysis, facts: list[FunctionFacts]) -> None:
         _whole_function(function)
         function.late = late_releases(file, function)
         function.deferred = deferred_backwards(function)
+
+
+def _is_test(function: ir.Function) -> bool:
+    cls = function.cls.name if function.cls is not None else ""
+    return function.name.startswith("test_") or cls.startswith("Test") or cls.endswith(("TestCase", "Test", "Tests"))
 
 
 def _finish_hold(file: FileAnalysis, facts: FunctionFacts, hold: Hold, uses: Uses) -> None:
