@@ -66,6 +66,8 @@ class EvalWithGrad(Rule):
         if facts.is_test:
             return
         for function in facts.functions:
+            if function.is_test:
+                continue
             forwards = [forward for forward in function.forwards if _wasted(forward, function)]
             if forwards:
                 yield _report(facts, function, min(forwards, key=lambda forward: forward.order))

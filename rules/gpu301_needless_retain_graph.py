@@ -3,7 +3,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from gpulint.analysis.facts import Backward, FileFacts
+from gpulint.analysis.facts import Backward, FileFacts, FunctionFacts
 from gpulint.findings import Severity
 from gpulint.rule import Remove, Repair, Report, Rule
 
@@ -67,7 +67,7 @@ class NeedlessRetainGraph(Rule):
         for function in facts.functions:
             explained = {id(item.backward) for item in function.carried}
             for backward in function.backwards:
-                if _needless(backward) and id(backward) not in explained:
+                if _needless(backward) and _outlives(function, backward) and id(backward) not in explained:
                     yield _report(facts, backward)
 
 
@@ -80,6 +80,11 @@ def _needless(backward: Backward) -> bool:
         and not backward.autograd_grad
         and backward.retain_is_constant
     )
+
+
+def _outlives(function: FunctionFacts, backward: Backward) -> bool:
+    """Whether the graph stays around after the backward: until a next iteration, or in an attribute."""
+    return bool(backward.loops) or function.steps > 0 or (backward.path or "").startswith("self.")
 
 
 def _report(facts: FileFacts, backward: Backward) -> Report:

@@ -76,6 +76,7 @@ _DOES = {
     "forward": "runs the model again",
     "backward": "runs backward again",
     "retry": "tries the step again",
+    "stored": "keeps the exception",
 }
 
 
