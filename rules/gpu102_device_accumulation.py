@@ -79,7 +79,9 @@ def _piles_up(hold: Hold) -> bool:
     if hold.function.name == "forward" or hold.fed_back:
         return False
     if hold.loops:
-        return hold.loops[-1].over_data and (hold.birth_loop is None or not hold.birth_loop.over_data)
+        if hold.birth_loop is not None and hold.birth_loop.over_data:
+            return False
+        return hold.over_data or hold.fresh_view
     return hold.holder_kind == "attribute" and hold.per_step
 
 

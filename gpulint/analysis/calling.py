@@ -8,10 +8,11 @@ from gpulint.analysis import frameworks, gradmode, ir
 from gpulint.analysis.calls import Args, Calls
 from gpulint.analysis.classes import ClassInfo
 from gpulint.analysis.evidence import Evidence
-from gpulint.analysis.facts import Carried, FunctionFacts, Hold, HotCall, Keep, Loop, OomHandler
+from gpulint.analysis.facts import Carried, Forward, FunctionFacts, Hold, HotCall, Keep, Loop, OomHandler
 from gpulint.analysis.state import State
-from gpulint.analysis.summaries import Events, Summary, substitute
+from gpulint.analysis.summaries import Events, Summary, retokened, substitute
 from gpulint.analysis.values import (
+    EVAL,
     MAYBE,
     UNKNOWN,
     UNSURE_GRAD,
@@ -106,18 +107,18 @@ class Calling(Calls):
         if summary.yield_grad is not None and gradmode.is_context_manager(function):
             return Val(Kind.CONTEXT, ref=self._yielded(summary.yield_grad))
         result = UNKNOWN if summary.returns is None else substitute(summary.returns, given, function)
+        self.state.freed |= frozenset(t for t in summary.freed if not isinstance(t, ParamToken))
         if not forward:
             self.carried(
                 expr, args, frozenset(s for s in result.sites if s.function not in (self.function, None))
             )
-        self._freshen(summary, result)
+            result = self._made_here(expr, summary, result, given, owner_path)
         for name in summary.frees:
             if name in given:
                 self.free(given[name], False)
         for name in summary.escaped_params:
             if name in given:
                 self.escape(given[name])
-        self.state.freed |= frozenset(t for t in summary.freed if not isinstance(t, ParamToken))
         self._forget_stores(summary, owner_path)
         for keep in summary.keeps:
             self._keep(expr, keep, given, sources, owner_path)
@@ -126,10 +127,46 @@ class Calling(Calls):
     def _yielded(self, mode: Grad) -> Grad:
         return mode if mode is not Grad.ENABLED else self.state.grad
 
-    def _freshen(self, summary: Summary, result: Val) -> None:
-        for token in result.tokens:
-            if isinstance(token, Site) and token.function is summary.function:
-                self.state.fresh(token)
+    def _made_here(
+        self, expr: ir.Call, summary: Summary, result: Val, given: dict[str, Val], owner_path: str | None
+    ) -> Val:
+        """Give the graphs that the callee made a token of this call: another call of it makes other graphs."""
+        made = summary.returns.sites if summary.returns is not None else frozenset()
+        made = frozenset(site for site in made if site.function is not None)
+        if not made or self.state.grad is Grad.DISABLED:
+            return result
+        what = "forward" if any(site.what == "forward" for site in made) else "loss"
+        here = self.site(expr, what, expr.func.path)
+        here.inner = made
+        here.known = all(site.known for site in made)
+        self.state.fresh(here)
+        if made <= self.state.freed:
+            self.state.freed |= {here}
+            self.file.freed |= {here}
+            self.file.freed_by.setdefault(here, set()).update(*(self.file.freed_by.get(s, set()) for s in made))
+        if self._evaluates(summary, given, owner_path):
+            self.file.evaluating.add(here)
+            self._helper_forward(expr, here)
+        return retokened(result, made, here)
+
+    def _evaluates(self, summary: Summary, given: dict[str, Val], owner_path: str | None) -> bool:
+        """Whether the modules that the callee runs are in eval mode at this call."""
+        for path in summary.forward_paths:
+            root, _, attr = path.partition(".")
+            if root == "self" and attr and owner_path is not None:
+                known = self.state.vars.get(f"{owner_path}.{attr}")
+            else:
+                known = given.get(path)
+            if known is not None and known.has(EVAL):
+                return True
+        return False
+
+    def _helper_forward(self, expr: ir.Call, site: Site) -> None:
+        if self.record and self.stmt is not None:
+            self.events.forwards[id(expr.node)] = Forward(
+                self.function, self.stmt, expr, expr.func.path or "", site, self.state.grad, True, tuple(self.loops),
+                True, guarded=bool(self.guards),
+            )  # fmt: skip
 
     def _forget_stores(self, summary: Summary, owner_path: str | None) -> None:
         if owner_path is not None:
@@ -256,6 +293,10 @@ class Calling(Calls):
             )  # fmt: skip
             hold.birth_loop = self.loops[born - 1] if 0 < born <= len(self.loops) else None
             hold.guarded = bool(self.guards)
+            hold.fresh_view = self._is_fresh_view(leaves)
+            hold.over_data = any(loop.over_data for loop in loops)
+            if how == "item" and self._is_overwritten_slot(loops):
+                hold.bounded = True
             self.events.holds[(id(node), path)] = hold
         return holder
 
@@ -274,6 +315,25 @@ class Calling(Calls):
             elif self.eval_quietly(leaf).kind is kind:
                 found.append(leaf)
         return tuple(found)
+
+    def _is_fresh_view(self, leaves: tuple[ir.Expr, ...]) -> bool:
+        """`out[0]` of an `out` made in this iteration: the slice keeps the whole of it."""
+        for leaf in leaves:
+            if isinstance(leaf, ir.Sub) and isinstance(leaf.base, ir.Name):
+                return self.state.born.get(leaf.base.id, -1) >= len(self.loops)
+        return False
+
+    def _is_overwritten_slot(self, loops: tuple[Loop, ...]) -> bool:
+        """`last[i] = loss` with `i` of an inner loop: the outer loop's next round overwrites what it holds."""
+        if len(loops) < 2 or not any(loop.over_data for loop in loops[:-1]):
+            return False
+        stmt = self.stmt
+        if not isinstance(stmt, ir.Assign) or not isinstance(stmt.targets[0], ir.Sub):
+            return False
+        index, inner = stmt.targets[0].index, loops[-1].stmt
+        if not isinstance(index, ir.Name) or not isinstance(inner, ir.For):
+            return False
+        return any(isinstance(part, ir.Name) and part.id == index.id for part in ir.walk(inner.target))
 
     def _holder_kind(self, path: str, born: int) -> str:
         if "." in path:

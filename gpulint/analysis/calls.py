@@ -23,6 +23,7 @@ from gpulint.analysis.values import (
     BOUNDED,
     CHECKPOINTED,
     CRITERION,
+    DENSE,
     DEVICE,
     EVAL,
     FROZEN,
@@ -156,6 +157,9 @@ class Calls(Evaluator):
         if root == "torch":
             return self.torch_call(expr, qualified, args)
         made = frameworks.constructor(qualified)
+        if made == "module":
+            owner = qualified.split(".")[-2] if qualified.endswith(("from_pretrained", "from_config")) else qualified
+            return Val(Kind.MODULE, ref=owner)
         if made is not None:
             return self.constructed(made, args)
         last = qualified.rsplit(".", 1)[-1]
@@ -177,8 +181,6 @@ class Calls(Evaluator):
         return self.unknown_call(expr, args)
 
     def constructed(self, made: str, args: Args) -> Val:
-        if made == "module":
-            return Val(Kind.MODULE)
         if made == "wrap":
             return args.first() if args.first().kind is Kind.MODULE else Val(Kind.MODULE)
         return {"optimizer": OPTIMIZER, "loader": LOADER}.get(made, UNKNOWN)
@@ -261,6 +263,8 @@ class Calls(Evaluator):
             return small if has_dim else small.with_flags(SCALAR) if small.kind is Kind.GRAPH else small
         if name in ("chunk", "split", "unbind", "tensor_split", "meshgrid"):
             return container(result)
+        if name in ("interpolate", "upsample", "pixel_shuffle") and result.kind in (Kind.GRAPH, Kind.DEVICE):
+            return result.with_flags(DENSE)
         if name in ("stack", "cat", "concat", "clone", "contiguous", "cpu"):
             return result.without_flags(VIEW)
         return result.without_flags(SCALAR) if name in ("exp", "log") else result
@@ -275,7 +279,7 @@ class Calls(Evaluator):
             flat = element(value) if value.kind is Kind.CONTAINER else value
             tokens |= value.tokens
             kinds.add(flat.kind)
-            flags |= flat.flags & (LARGE | CHECKPOINTED)
+            flags |= flat.flags & (LARGE | CHECKPOINTED | DENSE)
             if flat.kind is Kind.GRAPH and (graph is None or (graph.has(MAYBE) and not flat.has(MAYBE))):
                 graph = flat
         if graph is not None:
@@ -320,6 +324,8 @@ class Calls(Evaluator):
         """A module whose class is in the project: the shape of its result is known."""
         shape = self.function_call(expr, Val(Kind.FUNCTION, ref=forward), args, module, None, forward=True)
         made = self.graph_from(expr, module, args)
+        if self.record and (event := self.events.forwards.get(id(expr.node))) is not None:
+            event.dense |= shape.has(DENSE)
         if made.kind is not Kind.GRAPH:
             return detached(shape) if shape.kind in (Kind.GRAPH, Kind.CONTAINER) else made
         return _shaped(shape, made)
@@ -329,7 +335,7 @@ class Calls(Evaluator):
         maybe = module.flags & MAYBE
         if self.state.grad is Grad.DISABLED:
             self.forward_event(expr, module, None)
-            return Val(Kind.DEVICE, flags=LARGE | OUTPUT | maybe)
+            return Val(Kind.DEVICE, flags=LARGE | OUTPUT | maybe | (DENSE if _is_dense(module) else 0))
         if frozen and not args.any_graph():
             self.forward_event(expr, module, None)
             return Val(Kind.UNKNOWN, args.tokens())
@@ -338,9 +344,14 @@ class Calls(Evaluator):
         self.make_fresh(site)
         site.known = module.ref is not None
         self.forward_event(expr, module, site)
-        flags = LARGE | OUTPUT | maybe | (UNSURE_GRAD if self.state.grad is Grad.UNKNOWN else 0)
+        dense = DENSE if _is_dense(module) else 0
+        flags = LARGE | OUTPUT | dense | maybe | (UNSURE_GRAD if self.state.grad is Grad.UNKNOWN else 0)
         if module.has(EVAL):
             self.file.evaluating.add(site)
+        path = expr.func.path or ""
+        if path.startswith(f"{self.self_name}."):
+            path = "self." + path.partition(".")[2]
+        self.summary.forward_paths.add(path)
         if module.ref in ("LSTM", "GRU", "RNN"):
             part = Val(Kind.GRAPH, args.tokens() | {site}, flags & ~OUTPUT)
             state = container(items=(part, part)) if module.ref == "LSTM" else part
@@ -372,6 +383,7 @@ class Calls(Evaluator):
             self.function, self.stmt, expr, expr.func.path or "", site, self.state.grad, module.has(EVAL),
             tuple(self.loops), not module.has(MAYBE), guarded=bool(self.guards), phased=module.has(PHASED),
         )  # fmt: skip
+        event.dense = _is_dense(module)
         self.events.forwards[id(expr.node)] = event
         return event
 
@@ -407,6 +419,7 @@ class Calls(Evaluator):
                 self.function, self.stmt, expr, tuple(self.loops), value.tokens, retain, create,
                 expr.keyword("retain_graph") is not None, path, value, grad_only,
                 training_only=any(_asks_for_training(guard) for guard in self.guards),
+                every_k=any(_is_modulo(guard) for guard in self.guards),
             )  # fmt: skip
         for token in value.tokens:
             if isinstance(token, ParamToken) and token.function is self.function:
@@ -952,6 +965,22 @@ def _asks_for_training(guard: ir.Stmt) -> bool:
         return any(isinstance(part, ir.Const) and "train" in str(part.value) for part in test.operands)
     last = test.attr if isinstance(test, ir.Attr) else test.path or ""
     return "train" in last
+
+
+def _is_dense(module: Val) -> bool:
+    """A language model or a segmentation network, by its class or its maker's name."""
+    if isinstance(module.ref, str):
+        return module.ref.endswith(("ForCausalLM", "LMHeadModel", "ForMaskedLM", "ForConditionalGeneration", "ForSeq2SeqLM")) or (
+            "egmentation" in module.ref
+        )
+    return module.ref is not None and module.ref.is_dense
+
+
+def _is_modulo(guard: ir.Stmt) -> bool:
+    """`if (i + 1) % k == 0:`, `if len(batch_losses) == k:`."""
+    if not isinstance(guard, ir.If):
+        return False
+    return any(isinstance(part, ir.Op) and part.op == "%" for part in ir.walk(guard.test))
 
 
 def _is_unreduced(call: ir.Call) -> bool:

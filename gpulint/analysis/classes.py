@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from gpulint.analysis import frameworks, ir
@@ -11,6 +12,22 @@ from gpulint.analysis.values import CRITERION, UNKNOWN, Kind, Val, join
 
 if TYPE_CHECKING:
     from gpulint.analysis.names import Names
+
+
+_VOCABULARY = re.compile(r"(?i)vocab|n_?tok|num_tok|n_?char|n_?symbols")
+
+
+def _projects_to_vocabulary(method: ir.Function) -> bool:
+    """Whether a constructor makes a Linear whose width is a vocabulary's, for something that embeds tokens."""
+    embeds = projects = False
+    for _, call in ir.calls(method.body):
+        embeds |= call.method == "Embedding"
+        if call.method == "Linear" and len(call.args) > 1:
+            projects |= any(
+                isinstance(part, (ir.Name, ir.Attr)) and bool(_VOCABULARY.search(part.path or ""))
+                for part in ir.walk(call.args[1])
+            )
+    return embeds and projects
 
 
 class ClassInfo:
@@ -26,6 +43,7 @@ class ClassInfo:
         self.frozen: set[str] = set()
         self.thawed: set[str] = set()
         self.evals: set[str] = set()
+        self.is_dense = False
         self.trains: set[str] = set()
         self.base_names = [
             names.qualify(base.path) or base.path for base in cls.bases if base.path is not None
@@ -74,6 +92,7 @@ class ClassInfo:
         """Take evidence about `self.x` from one method."""
         if not method.params:
             return
+        self.is_dense |= _projects_to_vocabulary(method)
         own = method.params[0].name
         for source, target in (
             (evidence.modules, self.modules),

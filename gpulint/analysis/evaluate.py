@@ -31,6 +31,7 @@ from gpulint.analysis.values import (
     detached,
     element,
     join,
+    with_inner,
 )
 
 if TYPE_CHECKING:
@@ -363,12 +364,13 @@ class Evaluator:
     def comprehension(self, expr: ir.Comp) -> Val:
         before = self.state
         self.state = before.copy()
+        self.enter_comprehension(expr)
         for target, iterable, tests in expr.clauses:
             self.bind_iteration(target, iterable)
             for test in tests:
                 self.eval(test)
-        self.loops_inside(expr)
         values = [self.eval(part) for part in expr.elements]
+        self.leave_comprehension(expr)
         inner = self.state
         self.state = before
         self.state.freed = inner.freed
@@ -377,8 +379,11 @@ class Evaluator:
             return container(values[-1])
         return container(values[-1])
 
-    def loops_inside(self, expr: ir.Comp) -> None:
-        """Hook for the loop that a comprehension is."""
+    def enter_comprehension(self, expr: ir.Comp) -> None:
+        """A comprehension is a loop: in flow.py."""
+
+    def leave_comprehension(self, expr: ir.Comp) -> None:
+        """The loop's end."""
 
     def bind_iteration(self, target: ir.Expr, iterable: ir.Expr) -> None:
         """Bind a loop's target to what its iterable gives, through zip, enumerate and dict views."""
@@ -430,10 +435,11 @@ class Evaluator:
         if not value.tokens:
             return
         if retain:
-            self.state.retained |= value.tokens
-        self.state.freed |= value.tokens
-        self.file.freed |= value.tokens
-        for token in value.tokens:
+            self.state.retained |= with_inner(value.tokens)
+        everything = with_inner(value.tokens)
+        self.state.freed |= everything
+        self.file.freed |= everything
+        for token in everything:
             self.file.freed_by.setdefault(token, set()).add(self.function)
 
     def converted(self, value: Val) -> Val:

@@ -194,7 +194,7 @@ class Evidence:
         self.called.add(method)
         if method in ("append", "extend", "insert", "appendleft", "update", "add", "put", "setdefault"):
             self.accumulates = True
-        if _LOSSY.search(method):
+        if LOSSY.search(method):
             self._loss_call(call)
         func = call.func
         if isinstance(func, ir.Attr) and func.base.path is not None:
@@ -342,11 +342,11 @@ def assigned(block: list[ir.Stmt]) -> frozenset[str]:
     return frozenset(target.path for statement in ir.statements(block) for target in targets(statement) if target.path)
 
 
-def cuts(block: list[ir.Stmt]) -> frozenset[str]:
+def cuts(block: list[ir.Stmt], detachers: frozenset[str] = frozenset()) -> frozenset[str]:
     """The paths whose graph the block cuts somewhere: `h = h.detach()`, `h = repackage(h)`, `h.detach_()`, `h.data`."""
     found: set[str] = set()
     for statement in ir.statements(block):
-        if isinstance(statement, ir.Assign) and statement.value is not None and _cuts(statement.value):
+        if isinstance(statement, ir.Assign) and statement.value is not None and _cuts(statement.value, detachers):
             found |= {target.path for target in targets(statement) if target.path is not None}
         for root in statement.expressions():
             for expr in ir.walk(root):
@@ -356,11 +356,11 @@ def cuts(block: list[ir.Stmt]) -> frozenset[str]:
     return frozenset(found)
 
 
-def _cuts(value: ir.Expr) -> bool:
+def _cuts(value: ir.Expr, detachers: frozenset[str]) -> bool:
     for part in ir.walk(value):
         if isinstance(part, ir.Attr) and part.attr in ("detach", "data", "detach_"):
             return True
-        if isinstance(part, ir.Call) and ("detach" in part.method or "repackage" in part.method):
+        if isinstance(part, ir.Call) and ("detach" in part.method or "repackage" in part.method or part.method in detachers):
             return True
     return False
 
@@ -376,6 +376,6 @@ def _is_cat(target: ir.Expr, value: ir.Expr) -> bool:
     )
 
 
-_LOSSY = re.compile(r"(?i)(?:loss\w*|criterion|cross_entropy|criteri\w*|^ce|^bce|^mse|^crit|^nll)$")
+LOSSY = re.compile(r"(?i)(?:loss\w*|criterion|cross_entropy|criteri\w*|^ce|^bce|^mse|^crit|^nll)$")
 
 _EMPTYING = frozenset(["clear", "pop", "popleft", "popitem", "reset", "detach_", "zero_", "get_nowait"])

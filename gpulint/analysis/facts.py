@@ -89,6 +89,9 @@ class Hold:
     fed_back: bool = False  # the holder is state that goes into the next forward
     never_reset: bool = False
     in_module: bool = False  # in the forward of an nn.Module
+    slot: str | None = None  # the name that indexes the slot, where a slot is set
+    fresh_view: bool = False  # a view of something made in this very iteration
+    over_data: bool = False  # some loop it accumulates over runs through batches
 
     @property
     def loop(self) -> Loop | None:
@@ -120,6 +123,7 @@ class Forward:
     train_only_backward: bool = False
     read_only: bool = False  # what leaves of its results are numbers or detached
     order: int = 0  # place in the source
+    dense: bool = False  # gives scores over a vocabulary or over every pixel
     loop_is_evaluation: bool = False  # nothing in its outermost loop needs grad
 
 
@@ -136,6 +140,7 @@ class Backward:
     path: str | None
     value: Val
     autograd_grad: bool = False
+    every_k: bool = False  # under an `if` that lets it run every k iterations
     training_only: bool = False  # under an `if` that asks whether this is the training phase
     again: bool = False  # a later backward goes through part of the same graph
     models_known: bool = False  # every module in its graph is torch's own or a class of this file

@@ -98,6 +98,8 @@ class Flow(Calling):
             value = self.file.annotated(statement.annotation) or value
         for target in statement.targets:
             self.bind(target, value, source)
+        if isinstance(source, ir.Comp):
+            self.comprehended(statement.targets[0], source, value)
 
     def grows_by_cat(self, target: ir.Expr, source: ir.Expr) -> bool:
         """`outputs = torch.cat([outputs, new])`: a tensor that grows is a container that grows."""
@@ -377,6 +379,31 @@ class Flow(Calling):
         info = self.file.classes.get(statement.cls.qualname)
         if info is not None:
             self.state.assign(statement.cls.name, Val(Kind.CLASS, ref=info), len(self.loops))
+
+    def enter_comprehension(self, expr: ir.Comp) -> None:
+        target, iterable, _ = expr.clauses[0]
+        loop = self.file.comprehension_loop(expr, target, iterable, self.function, self.loops[-1] if self.loops else None)
+        loop.over_data = self.iterates_data(loop.stmt)
+        self.loops.append(loop)
+
+    def leave_comprehension(self, expr: ir.Comp) -> None:
+        self.loops.pop()
+
+    def comprehended(self, target: ir.Expr, source: ir.Comp, value: Val) -> None:
+        """`losses = [step(x) for x in loader]` holds what each iteration made."""
+        if not self.record or self.stmt is None or target.path is None or value.elem is None or source.kind == "generator":
+            return
+        loop = self.file.loops[id(source)]
+        self.loops.append(loop)
+        before = self.state.born.get(target.path)
+        self.state.born[target.path] = len(self.loops) - 1
+        self.held(None, "comprehension", target.path, value.elem, (source.elements[-1],), True, False)
+        if before is None:
+            self.state.born.pop(target.path)
+        else:
+            self.state.born[target.path] = before
+        self.settle(loop)
+        self.loops.pop()
 
     # --- branches ------------------------------------------------------------------------------------------------
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from gpulint.analysis import ir
-from gpulint.analysis.evidence import runs_backward
+from gpulint.analysis.evidence import LOSSY, runs_backward
 from gpulint.analysis.facts import Backward, DeferredBackward, Forward, FunctionFacts, Hold, LateRelease, Loop
 from gpulint.analysis.values import CHECKPOINTED, Grad, Kind, Site
 
@@ -17,32 +19,37 @@ if TYPE_CHECKING:
 
 
 def deferred_backwards(facts: FunctionFacts) -> list[DeferredBackward]:
-    """Sums of whole-model losses over batches with a single backward behind the loop."""
+    """Sums of whole-model losses over batches with a single backward behind the loop, or every k iterations of it."""
     found: list[DeferredBackward] = []
     for hold in facts.holds:
-        if hold.state != "live" or hold.value.kind is not Kind.GRAPH or not hold.loops or not hold.consumed:
+        if hold.value.kind is not Kind.GRAPH or not hold.loops or not hold.consumed or hold.fed_back:
             continue
         loop = hold.loops[-1]
-        if not loop.over_data or loop.backwards or hold.holder_kind != "variable":
+        if not loop.over_data or hold.holder_kind != "variable" or any(c.loop is loop for c in facts.carried):
             continue
         backward = _backward_of(facts, hold)
         forward = _forward_of(facts, hold, loop)
-        if backward is not None and forward is not None:
+        if backward is not None and forward is not None and not _walks(backward, hold.holder):
             found.append(DeferredBackward(hold, forward, backward))
     return found
 
 
 def _backward_of(facts: FunctionFacts, hold: Hold) -> Backward | None:
+    """The one backward through the sum: outside the loop, or in it every k iterations."""
+    loop = hold.loops[-1]
     for backward in facts.backwards:
-        outside = hold.loops[-1] not in backward.loops
-        if (
-            outside
-            and not backward.autograd_grad
-            and not backward.create_graph
-            and backward.tokens & hold.holder_tokens
-        ):
+        if backward.autograd_grad or backward.create_graph or not backward.tokens & hold.holder_tokens:
+            continue
+        if loop not in backward.loops or (backward.every_k and backward.loops[-1] is loop):
             return backward
     return None
+
+
+def _walks(backward: Backward, holder: str) -> bool:
+    """Whether the backward goes through the held losses one by one: `for loss in losses: loss.backward()`."""
+    return any(
+        isinstance(loop.stmt, ir.For) and any(_names(loop.stmt.iterable, word) for word in (holder,)) for loop in backward.loops
+    )
 
 
 def _forward_of(facts: FunctionFacts, hold: Hold, loop: Loop) -> Forward | None:
@@ -117,18 +124,16 @@ def _late(file: FileAnalysis, facts: FunctionFacts, forward: Forward, loop: Loop
         or _keeps(last, name)
     ):
         return None
-    if any(_derives(other, name) for other in evidence):
+    if any(_derives(inner, name) for other in evidence for inner in ir.statements([other])):
         return None
     rest = later[uses[-1] + 1 :]
     if forward.grad is Grad.ENABLED and any(_has_backward(other) for other in rest):
-        if not _is_flattened_loss(evidence, name):
+        if not _is_large_for_loss(forward, evidence, name):
             return None
-        return LateRelease(
-            facts.function, name, last, next(o for o in rest if _has_backward(o)), "backward", loop
-        )
+        return LateRelease(facts.function, name, last, next(o for o in rest if _has_backward(o)), "backward", loop)
     if forward.grad is Grad.DISABLED and loop.over_data and not any(_has_backward(other) for other in block):
-        if not _is_argmax_only(evidence, name):
-            return None
+        if not forward.dense or _in_loss(evidence, name):
+            return None  # a cross-entropy makes a second tensor of that size: releasing the first gains nothing
         return LateRelease(facts.function, name, last, stmt, "forward", loop)
     return None
 
@@ -202,7 +207,7 @@ def _rebinds(statement: ir.Stmt, name: str) -> bool:
 def _keeps(statement: ir.Stmt, name: str) -> bool:
     """Whether the statement keeps the value itself, or a view of it, under another name or in a container."""
     value = statement.value if isinstance(statement, (ir.Assign, ir.ExprStmt)) else None
-    if value is None:
+    if value is None or (isinstance(value, ir.Attr) and value.attr == "loss"):
         return False
     if isinstance(value, ir.Call) and value.method in ("append", "extend", "insert"):
         return any(_is_view_of(arg, name) for arg in value.args)
@@ -231,6 +236,8 @@ def _derives(statement: ir.Stmt, name: str) -> bool:
     if not isinstance(statement, ir.Assign) or statement.value is None:
         return _keeps(statement, name)
     value = statement.value
+    if isinstance(value, ir.Attr) and value.attr == "loss":
+        return False
     if _is_view_of(value, name):
         return True
     return isinstance(value, ir.Call) and value.method in (
@@ -247,41 +254,55 @@ def _has_backward(statement: ir.Stmt) -> bool:
     return any(runs_backward(call.method) for _, call in ir.calls([statement]))
 
 
-def _is_flattened_loss(evidence: list[ir.Stmt], name: str) -> bool:
-    """Whether the value goes, flattened, into a cross-entropy: a language model's or a segmentation's logits."""
-    for statement in evidence:
-        for _, call in ir.calls([statement]):
-            lossy = (
-                "cross_entropy" in call.method
-                or "criterion" in call.method
-                or "loss" in call.method.lower()
-                or "ce" == call.method
-            )
-            if not lossy:
-                continue
-            for arg in call.args:
-                if (
-                    isinstance(arg, ir.Call)
-                    and arg.method in _FLATTENING
-                    and any(isinstance(p, ir.Name) and p.id == name for p in ir.walk(arg))
-                ):
-                    return True
-    return False
+def _is_large_for_loss(forward: Forward, evidence: list[ir.Stmt], name: str) -> bool:
+    """Whether the value is scores over a vocabulary or over pixels on their way into a cross-entropy.
+
+    Evidence is the model's kind, or that it is flattened to (-1, vocabulary) for the loss.
+    """
+    if forward.dense and (_in_loss(evidence, name) or _reads_loss(evidence, name)):
+        return True
+    return any(_flattens(arg, name) for call in _losses(evidence) for arg in call.args)
 
 
-def _is_argmax_only(evidence: list[ir.Stmt], name: str) -> bool:
-    """Whether an evaluation only takes the argmax over the vocabulary or the classes of each position."""
-    for statement in evidence:
-        for root in _all_expressions(statement):
-            for part in ir.walk(root):
-                if (
-                    isinstance(part, ir.Call)
-                    and part.method == "argmax"
-                    and any(isinstance(p, ir.Name) and p.id == name for p in ir.walk(part))
-                    and any(
-                        isinstance(arg, ir.Const) and arg.value == -1
-                        for arg in (*part.args, *(v for _, v in part.keywords))
-                    )
-                ):
-                    return True
+def _losses(evidence: list[ir.Stmt]) -> Iterator[ir.Call]:
+    for _, call in ir.calls(evidence):
+        if "cross_entropy" in call.method or LOSSY.search(call.method):
+            yield call
+
+
+def _in_loss(evidence: list[ir.Stmt], name: str) -> bool:
+    return any(_names(arg, name) for call in _losses(evidence) for arg in call.args)
+
+
+def _reads_loss(evidence: list[ir.Stmt], name: str) -> bool:
+    """`loss = outputs.loss`: the only thing wanted of the whole output."""
+    return any(
+        isinstance(part, ir.Attr) and part.attr == "loss" and part.base.path == name
+        for statement in evidence
+        for root in _all_expressions(statement)
+        for part in ir.walk(root)
+    )
+
+
+def _names(expr: ir.Expr, name: str) -> bool:
+    return any(isinstance(part, ir.Name) and part.id == name for part in ir.walk(expr))
+
+
+_WIDTH = re.compile(r"(?i)vocab|n_?tok|num_tok|n_?char")
+
+
+def _flattens(expr: ir.Expr, name: str) -> bool:
+    """`logits.view(-1, vocab_size)`, `logits.reshape(-1, logits.size(-1))`."""
+    for part in ir.walk(expr):
+        if not (isinstance(part, ir.Call) and part.method in ("view", "reshape") and len(part.args) == 2):
+            continue
+        if not (isinstance(part.func, ir.Attr) and _names(part.func.base, name)):
+            continue
+        width = part.args[1]
+        if any(isinstance(p, (ir.Name, ir.Attr)) and _WIDTH.search(p.path or "") for p in ir.walk(width)):
+            return True
+        if isinstance(width, ir.Call) and width.method == "size" and _names(width, name):
+            return True
+        if isinstance(width, ir.Sub) and isinstance(width.base, ir.Attr) and width.base.attr == "shape":
+            return True
     return False

@@ -6,6 +6,7 @@ records, with all of that known.
 
 from __future__ import annotations
 
+from functools import cached_property
 from pathlib import PurePath
 from typing import Any
 
@@ -104,6 +105,11 @@ class FileAnalysis:
             for info in classes.values():
                 info.inherit()
         return classes
+
+    @cached_property
+    def detachers(self) -> frozenset[str]:
+        """Names of the file's functions that detach what they are given."""
+        return frozenset(f.name for f, evidence in self.evidence.items() if evidence.words & {"detach", "detach_"} and f.params)
 
     # --- the two rounds ------------------------------------------------------------------------------------------
 
@@ -477,6 +483,16 @@ class FileAnalysis:
         if found is None:
             found = Loop(statement, function, parent, resets(statement.body), assigned(statement.body))
             self.loops[id(statement)] = found
+        return found
+
+    def comprehension_loop(
+        self, expr: ir.Comp, target: ir.Expr, iterable: ir.Expr, function: ir.Function, parent: Loop | None
+    ) -> Loop:
+        found = self.loops.get(id(expr))
+        if found is None:
+            statement = ir.For(target, iterable, [], [])
+            statement.node = statement.line = expr.node
+            found = self.loops[id(expr)] = Loop(statement, function, parent)
         return found
 
     def resets_of(self, function: ir.Function) -> frozenset[str]:

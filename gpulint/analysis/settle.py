@@ -9,7 +9,7 @@ from gpulint.analysis.evidence import cuts
 from gpulint.analysis.facts import Backward, Carried, Forward, FunctionFacts, Hold, HotCall
 from gpulint.analysis.peaks import deferred_backwards, late_releases
 from gpulint.analysis.uses import Uses
-from gpulint.analysis.values import UNSURE_GRAD, Grad, Holder, Kind, Site
+from gpulint.analysis.values import UNSURE_GRAD, Grad, Holder, Kind, Site, with_inner
 
 if TYPE_CHECKING:
     from gpulint.analysis.program import FileAnalysis
@@ -42,7 +42,7 @@ def finish(file: FileAnalysis, facts: list[FunctionFacts]) -> None:
             backward.again = _again(file, facts, function, backward)
             backward.models_known = file.models_known(backward.tokens)
         for carried in function.carried:
-            _finish_carried(function, carried)
+            _finish_carried(facts, function, carried)
         fed = {item.path for item in function.carried}
         for hold in function.holds:
             hold.fed_back = hold.holder in fed
@@ -111,23 +111,26 @@ def _finish_training(facts: FunctionFacts, forward: Forward) -> None:
         forward.trains_nearby = facts.has_backward
 
 
-def _finish_carried(facts: FunctionFacts, carried: Carried) -> None:
+def _finish_carried(everything: list[FunctionFacts], facts: FunctionFacts, carried: Carried) -> None:
     inside = [b for b in facts.backwards if carried.loop is None or carried.loop in b.loops]
+    if carried.loop is None and not inside:
+        reached = [b for f in everything for b in f.backwards if b.retain and carried.sites & with_inner(b.tokens)]
+        inside = reached
     carried.backward = inside[0] if inside else None
     if carried.backward is not None:
         others = [b for b in facts.backwards if b is not carried.backward]
-        carried.only_reason = carried.backward.retain and not others
+        carried.only_reason = carried.backward.retain and carried.backward.function is carried.function and not others
 
 
 def _truly_carried(file: FileAnalysis, facts: FunctionFacts, carried: Carried) -> bool:
     """Only where a backward in the same loop goes through it, or an evaluation strings its graphs together."""
     body = carried.loop.stmt.body if carried.loop is not None else facts.function.body
-    if carried.path in cuts(body):
+    if carried.path in cuts(body, file.detachers):
         return False
     if carried.loop is None and file.assigned_elsewhere(facts.function, carried.path):
-        return carried.backward is not None and carried.backward.retain and bool(carried.sites & carried.backward.tokens)
+        return carried.backward is not None and carried.backward.retain and bool(carried.sites & with_inner(carried.backward.tokens))
     if carried.backward is not None:
-        return bool(carried.sites & carried.backward.tokens)
+        return bool(carried.sites & with_inner(carried.backward.tokens))
     return carried.loop is not None and bool(carried.sites & file.evaluating) and carried.loop.over_data
 
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from gpulint.analysis import ir
 from gpulint.analysis.facts import Backward, Carried, Forward, FunctionFacts, Hold, HotCall, Keep, OomHandler
-from gpulint.analysis.values import NO_TOKENS, Grad, Kind, ParamToken, Tokens, Val, container, join
+from gpulint.analysis.values import NO_TOKENS, Grad, Kind, ParamToken, Site, Tokens, Val, container, join
 
 
 @dataclass(slots=True)
@@ -24,6 +24,7 @@ class Summary:
     steps: int = 0
     autograd_grad: bool = False
     yield_grad: Grad | None = None
+    forward_paths: set[str] = field(default_factory=set)  # "self.net" or a parameter, run with grad enabled
     stores: set[str] = field(default_factory=set)
     hot: dict[str, ir.Function] = field(default_factory=dict)
     escaped_params: set[str] = field(default_factory=set)
@@ -47,6 +48,18 @@ class Events:
         facts.hot_calls = list(self.hot_calls.values())
         facts.handlers = list(self.handlers.values())
         facts.holds = list(self.holds.values())
+
+
+def retokened(value: Val, old: frozenset[Site], new: Site) -> Val:
+    """The value with `new` where it had any of `old`."""
+    if value.kind is Kind.CONTAINER:
+        items = None if value.items is None else tuple(retokened(item, old, new) for item in value.items)
+        elem = None if value.elem is None else retokened(value.elem, old, new)
+        tokens = (value.tokens - old) | {new} if value.tokens & old else value.tokens
+        return replace(container(elem, items, value.flags), tokens=tokens)
+    if not value.tokens & old:
+        return value
+    return replace(value, tokens=(value.tokens - old) | {new})
 
 
 def substitute(value: Val, given: dict[str, Val], function: ir.Function) -> Val:

@@ -60,6 +60,7 @@ CRITERION = 1024  # a module or callable that computes a loss
 OUTPUT = 2048  # the raw, possibly structured, result of a module call
 PHASED = 16384  # a module in training or in eval mode, by what a variable says
 MIXED = 32768  # detached on one path, not on another: the author knows
+DENSE = 65536  # scores over a vocabulary or over every pixel: usually the largest tensor of the step
 NAMED = 8192  # looked up by name in a module's result: could be a detached metric
 UNSURE_GRAD = 4096  # a tensor for certain; whether grad was enabled is not known
 
@@ -73,7 +74,7 @@ class Token:
 class Site(Token):
     """A call that made a graph."""
 
-    __slots__ = ("depth", "function", "known", "node", "path", "what")
+    __slots__ = ("depth", "function", "inner", "known", "node", "path", "what")
 
     def __init__(
         self, node: cst.CSTNode | None, what: str, function: ir.Function | None, path: str | None
@@ -83,7 +84,21 @@ class Site(Token):
         self.function = function
         self.path = path
         self.depth = 0
+        self.inner: frozenset[Site] = frozenset()  # for a call of the project's: the graphs made inside it
         self.known = False  # the module's class is torch's own or stands in the file
+
+
+def with_inner(tokens: Iterable[Token]) -> frozenset[Token]:
+    """The tokens and, for graphs that a call of the project's own functions made, those made inside it."""
+    found: set[Token] = set()
+    stack = list(tokens)
+    while stack:
+        token = stack.pop()
+        if token not in found:
+            found.add(token)
+            if isinstance(token, Site):
+                stack.extend(token.inner)
+    return frozenset(found)
 
 
 class Holder(Token):
