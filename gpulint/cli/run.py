@@ -1,0 +1,68 @@
+"""`gpulint run`: start a program with the right allocator settings, watch its memory, explain its OOM."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from pathlib import Path
+
+import click
+
+
+@click.command(context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
+@click.option(
+    "--alloc-conf", metavar="auto|SETTINGS", help="Allocator settings; auto: what measurements recommend."
+)
+@click.option("--report", type=click.Path(dir_okay=False, path_type=Path), help="Where the report goes.")
+@click.option("--no-report", is_flag=True, help="Leave no report.")
+@click.option(
+    "--interval",
+    type=click.FloatRange(min=0.01),
+    default=0.2,
+    show_default=True,
+    help="Seconds between samples.",
+)
+@click.option("-q", "--quiet", is_flag=True, help="Say nothing after the program.")
+@click.argument("program", nargs=-1, required=True, type=click.UNPROCESSED)
+def command(
+    alloc_conf: str | None,
+    report: Path | None,
+    no_report: bool,
+    interval: float,
+    quiet: bool,
+    program: tuple[str, ...],
+) -> int:
+    """Run PROGRAM, for example `gpulint run --alloc-conf auto -- python train.py --lr 3e-4`.
+
+    Exit status, signals, standard input and output are the program's own. Afterwards standard error gets the
+    diagnosis of an uncaught out-of-memory error and the peaks, and a report is left.
+    """
+    from gpulint.operator import launcher, timeline
+
+    allocator = None
+    if alloc_conf is not None:
+        version = launcher.torch_version_of(launcher.interpreter_of(program))
+        try:
+            allocator = launcher.allocator_environment(alloc_conf, version, os.environ)
+        except ValueError as error:
+            raise click.UsageError(str(error)) from error
+    try:
+        ended = launcher.launch(program, allocator, interval)
+    except launcher.CannotStart as error:
+        print(f"gpulint: {error}", file=sys.stderr)
+        return error.status
+    try:
+        processes = timeline.read_notes(ended.folder)
+        written = None
+        if processes and not no_report:
+            result = timeline.to_result(program, ended, processes)
+            written = timeline.write_report(result, report or Path("gpulint-run.json"))
+        if not quiet:
+            for line in timeline.summary(ended, processes, written):
+                print(f"gpulint: {line}", file=sys.stderr)
+    except Exception as error:  # whatever happens here, the status must be the program's
+        print(f"gpulint: the report could not be made: {type(error).__name__}: {error}", file=sys.stderr)
+    finally:
+        shutil.rmtree(ended.folder, ignore_errors=True)
+    return launcher.leave_as(ended)

@@ -1,0 +1,237 @@
+"""What the processes of a `gpulint run` noted, as the verifier's result, and in words."""
+
+from __future__ import annotations
+
+import json
+import platform
+import signal as signals
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any
+
+from gpulint.memory.oom.diagnosis import Diagnosis, diagnose
+from gpulint.memory.oom.messages import parse_message
+from gpulint.memory.units import format_bytes
+from gpulint.operator.launcher import Ended
+from gpulint.operator.oom_log import read_log
+from gpulint.runtime.result import End, Environment, RankResult, RunResult, Sample
+
+
+@dataclass(slots=True)
+class ProcessNotes:
+    """The notes of one process, as its agent wrote them."""
+
+    about: dict[str, Any] = field(default_factory=dict)
+    cuda: dict[str, Any] = field(default_factory=dict)
+    samples: list[dict[str, Any]] = field(default_factory=list)
+    ooms: list[dict[str, Any]] = field(default_factory=list)
+    error: dict[str, Any] | None = None
+
+    @property
+    def rank(self) -> int:
+        return int(self.about.get("rank") or 0)
+
+    @property
+    def used_cuda(self) -> bool:
+        return bool(self.cuda) or any("allocated" in sample for sample in self.samples)
+
+
+def read_notes(folder: Path) -> list[ProcessNotes]:
+    """The processes that had torch, by rank and start. Half-written last lines (a killed process) are left out."""
+    found = [notes for path in sorted(folder.glob("*.jsonl")) if (notes := _read(path)).about]
+    return sorted(found, key=lambda notes: (notes.rank, notes.about.get("began", 0.0)))
+
+
+def _read(path: Path) -> ProcessNotes:
+    notes = ProcessNotes()
+    for line in path.read_text(encoding="utf-8", errors="replace").splitlines():
+        try:
+            record = json.loads(line)
+        except ValueError:
+            continue
+        kind = record.pop("kind", None)
+        if kind == "process":
+            notes = ProcessNotes(about=record)  # exec() replaced the program: only the last one counts
+        elif kind == "cuda":
+            notes.cuda = record
+        elif kind == "sample":
+            notes.samples.append(record)
+        elif kind == "oom":
+            notes.ooms.append(record)
+        elif kind == "error":
+            notes.error = record
+    return notes
+
+
+def main_processes(processes: Sequence[ProcessNotes]) -> list[ProcessNotes]:
+    """The processes whose memory is of interest: those that used CUDA; without CUDA the first of each rank (the
+    others are loader workers and launchers)."""
+    on_card = [notes for notes in processes if notes.used_cuda]
+    if on_card:
+        return on_card
+    ranked = [notes for notes in processes if notes.about.get("rank") is not None] or list(processes)
+    first: dict[int, ProcessNotes] = {}
+    for notes in ranked:
+        first.setdefault(notes.rank, notes)
+    return list(first.values())
+
+
+# -- the verifier's form -----------------------------------------------------------------------------------------
+
+
+def to_result(command: Sequence[str], ended: Ended, processes: Sequence[ProcessNotes]) -> RunResult:
+    """The run in the schema of the verifier's results: time samples stand where it has steps."""
+    end = _end(ended, None)
+    ranks = tuple(_rank(notes, ended, number) for number, notes in enumerate(main_processes(processes)))
+    return RunResult(command=tuple(command), end=end, seconds=ended.seconds, ranks=ranks)
+
+
+def _rank(notes: ProcessNotes, ended: Ended, number: int) -> RankResult:
+    about = notes.about
+    world = about.get("world")
+    return RankResult(
+        rank=notes.rank if about.get("rank") is not None else number,
+        world_size=int(world) if world else 1,
+        environment=Environment(
+            python=about.get("python", ""),
+            executable=about.get("executable", ""),
+            platform=platform.platform(),
+            date=datetime.fromtimestamp(about.get("began", ended.began), timezone.utc).isoformat(
+                timespec="seconds"
+            ),
+            torch=about.get("torch"),
+            device="cuda" if notes.used_cuda else "cpu",
+            device_name=notes.cuda.get("name"),
+            cuda=notes.cuda.get("version"),
+            probe="cuda-allocator" if notes.used_cuda else "none",
+            allocator=_settings(notes),
+        ),
+        end=_end(ended, notes.error),
+        boundary="none",
+        samples=tuple(_samples(notes)),
+        notes=tuple(_remarks(notes, ended)),
+    )
+
+
+def _settings(notes: ProcessNotes) -> str | None:
+    settings = notes.cuda.get("settings")
+    if not settings:
+        return None
+    return ",".join(f"{key}:{value}" for key, value in sorted(settings.items()))
+
+
+def _samples(notes: ProcessNotes) -> Iterable[Sample]:
+    before, peak = 0.0, 0
+    for number, sample in enumerate(notes.samples, 1):
+        allocated = sample.get("allocated")
+        highest = sample.get("peak")
+        # The program may reset the counter; ours only says what rose since the last look.
+        rose = highest if highest is not None and highest > peak else allocated
+        peak = highest or 0
+        yield Sample(
+            step=number,
+            kind="explicit",
+            sampled=True,
+            seconds=sample["seconds"],
+            duration=sample["seconds"] - before,
+            allocated=allocated,
+            reserved=sample.get("reserved"),
+            active=sample.get("active"),
+            inactive_split=sample.get("inactive_split"),
+            retries=sample.get("retries"),
+            ooms=sample.get("ooms"),
+            peak=rose,
+            rss=sample.get("rss"),
+        )
+        before = sample["seconds"]
+
+
+def _remarks(notes: ProcessNotes, ended: Ended) -> Iterable[str]:
+    if ended.variable is not None:
+        yield f"started with {ended.variable}={ended.value}"
+    for oom in notes.ooms:
+        size = format_bytes(oom["size"])
+        yield f"out of memory after {oom['seconds']:.1f} s on GPU {oom['device']}: {size} requested"
+    if notes.error is not None and (found := _diagnosis(notes)) is not None:
+        yield from found.lines()
+
+
+def _end(ended: Ended, error: dict[str, Any] | None) -> End:
+    if error is not None:
+        message = f"{error['type']}: {error['message']}".splitlines()[0]
+        return End("raised", message, traceback=error["traceback"], code=ended.code, signal=ended.signal)
+    if ended.signal is not None:
+        return End("killed", f"killed by {_signal_name(ended.signal)}", signal=ended.signal)
+    if ended.code:
+        return End("exit", f"exit status {ended.code}", code=ended.code)
+    return End("finished", "ended by itself", code=0)
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return signals.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
+
+
+# -- in words ----------------------------------------------------------------------------------------------------
+
+
+def _diagnosis(notes: ProcessNotes) -> Diagnosis | None:
+    if notes.error is None:
+        return None
+    message = parse_message(notes.error["message"])
+    if message is None:
+        return None
+    retries = max((sample.get("retries") or 0 for sample in notes.samples), default=0)
+    return diagnose(message, retries or None)
+
+
+def summary(ended: Ended, processes: Sequence[ProcessNotes], report: Path | None) -> list[str]:
+    """What to say on standard error when the program has ended: the diagnosis of an out-of-memory error, the
+    peaks, and where the report lies."""
+    lines: list[str] = []
+    told: set[str] = set()
+    for notes in processes:
+        found = _diagnosis(notes)
+        if found is None or notes.error is None or str(found) in told:
+            continue
+        told.add(str(found))
+        places = read_log(notes.error["traceback"].splitlines()).occurrences
+        where = places[0].where if places else None
+        rank = f"rank {notes.rank}: " if notes.about.get("rank") is not None else ""
+        lines.append(f"{rank}out of memory{f' at {where}' if where else ''}")
+        lines += found.lines()
+    lines += [line for notes in main_processes(processes) if (line := _peaks(notes))]
+    if not processes:
+        lines.append("no process of the program imported torch, so there is no timeline")
+    if report is not None:
+        lines.append(f"report: {report}")
+    return lines
+
+
+def _peaks(notes: ProcessNotes) -> str:
+    rank = f"rank {notes.rank}: " if notes.about.get("rank") is not None else ""
+    seconds = notes.samples[-1]["seconds"] if notes.samples else 0.0
+    if not notes.used_cuda:
+        rss = max((sample.get("rss") or 0 for sample in notes.samples), default=0)
+        return f"{rank}{seconds:.1f} s, no CUDA in use; host memory up to {format_bytes(rss)}"
+    allocated = max((sample.get("peak", 0) for sample in notes.samples), default=0)
+    reserved = max((sample.get("reserved", 0) for sample in notes.samples), default=0)
+    retries = max((sample.get("retries", 0) for sample in notes.samples), default=0)
+    text = (
+        f"{rank}{seconds:.1f} s, peak allocated {format_bytes(allocated)}, reserved {format_bytes(reserved)}"
+    )
+    text += f", {retries} retries, {len(notes.ooms)} OOMs"
+    settings = notes.cuda.get("settings") or {}
+    if settings.get("expandable_segments") is not None:
+        text += f"; expandable_segments read back as {settings['expandable_segments']}"
+    return text
+
+
+def write_report(result: RunResult, path: Path) -> Path:
+    """Write the run as JSON in the form of the verifier's results; the path as it was written."""
+    path.write_text(json.dumps(result.to_json(), indent=1) + "\n", encoding="utf-8")
+    return path

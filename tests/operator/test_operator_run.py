@@ -1,0 +1,314 @@
+"""`gpulint run` with real programs: status, signals, streams, environment, timeline."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from gpulint.operator import launcher
+from gpulint.runtime.result import RunResult
+
+RUN = [sys.executable, "-m", "gpulint", "run"]
+WAITING = "import time; print('up', flush=True); time.sleep(30)"
+COUNTING = """
+import signal, sys, time
+got = []
+for name in ("SIGTERM", "SIGINT", "SIGUSR1", "SIGHUP"):
+    signal.signal(getattr(signal, name), lambda number, _: got.append(signal.Signals(number).name))
+print("up", flush=True)
+end = time.time() + 2.0
+while time.time() < end:
+    time.sleep(0.05)
+print(" ".join(got), flush=True)
+sys.exit(7)
+"""
+
+
+def run(*program: str, options: tuple[str, ...] = (), cwd=None, **more) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [*RUN, *options, "--", *program], capture_output=True, text=True, cwd=cwd, timeout=120, **more
+    )
+
+
+def python(code: str, **more) -> subprocess.CompletedProcess[str]:
+    return run(sys.executable, "-c", code, **more)
+
+
+@pytest.fixture
+def started(tmp_path):
+    """Starts the launcher with a program that says "up"; ends both."""
+    running = []
+
+    def start(code: str, **more) -> subprocess.Popen[str]:
+        process = subprocess.Popen(
+            [*RUN, "--", sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+            cwd=tmp_path, **more,
+        )  # fmt: skip
+        running.append(process)
+        assert process.stdout is not None
+        assert process.stdout.readline() == "up\n"
+        return process
+
+    yield start
+    for process in running:
+        if process.poll() is None:
+            process.kill()
+        process.communicate()
+
+
+class TestStatus:
+    @pytest.mark.parametrize("status", [0, 1, 3, 120, 255])
+    def test_exit_status(self, status, tmp_path) -> None:
+        assert python(f"import sys; sys.exit({status})", cwd=tmp_path).returncode == status
+
+    @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSEGV, signal.SIGABRT, signal.SIGTERM])
+    def test_a_program_that_dies_of_a_signal(self, number, tmp_path) -> None:
+        done = python(f"import os; os.kill(os.getpid(), {int(number)})", cwd=tmp_path)
+        assert done.returncode == -number
+
+    def test_an_uncaught_exception(self, tmp_path) -> None:
+        done = python("raise KeyError('x')", cwd=tmp_path)
+        assert done.returncode == 1
+        assert "KeyError: 'x'" in done.stderr
+
+    def test_no_such_program(self, tmp_path) -> None:
+        done = run("no-such-program-here", cwd=tmp_path)
+        assert done.returncode == 127
+        assert "command not found" in done.stderr
+
+    def test_not_executable(self, tmp_path) -> None:
+        (tmp_path / "file").write_text("x")
+        assert run("./file", cwd=tmp_path).returncode == 126
+
+    def test_programs_that_are_not_python(self, tmp_path) -> None:
+        done = run("sh", "-c", "echo out; echo err >&2; exit 5", cwd=tmp_path)
+        assert (done.returncode, done.stdout) == (5, "out\n")
+        assert done.stderr.startswith("err\n")
+
+
+class TestStreams:
+    def test_stdin_and_stdout_are_the_programs(self, tmp_path) -> None:
+        done = python("import sys; sys.stdout.write(sys.stdin.read().upper())", cwd=tmp_path, input="a\nb")
+        assert done.stdout == "A\nB"
+
+    def test_binary_output_is_not_touched(self, tmp_path) -> None:
+        code = "import sys; sys.stdout.buffer.write(bytes(range(256)))"
+        done = subprocess.run([*RUN, "--", sys.executable, "-c", code], capture_output=True, cwd=tmp_path)
+        assert done.stdout == bytes(range(256))
+
+    def test_arguments_reach_the_program_as_they_are(self, tmp_path) -> None:
+        given = ["--lr", "3e-4", "--report", "-q", "", "a b", "--"]
+        done = run(sys.executable, "-c", "import sys; print(sys.argv[1:])", *given, cwd=tmp_path)
+        assert done.stdout.strip() == repr(given)
+
+    def test_quiet(self, tmp_path) -> None:
+        assert python("import torch", cwd=tmp_path, options=("-q", "--no-report")).stderr == ""
+
+
+class TestSignals:
+    def test_terminate_reaches_the_program_and_the_status_is_its_own(self, started) -> None:
+        process = started(WAITING)
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(20) == -signal.SIGTERM
+
+    @pytest.mark.parametrize("name", ["SIGTERM", "SIGINT", "SIGUSR1", "SIGHUP"])
+    def test_passed_on_once(self, started, name) -> None:
+        process = started(COUNTING)
+        process.send_signal(getattr(signal, name))
+        output, _ = process.communicate(timeout=20)
+        assert output == f"{name}\n"
+        assert process.returncode == 7
+
+    def test_a_signal_to_the_group_is_not_doubled(self, started) -> None:
+        process = started(COUNTING, start_new_session=True)
+        os.killpg(process.pid, signal.SIGTERM)
+        output, _ = process.communicate(timeout=20)
+        assert output == "SIGTERM\n"
+
+    def test_both_kinds_after_each_other(self, started) -> None:
+        process = started(COUNTING, start_new_session=True)
+        os.killpg(process.pid, signal.SIGUSR1)
+        time.sleep(0.5)
+        process.send_signal(signal.SIGUSR1)
+        output, _ = process.communicate(timeout=20)
+        assert output == "SIGUSR1 SIGUSR1\n"
+
+    @pytest.mark.skipif(sys.platform != "linux", reason="needs prctl")
+    def test_the_program_does_not_outlive_a_killed_launcher(self, started) -> None:
+        process = started(
+            "import os, time; print('up', flush=True); print(os.getpid(), flush=True); time.sleep(60)"
+        )
+        assert process.stdout is not None
+        pid = int(process.stdout.readline())
+        process.kill()
+        process.wait()
+        limit = time.time() + 10
+        while time.time() < limit and _alive(pid):
+            time.sleep(0.05)
+        assert not _alive(pid)
+
+    def test_the_program_gets_no_blocked_signals(self, tmp_path) -> None:
+        code = "import signal; print(sorted(signal.pthread_sigmask(signal.SIG_BLOCK, [])))"
+        assert python(code, cwd=tmp_path).stdout.strip() == "[]"
+
+
+def _alive(pid: int) -> bool:
+    try:
+        with open(f"/proc/{pid}/stat") as file:
+            return file.read().rpartition(")")[2].split()[0] not in ("Z", "X")
+    except OSError:
+        return False
+
+
+class TestEnvironment:
+    def test_automatic_settings_are_for_the_programs_torch(self, tmp_path) -> None:
+        torch = pytest.importorskip("torch")
+        variable = "PYTORCH_ALLOC_CONF" if torch.__version__ >= "2.12" else "PYTORCH_CUDA_ALLOC_CONF"
+        code = f"import os; print(os.environ[{variable!r}])"
+        done = python(code, cwd=tmp_path, options=("--alloc-conf", "auto"))
+        assert done.stdout.strip() == "expandable_segments:True"
+
+    def test_settings_as_text(self, tmp_path) -> None:
+        code = "import os; print({k: v for k, v in os.environ.items() if 'ALLOC_CONF' in k})"
+        done = python(
+            code,
+            cwd=tmp_path,
+            options=("--alloc-conf", "max_split_size_mb:64"),
+            env={**os.environ, "PYTORCH_CUDA_ALLOC_CONF": "x:1"},
+        )
+        assert done.stdout.count("ALLOC_CONF") == 1
+        assert "max_split_size_mb:64" in done.stdout
+
+    def test_malformed_settings(self, tmp_path) -> None:
+        done = python("print(1)", cwd=tmp_path, options=("--alloc-conf", "expandable"))
+        assert done.returncode == 2
+        assert done.stdout == ""
+
+    @pytest.mark.parametrize(
+        ("wanted", "version", "environment", "expected"),
+        [
+            ("auto", "2.4.1", {}, ("PYTORCH_CUDA_ALLOC_CONF", "expandable_segments:True")),
+            ("auto", "2.13.0", {}, ("PYTORCH_ALLOC_CONF", "expandable_segments:True")),
+            ("auto", None, {}, ("PYTORCH_CUDA_ALLOC_CONF", "expandable_segments:True")),
+            ("auto", "1.13.0", {}, None),
+            (
+                "auto",
+                "2.4.1",
+                {"PYTORCH_CUDA_ALLOC_CONF": "expandable_segments:False,garbage_collection_threshold:0.8"},
+                ("PYTORCH_CUDA_ALLOC_CONF", "expandable_segments:False,garbage_collection_threshold:0.8"),
+            ),
+        ],
+    )
+    def test_what_is_set(self, wanted, version, environment, expected, monkeypatch) -> None:
+        monkeypatch.setattr(sys, "platform", "linux")
+        assert launcher.allocator_environment(wanted, version, environment) == expected
+
+    def test_interpreters_are_found(self, tmp_path) -> None:
+        script = tmp_path / "torchrun"
+        script.write_text(f"#!{sys.executable}\n")
+        script.chmod(0o755)
+        assert launcher.interpreter_of([sys.executable, "x.py"]) == sys.executable
+        assert launcher.interpreter_of(["env", "A=1", sys.executable, "x.py"]) == sys.executable
+        assert launcher.interpreter_of([str(script), "x.py"]) == sys.executable
+        assert launcher.interpreter_of(["sh", "-c", "true"]) is None
+
+    def test_the_users_own_sitecustomize_runs(self, tmp_path) -> None:
+        (tmp_path / "sitecustomize.py").write_text("import sys; sys.mine = 'mine'\n")
+        code = "import sys, sitecustomize; print(sys.mine, sitecustomize.__file__)"
+        done = python(code, cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(tmp_path)})
+        assert done.stdout.split() == ["mine", str(tmp_path / "sitecustomize.py")]
+
+    def test_the_path_is_as_without_us(self, tmp_path) -> None:
+        code = "import sys; print(sys.path)"
+        plain = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path)
+        assert python(code, cwd=tmp_path).stdout == plain.stdout
+
+
+TRAINING = """
+import torch, time
+model = torch.nn.Linear(64, 64)
+for _ in range(8):
+    model(torch.randn(8, 64)).sum().backward()
+    time.sleep(0.05)
+"""
+
+
+class TestTimeline:
+    def read(self, folder, name: str = "gpulint-run.json") -> RunResult:
+        return RunResult.from_json(json.loads((folder / name).read_text()))
+
+    def test_samples(self, tmp_path) -> None:
+        done = python(TRAINING, cwd=tmp_path, options=("--interval", "0.05"))
+        assert done.returncode == 0, done.stderr
+        result = self.read(tmp_path)
+        (rank,) = result.ranks
+        assert result.end.reason == "finished"
+        assert len(rank.samples) >= 5
+        assert rank.environment.torch is not None
+        assert all(sample.rss for sample in rank.samples)
+        assert [sample.seconds for sample in rank.samples] == sorted(
+            sample.seconds for sample in rank.samples
+        )
+        assert "report: gpulint-run.json" in done.stderr
+
+    def test_without_torch_there_is_no_report(self, tmp_path) -> None:
+        done = python("print(1)", cwd=tmp_path)
+        assert os.listdir(tmp_path) == []
+        assert "imported torch" in done.stderr
+
+    def test_uncaught_oom_is_explained_after_the_traceback(self, tmp_path) -> None:
+        (tmp_path / "train.py").write_text(
+            "import torch\ndef step():\n    return torch.empty(1 << 50, dtype=torch.uint8)\nstep()\n"
+        )
+        done = run(sys.executable, "train.py", cwd=tmp_path)
+        assert done.returncode == 1
+        assert "DefaultCPUAllocator" in done.stderr
+        assert "gpulint: out of memory at" in done.stderr
+        assert "train.py:3 in step" in done.stderr
+        assert "the host's memory is exhausted" in done.stderr
+        assert self.read(tmp_path).ranks[0].end.reason == "raised"
+
+    def test_oom_in_a_thread(self, tmp_path) -> None:
+        code = "import threading, torch; t = threading.Thread(target=lambda: torch.empty(1 << 50)); t.start(); t.join()"
+        done = python(code, cwd=tmp_path)
+        assert done.returncode == 0
+        assert "host's memory" in done.stderr
+
+    def test_a_killed_program_leaves_what_was_noted(self, tmp_path) -> None:
+        code = TRAINING + "\ntime.sleep(1.5)\nimport os; os.kill(os.getpid(), 9)"
+        done = python(code, cwd=tmp_path, options=("--interval", "0.05"))
+        assert done.returncode == -9
+        result = self.read(tmp_path)
+        assert result.end.reason == "killed"
+        assert result.end.signal == 9
+        assert result.ranks[0].samples
+
+    def test_loader_workers_do_not_count_as_ranks(self, tmp_path) -> None:
+        (tmp_path / "train.py").write_text(
+            "import torch, time\n"
+            "if __name__ == '__main__':\n"
+            "    loader = torch.utils.data.DataLoader(range(8), num_workers=2, multiprocessing_context='fork')\n"
+            "    print(sum(int(x) for x in loader)); time.sleep(0.3)\n"
+        )
+        done = run(sys.executable, "train.py", cwd=tmp_path, options=("--interval", "0.05"))
+        assert done.stdout == "28\n"
+        assert len(self.read(tmp_path).ranks) == 1
+
+    def test_ranks(self, tmp_path) -> None:
+        (tmp_path / "train.py").write_text("import torch, time\ntime.sleep(0.4)\n")
+        script = "for r in 0 1; do RANK=$r WORLD_SIZE=2 " + sys.executable + " train.py & done; wait"
+        run("sh", "-c", script, cwd=tmp_path, options=("--interval", "0.05", "--report", "r.json"))
+        ranks = self.read(tmp_path, "r.json").ranks
+        assert [(rank.rank, rank.world_size) for rank in ranks] == [(0, 2), (1, 2)]
+
+    def test_no_folder_is_left(self, tmp_path) -> None:
+        place = tmp_path / "temporary"
+        place.mkdir()
+        python(TRAINING, cwd=tmp_path, env={**os.environ, "TMPDIR": str(place)})
+        assert os.listdir(place) == []
