@@ -33,7 +33,8 @@ def _tree(file: str) -> ast.Module | None:
 
 
 def storing_lines(file: str, name: str, attribute: bool, first_line: int = 0) -> tuple[int, ...]:
-    """The lines of `file` that store into `name`, those that let it grow first.
+    """The lines of `file` that store into `name`, the likeliest cause of growth first: what lets a container
+    grow, what makes a new value of the old one, then other assignments in loops and outside.
 
     `attribute` looks for `anything.name` instead of the bare name. `first_line` restricts the search to the
     function that starts there (its decorators included), where one does.
@@ -42,14 +43,34 @@ def storing_lines(file: str, name: str, attribute: bool, first_line: int = 0) ->
     if tree is None:
         return ()
     scope = _function_at(tree, first_line) or tree
-    growing: list[int] = []
-    binding: list[int] = []
-    for node in ast.walk(scope):
+    found: list[tuple[int, int]] = []
+    for node, looped in _walk(scope, False):
         for target, grows in _targets(node):
-            found, through_item = _is_named(target, name, attribute)
-            if found:
-                (growing if grows or through_item else binding).append(getattr(node, "lineno", 0))
-    return tuple(dict.fromkeys([*sorted(growing), *sorted(binding)]))
+            named, through_item = _is_named(target, name, attribute)
+            if named:
+                from_itself = _mentions(getattr(node, "value", None), name, attribute)
+                rank = 0 if grows or through_item else 1 if from_itself else 2 if looped else 3
+                found.append((rank, getattr(node, "lineno", 0)))
+    return tuple(dict.fromkeys(line for _, line in sorted(found)))
+
+
+def _walk(node: ast.AST, looped: bool) -> Iterator[tuple[ast.AST, bool]]:
+    """Every node below, each with whether it is in a loop of this scope."""
+    yield node, looped
+    inside = looped or isinstance(node, (ast.For, ast.AsyncFor, ast.While))
+    for child in ast.iter_child_nodes(node):
+        yield from _walk(child, inside)
+
+
+def _mentions(value: ast.AST | None, name: str, attribute: bool) -> bool:
+    """Whether a new value is made of the old one: `state = cell(x, state)`."""
+    if value is None:
+        return False
+    return any(
+        (attribute and isinstance(node, ast.Attribute) and node.attr == name)
+        or (not attribute and isinstance(node, ast.Name) and node.id == name)
+        for node in ast.walk(value)
+    )
 
 
 def _function_at(tree: ast.Module, line: int) -> ast.AST | None:

@@ -74,7 +74,7 @@ def runs(monkeypatch):
     return seen
 
 
-# -- as the script would have it -----------------------------------------------------------------------------------------
+# -- as the script would have it -----------------------------------------------------------------------------
 
 
 def test_a_script_sees_what_it_would_see_without_the_verifier(script, tmp_path):
@@ -128,7 +128,7 @@ def test_output_passes_through_unless_captured(script, capfd):
     assert result.stdout is None
 
 
-# -- ends ----------------------------------------------------------------------------------------------------------------
+# -- ends ----------------------------------------------------------------------------------------------------
 
 
 def test_stops_after_the_steps_asked_for(script):
@@ -181,7 +181,12 @@ def test_a_syntax_error_is_the_scripts_own(script):
         ("sys.exit(3)", "exit", 3, "the script called sys.exit(3) after 2 steps"),
         ("sys.exit('no data')", "exit", 1, "the script called sys.exit(1) after 2 steps: no data"),
         ("sys.exit()", "finished", 0, "the script ended by itself after 2 steps"),
-        ("import os; os._exit(5)", "killed", 5, "the process ended at once (os._exit) with code 5 after 2 steps"),
+        (
+            "import os; os._exit(5)",
+            "killed",
+            5,
+            "the process ended at once (os._exit) with code 5 after 2 steps",
+        ),
     ],
 )
 def test_a_script_that_exits(script, call, reason, code, said):
@@ -225,7 +230,7 @@ def test_options_that_make_no_sense_are_refused(script):
         run(Run(script(""), steps=0))
 
 
-# -- stopping against resistance -------------------------------------------------------------------------------------------
+# -- stopping against resistance -----------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("clause", ["except Exception:", "except:", "except BaseException:"])
@@ -369,7 +374,7 @@ def test_a_full_temporary_folder_does_not_matter(script, tmp_path):
     assert list(full.iterdir()) == []
 
 
-# -- lines of interest ------------------------------------------------------------------------------------------------------
+# -- lines of interest ---------------------------------------------------------------------------------------
 
 
 def test_lines_are_counted_in_scripts_and_imported_modules(script):
@@ -385,7 +390,9 @@ def test_lines_are_counted_in_scripts_and_imported_modules(script):
     )
     wanted = join_lines([(path, 4), (helper, 3), (helper, 4), (path, 99)])
     result = start(path, lines=wanted, warmup=3, steps=100)
-    counts = {(os.path.basename(one.file), one.line): (one.hits, one.sampled_hits) for one in result.ranks[0].lines}
+    counts = {
+        (os.path.basename(one.file), one.line): (one.hits, one.sampled_hits) for one in result.ranks[0].lines
+    }
     assert counts == {
         ("train.py", 4): (10, 7),
         ("train.py", 99): (0, 0),
@@ -394,7 +401,7 @@ def test_lines_are_counted_in_scripts_and_imported_modules(script):
     }
 
 
-# -- training, with torch ---------------------------------------------------------------------------------------------------
+# -- training, with torch ------------------------------------------------------------------------------------
 
 
 def test_a_training_script_behind_a_main_guard_with_a_broad_except(script):
@@ -428,7 +435,10 @@ def test_a_bare_except_around_each_training_step(script):
 
 
 def test_an_out_of_memory_error_tells_what_was_measured_until_then(script):
-    text = TRAINING + "kept = []\ndef more():\n    for n in range(100):\n        train(1)\n        kept.append(torch.ones(1000))\n"
+    text = (
+        TRAINING
+        + "kept = []\ndef more():\n    for n in range(100):\n        train(1)\n        kept.append(torch.ones(1000))\n"
+    )
     text += "        if n == 12: raise torch.OutOfMemoryError('CUDA out of memory')\nmore()\n"
     result = start(script(text))
     assert result.end.reason == "raised"

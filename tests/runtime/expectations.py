@@ -1,0 +1,88 @@
+"""What the programs' heads promise, and whether a run kept it. Used by pytest and by `on_gpu.py`, so it needs
+neither."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from pathlib import Path
+from typing import NamedTuple
+
+from gpulint.runtime.result import RankResult, RunResult
+
+PROGRAMS = Path(__file__).parent / "programs"
+LEAKS = sorted((PROGRAMS / "leaks").glob("*.py"))
+BENIGN = sorted((PROGRAMS / "benign").glob("*.py"))
+
+
+class Expected(NamedTuple):
+    """A program and what its head says about it."""
+
+    path: Path
+    facts: dict[str, str]
+
+    @classmethod
+    def of(cls, path: Path) -> Expected:
+        head = [line for line in path.read_text().splitlines() if line.startswith("# ")]
+        found = [re.match(r"# ([a-z-]+): (.*)", line) for line in head]
+        return cls(path, {match[1]: match[2] for match in found if match})
+
+    def line_number(self) -> int:
+        """The row of the line that `# line:` quotes."""
+        lines = self.path.read_text().splitlines()
+        return next(n for n, line in enumerate(lines, 1) if line.strip() == self.facts["line"])
+
+
+def reason_to_skip(path: Path) -> str | None:
+    """Why a program cannot run on this machine, or None."""
+    if Expected.of(path).facts.get("needs") == "compiler" and not (shutil.which("gcc") or shutil.which("cc")):
+        return "torch.compile needs a C compiler, and there is none here"
+    return None
+
+
+def _rank(result: RunResult, device: str) -> RankResult:
+    assert result.end.reason in ("stopped", "finished"), (result.end, result.stderr)
+    (rank,) = result.ranks
+    assert rank.environment.device == device
+    assert not any("could not" in note for note in rank.notes), rank.notes
+    return rank
+
+
+def check_leak(path: Path, result: RunResult, device: str) -> None:
+    """Raise AssertionError unless the leak was found, in its true size, and its holder named."""
+    expected = Expected.of(path)
+    rank = _rank(result, device)
+    facts, kind = expected.facts, expected.facts.get("kind", "train")
+    leaks = [drift for drift in rank.leaks() if drift.kind == kind]
+    on_device = facts.get("bytes") != "0"
+    assert bool(leaks) == on_device, rank.drifts
+    if facts.get("bytes"):
+        found = sum(drift.bytes_per_step for drift in leaks)
+        assert abs(found - int(facts["bytes"])) < 1, rank.drifts
+    assert rank.holders, rank.drifts
+    holder = rank.holders[0]
+    assert holder.text.startswith(facts["holder"]), [one.text for one in rank.holders]
+    assert (holder.file, holder.line) == (str(path), expected.line_number()), holder
+    if on_device:
+        assert holder.bytes >= 0.9 * sum(drift.total for drift in leaks), (holder, leaks)
+    if facts.get("graph") == "yes":
+        assert holder.through_graph, holder
+    if "nodes" in facts:
+        assert holder.nodes >= int(facts["nodes"]) * (rank.steps(kind) - 3), holder
+    if facts.get("share") == "third" and device == "cpu":
+        assert all(0.3 < drift.share < 0.4 for drift in leaks), leaks
+
+
+def check_benign(path: Path, result: RunResult, device: str) -> None:
+    """Raise AssertionError if anything was called a leak on the device, or fragmentation."""
+    facts = Expected.of(path).facts
+    rank = _rank(result, device)
+    assert rank.leaks("device") == (), (rank.drifts, [holder.text for holder in rank.holders])
+    assert [trend for trend in rank.trends if trend.status == "fragmentation"] == [], rank.trends
+    if "status" in facts and device == "cpu":
+        assert {drift.status for drift in rank.drifts} == {facts["status"]}, rank.drifts
+    if "host" in facts and device == "cpu":
+        assert rank.leaks("host") != (), rank.drifts
+    if "forwards-per-step" in facts:
+        per_step = sum(forward.count for forward in rank.forwards) / len(rank.samples)
+        assert abs(per_step / float(facts["forwards-per-step"]) - 1) <= 0.1, (per_step, rank.forwards)

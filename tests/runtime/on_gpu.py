@@ -1,0 +1,77 @@
+"""Runs every program of the leak and benign suites under the verifier and checks it against its head, without
+pytest.
+
+    python tests/runtime/on_gpu.py [--device cuda] [--jobs 4] [--out FOLDER] [NAME …]
+
+Writes one JSON file with every result into FOLDER. Exit code 1 if a program was judged wrongly.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE.parent.parent), str(HERE)]
+
+from expectations import BENIGN, LEAKS, check_benign, check_leak, reason_to_skip  # noqa: E402
+
+from gpulint.runtime.result import RunResult  # noqa: E402
+from gpulint.runtime.runner import Run, run  # noqa: E402
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--device", default="cuda", choices=["cuda", "cpu"])
+    parser.add_argument("--jobs", type=int, default=4)
+    parser.add_argument("--out", default="")
+    parser.add_argument("names", nargs="*")
+    arguments = parser.parse_args()
+    paths = [p for p in [*LEAKS, *BENIGN] if not arguments.names or any(n in p.stem for n in arguments.names)]
+
+    def measure(path: Path) -> RunResult:
+        environment = {"OMP_NUM_THREADS": "1"}
+        return run(
+            Run(str(path), device=arguments.device, capture=True, timeout=200.0, environment=environment)
+        )
+
+    wrong = 0
+    report = {}
+    with ThreadPoolExecutor(arguments.jobs) as pool:
+        for path, result in zip(paths, pool.map(measure, paths)):
+            report[f"{path.parent.name}/{path.stem}"] = result.to_json()
+            said = reason_to_skip(path)
+            if said is None:
+                try:
+                    check = check_leak if path.parent.name == "leaks" else check_benign
+                    check(path, result, arguments.device)
+                except AssertionError as error:
+                    wrong += 1
+                    said = f"WRONG  {error}\n{_summary(result)}"
+            print(f"{path.parent.name}/{path.stem:28} {result.seconds:5.1f} s  {said or 'ok'}", flush=True)
+    if arguments.out:
+        target = os.path.join(arguments.out, f"programs-{arguments.device}.json")
+        with open(target, "w", encoding="utf-8") as file:
+            json.dump(report, file, indent=1)
+    print(f"{len(paths)} programs, {wrong} judged wrongly")
+    return 1 if wrong else 0
+
+
+def _summary(result: RunResult) -> str:
+    lines = [f"    end: {result.end.message}"]
+    for rank in result.ranks:
+        lines += [f"    drift: {drift}" for drift in rank.drifts]
+        lines += [f"    holder: {holder.text} {holder.bytes} B" for holder in rank.holders]
+        lines += [f"    note: {note}" for note in rank.notes]
+        lines += [f"    allocated: {[sample.allocated for sample in rank.samples]}"]
+    if result.end.reason not in ("stopped", "finished"):
+        lines.append((result.stderr or "")[-1500:])
+    return "\n".join(lines)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
