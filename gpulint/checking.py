@@ -16,6 +16,7 @@ from gpulint.findings import Finding, Severity
 from gpulint.rule import Rule
 from gpulint.selection import Selection
 from gpulint.suppressions import MARKER_BYTES, suppressed
+from gpulint.syntax import Flaw, flaw
 
 if TYPE_CHECKING:
     from gpulint.fixing import FixResult
@@ -161,28 +162,33 @@ class Checker:
         return sorted(graded, key=lambda finding: finding.sort_key)
 
     def _checked(self, source: SourceFile, task: Task) -> FileResult:
-        codes = self.selection(task.config).codes_for(task.path)
-        # Where the running Python's parser refuses, libcst's decides: the file may be written for a newer Python.
-        if not task.passes_gate and ("GPU000" not in codes or is_valid_syntax(source.text)):
+        wrong = flaw(source.text)
+        if wrong is not None and wrong.too_deep:
+            return self._refused(task, wrong.message, wrong.line, wrong.column)
+        # Where this Python's parser finds a flaw, libcst decides: the file may be written for a newer Python.
+        if wrong is None and not task.passes_gate:
             return FileResult(tuple(self._unused_suppressions(source, task)))
-        result = self._linted(source.text, task)
+        result = self._linted(source.text, task, wrong)
         if self.mode != "check" and any(self._applies(finding) for finding in result.findings):
             result = self._fixed(source, task, result)
         return result
 
-    def _linted(self, text: str, task: Task) -> FileResult:
+    def _linted(self, text: str, task: Task, wrong: Flaw | None) -> FileResult:
         from gpulint.linter import SourceError
 
         try:
             return FileResult(tuple(self.lint(text, task)))
         except SourceError as error:
-            message = error.message
-            place = (error.line, error.column)
+            if wrong is not None:
+                return self._refused(task, wrong.message, wrong.line, wrong.column)
+            return self._refused(task, error.message, error.line, error.column)
         except RecursionError:
-            message, place = "nested too deeply to be analysed", (1, 1)
+            return self._refused(task, "nested too deeply to be analysed")
         except MemoryError:
-            message, place = "not enough memory to analyse this file", (1, 1)
-        finding = diagnostic(task.path, "syntax-error", message, *place)
+            return self._refused(task, "not enough memory to analyse this file")
+
+    def _refused(self, task: Task, message: str, line: int = 1, column: int = 1) -> FileResult:
+        finding = diagnostic(task.path, "syntax-error", message, line, column)
         return FileResult(tuple(self._in_force([finding], task)))
 
     def _unreadable(self, task: Task, error: FileError) -> FileResult:
@@ -235,20 +241,6 @@ def _written(source: SourceFile, text: str, write: Callable[[str, bytes], None])
     except OSError as error:
         return f"cannot be written: {error.strerror or error}"
     return ""
-
-
-def is_valid_syntax(text: str) -> bool:
-    """Whether the running Python's own parser takes `text`. Fifty times as fast as libcst's."""
-    import symtable
-    import warnings
-
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            symtable.symtable(text, "<text>", "exec")
-    except (SyntaxError, ValueError, RecursionError, MemoryError, OverflowError):
-        return False
-    return True
 
 
 def diagnostic(

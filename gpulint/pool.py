@@ -37,8 +37,8 @@ def in_processes(
 ) -> Iterator[tuple[Item, Result]]:
     """Yield every item with what `work` makes of it, in the order in which they get done.
 
-    `work` must be picklable and raise nothing; it runs without garbage collection, and collects when it sees fit. `crashed(item, exitcode)` stands in for the item that killed a
-    worker; a negative code is a signal's number.
+    `work` must be picklable and raise nothing; it runs without garbage collection, and collects when it sees
+    fit. `crashed(item, exitcode)` stands in for the item that killed a worker; a negative code is a signal's number.
     """
     with contextlib.closing(_Pool(work, chunks, jobs, crashed).results()) as results:
         yield from results

@@ -356,7 +356,8 @@ class Misbehaving(Rule):
     triggers = ((b"misbehave",),)
 
     def check(self, facts, options):
-        {action}
+        if "misbehave" in facts.module.node.code:
+            {action}
         return iter(())
 '''
 
@@ -527,7 +528,11 @@ def test_files_that_fail_the_gate_need_no_parser(project: Path) -> None:
 
 
 def test_no_command_imports_another(tmp_path: Path) -> None:
-    script = "import sys; from gpulint.cli import main\ntry: main(['check', '.'])\nfinally: print(*sorted(m for m in sys.modules if m.startswith('gpulint.cli.')))"
+    script = (
+        "import sys; from gpulint.cli import main\n"
+        "try: main(['check', '.'])\n"
+        "finally: print(*(name for name in sys.modules if name.startswith('gpulint.cli.')))"
+    )
     done = subprocess.run(
         [sys.executable, "-c", script], cwd=tmp_path, capture_output=True, text=True, check=False
     )
@@ -586,7 +591,7 @@ def test_colour_on_a_terminal_only(project: Path) -> None:
     assert "\x1b[1;3" in shown
     plain = re.sub(r"\x1b\[[0-9;]*m", "", shown)
     assert f"train.py:{HELD_ROW}:9: " in plain
-    assert max(map(len, plain.split("\r\n"))) <= 80
+    assert max(len(line) for line in plain.split("\r\n") if "= " in line) <= 80
     assert "\x1b" not in on_terminal(".", cwd=project, NO_COLOR="1")
     assert "\x1b" not in on_terminal(".", cwd=project, TERM="dumb")
     assert "\x1b" not in on_terminal(".", "--color", "never", cwd=project)

@@ -4,9 +4,9 @@ import json
 import re
 from pathlib import Path
 
+import gpulint.rules
 import pytest
 
-import gpulint.rules
 from gpulint.config import KEYS, Config, ConfigError, ConfigResolver, Overrides, json_schema, load_config
 from gpulint.findings import Finding, Severity
 from gpulint.rule import Option, Rule
@@ -207,7 +207,7 @@ def test_wrong_value_in_an_extended_file_names_that_file(
     monkeypatch.chdir(tmp_path)
     Path("base.toml").write_text('ignore = ["GPU555"]\n')
     Path("pyproject.toml").write_text('[tool.gpulint]\nextend = "base.toml"\n')
-    with pytest.raises(ConfigError, match="^base.toml: ignore: unknown rule"):
+    with pytest.raises(ConfigError, match=r"^base\.toml: ignore: unknown rule"):
         Selection(ConfigResolver().for_directory(str(tmp_path)))
 
 

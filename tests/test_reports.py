@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from gpulint.rules import all_rules
 
 from gpulint.findings import Edit, Finding, Fix, Position, Related, Severity
 from gpulint.reports import FORMATS, Report, Sources, writer
@@ -15,7 +16,6 @@ from gpulint.reports.diff import diff_lines
 from gpulint.reports.fingerprints import fingerprints
 from gpulint.reports.layout import printable, width
 from gpulint.reports.text import changed_lines, finding_lines
-from gpulint.rules import all_rules
 
 SOURCE = """\
 import torch
