@@ -5,11 +5,12 @@ Everything below is loaded on first use, so that importing gpulint costs nothing
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
 __version__ = "0.1.0"
 
+TYPE_CHECKING = False  # type checkers take it for true; nothing is imported for it here
 if TYPE_CHECKING:
+    from typing import Any
+
     from gpulint.api import check_paths, check_source, fix_source
     from gpulint.config import Config, ConfigError
     from gpulint.findings import Edit, Finding, Fix, Position, Severity

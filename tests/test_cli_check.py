@@ -527,6 +527,14 @@ def test_files_that_fail_the_gate_need_no_parser(project: Path) -> None:
     assert without("libcst", arguments=["train.py", "--no-cache"], cwd=project).returncode == 0
 
 
+def test_checked_code_is_never_imported(project: Path) -> None:
+    for name in ("copy", "dataclasses", "re", "torch", "libcst", "click", "symtable", "gpulint_rules", "random"):
+        (project / f"{name}.py").write_text('raise SystemExit("the checked code ran")\n')
+    done = gpulint(".", "--no-cache", cwd=project)
+    assert (done.returncode, done.stderr) == (1, b"")
+    assert b"GPU101" in done.stdout
+
+
 def test_no_command_imports_another(tmp_path: Path) -> None:
     script = (
         "import sys; from gpulint.cli import main\n"

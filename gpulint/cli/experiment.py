@@ -23,8 +23,8 @@ def _size(_: click.Context, __: click.Parameter, value: str) -> int:
 
 
 @command.command("fragmentation")
-@click.option("--size", default="64MiB", show_default=True, callback=_size, help="Size of the tensors.")
-@click.option("--count", type=click.IntRange(min=2), default=48, show_default=True, help="Number of tensors.")
+@click.option("--size", default="256MiB", show_default=True, callback=_size, help="Size of the tensors.")
+@click.option("--count", type=click.IntRange(min=2), default=24, show_default=True, help="Number of tensors.")
 @click.option(
     "--free-every", type=click.IntRange(min=2), default=3, show_default=True, help="Which are freed."
 )
