@@ -333,7 +333,12 @@ class Calling(Calls):
         index, inner = stmt.targets[0].index, loops[-1].stmt
         if not isinstance(index, ir.Name) or not isinstance(inner, ir.For):
             return False
-        return any(isinstance(part, ir.Name) and part.id == index.id for part in ir.walk(inner.target))
+        iterable, target = inner.iterable, inner.target
+        if isinstance(iterable, ir.Call) and iterable.method == "enumerate" and isinstance(target, ir.Seq):
+            target = target.items[0]
+        elif not (isinstance(iterable, ir.Call) and iterable.method == "range"):
+            return False
+        return isinstance(target, ir.Name) and target.id == index.id
 
     def _holder_kind(self, path: str, born: int) -> str:
         if "." in path:

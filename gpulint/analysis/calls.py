@@ -19,6 +19,7 @@ from gpulint.analysis.names import (
     TO_HOST,
     is_loss_function,
 )
+from gpulint.analysis.summaries import retokened
 from gpulint.analysis.values import (
     BOUNDED,
     CHECKPOINTED,
@@ -195,7 +196,7 @@ class Calls(Evaluator):
         if qualified.startswith("torch.optim.") and last[:1].isupper():
             if "lr_scheduler" not in qualified and "swa_utils" not in qualified:
                 return OPTIMIZER
-            return Val(Kind.MODULE) if last == "AveragedModel" else UNKNOWN
+            return Val(Kind.MODULE) if last == "AveragedModel" else HOST
         if last in ("DataLoader", "DistributedSampler") and ".data" in qualified:
             return LOADER
         if qualified.startswith("torch.distributions."):
@@ -328,7 +329,9 @@ class Calls(Evaluator):
             event.dense |= shape.has(DENSE)
         if made.kind is not Kind.GRAPH:
             return detached(shape) if shape.kind in (Kind.GRAPH, Kind.CONTAINER) else made
-        return _shaped(shape, made)
+        site = self.file.site(expr.node, "forward", self.function, expr.func.path)
+        site.inner = frozenset(s for s in shape.sites if s.function is not self.function and s is not site)
+        return _shaped(retokened(shape, site.inner, site), made)
 
     def graph_from(self, expr: ir.Call, module: Val, args: Args) -> Val:
         frozen = module.has(FROZEN)
@@ -451,6 +454,8 @@ class Calls(Evaluator):
         kind = base.kind
         if name == "backward" and not (kind is Kind.INSTANCE and self.file.method(base.ref, name)):
             return self.backward_method(expr, func, base)
+        if name in ("eval", "train") and kind in (Kind.SYMBOL, Kind.UNKNOWN) and not expr.args and self.file.uses_torch:
+            return self.module_method(expr, func, Val(Kind.MODULE))
         if kind in (Kind.GRAPH, Kind.DEVICE, Kind.SYMBOL):
             found = self.tensor_method(expr, func, base)
             if found is not None:

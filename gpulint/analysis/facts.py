@@ -246,6 +246,7 @@ class FunctionFacts:
     forwards: list[Forward] = field(default_factory=list)
     backwards: list[Backward] = field(default_factory=list)
     holds: list[Hold] = field(default_factory=list)
+    recurrent: list[Loop] = field(default_factory=list)  # loops whose forward is fed its own last result
     carried: list[Carried] = field(default_factory=list)
     hot_calls: list[HotCall] = field(default_factory=list)
     handlers: list[OomHandler] = field(default_factory=list)

@@ -25,7 +25,7 @@ def deferred_backwards(facts: FunctionFacts) -> list[DeferredBackward]:
         if hold.value.kind is not Kind.GRAPH or not hold.loops or not hold.consumed or hold.fed_back:
             continue
         loop = hold.loops[-1]
-        if not loop.over_data or hold.holder_kind != "variable" or any(c.loop is loop for c in facts.carried):
+        if not loop.over_data or hold.holder_kind != "variable" or loop in facts.recurrent:
             continue
         backward = _backward_of(facts, hold)
         forward = _forward_of(facts, hold, loop)
@@ -77,7 +77,7 @@ def loop_names(stmt: ir.For | ir.While) -> set[str]:
     for statement in stmt.body:
         if isinstance(statement, ir.Assign) and statement.value is not None:
             used = {part.id for part in ir.walk(statement.value) if isinstance(part, ir.Name)}
-            if used & names:
+            if used & names or "next" in used:
                 for target in statement.targets:
                     names |= {part.id for part in ir.walk(target) if isinstance(part, ir.Name)}
     return names
@@ -109,12 +109,12 @@ def _late(file: FileAnalysis, facts: FunctionFacts, forward: Forward, loop: Loop
     name = _bound_name(stmt, forward)
     if name is None:
         return None
-    block = _block_with(loop.stmt.body, stmt)
-    if block is None or block is not loop.stmt.body:
+    later = _following(loop.stmt.body, stmt)
+    if later is None:
         return None
-    later = block[block.index(stmt) + 1 :]
+    block = loop.stmt.body
     uses = [position for position, other in enumerate(later) if _mentions(other, name)]
-    if not uses or _used_elsewhere(facts, block, stmt, name):
+    if not uses or _used_elsewhere(facts, later, stmt, name):
         return None
     last = later[uses[-1]]
     evidence = [other for position, other in enumerate(later) if position in uses]
@@ -144,19 +144,22 @@ def _bound_name(stmt: ir.Assign, forward: Forward) -> str | None:
     value = stmt.value
     if isinstance(value, ir.Attr) and value.attr == "logits":
         value = value.base
+    elif isinstance(value, ir.Sub) and isinstance(value.index, ir.Const) and value.index.value in ("out", "logits"):
+        value = value.base
     if isinstance(target, ir.Name) and value is forward.call:
         return target.id
     return None
 
 
-def _block_with(block: list[ir.Stmt], wanted: ir.Stmt) -> list[ir.Stmt] | None:
-    for statement in block:
+def _following(block: list[ir.Stmt], wanted: ir.Stmt) -> list[ir.Stmt] | None:
+    """What runs after a statement in the same iteration, if it stands in the block or in `with` blocks of it."""
+    for position, statement in enumerate(block):
         if statement is wanted:
-            return block
+            return block[position + 1 :]
         if isinstance(statement, ir.With):
-            found = _block_with(statement.body, wanted)
-            if found is not None:
-                return found
+            inner = _following(statement.body, wanted)
+            if inner is not None:
+                return inner + block[position + 1 :]
     return None
 
 
@@ -174,30 +177,21 @@ def _mentions(statement: ir.Stmt, name: str) -> bool:
     return False
 
 
-def _used_elsewhere(facts: FunctionFacts, block: list[ir.Stmt], stmt: ir.Stmt, name: str) -> bool:
-    """Whether the name matters outside the statements behind its binding in this block."""
-    own = {id(inner) for inner in ir.statements(block[block.index(stmt) :])}
+def _used_elsewhere(facts: FunctionFacts, later: list[ir.Stmt], stmt: ir.Stmt, name: str) -> bool:
+    """Whether the name matters outside its binding and the statements behind it in the same iteration."""
+    own = {id(inner) for inner in ir.statements(later)} | {id(stmt)}
     for statement in ir.statements(facts.function.body):
         if isinstance(statement, ir.Scope) and name in statement.names:
             return True
         if isinstance(statement, ir.FunctionDef):
             for inner in ir.statements(statement.function.body):
-                if any(
-                    isinstance(p, ir.Name) and p.id == name
-                    for root in inner.expressions()
-                    for p in ir.walk(root)
-                ):
+                if any(_names(root, name) for root in inner.expressions()):
                     return True
-        if id(statement) in own:
-            continue
-        if any(
-            isinstance(p, ir.Name) and p.id == name for root in statement.expressions() for p in ir.walk(root)
-        ):
+        if isinstance(statement, ir.Delete) and any(target.path == name for target in statement.targets):
             return True
-    return any(
-        isinstance(inner, ir.Delete) and any(t.path == name for t in inner.targets)
-        for inner in ir.statements(block)
-    )
+        if id(statement) not in own and any(_names(root, name) for root in statement.expressions()):
+            return True
+    return False
 
 
 def _rebinds(statement: ir.Stmt, name: str) -> bool:

@@ -148,7 +148,7 @@ class FileAnalysis:
             names = {function.name for function in callers}
         owners = {function.cls for function in chosen if function.cls is not None}
         for function, evidence in self.evidence.items():
-            if function.cls in owners and evidence.stored:
+            if evidence.stored and (function.cls in owners or function.name == "__init__"):
                 chosen.add(function)
         order = [function for function in self.module.functions if function in chosen]
         return sorted(
@@ -383,7 +383,18 @@ class FileAnalysis:
             return known
         if param.annotation is not None:
             return self.annotated(param.annotation)
-        return None
+        # `def run(trainer, …)` beside `class Trainer`: the file has one thing of that name.
+        named = self._classes_by_word.get(param.name.replace("_", "").lower())
+        return self.instance_of(named) if named is not None else None
+
+    def instance_of(self, info: ClassInfo) -> Val:
+        if info.is_module:
+            return Val(Kind.MODULE, flags=info.module_flags, ref=info)
+        return Val(Kind.INSTANCE, ref=info)
+
+    @cached_property
+    def _classes_by_word(self) -> dict[str, ClassInfo]:
+        return {info.cls.name.lower(): info for info in self.classes.values()}
 
     def annotated(self, annotation: ir.Expr) -> Val | None:
         """What a type annotation proves: a module, an optimizer, a loader, a class of the file."""
@@ -399,12 +410,7 @@ class FileAnalysis:
         if not path:
             return None
         if path in self.classes:
-            info = self.classes[path]
-            return (
-                Val(Kind.MODULE, flags=info.module_flags, ref=info)
-                if info.is_module
-                else Val(Kind.INSTANCE, ref=info)
-            )
+            return self.instance_of(self.classes[path])
         qualified = self.names.qualify(path) or path
         last = qualified.rsplit(".", 1)[-1]
         if qualified == "torch.nn.Module" or (

@@ -43,6 +43,7 @@ def finish(file: FileAnalysis, facts: list[FunctionFacts]) -> None:
             backward.models_known = file.models_known(backward.tokens)
         for carried in function.carried:
             _finish_carried(facts, function, carried)
+        function.recurrent = [item.loop for item in function.carried if item.loop is not None]
         fed = {item.path for item in function.carried}
         for hold in function.holds:
             hold.fed_back = hold.holder in fed
@@ -78,7 +79,8 @@ def _finish_hold(file: FileAnalysis, facts: FunctionFacts, hold: Hold, uses: Use
         elsewhere = {f for site in sites & file.freed for f in file.freed_by.get(site, ())}
         if elsewhere - {hold.function}:
             callers = file.called_from.get(hold.function, set())
-            known = not hold.value.has(UNSURE_GRAD) and bool(elsewhere & callers)
+            through_attribute = bool(sites & file.stored) and not hold.in_module
+            known = not hold.value.has(UNSURE_GRAD) and (bool(elsewhere & callers) or through_attribute)
             hold.state = "freed" if known else "unknown"
         else:
             hold.consumed = True

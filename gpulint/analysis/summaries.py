@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 
 from gpulint.analysis import ir
 from gpulint.analysis.facts import Backward, Carried, Forward, FunctionFacts, Hold, HotCall, Keep, OomHandler
-from gpulint.analysis.values import NO_TOKENS, Grad, Kind, ParamToken, Site, Tokens, Val, container, join
+from gpulint.analysis.values import CHECKPOINTED, NO_TOKENS, UNSURE_GRAD, Grad, Kind, ParamToken, Site, Tokens, Val, container, join
 
 
 @dataclass(slots=True)
@@ -50,6 +50,22 @@ class Events:
         facts.holds = list(self.holds.values())
 
 
+def _graph_among(value: Val, given: dict[str, Val], function: ir.Function) -> Val | None:
+    """Of several arguments that went into one tensor, one with a graph: then the tensor has one."""
+    parts = [
+        given[token.name]
+        for token in value.tokens
+        if isinstance(token, ParamToken) and token.function is function and token.name in given
+    ]
+    if len(parts) < 2:
+        return None
+    for part in parts:
+        inner = part.elem if part.kind is Kind.CONTAINER and part.elem is not None else part
+        if inner.kind is Kind.GRAPH:
+            return inner
+    return None
+
+
 def retokened(value: Val, old: frozenset[Site], new: Site) -> Val:
     """The value with `new` where it had any of `old`."""
     if value.kind is Kind.CONTAINER:
@@ -84,5 +100,8 @@ def substitute(value: Val, given: dict[str, Val], function: ir.Function) -> Val:
     if value.kind is Kind.SYMBOL:
         if mapped is None:
             return Val(Kind.UNKNOWN, merged)
+        graph = _graph_among(value, given, function)
+        if graph is not None:
+            return Val(Kind.GRAPH, merged, value.flags | (graph.flags & (UNSURE_GRAD | CHECKPOINTED)))
         return mapped.with_tokens(merged)
     return Val(value.kind, merged, value.flags, ref=value.ref)

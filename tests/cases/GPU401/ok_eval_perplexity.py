@@ -11,6 +11,6 @@ def perplexity(lm, loader, vocab_size, device):
     for tokens in loader:
         tokens = tokens.to(device)
         logits = lm(tokens[:, :-1])
-        nll += F.cross_entropy(logits.reshape(-1, vocab_size), tokens[:, 1:].reshape(-1), reduction="sum").item()  # expect: GPU401
+        nll += F.cross_entropy(logits.reshape(-1, vocab_size), tokens[:, 1:].reshape(-1), reduction="sum").item()  # maybe: GPU401
         count += tokens[:, 1:].numel()
     return math.exp(nll / count)
