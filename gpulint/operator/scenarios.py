@@ -29,7 +29,7 @@ class Scenario:
     limit: int | None = None
 
 
-def holes(size: int = 64 * MIB, count: int = 48, every: int = 3, ask: float = 0.85) -> Scenario:
+def holes(size: int = 256 * MIB, count: int = 24, every: int = 3, ask: float = 0.85) -> Scenario:
     """Fill the memory with tensors, free every `every`-th, ask for `ask` of what was freed in one piece."""
     if size < 1 or count < every or every < 2 or not 0 < ask <= 1:
         raise ValueError(
@@ -102,12 +102,13 @@ def lengths(steps: int = 60, longest: int = 512, batch: int = 16, seed: int = 0)
 
 
 def standard(
-    size: int = 64 * MIB, count: int = 48, every: int = 3, ask: float = 0.85
+    size: int = 256 * MIB, count: int = 24, every: int = 3, ask: float = 0.85
 ) -> tuple[Scenario, ...]:
-    """The three programs of `gpulint experiment fragmentation`."""
-    small = 4 * MIB
+    """The programs of `gpulint experiment fragmentation`: large holes, holes that are not whole pages of 20 MiB,
+    holes inside segments, and varying lengths."""
+    smaller = [part for part in (size // 4, size // 64) if part >= 1]
     return (
         holes(size, count, every, ask),
-        holes(small, max(every, count * size // small), every, ask),
+        *(holes(part, max(every, count * size // part), every, ask) for part in smaller),
         lengths(),
     )
