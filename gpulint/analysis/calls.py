@@ -766,7 +766,7 @@ class Calls(Evaluator):
         ):
             return self.container_add(expr, func, Val(Kind.CONTAINER, base.tokens), args)
         if name in ("step", "step_and_update_lr", "optimizer_step") and (
-            not args.positional or args.positional[0].kind is Kind.OPTIMIZER
+            "opt" in (func.base.path or "").lower() or any(v.kind is Kind.OPTIMIZER for v in args.positional[:1])
         ):
             self.optimizer_step()
             return HOST
@@ -949,7 +949,7 @@ def _shaped(shape: Val, made: Val) -> Val:
     if shape.kind is Kind.CONTAINER:
         items = None if shape.items is None else tuple(_shaped(item, made) for item in shape.items)
         elem = None if shape.elem is None else _shaped(shape.elem, made)
-        return container(elem, items)
+        return container(elem, items, shape.flags, shape.ref)
     if shape.kind in (Kind.HOST, Kind.NUMBER, Kind.DEVICE):
         return shape
     if shape.kind is Kind.GRAPH:

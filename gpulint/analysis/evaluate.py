@@ -173,7 +173,8 @@ class Evaluator:
                 part = element(part)
             items.append(part)
             elem = part if elem is None else _join_mixed(elem, part)
-        return container(elem, tuple(items))
+        keys = tuple(key.value if isinstance(key, ir.Const) else None for key, _ in expr.pairs)
+        return container(elem, tuple(items), keys=keys)
 
     def attribute(self, expr: ir.Attr) -> Val:
         path = expr.path
@@ -269,6 +270,8 @@ class Evaluator:
                 and -len(base.items) <= constant < len(base.items)
             ):
                 return base.items[constant]
+            if base.ref is not None and base.items is not None and isinstance(constant, str) and constant in base.ref:
+                return base.items[base.ref.index(constant)]
             if isinstance(expr.index, ir.Slice):
                 return container(base.elem)
             return self.with_evidence(expr.path or "", element(base))

@@ -64,7 +64,16 @@ class _Lowering:
         return ir.Text(node, tuple(parts))
 
     def concatenated(self, node: cst.ConcatenatedString) -> ir.Expr:
-        return ir.Text(node, (self.expr(node.left), self.expr(node.right)))
+        pieces: list[cst.BaseExpression] = []
+        rest: cst.BaseExpression = node
+        while isinstance(rest, cst.ConcatenatedString):
+            pieces.append(rest.left)
+            rest = rest.right
+        pieces.append(rest)
+        if all(isinstance(piece, cst.SimpleString) for piece in pieces):
+            return ir.Const(node, node.evaluated_value)
+        inner = [self.expr(piece) for piece in pieces if isinstance(piece, cst.FormattedString)]
+        return ir.Text(node, tuple(part for piece in inner for part in piece.children()))
 
     def call(self, node: cst.Call) -> ir.Expr:
         args: list[ir.Expr] = []
@@ -83,7 +92,11 @@ class _Lowering:
 
     def subscript(self, node: cst.Subscript) -> ir.Expr:
         indices = [self.index(element.slice) for element in node.slice]
-        index = indices[0] if len(indices) == 1 else ir.Seq(node, "tuple", tuple(indices))
+        single = len(indices) == 1 and not isinstance(node.slice[0].comma, cst.Comma)
+        if single and not isinstance(indices[0], ir.Starred):
+            index = indices[0]
+        else:
+            index = ir.Seq(node, "tuple", tuple(indices))
         return ir.Sub(node, self.expr(node.value), index)
 
     def index(self, node: cst.BaseSlice) -> ir.Expr:
@@ -91,7 +104,8 @@ class _Lowering:
             parts = (node.lower, node.upper, node.step)
             return ir.Slice(node, tuple(self.expr(part) for part in parts if part is not None))
         assert isinstance(node, cst.Index)
-        return self.expr(node.value)
+        value = self.expr(node.value)
+        return ir.Starred(node, "star", value) if node.star else value
 
     def binary(self, node: cst.BinaryOperation) -> ir.Expr:
         # A chain `a + b + … ` of a thousand terms leans left: walk it with a loop, not the stack.
@@ -250,7 +264,10 @@ class _Lowering:
     def expr_stmt(self, node: cst.Expr) -> ir.Stmt | None:
         if isinstance(node.value, (cst.SimpleString, cst.Ellipsis)):
             return None
-        return ir.ExprStmt(self.expr(node.value))
+        value = self.expr(node.value)
+        if isinstance(value, ir.Const) and isinstance(value.value, (str, bytes)):
+            return None  # a docstring in several pieces
+        return ir.ExprStmt(value)
 
     def return_(self, node: cst.Return) -> ir.Stmt:
         return ir.Return(None if node.value is None else self.expr(node.value))
@@ -355,7 +372,7 @@ class _Lowering:
         cases: list[tuple[tuple[str, ...], ir.Expr | None, list[ir.Stmt]]] = []
         for case in node.cases:
             guard = None if case.guard is None else self.expr(case.guard)
-            cases.append((tuple(_captures(case.pattern)), guard, self.suite(case.body)))
+            cases.append((tuple(sorted(_captures(case.pattern))), guard, self.suite(case.body)))
         return ir.Match(self.expr(node.subject), tuple(cases))
 
     def function_def(self, node: cst.FunctionDef) -> ir.Stmt:

@@ -72,7 +72,7 @@ def retokened(value: Val, old: frozenset[Site], new: Site) -> Val:
         items = None if value.items is None else tuple(retokened(item, old, new) for item in value.items)
         elem = None if value.elem is None else retokened(value.elem, old, new)
         tokens = (value.tokens - old) | {new} if value.tokens & old else value.tokens
-        return replace(container(elem, items, value.flags), tokens=tokens)
+        return replace(container(elem, items, value.flags, value.ref), tokens=tokens)
     if not value.tokens & old:
         return value
     return replace(value, tokens=(value.tokens - old) | {new})
@@ -85,7 +85,7 @@ def substitute(value: Val, given: dict[str, Val], function: ir.Function) -> Val:
             None if value.items is None else tuple(substitute(item, given, function) for item in value.items)
         )
         elem = None if value.elem is None else substitute(value.elem, given, function)
-        return container(elem, items, value.flags)
+        return container(elem, items, value.flags, value.ref)
     tokens: set[object] = set()
     mapped: Val | None = None
     for token in value.tokens:

@@ -172,14 +172,16 @@ OPTIMIZER = Val(Kind.OPTIMIZER)
 LOADER = Val(Kind.LOADER)
 
 
-def container(elem: Val | None = None, items: tuple[Val, ...] | None = None, flags: int = 0) -> Val:
-    """A list, tuple, set, dict or deque. `elem` joins what is in it; `items` are its values where all are known."""
+def container(
+    elem: Val | None = None, items: tuple[Val, ...] | None = None, flags: int = 0, keys: tuple[Any, ...] | None = None
+) -> Val:
+    """A list, tuple, set, dict or deque. `elem` joins what is in it; `items` are its values where all are known,
+    `keys` a dict's keys, in the order of the items."""
     if items is not None and elem is None:
         for item in items:
             elem = item if elem is None else join(elem, item)
-    return Val(
-        Kind.CONTAINER, elem.tokens if elem is not None else NO_TOKENS, flags=flags, elem=elem, items=items
-    )
+    tokens = elem.tokens if elem is not None else NO_TOKENS
+    return Val(Kind.CONTAINER, tokens, flags, elem, items, keys)
 
 
 def element(val: Val) -> Val:
@@ -250,7 +252,7 @@ def _join_containers(a: Val, b: Val, tokens: Tokens, flags: int) -> Val:
         elem = a.elem if b.elem is None else b.elem
     else:
         elem = join(a.elem, b.elem)
-    return Val(Kind.CONTAINER, tokens, flags, elem, items)
+    return Val(Kind.CONTAINER, tokens, flags, elem, items, a.ref if a.ref == b.ref and items is not None else None)
 
 
 def held_parts(val: Val) -> list[Val]:
@@ -271,6 +273,7 @@ def detached(val: Val) -> Val:
             detached(val.elem) if val.elem is not None else None,
             tuple(detached(item) for item in val.items) if val.items is not None else None,
             val.flags & BOUNDED,
+            val.ref,
         )
     if val.kind in (Kind.SYMBOL, Kind.UNKNOWN, Kind.DISTRIBUTION):
         return DEVICE if val.kind is Kind.SYMBOL else UNKNOWN
