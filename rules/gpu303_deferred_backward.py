@@ -31,11 +31,11 @@ class DeferredBackwardRule(Rule):
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
 
     def step(micro_batches):
+        optimizer.zero_grad()
         total = 0.0
         for inputs, targets in micro_batches:
             loss = criterion(model(inputs), targets)
             total += loss
-        optimizer.zero_grad()
         total.backward()
         optimizer.step()
     ```
@@ -51,15 +51,18 @@ class DeferredBackwardRule(Rule):
 
     def step(micro_batches):
         optimizer.zero_grad()
+        total = 0.0
         for inputs, targets in micro_batches:
             loss = criterion(model(inputs), targets)
             loss.backward()
+            total += loss.detach()
         optimizer.step()
     ```
 
     ## Fix safety
-    No fix is offered where the sum is used for more than its backward. Otherwise the fix moves the backward into the
-    loop: unsafe, since `zero_grad()` must come before the loop.
+    The fix moves the backward into the loop. It is unsafe, because gradients are then the sum over batches even where
+    code between the loop and the backward would have stopped it, and it is only offered where the sum has no other
+    use and no `zero_grad()` stands between the loop and its backward.
     """
 
     code = "GPU303"

@@ -88,5 +88,5 @@ def _report(facts: FileFacts, handler: OomHandler) -> Report:
         f"the handler {_DOES[handler.why]} while the exception's traceback still holds the failed step's tensors",
         "inside the `except` block the frames that raised are alive; their tensors are freed when the block ends",
         "5,379 MB held inside the block, 762 MB after it (4-layer language model; H200, torch 2.11)",
-        repair=repair(facts, handler),
+        repair=repair(handler),
     )

@@ -1,0 +1,75 @@
+"""Every rule's documentation is executed: its example is found, its remedy is clean, its fix leads from one to the other."""
+
+from __future__ import annotations
+
+import re
+import textwrap
+from dataclasses import dataclass
+
+import pytest
+from gpulint.rules import all_rules
+
+from gpulint.fixing import fix_text
+from gpulint.linter import lint_text
+from gpulint.rule import Rule, RuleSet
+
+SECTIONS = ("What it does", "Why is this bad", "What it costs", "Example", "Use instead", "Fix safety")
+RULES = RuleSet(all_rules())
+
+each_rule = pytest.mark.parametrize("rule", all_rules(), ids=lambda rule: rule.code)
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """A rule's docstring by section."""
+
+    sections: dict[str, str]
+
+    def code(self, section: str) -> str:
+        block = re.search(r"```\w*\n(.*?)```", self.sections[section], re.DOTALL)
+        assert block is not None, f"no code under {section}"
+        return block[1]
+
+
+def page(rule: type[Rule]) -> Page:
+    text = textwrap.dedent(rule.__doc__ or "")
+    parts = re.split(r"^## (.+)$", text, flags=re.MULTILINE)
+    return Page({title.strip(): body for title, body in zip(parts[1::2], parts[2::2], strict=True)})
+
+
+def codes(text: str) -> set[str]:
+    return {finding.code for finding in lint_text(text, "example.py", RULES)}
+
+
+@each_rule
+def test_has_every_section_and_a_measured_cost(rule: type[Rule]) -> None:
+    sections = page(rule).sections
+    for title in SECTIONS:
+        assert sections.get(title, "").strip(), f"{rule.code} lacks the section {title}"
+    assert re.search(r"\d", sections["What it costs"]), "a cost is a figure"
+
+
+@each_rule
+def test_the_example_is_found_by_this_rule_alone(rule: type[Rule]) -> None:
+    assert codes(page(rule).code("Example")) == {rule.code}
+
+
+@each_rule
+def test_the_remedy_is_clean(rule: type[Rule]) -> None:
+    assert codes(page(rule).code("Use instead")) == set()
+
+
+@each_rule
+def test_the_gate_lets_the_example_through(rule: type[Rule]) -> None:
+    assert rule.can_fire(page(rule).code("Example").encode())
+
+
+@each_rule
+def test_the_fix_gives_the_remedy(rule: type[Rule]) -> None:
+    example = page(rule).code("Example")
+    findings = lint_text(example, "example.py", RULES)
+    if not any(finding.fix for finding in findings):
+        pytest.skip(f"{rule.code} offers no fix for its example")
+    result = fix_text(example, lambda text: lint_text(text, "example.py", RULES), unsafe=True)
+    assert result.error is None
+    assert result.text == page(rule).code("Use instead")
