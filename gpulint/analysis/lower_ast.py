@@ -68,7 +68,8 @@ class _Lowering:
 
     def text(self, node: Any) -> ir.Expr:
         return ir.Text(
-            node, tuple([self.expr(part.value) for part in node.values if isinstance(part, ast.FormattedValue)])
+            node,
+            tuple([self.expr(part.value) for part in node.values if isinstance(part, ast.FormattedValue)]),
         )
 
     def call(self, node: Any) -> ir.Expr:
@@ -208,7 +209,9 @@ class _Lowering:
 
     def expr_stmt(self, node: Any) -> ir.Stmt | None:
         value = node.value
-        if value.__class__ is ast.Constant and (value.value is Ellipsis or isinstance(value.value, (str, bytes))):
+        if value.__class__ is ast.Constant and (
+            value.value is Ellipsis or isinstance(value.value, (str, bytes))
+        ):
             return None
         return ir.ExprStmt(self.expr(value))
 
@@ -255,7 +258,9 @@ class _Lowering:
             self.module.imports.setdefault(f"*{module}", module)
             return None
         separator = "" if module.endswith(".") else "."
-        return self.bind([(alias.asname or alias.name, f"{module}{separator}{alias.name}") for alias in node.names])
+        return self.bind(
+            [(alias.asname or alias.name, f"{module}{separator}{alias.name}") for alias in node.names]
+        )
 
     def bind(self, bindings: list[tuple[str, str]]) -> ir.Stmt:
         for local, full in bindings:
