@@ -32,7 +32,7 @@ EVERY_STEP = 0.8  # share of intervals that makes a leak of every step
 SLOPE = 0.5  # the site's live bytes must rise by at least this part of its bytes per step
 FEWEST = 3  # intervals, or regular events, below which nothing is called a leak
 QUANTUM = 512  # bytes; what the caching allocator rounds to
-SEGMENT = 2 * 1024 * 1024  # bytes; the smallest growth of reserved memory
+SEGMENT = 20 * 1024 * 1024  # bytes; what reserved may grow by for a single block that finds no room
 
 EXPANDABLE = (
     "set PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True (PYTORCH_ALLOC_CONF from torch 2.12 on), "
@@ -223,7 +223,7 @@ def _fragmentation(reserved: Trend, samples: Sequence[Sample]) -> Trend:
     late = amounts[-1] - amounts[half]
     allocated = [s.allocated or 0 for s in samples]
     allocated_growth = max(0.0, theil_sen(allocated)) * (len(samples) - 1 - half)
-    if len(samples) < 5 or late < SEGMENT or late <= 2 * allocated_growth:
+    if len(samples) < 5 or late <= SEGMENT + 2 * allocated_growth:
         return reserved
     reason = (
         f"reserved grew by {amounts[-1] - amounts[0]} B while allocated stayed: "

@@ -52,7 +52,7 @@ class Frames:
         if filename.startswith("<"):  # frozen modules, exec'd text, dataclass methods
             return False
         path = os.path.abspath(filename)
-        if path.startswith((_PACKAGE, *self.foreign)):
+        if path.startswith((_PACKAGE, *self.foreign)) or f"{os.sep}torchinductor_" in path:
             return False
         installed = [path.rfind(part) for part in _SITE_DIRECTORIES]
         if max(installed) >= 0:

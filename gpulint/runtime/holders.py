@@ -368,7 +368,9 @@ def _holding(path: list[Any], epochs: dict[int, set[int]], enough: int) -> int:
     that was made anew in each step. `enough` is 3 rather than 2, because one step's memory may lie on both
     sides of a boundary."""
     for position, above in enumerate(path[:-1]):
-        if isinstance(above, torch.optim.Optimizer):
+        if isinstance(above, torch.optim.Optimizer) and any(
+            below is above.state for below in path[:position]
+        ):
             return position
     for position, above in enumerate(path[:-1]):
         if len(epochs.get(id(above), ())) >= enough:

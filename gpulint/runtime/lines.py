@@ -31,7 +31,7 @@ _JUMPS = (ast.Return, ast.Raise, ast.Break, ast.Continue)
 class _Line:
     """What the statement behind one or more lines of interest did so far."""
 
-    __slots__ = ("growth", "hits", "peak", "sampled", "seconds", "taken", "tensors")
+    __slots__ = ("growth", "hits", "level", "peak", "sampled", "seconds", "taken", "tensors")
 
     def __init__(self) -> None:
         self.hits = 0
@@ -41,6 +41,7 @@ class _Line:
         self.growth: int | None = None
         self.peak: int | None = None
         self.tensors: dict[str, int] | None = None
+        self.level: int | None = None
 
 
 class LineCounter:
@@ -118,6 +119,7 @@ class LineCounter:
                     one.growth,
                     one.peak,
                     one.tensors,
+                    one.level,
                 )
             )
         return found
@@ -131,7 +133,9 @@ class LineCounter:
         if one.taken < MEASURED_HITS and self.probe is not None:
             if one.tensors is None:
                 one.tensors = self._locals(frame)
-            self._inside[(id(frame), index)] = (self.probe.peak(reset=True), time.perf_counter())
+            now = self.probe.peak(reset=True)
+            one.level = now if one.level is None else max(one.level, now)
+            self._inside[(id(frame), index)] = (now, time.perf_counter())
 
     def _leave(self, index: int, frame: FrameType) -> None:
         begin = self._inside.pop((id(frame), index), None)
@@ -141,7 +145,9 @@ class LineCounter:
         before, clock = begin
         one.taken += 1
         one.seconds += time.perf_counter() - clock
-        growth, peak = self.probe.allocated() - before, self.probe.since_reset() - before
+        top = self.probe.since_reset()
+        growth, peak = self.probe.allocated() - before, top - before
+        one.level = top if one.level is None else max(one.level, top)
         one.growth = growth if one.growth is None else max(one.growth, growth)
         one.peak = peak if one.peak is None else max(one.peak, peak)
 

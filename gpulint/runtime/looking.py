@@ -52,6 +52,8 @@ def look(
     }
     found = holders.find(targets, probe.key, range(*sequences), frames, extra_frames)
     drifts = drift.settle(drifts, found)
+    leaking = {(d.site, d.place) for d in drifts if d.status == "leak"}
+    found.sort(key=lambda holder: -sum(b.bytes for b in holder.births if (b.site, holder.place) in leaking))
     return sorted(drifts, key=lambda d: (d.status != "leak", -d.bytes_per_step)), found
 
 

@@ -152,6 +152,10 @@ def _file_of(thing: Any) -> str:
     return os.path.abspath(file) if isinstance(file, str) else ""
 
 
+def _gradient(tensor: Any) -> Any:
+    return tensor.grad if tensor.is_leaf else None
+
+
 def _root(root: Root) -> _State:
     if root.kind == "local":
         code = root.where.f_code
@@ -175,10 +179,11 @@ def _down(state: _State, hop: Hop, following: Any) -> tuple[_State, bool]:
     above, below = hop
     if isinstance(above, Root):
         return _root(above), False
-    if isinstance(above, torch.optim.Optimizer):
-        return _optimizer(state, above), False
     if state.scope == "optimizer":
         return state, False
+    if isinstance(above, torch.Tensor):
+        suffix = ".grad" if below is _gradient(above) else ""
+        return state._replace(variable=f"{state.variable}{suffix}"), False
     if isinstance(above, dict):
         return _item(state, above, below), False
     if isinstance(above, (list, tuple, deque, set, frozenset)):
@@ -281,6 +286,8 @@ def _attribute(state: _State, above: Any, below: Any, following: Any) -> tuple[_
     kind = type(above)
     if name is None:
         return state, skip
+    if isinstance(above, torch.optim.Optimizer) and name == "state":
+        return _optimizer(state, above), skip
     if isinstance(above, torch.nn.Module) and name in ("_buffers", "_parameters", "_modules"):
         return _State("self", "attribute", kind.__qualname__, _file_of(kind), 0, "", False), skip
     return _State(f"self.{name}", "attribute", kind.__qualname__, _file_of(kind), 0, name, True), skip

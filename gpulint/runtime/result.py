@@ -251,8 +251,8 @@ class LineFigures(Record):
     `hits` counts over the whole run, `sampled_hits` after warm-up, both None where counting was not possible.
     `seconds` is the time from this line to the next line of the same frame, over all measured hits; `growth`
     the largest net change of `allocated` over one such stretch, `peak` the largest rise of `allocated` within
-    it (None where not measured). `tensors` maps the frame's local names to the bytes of their storages when
-    the line was reached in a sampled step.
+    it (None where not measured). `level` is the highest `allocated` seen in the line, `tensors` maps the
+    frame's local names to the bytes of their storages when the line was reached in a sampled step.
     """
 
     file: str
@@ -263,6 +263,7 @@ class LineFigures(Record):
     growth: int | None = None
     peak: int | None = None
     tensors: dict[str, int] | None = None
+    level: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -118,9 +118,14 @@ def environment(probe: str) -> dict[str, Any]:
         found["device_name"] = torch.cuda.get_device_name()
         found["driver"] = _driver()
         found["allocator_backend"] = torch.cuda.get_allocator_backend()
-        settings = torch.cuda.memory._snapshot().get("allocator_settings", {})
-        found["allocator"] = ",".join(f"{key}:{value}" for key, value in sorted(settings.items()))
+        found["allocator"] = _settings(torch.cuda.memory._snapshot().get("allocator_settings", {}))
     return found
+
+
+def _settings(settings: dict[str, Any]) -> str:
+    """The allocator's settings that were asked for, as it read them back, and whether segments can expand."""
+    asked = next((str(value) for key, value in settings.items() if key.endswith("ALLOC_CONF")), "")
+    return ",".join(filter(None, [asked, f"expandable_segments:{settings.get('expandable_segments')}"]))
 
 
 def _processor() -> str:

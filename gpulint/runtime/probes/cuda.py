@@ -22,7 +22,7 @@ from gpulint.runtime.probes.base import Block, Figures
 from gpulint.runtime.result import Place, Site
 
 # Share of the sampled time that snapshots may take, beyond those that the judgement needs.
-BUDGET = 0.02
+BUDGET = 0.01
 
 _Live = dict[int, tuple[int, int]]  # address -> (size, site)
 
@@ -43,7 +43,8 @@ class CudaProbe:
         self._addresses: list[int] = []
         self._devices: list[int] = []
         self._spent = 0.0
-        self._clock = time.perf_counter()
+        self._last = 0.0
+        self._clock: float | None = None  # when the marks that need no snapshot began
         self._step_peak: dict[int, int] = {}
         self._user_peaks: dict[tuple[int, str], int] = {}
         self._notes: list[str] = []
@@ -102,14 +103,16 @@ class CudaProbe:
         ]
 
     def _affordable(self) -> bool:
-        taken = len(self._snapshots)
-        each = self._spent / taken if taken else 0.0
-        return self._spent + each < BUDGET * (time.perf_counter() - self._clock)
+        now = time.perf_counter()
+        if self._clock is None:
+            self._clock, self._spent = now, 0.0
+        return self._spent + self._last < BUDGET * (now - self._clock)
 
     def _timed_snapshot(self) -> _Live:
         begin = time.perf_counter()
         live = self._snapshot()
-        self._spent += time.perf_counter() - begin
+        self._last = time.perf_counter() - begin
+        self._spent += self._last
         return live
 
     def _snapshot(self) -> _Live:

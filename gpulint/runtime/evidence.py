@@ -1,0 +1,172 @@
+"""Finds, in what one process measured, what belongs to a finding: by holder, by line, by birth site."""
+
+from __future__ import annotations
+
+import functools
+import linecache
+import os
+import re
+import statistics
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from gpulint.findings import Finding
+from gpulint.runtime.result import (
+    CallFigures,
+    Drift,
+    ForwardFigures,
+    Holder,
+    LineFigures,
+    Place,
+    RankResult,
+    Site,
+    StepKind,
+)
+
+_NAMES = re.compile(r"`([^`]+)`")
+Spot = tuple[str, int]  # real path, line
+
+
+@functools.lru_cache(maxsize=4096)
+def real(path: str) -> str:
+    """One name for each file."""
+    return os.path.realpath(path)
+
+
+class Share(NamedTuple):
+    """What a set of holders and birth sites grows by: bytes per step in each place, autograd nodes per
+    step."""
+
+    device: float = 0.0
+    host: float = 0.0
+    nodes: float = 0.0
+
+    def __bool__(self) -> bool:
+        return self.device > 0 or self.host > 0 or self.nodes > 0
+
+
+class Evidence:
+    """One rank's measurements, indexed for questions about findings."""
+
+    def __init__(self, rank: RankResult) -> None:
+        self.rank = rank
+        self.on_device = rank.environment.device == "cuda"
+        self._lines = {(real(line.file), line.line): line for line in rank.lines}
+
+    # -- lines -----------------------------------------------------------------------------------------------
+
+    def spots(self, finding: Finding) -> list[Spot]:
+        """The lines a finding speaks of: its own, then the related ones."""
+        file = real(finding.filename)
+        last = finding.end_line - (finding.end_column == 1 and finding.end_line > finding.line)
+        own = [(file, line) for line in range(finding.line, max(finding.line, last) + 1)]
+        return own + [(real(other.filename), other.position.row) for other in finding.related]
+
+    def line(self, file: str, line: int) -> LineFigures | None:
+        """The figures of a line that was asked for."""
+        return self._lines.get((real(file), line))
+
+    def at(self, finding: Finding) -> LineFigures | None:
+        """The figures of the finding's own line."""
+        return self.line(finding.filename, finding.line)
+
+    # -- steps -----------------------------------------------------------------------------------------------
+
+    def steps(self) -> int:
+        """How many steps were sampled, of any kind."""
+        return self.rank.steps()
+
+    def main_kind(self) -> StepKind:
+        """The kind of which most steps were sampled."""
+        kinds: tuple[StepKind, ...] = ("train", "explicit", "eval")
+        return max(kinds, key=self.rank.steps)
+
+    def step_seconds(self) -> float | None:
+        """The median duration of a sampled step of the main kind."""
+        kind = self.main_kind()
+        durations = [s.duration for s in self.rank.samples if s.sampled and s.kind == kind]
+        return statistics.median(durations) if durations else None
+
+    def heap_slope(self) -> float | None:
+        """Host bytes per step that malloc did not get back, where they grow steadily."""
+        kind = self.main_kind()
+        for figure in ("heap", "rss"):
+            trend = next((t for t in self.rank.trends if t.figure == figure and t.kind == kind), None)
+            if trend is not None:
+                return trend.slope if trend.status == "growing" else None
+        return None
+
+    # -- holders and drift -----------------------------------------------------------------------------------
+
+    def holders(self, finding: Finding) -> list[Holder]:
+        """The holders a finding means: by the line that fills them, else by name in the same file."""
+        spots = set(self.spots(finding))
+        found = [h for h in self.rank.holders if any((real(h.file), n) in spots for n in (h.line, *h.lines))]
+        if found:
+            return found
+        names = {part for name in _NAMES.findall(finding.message) for part in (name, _base(name))}
+        file = {spot[0] for spot in spots}
+        return [
+            h for h in self.rank.holders if h.variable and real(h.file) in file and _base(h.variable) in names
+        ]
+
+    def born_at(self, finding: Finding) -> list[Drift]:
+        """The drift of sites on the finding's lines."""
+        spots = set(self.spots(finding))
+        return [d for d in self.rank.drifts if (real(d.site.file), d.site.line) in spots]
+
+    def drifts_of(self, holder: Holder) -> list[Drift]:
+        """The drift of the sites where what the holder keeps was born."""
+        sites = {held.site for held in holder.births}
+        return [d for d in self.rank.drifts if d.site in sites and d.place == holder.place]
+
+    def growth(self, holder: Holder) -> Share:
+        """What a holder grows by, from the part of each leaking site that it keeps."""
+        if holder.bound is not None:
+            return Share()
+        size = 0.0
+        for held in holder.births:
+            leak = self._leak(held.site, holder.place)
+            if leak is not None and leak.total:
+                size += leak.bytes_per_step * min(1.0, held.bytes / leak.total)
+        nodes = holder.nodes / max(1, self._judged_steps())
+        device = size if holder.place == "device" else 0.0
+        return Share(device, size - device, nodes if nodes >= 1 else 0.0)
+
+    def _leak(self, site: Site, place: Place) -> Drift | None:
+        found = [d for d in self.rank.drifts if d.site == site and d.place == place and d.status == "leak"]
+        return max(found, key=lambda d: d.total) if found else None
+
+    def _judged_steps(self) -> int:
+        kind = self.main_kind()
+        judged = [d.steps for d in self.rank.drifts if d.kind == kind]
+        return max(judged) if judged else max(1, self.rank.steps(kind) - 2)
+
+    # -- forwards and calls ----------------------------------------------------------------------------------
+
+    def forwards(self, finding: Finding) -> list[ForwardFigures]:
+        """The forwards that the finding's lines start, directly or through a function they call."""
+        return self._through(finding, self.rank.forwards)
+
+    def calls(self, finding: Finding, what: Sequence[str]) -> list[CallFigures]:
+        """The calls of certain functions that the finding's lines make, directly or through a function."""
+        return self._through(finding, [call for call in self.rank.calls if call.what in what])
+
+    def _through(self, finding: Finding, figures: Iterable[_Sited]) -> list[_Sited]:
+        figures = list(figures)
+        spots = set(self.spots(finding))
+        direct = [one for one in figures if (real(one.site.file), one.site.line) in spots]
+        if direct:
+            return direct
+        text = "\n".join(linecache.getline(file, line) for file, line in spots)
+        called = set(re.findall(r"(\w+)\s*\(", text))
+        return [one for one in figures if one.site.function.rsplit(".", 1)[-1] in called]
+
+
+_Sited = CallFigures | ForwardFigures
+
+
+def _base(variable: str) -> str:
+    """`self.history['loss'][...]` is about `history`."""
+    head = variable.split("[", 1)[0]
+    return head.rsplit(".", 1)[-1]
