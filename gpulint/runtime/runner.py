@@ -165,6 +165,9 @@ class _Follower:
         self._process: subprocess.Popen[bytes] | None = None
         self._tails: list[Tail] = []
         self._told: str | None = None
+        self._order: list[
+            RankResult
+        ] = []  # as they arrived: the first to fail is the cause, the others follow
         self._begin = time.monotonic()
 
     def follow(self) -> RunResult:
@@ -289,6 +292,7 @@ class _Follower:
                 self._on_progress(progress)
         elif "result" in message:
             connection.result = RankResult.from_json(message["result"])
+            self._order.append(connection.result)
 
     # -- the end ---------------------------------------------------------------------------------------------
 
@@ -316,11 +320,11 @@ class _Follower:
 
     def _end(self) -> End:
         assert self._process is not None
-        results = [c.result for c in self._connections if c.result is not None]
+        results = self._order
         worst = [r for r in results if r.end.reason not in ("stopped", "finished")]
         silent = [c for c in self._connections if c.trusted and c.result is None]
         if worst:
-            first = min(worst, key=lambda r: r.rank)
+            first = worst[0]
             if len(results) + len(silent) > 1:
                 message = f"rank {first.rank}: {first.end.message}"
                 return End(

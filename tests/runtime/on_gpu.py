@@ -42,7 +42,7 @@ def main() -> int:
     wrong = 0
     report = {}
     with ThreadPoolExecutor(arguments.jobs) as pool:
-        for path, result in zip(paths, pool.map(measure, paths)):
+        for path, result in zip(paths, pool.map(measure, paths), strict=True):
             report[f"{path.parent.name}/{path.stem}"] = result.to_json()
             said = reason_to_skip(path)
             if said is None:

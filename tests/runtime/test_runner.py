@@ -88,9 +88,8 @@ def test_a_script_sees_what_it_would_see_without_the_verifier(script, tmp_path):
     path = script('"""What it says."""' + textwrap.dedent(text), "sub/train.py")
     stdin = tmp_path / "in"
     stdin.write_text("hello")
-    plain = subprocess.run(
-        [sys.executable, path, "--a", "b c"], capture_output=True, text=True, stdin=open(stdin), check=True
-    ).stdout
+    command = [sys.executable, path, "--a", "b c"]
+    plain = subprocess.run(command, capture_output=True, text=True, input="hello", check=True).stdout
     with open(stdin) as fed:
         saved = os.dup(0)
         os.dup2(fed.fileno(), 0)

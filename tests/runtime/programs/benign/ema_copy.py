@@ -28,7 +28,7 @@ def train():
         loss.backward()
         optimizer.step()
         with torch.no_grad():
-            for kept, new in zip(average.parameters(), model.parameters()):
+            for kept, new in zip(average.parameters(), model.parameters(), strict=True):
                 kept.mul_(0.99).add_(new, alpha=0.01)
 
 

@@ -17,7 +17,7 @@ def batch():
 
 
 class Meter:
-    values = {}
+    values = {}  # noqa: RUF012
 
     @staticmethod
     def update(name, value):

@@ -1,0 +1,83 @@
+"""Several processes under torchrun, on gloo: every rank samples, the parent merges, a leak names its rank."""
+
+from __future__ import annotations
+
+import textwrap
+from pathlib import Path
+
+import pytest
+
+from gpulint.runtime import processes
+from gpulint.runtime.runner import Run, run
+
+torch = pytest.importorskip("torch")
+if not torch.distributed.is_available():
+    pytest.skip("this torch was built without torch.distributed", allow_module_level=True)
+
+PARALLEL = """
+import os
+import torch
+import torch.distributed as dist
+from torch import nn
+from torch.nn.parallel import DistributedDataParallel
+
+dist.init_process_group("gloo")
+rank = dist.get_rank()
+model = DistributedDataParallel(nn.Linear(32, 64))
+optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+kept = []
+for step in range(1000):
+    loss = model(torch.randn(16, 32)).pow(2).mean()
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+    {leak}
+print("never")
+"""
+
+
+def start(tmp_path: Path, leak: str, **options):
+    path = tmp_path / "parallel.py"
+    path.write_text(textwrap.dedent(PARALLEL).replace("{leak}", leak))
+    environment = {"OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": ""}
+    launch = (
+        "--nproc-per-node",
+        "2",
+        "--master-port",
+        "0",
+        "--rdzv-backend",
+        "c10d",
+        "--rdzv-endpoint",
+        "localhost:0",
+    )
+    what = Run(
+        str(path), steps=12, launch=launch, capture=True, timeout=100.0, environment=environment, **options
+    )
+    return run(what)
+
+
+def test_a_leak_on_one_rank_names_the_rank(tmp_path, monkeypatch):
+    seen = []
+    original = processes.end_all
+    monkeypatch.setattr(
+        processes, "end_all", lambda mark, *rest: (seen.append(mark), original(mark, *rest))[1]
+    )
+    result = start(tmp_path, "if rank == 1: kept.append(loss.detach())")
+    assert result.end.reason == "stopped", result.stderr
+    assert "never" not in result.stdout
+    assert [(rank.rank, rank.world_size) for rank in result.ranks] == [(0, 2), (1, 2)]
+    assert all(rank.steps("train") == 12 for rank in result.ranks)
+    ((leak, ranks),) = result.leaks()
+    assert ranks == (1,)
+    assert leak.bytes_per_step == 512
+    assert result.ranks[0].drifts == ()
+    assert "global list `kept`" in result.ranks[1].holders[0].text
+    assert not any(processes.descendants(mark, 0) for mark in seen)
+
+
+def test_an_error_on_one_rank_is_told_with_its_traceback(tmp_path):
+    result = start(tmp_path, "if rank == 1 and step == 6: raise ValueError('bad batch')")
+    assert result.end.reason == "raised"
+    assert "rank 1" in result.end.message
+    assert "ValueError: bad batch" in result.end.message
+    assert "bad batch" in result.stderr
