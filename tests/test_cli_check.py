@@ -528,7 +528,17 @@ def test_files_that_fail_the_gate_need_no_parser(project: Path) -> None:
 
 
 def test_checked_code_is_never_imported(project: Path) -> None:
-    for name in ("copy", "dataclasses", "re", "torch", "libcst", "click", "symtable", "gpulint_rules", "random"):
+    for name in (
+        "copy",
+        "dataclasses",
+        "re",
+        "torch",
+        "libcst",
+        "click",
+        "symtable",
+        "gpulint_rules",
+        "random",
+    ):
         (project / f"{name}.py").write_text('raise SystemExit("the checked code ran")\n')
     done = gpulint(".", "--no-cache", cwd=project)
     assert (done.returncode, done.stderr) == (1, b"")
@@ -620,3 +630,12 @@ def test_verbose_says_why_and_how_long(project: Path) -> None:
     assert "not analysed plain.py" in text
     assert re.search(r"3 files checked, 0 of them from the cache; \d+ ms in all", text)
     assert gpulint(".", "-q", cwd=project).stdout.decode().count("Found") == 0
+
+
+def test_progress_on_a_terminal_in_long_runs_only(project: Path) -> None:
+    assert "/2 files" not in on_terminal(".", cwd=project)
+    misbehaving(project, "time.sleep(0.6)", files=3)
+    shown = on_terminal(".", "--jobs", "1", "--no-cache", cwd=project)
+    assert "/5 files" in shown
+    assert "\r\x1b[K" in shown
+    assert shown.rindex("\r\x1b[K") < shown.index("train.py")
