@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from bisect import bisect_right
 from collections.abc import Iterator
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     import libcst as cst
 
     from gpulint.analysis.facts import FileFacts
+    from gpulint.analysis.project import Project
     from gpulint.positions import Spans
 
 # The parser and the analysis recurse into brackets and blocks. Deeper files are refused before they can overflow the
@@ -32,14 +34,23 @@ class SourceError(Exception):
         self.column = column
 
 
-def lint_text(text: str, filename: str, rules: RuleSet) -> list[Finding]:
+def lint_text(text: str, filename: str, rules: RuleSet, project: Project | None = None) -> list[Finding]:
     """The findings in `text`, sorted by place, suppressed ones left out.
+
+    Imports of the file's own project are followed where `filename` is a file; `project` keeps what was read for the
+    next file, and afterwards names the files that these findings depend on.
 
     Raises `SourceError` where the text does not parse or is nested too deep.
     """
     from gpulint.suppressions import suppressed
 
-    module, facts = _facts(text, filename)
+    if project is None and os.path.isfile(filename):
+        from gpulint.analysis.project import Project
+
+        project = Project()
+    if project is not None:
+        project.begin()
+    module, facts = _facts(text, filename, project)
     findings = list(_findings(module, facts, text, filename, rules))
     codes = frozenset(rule.code for rule in rules.rules)
     if not findings and "gpulint:" not in text:
@@ -63,14 +74,14 @@ def parse(text: str) -> cst.Module:
         raise SourceError("the file is nested too deeply to be parsed") from None
 
 
-def _facts(text: str, filename: str) -> tuple[cst.Module, FileFacts]:
+def _facts(text: str, filename: str, project: Project | None) -> tuple[cst.Module, FileFacts]:
     from gpulint.analysis.program import analyse
 
     limit = sys.getrecursionlimit()
     sys.setrecursionlimit(max(limit, _STACK))
     try:
         module = parse(text)
-        return module, analyse(module, filename)
+        return module, analyse(module, filename, project)
     except RecursionError:
         raise SourceError("the file is nested too deeply to be analysed") from None
     finally:
@@ -93,10 +104,11 @@ def _findings(
 def _finding(rule: type[Rule], report: Report, module: cst.Module, spans: Spans, filename: str) -> Finding:
     start, end = spans.of(report.node)
     fix = None
-    if report.repair is not None:
+    repair = report.repair() if callable(report.repair) else report.repair
+    if repair is not None:
         from gpulint.fixing import render
 
-        fix = render(module, spans, report.repair)
+        fix = render(module, spans, repair)
     related = tuple(
         Related(
             other.filename or filename,

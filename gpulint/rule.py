@@ -6,7 +6,7 @@ anything heavy is loaded.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -91,14 +91,17 @@ class RelatedNode:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What a check yields. The linter turns it into a `Finding` once it knows positions."""
+    """What a check yields. The linter turns it into a `Finding` once it knows positions.
+
+    A `repair` that makes libcst nodes is given as a function: it is only called where the file is reported on.
+    """
 
     node: cst.CSTNode
     message: str
     reason: str = ""
     cost: str = ""
     severity: Severity | None = None
-    repair: Repair | None = None
+    repair: Repair | Callable[[], Repair | None] | None = None
     related: tuple[RelatedNode, ...] = ()
 
 
@@ -123,6 +126,9 @@ class Rule:
     triggers: ClassVar[tuple[tuple[bytes, ...], ...]]
     default: ClassVar[bool] = True
     options: ClassVar[tuple[Option, ...]] = ()
+    # Whether `check` decides by the facts alone and looks into no node, but to repair. Then a file without a finding
+    # is never parsed by libcst: `check` is first asked with nodes of Python's own `ast`.
+    facts_only: ClassVar[bool] = False
 
     def check(self, facts: FileFacts, options: Mapping[str, Any]) -> Iterator[Report]:
         """Yield a report for each place where the facts show this rule's mistake."""

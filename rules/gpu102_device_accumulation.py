@@ -56,6 +56,7 @@ class DeviceAccumulation(Rule):
     code = "GPU102"
     name = "device-accumulation"
     severity = Severity.WARNING
+    facts_only = True
     triggers = (
         (b"torch", b"lightning"),
         (b"no_grad", b"inference_mode", b"detach", b"set_grad_enabled", b"_step("),
@@ -86,14 +87,7 @@ def _piles_up(hold: Hold) -> bool:
 
 
 def _report(facts: FileFacts, hold: Hold) -> Report:
-    from gpulint.nodes import method_chain
-
     what = facts.source(hold.leaves[0]) if hold.leaves else "an output"
-    methods = ("cpu",)
-    repair = None
-    if hold.leaves:
-        changes = tuple(Replace(leaf.node, method_chain(leaf.node, methods)) for leaf in hold.leaves)
-        repair = Repair("unsafe", "keep the copy on the host: `.cpu()`", changes)
     view = hold.value.has(VIEW)
     reason = "no graph, but the tensors stay on the device until the container goes"
     if view:
@@ -103,5 +97,14 @@ def _report(facts: FileFacts, hold: Hold) -> Report:
         f"`{hold.holder}` collects `{what}` of every batch on the device",
         reason,
         "the bytes of the whole output, each batch (500 MB a step for language-model logits; H200, torch 2.11)",
-        repair=repair,
+        repair=lambda: _repair(hold),
     )
+
+
+def _repair(hold: Hold) -> Repair | None:
+    from gpulint.nodes import method_chain
+
+    if not hold.leaves:
+        return None
+    changes = tuple(Replace(leaf.node, method_chain(leaf.node, ("cpu",))) for leaf in hold.leaves)
+    return Repair("unsafe", "keep the copy on the host: `.cpu()`", changes)

@@ -71,6 +71,7 @@ class CarriedState(Rule):
     code = "GPU103"
     name = "carried-state"
     severity = Severity.ERROR
+    facts_only = True
     triggers = ((b"torch", b"lightning"), (b"backward",), (b"for ", b"while "))
 
     def check(self, facts: FileFacts, options: Mapping[str, Any]) -> Iterator[Report]:
@@ -93,7 +94,7 @@ def _report(facts: FileFacts, carried: Carried) -> Report:
         f"`{what}` carries its autograd graph from one iteration into the next",
         reason,
         "the activations of all earlier iterations (16.8 MB a step, and a step ever slower; H200, torch 2.11)",
-        repair=_repair(carried),
+        repair=lambda: _repair(carried),
     )
 
 

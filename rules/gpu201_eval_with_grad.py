@@ -57,6 +57,7 @@ class EvalWithGrad(Rule):
     code = "GPU201"
     name = "eval-with-grad"
     severity = Severity.WARNING
+    facts_only = True
     triggers = (
         (b"torch", b"lightning", b"transformers"),
         (b".eval()", b".train(False)", b"argmax", b"detach", b"item()"),
@@ -103,7 +104,7 @@ def _report(facts: FileFacts, function: FunctionFacts, forward: Forward) -> Repo
         f"`{path}` runs with grad enabled in an evaluation: every activation is saved for a backward that never comes",
         reason,
         "2.1 times the forward's peak memory (2,556 against 1,206 MB for a 4-layer language model; H200, torch 2.11)",
-        repair=_repair(facts, function, forward),
+        repair=lambda: _repair(facts, function, forward),
     )
 
 

@@ -68,6 +68,7 @@ class DeferredBackwardRule(Rule):
     code = "GPU303"
     name = "deferred-backward"
     severity = Severity.WARNING
+    facts_only = True
     triggers = ((b"backward",), (b"for ", b"while "), (b"+=", b"append", b"+ "))
 
     def check(self, facts: FileFacts, options: Mapping[str, Any]) -> Iterator[Report]:
@@ -86,6 +87,6 @@ def _report(facts: FileFacts, deferred: DeferredBackward) -> Report:
         f"`{hold.holder}` sums `{what}` over several batches for one backward: all their activations are alive at once",
         "gradients accumulate by themselves: a backward for each batch gives the same sum",
         "41 % more peak memory for four micro-batches (1,765 against 1,251 MB; 4-layer language model, H200, torch 2.11)",
-        repair=repair(facts, deferred),
+        repair=lambda: repair(facts, deferred),
         related=(RelatedNode("the one backward", deferred.backward.call.node),),
     )

@@ -60,6 +60,7 @@ class EmptyCacheInHotLoop(Rule):
     code = "GPU501"
     name = "empty-cache-in-hot-loop"
     severity = Severity.WARNING
+    facts_only = True
     triggers = ((b"empty_cache",),)
 
     def check(self, facts: FileFacts, options: Mapping[str, Any]) -> Iterator[Report]:

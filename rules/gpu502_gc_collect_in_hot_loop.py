@@ -62,6 +62,7 @@ class GcCollectInHotLoop(Rule):
     code = "GPU502"
     name = "gc-collect-in-hot-loop"
     severity = Severity.WARNING
+    facts_only = True
     triggers = ((b"collect",), (b"gc",), (b"torch", b"lightning"))
 
     def check(self, facts: FileFacts, options: Mapping[str, Any]) -> Iterator[Report]:

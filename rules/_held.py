@@ -1,0 +1,88 @@
+"""What GPU101 and GPU104 share: when a hold is a mistake, how it is told and how it is mended."""
+
+from __future__ import annotations
+
+from gpulint.analysis.facts import FileFacts, Hold
+from gpulint.analysis.values import LARGE, MAYBE, MIXED, SCALAR, UNSURE_GRAD, Grad, Kind
+from gpulint.findings import Severity
+from gpulint.rule import RelatedNode, Repair, Replace, Report
+
+_LIVE_COST = "every activation behind it, for each iteration (925 MB a step for a 4-layer language model; H200, torch 2.11)"
+_FREED_COST = "0 to 512 B a step on the GPU, and about 1.3 kB of host memory per autograd node and step (H200, torch 2.11)"
+_KEPT_COST = "512 B a call where backward follows, every activation behind it where none does (H200, torch 2.11)"
+_RETAINED_COST = (
+    "the tensors its graph still saves, each iteration (34 MiB a step for an 8-layer MLP; H200, torch 2.11)"
+)
+
+
+def claim(hold: Hold, facts: FileFacts) -> str | None:
+    """Which claim the facts bear: "live", "freed", "retained", or none."""
+    value = hold.value
+    if value.kind is not Kind.GRAPH or value.has(MAYBE) or value.has(MIXED) or hold.consumed or hold.bounded:
+        return None
+    if not any(site.what in ("forward", "loss") for site in value.sites):
+        return None
+    if hold.how == "add" and hold.grad is Grad.DISABLED:
+        return None
+    if hold.fed_back or (hold.birth_loop is not None and hold.birth_loop.steps):
+        return None
+    if hold.state in ("freed", "retained"):
+        steps = not hold.loops or any(loop.steps or loop.over_data for loop in hold.loops)
+        return hold.state if steps else None
+    if hold.state != "live" or value.has(UNSURE_GRAD) or facts.is_test:
+        return None
+    if hold.evaluating and hold.inference:
+        return "live"
+    if hold.in_module and hold.never_reset and hold.container and not hold.returned and not hold.escaped:
+        return "kept"
+    local = hold.holder_kind == "variable" and not hold.returned and not hold.escaped
+    return "live" if local and hold.inference and hold.loops else None
+
+
+def report(facts: FileFacts, hold: Hold, state: str, style: str) -> Report:
+    what = facts.source(hold.leaves[0]) if hold.leaves else "a value"
+    where = f"`{hold.holder}`"
+    verb = "adds up" if hold.how == "add" or (hold.keep is not None and hold.keep.how == "add") else "keeps"
+    related: tuple[RelatedNode, ...] = ()
+    if hold.keep is not None:
+        node = None if hold.kept_elsewhere else hold.keep.stmt.node
+        message = f"`{hold.keep.function.qualname}` keeps it here"
+        related = (RelatedNode(message, node, hold.keep.filename, hold.keep.row),)
+    graph, cost, severity = {
+        "live": ("its autograd graph, which no backward frees", _LIVE_COST, Severity.ERROR),
+        "freed": ("its autograd graph", _FREED_COST, Severity.WARNING),
+        "kept": ("its autograd graph, call after call", _KEPT_COST, Severity.WARNING),
+        "retained": ("its autograd graph with saved tensors", _RETAINED_COST, Severity.ERROR),
+    }[state]
+    message = f"{where} {verb} `{what}` across iterations together with {graph}"
+    return Report(hold.node, message, _reason(hold, state), cost, severity, lambda: _repair(hold, style), related)
+
+
+def _reason(hold: Hold, state: str) -> str:
+    if state == "live":
+        mode = "in an evaluation with grad enabled" if hold.evaluating else "with grad enabled"
+        return f"graph live: made {mode}, and no backward goes through it before the next iteration"
+    if state == "kept":
+        return "nothing in this file ever empties it; whether the graph's buffers are freed is up to the caller"
+    if state == "retained":
+        return "graph kept after backward: retain_graph, create_graph or activation checkpointing leaves saved tensors in it"
+    return "graph freed: backward released the saved tensors, the graph's nodes stay as long as the value is held"
+
+
+def _repair(hold: Hold, style: str) -> Repair | None:
+    from gpulint.nodes import method_chain
+
+    if not hold.leaves:
+        return None
+    scalar = hold.value.has(SCALAR)
+    if scalar and hold.number_uses and style == "auto":
+        methods: tuple[str, ...] = ("item",)
+    elif hold.value.has(LARGE) and hold.container and not scalar:
+        methods = ("detach", "cpu")
+    else:
+        methods = ("detach",)
+    changes = tuple(Replace(leaf.node, method_chain(leaf.node, methods)) for leaf in hold.leaves)
+    call = "".join(f".{method}()" for method in methods)
+    return Repair(
+        "unsafe" if "cpu" in methods else "safe", f"hold the value without its graph: `{call}`", changes
+    )
