@@ -104,7 +104,8 @@ class Evidence:
         found = [h for h in self.rank.holders if any((real(h.file), n) in spots for n in (h.line, *h.lines))]
         if found:
             return found
-        names = {part for name in _NAMES.findall(finding.message) for part in (name, _base(name))}
+        first = _NAMES.search(finding.message)  # the holder; what it holds is named after it
+        names = {_base(first[1])} if first is not None else set()
         file = {spot[0] for spot in spots}
         return [
             h for h in self.rank.holders if h.variable and real(h.file) in file and _base(h.variable) in names

@@ -1,0 +1,235 @@
+"""What `gpulint verify` does with its options: findings, run, verdicts, reports."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import click
+
+from gpulint.config import shown_path
+from gpulint.findings import Finding
+from gpulint.runtime import firstparty, loops
+from gpulint.runtime.claims import claim_of
+from gpulint.runtime.result import RunResult, join_lines
+from gpulint.runtime.runner import Run, run
+from gpulint.runtime.verdict import Verification, verify
+
+_TORCHRUN = (
+    ("nproc_per_node", "--nproc-per-node"),
+    ("nnodes", "--nnodes"),
+    ("node_rank", "--node-rank"),
+    ("master_addr", "--master-addr"),
+    ("master_port", "--master-port"),
+    ("rdzv_backend", "--rdzv-backend"),
+    ("rdzv_endpoint", "--rdzv-endpoint"),
+    ("rdzv_id", "--rdzv-id"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """The options of the command, as given."""
+
+    target: str
+    arguments: tuple[str, ...] = ()
+    module: bool = False
+    steps: int = 20
+    warmup: int | None = None
+    timeout: float | None = None
+    device: str = "auto"
+    python: str | None = None
+    findings: str | None = None
+    select: tuple[str, ...] = ()
+    ignore: tuple[str, ...] = ()
+    output_format: str = "text"
+    report: str | None = None
+    max_drift: int = 0
+    show_output: bool = False
+    colour: str = "auto"
+    quiet: bool = False
+    nproc_per_node: str | None = None
+    nnodes: str | None = None
+    node_rank: str | None = None
+    master_addr: str | None = None
+    master_port: str | None = None
+    rdzv_backend: str | None = None
+    rdzv_endpoint: str | None = None
+    rdzv_id: str | None = None
+    standalone: bool = False
+
+    @property
+    def launch(self) -> tuple[str, ...]:
+        """torchrun's own flags; none where torchrun is not wanted. One machine needs no fixed port."""
+        given = [(flag, getattr(self, name)) for name, flag in _TORCHRUN]
+        flags = [part for flag, value in given if value is not None for part in (flag, value)]
+        several = self.nnodes not in (None, "1") or self.master_addr or self.rdzv_endpoint
+        if self.standalone or (flags and not several and not self.rdzv_backend):
+            flags.insert(0, "--standalone")
+        return tuple(flags)
+
+
+def perform(request: Request) -> int:
+    """Run the script, print what was found, write the reports; the exit status."""
+    _refuse_nonsense(request)
+    verification = _measure(request)
+    if request.report is not None:
+        from gpulint.reports.html import write_page
+
+        _write(request.report, write_page(verification))
+    if request.output_format == "json":
+        from gpulint.reports.verify_json import write as write_json
+
+        write_json(verification, sys.stdout)
+    else:
+        _print_text(request, verification)
+    _say_how_it_ended(request, verification)
+    return verification.exit_code
+
+
+def verification_of(
+    what: Run, findings: Sequence[Finding], max_drift: int = 0, on_progress: object = None
+) -> Verification:
+    """Run `what`, watched at the lines of `findings`, and judge them."""
+    from dataclasses import replace
+
+    watched = replace(what, lines=join_lines(lines_of(findings)))
+    result: RunResult = run(watched, on_progress)  # type: ignore[arg-type]
+    return verify(what.target, result, findings, max_drift)
+
+
+def lines_of(findings: Sequence[Finding]) -> list[tuple[str, int]]:
+    """The lines whose figures the judges of these findings need."""
+    lines = [(finding.filename, finding.line) for finding in findings]
+    for finding in findings:
+        if claim_of(finding.code).kind == "late":
+            watched = loops.lines_to_watch(finding.filename, finding.line)
+            lines += [(finding.filename, line) for line in watched]
+    return lines
+
+
+def _refuse_nonsense(request: Request) -> None:
+    if request.show_output and request.output_format == "json":
+        raise click.UsageError("--show-output would mix the script's output into the JSON; leave one out.")
+    if request.report is not None:
+        folder = os.path.dirname(os.path.abspath(request.report))
+        if not os.path.isdir(folder):
+            raise click.UsageError(f"--report {request.report}: there is no folder {folder}.")
+    if not request.module and not os.path.exists(request.target):
+        hint = "; for a module's name use -m" if "/" not in request.target else ""
+        raise click.UsageError(f"there is no script {request.target}{hint}.")
+
+
+def _measure(request: Request) -> Verification:
+    findings = _chosen(_findings(request), request)
+    what = Run(
+        target=request.target,
+        arguments=request.arguments,
+        module=request.module,
+        python=request.python or sys.executable,
+        steps=request.steps,
+        warmup=request.warmup,
+        device=request.device,
+        timeout=request.timeout,
+        launch=request.launch,
+        capture=not request.show_output,
+    )
+    if request.quiet:
+        return verification_of(what, findings, request.max_drift)
+    from gpulint.reports.progress import following
+
+    with following(what, sys.stderr, request.colour) as on_progress:
+        return verification_of(what, findings, request.max_drift, on_progress)
+
+
+# -- findings ------------------------------------------------------------------------------------------------
+
+
+def _findings(request: Request) -> list[Finding]:
+    if request.findings is not None:
+        return read_findings(request.findings)
+    return program_findings(request.target, request.module)
+
+
+def program_findings(target: str, module: bool = False) -> list[Finding]:
+    """The findings in a script (or module) and in its first-party imports."""
+    from gpulint.api import check_paths
+
+    script = firstparty.find_target(target, module)
+    if script is None:
+        return []
+    files = set(firstparty.first_party(script, module))
+    return [finding for finding in check_paths(sorted(files)) if finding.filename in files]
+
+
+def read_findings(path: str) -> list[Finding]:
+    """The findings in a file that `--output-format json` wrote; "-" is standard input.
+
+    Raises click.UsageError where it is something else.
+    """
+    try:
+        if path == "-":
+            data = json.load(sys.stdin)
+        else:
+            with open(path, encoding="utf-8") as source:
+                data = json.load(source)
+    except OSError as error:
+        raise click.UsageError(f"--findings {path}: {error.strerror or error}.") from error
+    except ValueError as error:
+        raise click.UsageError(f"--findings {path}: is not JSON: {error}.") from error
+    try:
+        return [Finding.from_json(item) for item in data]
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        message = "is not what gpulint --output-format json writes"
+        raise click.UsageError(f"--findings {path}: {message} ({type(error).__name__}: {error}).") from error
+
+
+def _chosen(findings: list[Finding], request: Request) -> list[Finding]:
+    def named(code: str, prefixes: tuple[str, ...]) -> bool:
+        return any(prefix == "ALL" or code.startswith(prefix) for prefix in prefixes)
+
+    kept = [f for f in findings if f.code != "GPU000"]
+    if request.select:
+        kept = [f for f in kept if named(f.code, request.select)]
+    return [f for f in kept if not named(f.code, request.ignore)]
+
+
+# -- output --------------------------------------------------------------------------------------------------
+
+
+def _print_text(request: Request, verification: Verification) -> None:
+    from gpulint.reports.layout import colour_wanted
+    from gpulint.reports.verify_text import write
+
+    columns = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+    write(verification, sys.stdout, colour_wanted(sys.stdout, request.colour), columns)
+
+
+def _say_how_it_ended(request: Request, verification: Verification) -> None:
+    """The script's own last words, where it failed: its traceback, and one line of ours."""
+    if request.report is not None:
+        print(f"gpulint: report written to {shown_path(os.path.abspath(request.report))}", file=sys.stderr)
+    if not verification.failed:
+        return
+    end = verification.run.end
+    sys.stdout.flush()
+    if not request.show_output:
+        words = (verification.run.stderr or "").rstrip() or (end.traceback or "").rstrip()
+        if words:
+            print(words[-20_000:], file=sys.stderr)
+    sampled = verification.sampled
+    so_far = f"; {sampled} steps were sampled until then" if sampled else "; nothing was measured"
+    print(f"gpulint: {end.message}{so_far}", file=sys.stderr)
+
+
+def _write(path: str, text: str) -> None:
+    from gpulint.atomic import write_atomic
+
+    try:
+        write_atomic(path, text.encode("utf-8"))
+    except OSError as error:
+        raise click.UsageError(f"--report {path}: {error.strerror or error}.") from error

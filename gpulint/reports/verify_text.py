@@ -1,0 +1,252 @@
+"""The verifier's summary for people: what ran, how memory moved, and each verdict beside its source line.
+
+::
+
+    train.py: 20 steps sampled after 3 of warm-up, on NVIDIA H200 (torch 2.11.0), 9.2 s
+      allocated  1.20 GiB → 1.29 GiB, +4.61 MiB a step
+
+    train.py:49:9: confirmed GPU101 `total` adds up `loss` …
+       |
+    49 |         total += loss
+       |         ^^^^^^^^^^^^^
+       |
+       = measured: …
+       = holder:   …
+"""
+
+from __future__ import annotations
+
+import os
+import textwrap
+from collections.abc import Iterator, Sequence
+from typing import TextIO
+
+from gpulint.config import shown_path
+from gpulint.findings import Finding, Severity
+from gpulint.memory.units import format_bytes
+from gpulint.reports import Sources, plural
+from gpulint.reports.layout import STYLES, Line, paint, printable, quoted
+from gpulint.reports.plot import memory_plot
+from gpulint.runtime.result import RankResult, Sample, Site
+from gpulint.runtime.verdict import Unpredicted, Verdict, Verification
+
+STYLES.setdefault("allocated", "cyan")
+STYLES.setdefault("reserved", "magenta")
+
+_STATUS = {
+    "confirmed": "error",
+    "confirmed, negligible on the GPU": "warning",
+    "refuted": "good",
+    "inconclusive": "info",
+    "not reached": "faint",
+}
+_MOST_UNPREDICTED = 10
+
+
+def write(verification: Verification, out: TextIO, colour: bool = False, columns: int | None = None) -> None:
+    """Write the summary. `columns` is the terminal's width, None in a pipe, where nothing is wrapped."""
+    encoding = (getattr(out, "encoding", None) or "utf-8").lower().replace("-", "")
+    lines = summary_lines(verification, columns, dots=encoding.startswith("utf"))
+    paint(lines, out, colour)
+
+
+def summary_lines(verification: Verification, columns: int | None = None, dots: bool = True) -> list[Line]:
+    """Everything, as styled lines. `dots` allows characters beyond ASCII in the plot."""
+    sources = Sources()
+    lines: list[Line] = []
+    for rank in verification.run.ranks[:1]:
+        lines += _opening(verification, rank)
+        lines += _memory(rank, columns, dots)
+    for verdict in verification.verdicts:
+        lines += [[], *verdict_lines(verdict, sources, columns)]
+    lines += _unpredicted(verification, sources, columns)
+    for trend in verification.fragmentation:
+        lines += [[], [("fragmentation: ", "warning"), (trend.reason, "")]]
+        lines += _note("advice", trend.advice, columns)
+    for text in verification.garbage:
+        lines += [[], [("garbage: ", "info"), *quoted(text)]]
+    notes = dict.fromkeys(note for rank in verification.run.ranks for note in rank.notes)
+    lines += [[], *([("note: ", "faint"), (note, "faint")] for note in notes)] if notes else []
+    return [*lines, [], closing(verification)]
+
+
+# -- the run -------------------------------------------------------------------------------------------------
+
+
+def _opening(verification: Verification, rank: RankResult) -> list[Line]:
+    environment = rank.environment
+    where = environment.device_name or environment.device
+    if environment.device == "cpu":
+        where = f"the CPU ({where})" if environment.device_name else "the CPU"
+    parts = [
+        f"{plural(verification.sampled, 'step')} sampled after {rank.warmup} of warm-up",
+        f"on {where}",
+        f"torch {environment.torch}" if environment.torch else "",
+        f"{len(verification.run.ranks)} ranks" if len(verification.run.ranks) > 1 else "",
+        f"{verification.run.seconds:.1f} s",
+    ]
+    return [
+        [
+            (printable(verification.target), "path"),
+            (": " + ", ".join(part for part in parts if part), ""),
+        ]
+    ]
+
+
+def main_samples(rank: RankResult) -> list[Sample]:
+    """The samples of the kind of step of which there are most, warm-up included, in order."""
+    kinds = ("train", "explicit", "eval")
+    kind = max(kinds, key=lambda name: sum(s.kind == name for s in rank.samples))
+    return [sample for sample in rank.samples if sample.kind == kind]
+
+
+def _memory(rank: RankResult, columns: int | None, dots: bool) -> list[Line]:
+    samples = [sample for sample in main_samples(rank) if sample.sampled]
+    lines: list[Line] = []
+    for figure in ("allocated", "reserved", "rss"):
+        values = [value for s in samples if (value := getattr(s, figure)) is not None]
+        if len(values) < 2:
+            continue
+        slope = (values[-1] - values[0]) / (len(values) - 1)
+        arrow = "→" if dots else "->"
+        name = "host (RSS)" if figure == "rss" else figure
+        change = f"{format_bytes(slope, signed=True)} a step" if round(slope) else "flat"
+        style = figure if figure in STYLES else ""
+        text = f" {format_bytes(values[0])} {arrow} {format_bytes(values[-1])}, {change}"
+        lines.append([("  ", ""), (f"{name:<10}", style), (text, "")])
+    if dots:
+        everything = main_samples(rank)
+        allocated = [s.allocated for s in everything if s.allocated is not None]
+        reserved = [s.reserved for s in everything if s.reserved is not None]
+        plot = memory_plot(allocated, reserved or None, min(columns or 72, 80))
+        lines += [[], *plot, *_axis(plot, everything)] if plot else []
+    return lines
+
+
+def _axis(plot: Sequence[Line], samples: Sequence[Sample]) -> list[Line]:
+    """Step numbers below the plot."""
+    margin = len(plot[0][0][0])
+    width = sum(len(text) for text, _ in plot[0]) - margin - 1
+    last = f"step {samples[-1].step}"
+    first = f"{samples[0].step}"
+    gap = " " * max(1, width - len(first) - len(last))
+    return [[(" " * (margin + 1) + first + gap + last, "faint")]]
+
+
+# -- verdicts ------------------------------------------------------------------------------------------------
+
+
+def verdict_lines(verdict: Verdict, sources: Sources, columns: int | None = None) -> list[Line]:
+    """One verdict: place, status, source line with the span underlined, and what was measured."""
+    from gpulint.reports.text import _excerpt as excerpt
+
+    place = f":{verdict.line}:{verdict.column}: "
+    lines: list[Line] = [
+        [
+            (printable(shown_path(verdict.file)), "path"),
+            (place, "faint"),
+            (verdict.headline, _STATUS[verdict.headline]),
+            (f" {verdict.code} ", "code"),
+            *quoted(printable(verdict.message)),
+        ]
+    ]
+    margin = len(str(max(verdict.line, verdict.end_line)))
+    gutter: Line = [(" " * (margin + 1) + "|", "gutter")]
+    shown = excerpt(_as_finding(verdict), sources.lines(verdict.file), margin)
+    if shown:
+        lines += [gutter, *shown, gutter]
+    lines += _note("measured", verdict.text, columns, margin)
+    if verdict.holder:
+        lines += _note("holder", verdict.holder, columns, margin)
+    if verdict.born and verdict.status == "confirmed":
+        lines += _note("born", ", ".join(site_text(site) for site in verdict.born[:3]), columns, margin)
+    return lines
+
+
+def _as_finding(verdict: Verdict) -> Finding:
+    return Finding(
+        verdict.code,
+        verdict.name,
+        Severity.INFO,
+        verdict.message,
+        verdict.file,
+        verdict.line,
+        verdict.column,
+        verdict.end_line,
+        verdict.end_column,
+    )
+
+
+def site_text(site: Site) -> str:
+    """`model.py:12 in forward`."""
+    if not site.file:
+        return "no Python line (backward, or a library's thread)"
+    return f"{os.path.basename(site.file)}:{site.line} in {site.function}"
+
+
+def _note(label: str, text: str, columns: int | None, margin: int = 2) -> list[Line]:
+    lead = " " * (margin + 1)
+    indent = len(lead) + len("= measured: ")
+    text = printable(text.replace("\n", " "))
+    wrapped = textwrap.wrap(text, max(columns - indent, 40), break_on_hyphens=False) if columns else [text]
+    first: Line = [
+        (lead + "= ", "gutter"),
+        (f"{label}:".ljust(10), "label"),
+        *quoted(wrapped[0] if wrapped else ""),
+    ]
+    return [first, *([(" " * indent, ""), *quoted(more)] for more in wrapped[1:])]
+
+
+def _unpredicted(verification: Verification, sources: Sources, columns: int | None) -> Iterator[Line]:
+    for found in verification.unpredicted[:_MOST_UNPREDICTED]:
+        yield []
+        yield from _unpredicted_lines(found, sources, columns)
+    left = len(verification.unpredicted) - _MOST_UNPREDICTED
+    if left > 0:
+        yield [(f"… and {left} more places of unpredicted growth", "faint")]
+
+
+def _unpredicted_lines(found: Unpredicted, sources: Sources, columns: int | None) -> list[Line]:
+    where = f"{shown_path(found.file)}:{found.line}: " if found.file and found.line else ""
+    style = "error" if found.device > 0 else "warning"
+    lines: list[Line] = [[(printable(where), "path"), ("unpredicted ", style), *quoted(growth_text(found))]]
+    source = sources.lines(found.file) if found.file else []
+    margin = len(str(found.line))
+    if 1 <= found.line <= len(source):
+        gutter: Line = [(" " * (margin + 1) + "|", "gutter")]
+        code: Line = [(f"{found.line} | ", "gutter"), (printable(source[found.line - 1]).rstrip()[:160], "")]
+        lines += [gutter, code, gutter]
+    lines += _note("holder", found.text, columns, margin)
+    if found.born:
+        lines += _note("born", ", ".join(site_text(site) for site in found.born[:3]), columns, margin)
+    return lines
+
+
+def growth_text(found: Unpredicted) -> str:
+    """What grows, in words."""
+    parts = [f"{format_bytes(round(found.device))} a step on the GPU"]
+    if found.nodes >= 1:
+        parts.append(f"{found.nodes:.0f} autograd nodes a step on the host")
+    if found.host >= 1:
+        parts.append(f"{format_bytes(round(found.host))} a step of host memory")
+    ranks = f" (rank {', '.join(map(str, found.ranks))})" if found.ranks else ""
+    return "growth that no finding explains: " + ", ".join(parts) + ranks
+
+
+def closing(verification: Verification) -> Line:
+    """``3 findings: 2 confirmed, 1 refuted. 1 unpredicted. Drift: 4.61 MiB a step.``"""
+    counts = []
+    for status in ("confirmed", "refuted", "inconclusive", "not reached"):
+        number = verification.count(status)  # type: ignore[arg-type]
+        if number:
+            counts.append(f"{number} {status}")
+    line: Line = [(plural(len(verification.verdicts), "finding"), "strong")]
+    line.append((": " + ", ".join(counts) if counts else "", ""))
+    if verification.unpredicted:
+        line.append((f"; {len(verification.unpredicted)} unpredicted", "warning"))
+    if not verification.sampled:
+        return [*line, (". No step was sampled.", "warning")]
+    text = f"Drift on the GPU: {format_bytes(round(verification.drift))} a step"
+    if verification.max_drift:
+        text += f" ({format_bytes(verification.max_drift)} allowed)"
+    return [*line, (". ", ""), (text, "error" if verification.drifting else "good"), (".", "")]

@@ -1,0 +1,90 @@
+"""Which files belong to the user's program: the script, and the modules below its roots that it imports,
+directly or through one another. Reads sources, imports nothing."""
+
+from __future__ import annotations
+
+import ast
+import os
+from collections.abc import Iterator, Sequence
+
+MOST_FILES = 2000
+_FOREIGN = {"site-packages", "dist-packages", ".venv", "venv", "node_modules", "__pycache__"}
+
+
+def find_target(target: str, module: bool, cwd: str | None = None) -> str | None:
+    """The file that `python TARGET` or `python -m TARGET` runs; None where there is no such Python file."""
+    base = cwd or os.getcwd()
+    if module:
+        for root in _roots(base):
+            for name in ("", "/__main__"):
+                path = os.path.join(root, *target.split(".")) + name + ".py"
+                if os.path.isfile(path):
+                    return path
+        return None
+    path = os.path.join(base, target)
+    if os.path.isdir(path):
+        path = os.path.join(path, "__main__.py")
+    return os.path.abspath(path) if os.path.isfile(path) and not path.endswith((".zip", ".pyz")) else None
+
+
+def first_party(script: str, module: bool = False, cwd: str | None = None) -> list[str]:
+    """`script` and the files it imports from its own folder, from `src` beside it, or (with `module`) from the
+    working directory. Absolute paths, the script first."""
+    start = os.path.abspath(script)
+    roots = _roots((cwd or os.getcwd()) if module else os.path.dirname(start))
+    found: dict[str, None] = {start: None}
+    pending = [start]
+    while pending and len(found) < MOST_FILES:
+        for path in _imports(pending.pop(), roots):
+            if path not in found:
+                found[path] = None
+                pending.append(path)
+    return list(found)
+
+
+def _roots(base: str) -> list[str]:
+    base = os.path.abspath(base)
+    return [base, os.path.join(base, "src")]
+
+
+def _imports(file: str, roots: Sequence[str]) -> Iterator[str]:
+    try:
+        with open(file, "rb") as source:
+            tree = ast.parse(source.read())
+    except (OSError, SyntaxError, ValueError, RecursionError):
+        return
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                yield from _resolve(alias.name.split("."), roots)
+        elif isinstance(node, ast.ImportFrom):
+            parts = node.module.split(".") if node.module else []
+            places: Sequence[str] = roots
+            if node.level:
+                folder = os.path.dirname(file)
+                for _ in range(node.level - 1):
+                    folder = os.path.dirname(folder)
+                places = [folder]
+            yield from _resolve(parts, places)
+            for alias in node.names:
+                yield from _resolve([*parts, alias.name], places)
+
+
+def _resolve(parts: Sequence[str], roots: Sequence[str]) -> Iterator[str]:
+    """The files that importing a dotted name loads: the packages on the way, then the module."""
+    for root in roots:
+        path, found = root, []
+        for number, part in enumerate(parts):
+            if part in _FOREIGN:
+                return
+            path = os.path.join(path, part)
+            package = os.path.join(path, "__init__.py")
+            if os.path.isfile(package):
+                found.append(package)
+            elif number == len(parts) - 1 and os.path.isfile(path + ".py"):
+                found.append(path + ".py")
+            elif not os.path.isdir(path):
+                break
+        if found:
+            yield from found
+            return

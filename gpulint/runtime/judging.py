@@ -1,0 +1,420 @@
+"""One judge for each kind of claim: a finding and one rank's evidence in, a judgement out."""
+
+from __future__ import annotations
+
+import linecache
+import os
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from gpulint.findings import Finding
+from gpulint.memory.units import format_bytes
+from gpulint.runtime import loops
+from gpulint.runtime.claims import Claim, Kind
+from gpulint.runtime.evidence import Evidence, Share, real
+from gpulint.runtime.result import CallFigures, Drift, ForwardFigures, Holder, Site
+
+NEGLIGIBLE = 1024  # bytes per step on the GPU that nobody will miss: a scalar block or two
+FEWEST = 5  # sampled passes of a line below which nothing is refuted
+NOTABLE = 0.005  # of the step's time; what is below does not matter
+TOP = 0.98  # of the step's peak: what is above is the peak
+
+Status = Literal["confirmed", "refuted", "inconclusive", "not reached"]
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """What one rank's figures say about one finding; fields as in `verdict.Verdict`."""
+
+    status: Status
+    text: str
+    device: float | None = None
+    host: float | None = None
+    nodes: float | None = None
+    bytes: int | None = None
+    seconds: float | None = None
+    hits: int | None = None
+    negligible: bool = False
+    holder: str = ""
+    born: tuple[Site, ...] = ()
+
+
+def size(amount: float) -> str:
+    """Bytes for people."""
+    return format_bytes(round(amount))
+
+
+def place(site: Site) -> str:
+    """`train.py:12`, or what stands for no Python line."""
+    return f"{os.path.basename(site.file)}:{site.line}" if site.file else "a place without a Python line"
+
+
+def times(number: int) -> str:
+    return "once" if number == 1 else f"{number} times"
+
+
+def judge(finding: Finding, claim: Claim, evidence: Evidence) -> Judgement:
+    """The judgement of the claim's kind, with how often the line ran."""
+    found = _JUDGES[claim.kind](finding, claim, evidence)
+    figures = evidence.at(finding)
+    return found if figures is None or found.hits is not None else replace(found, hits=figures.hits)
+
+
+# -- what every judge may have to say ------------------------------------------------------------------------
+
+
+def _unmeasured(finding: Finding, evidence: Evidence) -> Judgement | None:
+    """Why the line's figures bear no judgement: it never ran, or not while steps were sampled."""
+    figures = evidence.at(finding)
+    if figures is None or figures.hits is None:
+        return Judgement("inconclusive", "how often the line ran could not be counted")
+    if figures.hits == 0:
+        steps = len(evidence.rank.samples)
+        return Judgement("not reached", f"the line did not run within {steps} steps; run more with --steps")
+    if evidence.steps() == 0:
+        return Judgement("inconclusive", f"the line ran {times(figures.hits)}, but no step was sampled")
+    if not figures.sampled_hits:
+        return Judgement("inconclusive", f"the line ran {times(figures.hits)}, before sampling began")
+    return None
+
+
+def _too_few(finding: Finding, evidence: Evidence) -> Judgement | None:
+    figures = evidence.at(finding)
+    hits = (figures.sampled_hits or 0) if figures is not None else 0
+    passes = min(hits, evidence.steps())
+    if passes >= FEWEST:
+        return None
+    return Judgement(
+        "inconclusive", f"only {passes} of the sampled steps ran the line; run more with --steps"
+    )
+
+
+# -- growth --------------------------------------------------------------------------------------------------
+
+
+def _drift(finding: Finding, claim: Claim, evidence: Evidence) -> Judgement:
+    holders, born = evidence.holders(finding), evidence.born_at(finding)
+    grown = [(holder, evidence.growth(holder)) for holder in holders]
+    share = Share(*(sum(part) for part in zip(*(one for _, one in grown), strict=True))) if grown else Share()
+    leaking = [drift for drift in born if drift.status == "leak"]
+    if not share and leaking:
+        device = sum(d.bytes_per_step for d in leaking if d.place == "device")
+        share = Share(device, sum(d.bytes_per_step for d in leaking if d.place == "host"))
+    if share:
+        growing = [holder for holder, one in grown if one] or _keepers(leaking, evidence)
+        return _confirmed_drift(share, growing, leaking, evidence)
+    weaker = [*born, *(drift for holder in holders for drift in evidence.drifts_of(holder))]
+    return (
+        _explained(claim, holders, weaker)
+        or _unmeasured(finding, evidence)
+        or _too_few(finding, evidence)
+        or _refuted_drift(finding, evidence)
+    )
+
+
+def _keepers(drifts: list[Drift], evidence: Evidence) -> list[Holder]:
+    sites = {drift.site for drift in drifts}
+    return [h for h in evidence.rank.holders if any(held.site in sites for held in h.births)]
+
+
+def _confirmed_drift(
+    share: Share, holders: list[Holder], leaking: list[Drift], evidence: Evidence
+) -> Judgement:
+    heap = evidence.heap_slope() if share.nodes else None
+    host = share.host + (heap or 0.0) if share.host or heap is not None else None
+    on_gpu = "on the GPU" if evidence.on_device else "of what would be on the GPU"
+    parts = [f"{size(share.device)} a step stays {on_gpu}"]
+    if share.host:
+        parts.append(f"{size(share.host)} a step of tensors on the host")
+    if share.nodes:
+        grows = f", while host memory grows by {size(heap)} a step" if heap is not None else ""
+        parts.append(f"{share.nodes:.0f} autograd nodes a step pile up on the host{grows}")
+    sites = {held.site: held.bytes for holder in holders for held in holder.births}
+    born = tuple(sorted(sites, key=lambda site: -sites[site])) or tuple(d.site for d in leaking)
+    return Judgement(
+        "confirmed",
+        "; ".join(parts),
+        device=share.device,
+        host=host,
+        nodes=share.nodes or None,
+        negligible=share.device <= NEGLIGIBLE,
+        holder=max(holders, key=lambda h: (h.bytes, h.nodes)).text if holders else "",
+        born=born[:5],
+    )
+
+
+def _explained(claim: Claim, holders: list[Holder], drifts: list[Drift]) -> Judgement | None:
+    """What survived at the finding's place without being a leak."""
+    garbage = [drift for drift in drifts if drift.status == "gc-garbage"]
+    if garbage and claim.kind == "cycle":
+        amount = sum(drift.bytes_per_step for drift in garbage)
+        return Judgement(
+            "confirmed", f"{size(amount)} a step waits in reference cycles for gc.collect()", bytes=round(amount)
+        )
+    limited = next((holder for holder in holders if holder.bound is not None), None)
+    if limited is not None:
+        return Judgement(
+            "refuted", f"kept by {limited.text}, which holds at most {limited.bound}", holder=limited.text
+        )
+    for status, result in (("bounded", "refuted"), ("occasional", "inconclusive"), ("gc-garbage", "refuted")):
+        found = next((drift for drift in drifts if drift.status == status), None)
+        if found is not None:
+            text = f"{size(found.total)} survived: {found.reason}"
+            return Judgement("refuted" if result == "refuted" else "inconclusive", text)
+    return None
+
+
+def _refuted_drift(finding: Finding, evidence: Evidence) -> Judgement:
+    figures = evidence.at(finding)
+    hits = figures.sampled_hits or 0 if figures is not None else 0
+    return Judgement("refuted", f"the line ran {times(hits)} in {evidence.steps()} sampled steps, nothing grew")
+
+
+# -- forwards ------------------------------------------------------------------------------------------------
+
+
+def _forward(finding: Finding, claim: Claim, evidence: Evidence) -> Judgement:
+    return _forwards(finding, evidence.forwards(finding), evidence)
+
+
+def _guard(finding: Finding, claim: Claim, evidence: Evidence) -> Judgement:
+    """The first forward after the line, in the same file."""
+    file = real(finding.filename)
+    later = [f for f in evidence.rank.forwards if real(f.site.file) == file and f.site.line >= finding.line]
+    first = min((f.site.line for f in later), default=0)
+    return _forwards(finding, [f for f in later if f.site.line == first], evidence)
+
+
+def _forwards(finding: Finding, found: list[ForwardFigures], evidence: Evidence) -> Judgement:
+    figures = evidence.at(finding)
+    if not found:
+        if figures is not None and figures.hits:
+            text = f"the line ran {times(figures.hits)}, but no module's forward was seen there"
+            return Judgement("inconclusive", text)
+        return _unmeasured(finding, evidence) or Judgement("inconclusive", "no module's forward was seen there")
+    with_grad = [forward for forward in found if forward.grad and forward.kept]
+    count = sum(forward.count for forward in found)
+    if with_grad:
+        worst = max(with_grad, key=lambda forward: forward.kept or 0)
+        kept = worst.kept or 0
+        runs = sum(forward.count for forward in with_grad)
+        mode = "eval" if not worst.training else "train"
+        text = (
+            f"{worst.module} ran {times(runs)} with grad enabled, in {mode} mode: each call keeps "
+            f"{size(kept)} of activations"
+        )
+        return Judgement("confirmed", text, bytes=kept, hits=count)
+    if any(forward.grad for forward in found):
+        return Judgement("refuted", f"ran {times(count)} with grad enabled, and kept no activations", hits=count)
+    return Judgement("refuted", f"ran {times(count)}, with grad disabled", hits=count)
+
+
+# -- peaks ---------------------------------------------------------------------------------------------------
+
+
+def _late(finding: Finding, claim: Claim, evidence: Evidence) -> Judgement:
+    problem = _unmeasured(finding, evidence)
+    if problem is not None:
+        return problem
+    figures = evidence.at(finding)
+    sizes = (figures.tensors if figures is not None else None) or {}
+    name = _late_name(finding, sizes)
+    loop = loops.around(finding.filename, finding.line)
+    if name is None or loop is None:
+        return Judgement("inconclusive", "the size of the value was not measured")
+    held = sizes[name]
+    idle = loops.idle_lines(loop, name, finding.line)
+    levels = {line: _level(evidence, finding.filename, line) for line in loop.lines}
+    top_idle = max((levels[line] for line in idle), default=0)
+    top_used = max((level for line, level in levels.items() if line not in idle), default=0)
+    if not top_idle:
+        return Judgement("inconclusive", f"`{name}` is {size(held)}; memory after the line was not measured")
+    where = max(idle, key=lambda line: levels[line])
+    saving = max(0, top_idle - max(top_used, top_idle - held))
+    if saving <= 0 or top_idle < TOP * max(levels.values()):
+        text = f"`{name}` ({size(held)}) is kept, but the peak of {size(top_used)} is reached while it is in use"
+        return Judgement("refuted", text, bytes=0)
+    text = (
+        f"`{name}` ({size(held)}) is still alive at the peak of {size(top_idle)}, on line {where}; "
+        f"releasing it in time lowers the peak by up to {size(saving)}"
+    )
+    return Judgement("confirmed", text, bytes=saving, negligible=saving <= NEGLIGIBLE)
+
+
+def _level(evidence: Evidence, file: str, line: int) -> int:
+    figures = evidence.line(file, line)
+    return figures.level or 0 if figures is not None else 0
+
+
+def _late_name(finding: Finding, sizes: Mapping[str, int]) -> str | None:
+    """The variable the finding speaks of: the first name in its message, or the largest on its line."""
+    first = re.search(r"`(\w+)`", finding.message)
+    if first is not None and first[1] in sizes:
+        return first[1]
+    words = set(re.findall(r"\w+", linecache.getline(real(finding.filename), finding.line)))
+    named = [name for name in sizes if name in words]
+    return max(named, key=lambda name: sizes[name]) if named else None
+
+
+def _deferred(finding: Finding, claim: Claim, evidence: Evidence) -> Judgement:
+    problem = _unmeasured(finding, evidence)
+    if problem is not None:
+        return problem
+    figures = evidence.at(finding)
+    hits = (figures.sampled_hits or 0) if figures is not None else 0
+    per_step = hits / max(1, evidence.steps())
+    kept = _kept_in_training(evidence)
+    if per_step < 1.5:
+        return Judgement("refuted", f"the line runs {per_step:.1f} times a step: there is nothing to defer")
+    if not kept:
+        return Judgement("inconclusive", "the activations of a forward were not measured")
+    base = min((s.allocated for s in evidence.rank.samples if s.sampled and s.allocated), default=None)
+    peak = max((s.peak for s in evidence.rank.samples if s.sampled and s.peak), default=None)
+    saving = round(kept * (per_step - 1))
+    if base is not None and peak is not None and peak - base < 0.7 * kept * per_step:
+        rise = size(peak - base)
+        return Judgement("refuted", f"the peak is only {rise} above the step's end: no batches pile up")
+    text = (
+        f"{per_step:.0f} micro-batches of {size(kept)} each are alive at the peak; "
+        f"a backward for each lowers it by about {size(saving)}"
+    )
+    return Judgement("confirmed", text, bytes=saving)
+
+
+def _kept_in_training(evidence: Evidence) -> int:
+    return max((f.kept or 0 for f in evidence.rank.forwards if f.grad and f.training), default=0)
+
+
+def _retained(finding: Finding, claim: Claim, evidence: Evidence) -> Judgement:
+    problem = _unmeasured(finding, evidence)
+    if problem is not None:
+        return problem
+    figures = evidence.at(finding)
+    kept = _kept_in_training(evidence)
+    if figures is None or figures.growth is None or not kept:
+        return Judgement("inconclusive", "what the backward frees was not measured")
+    freed = max(0, -figures.growth)
+    if freed > kept / 2:
+        return Judgement("refuted", f"the backward freed {size(freed)} of activations all the same")
+    text = f"the backward leaves up to {size(kept - freed)} of saved tensors allocated"
+    return Judgement("confirmed", text, bytes=kept - freed)
+
+
+def _growth(finding: Finding, claim: Claim, evidence: Evidence) -> Judgement:
+    if claim.device_only and not evidence.on_device:
+        return _cannot_tell(finding, evidence, "where the tensors land shows only on a machine with a GPU")
+    figures = evidence.at(finding)
+    problem = _unmeasured(finding, evidence)
+    if problem is not None:
+        return problem
+    if figures is None or figures.growth is None:
+        return Judgement("inconclusive", "what the line allocates was not measured")
+    if figures.growth <= 0:
+        return Judgement("refuted", f"the line ran {times(figures.hits or 0)} and allocated nothing that stayed")
+    return Judgement("confirmed", f"the line leaves {size(figures.growth)} allocated", bytes=figures.growth)
+
+
+def _useless(finding: Finding, claim: Claim, evidence: Evidence) -> Judgement:
+    problem = _unmeasured(finding, evidence)
+    if problem is not None:
+        return problem
+    figures = evidence.at(finding)
+    if figures is None or figures.growth is None:
+        return Judgement("inconclusive", "what the line frees was not measured")
+    if figures.growth < 0:
+        return Judgement("refuted", f"the line frees {size(-figures.growth)}")
+    return Judgement("confirmed", f"the line ran {times(figures.hits or 0)} and freed nothing", bytes=0)
+
+
+def _handler(finding: Finding, claim: Claim, evidence: Evidence) -> Judgement:
+    figures = evidence.at(finding)
+    if figures is None or figures.hits is None:
+        return Judgement("inconclusive", "whether the handler ran could not be counted")
+    if not figures.hits:
+        return Judgement("not reached", "no out-of-memory error was raised, so the handler did not run")
+    at_rest = min((s.allocated for s in evidence.rank.samples if s.allocated is not None), default=None)
+    text = f"the handler ran {times(figures.hits)}"
+    held = None
+    if figures.level is not None and at_rest is not None and figures.level > at_rest:
+        held = figures.level - at_rest
+        text += f", with {size(held)} more allocated than between steps"
+    return Judgement("confirmed", text, bytes=held)
+
+
+# -- time, settings, source ----------------------------------------------------------------------------------
+
+
+def _time(finding: Finding, claim: Claim, evidence: Evidence) -> Judgement:
+    calls = [call for call in evidence.calls(finding, claim.calls) if call.sampled]
+    steps = evidence.steps()
+    if not calls or not steps:
+        return _unmeasured(finding, evidence) or Judgement(
+            "inconclusive", f"no call of {' or '.join(claim.calls)} was seen from the line"
+        )
+    return _timed(claim, evidence, calls, steps)
+
+
+def _timed(claim: Claim, evidence: Evidence, calls: list[CallFigures], steps: int) -> Judgement:
+    count, spent = sum(call.sampled for call in calls), sum(call.seconds for call in calls)
+    per_step, step = spent / steps, evidence.step_seconds()
+    name = calls[0].what
+    often = f"{name} ran {times(count)} in {steps} sampled steps"
+    if claim.device_only and not evidence.on_device:
+        return Judgement("inconclusive", f"{often}; without a GPU it does nothing, so its cost was not measured")
+    share = per_step / step if step else 0.0
+    text = f"{often}: {per_step * 1000:.2f} ms a step, {share:.0%} of its time"
+    released = sum(call.released or 0 for call in calls)
+    if released > 0:
+        text += f"; it gave back {size(released / count)} a call, which the next step takes again"
+    if share < NOTABLE:
+        return Judgement("refuted", f"{often}, and took {per_step * 1e6:.0f} µs a step", seconds=per_step)
+    return Judgement("confirmed", text, seconds=per_step)
+
+
+def _cannot_tell(finding: Finding, evidence: Evidence, why: str) -> Judgement:
+    figures = evidence.at(finding)
+    if figures is not None and figures.hits == 0:
+        return Judgement("not reached", "the line did not run")
+    return Judgement("inconclusive", why)
+
+
+def _setting(finding: Finding, claim: Claim, evidence: Evidence) -> Judgement:
+    settings = evidence.rank.environment.allocator
+    if settings is None:
+        why = "the allocator's settings can be read back only on a machine with a GPU"
+        return _cannot_tell(finding, evidence, why)
+    text = linecache.getline(real(finding.filename), finding.line)
+    named = re.findall(r"([a-z_0-9]+):", text)
+    in_force = [name for name in named if re.search(rf"{name}['\": ]*(?!.*(?:False|None))", settings)]
+    if named and not in_force:
+        return Judgement("confirmed", f"the allocator runs without {', '.join(named)}: {settings}")
+    reserved = max((s.reserved for s in evidence.rank.samples if s.reserved), default=0)
+    peak = max((s.peak for s in evidence.rank.samples if s.peak), default=0)
+    if finding.code == "GPU601" and peak:
+        ratio = reserved / peak
+        text = f"reserved is {ratio:.2f} times the peak of allocated ({size(reserved)} for {size(peak)})"
+        return Judgement("confirmed" if ratio > 1.3 else "refuted", text)
+    return Judgement("inconclusive", f"the allocator's settings are: {settings}")
+
+
+def _code(finding: Finding, claim: Claim, evidence: Evidence) -> Judgement:
+    return _cannot_tell(finding, evidence, "a matter of the source: a run cannot tell")
+
+
+_JUDGES: Mapping[Kind, Callable[[Finding, Claim, Evidence], Judgement]] = {
+    "drift": _drift,
+    "cycle": _drift,
+    "forward": _forward,
+    "guard": _guard,
+    "late": _late,
+    "deferred": _deferred,
+    "retained": _retained,
+    "handler": _handler,
+    "time": _time,
+    "growth": _growth,
+    "useless": _useless,
+    "setting": _setting,
+    "code": _code,
+}

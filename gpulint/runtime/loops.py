@@ -1,0 +1,88 @@
+"""The loop around a line, read from the source: for claims about when in the loop a value is alive."""
+
+from __future__ import annotations
+
+import ast
+import functools
+from dataclasses import dataclass
+
+_LOOPS = (ast.For, ast.AsyncFor, ast.While)
+_SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
+
+
+@dataclass(frozen=True, slots=True)
+class Loop:
+    """The first lines of the simple statements in a loop's body, in order, and which names each one binds."""
+
+    lines: tuple[int, ...]
+    spans: tuple[tuple[int, int], ...]
+    binds: tuple[frozenset[str], ...]
+
+
+@functools.lru_cache(maxsize=64)
+def _tree(file: str) -> ast.Module | None:
+    try:
+        with open(file, "rb") as source:
+            return ast.parse(source.read())
+    except (OSError, SyntaxError, ValueError):
+        return None
+
+
+@functools.lru_cache(maxsize=1024)
+def around(file: str, line: int) -> Loop | None:
+    """The innermost loop whose body holds the line; None where there is none or the file cannot be read."""
+    tree = _tree(file)
+    if tree is None:
+        return None
+    holding = [
+        node
+        for node in ast.walk(tree)
+        if isinstance(node, _LOOPS)
+        and node.body
+        and node.body[0].lineno <= line <= (node.body[-1].end_lineno or 0)
+    ]
+    if not holding:
+        return None
+    innermost = max(holding, key=lambda node: node.lineno)
+    statements = [s for part in innermost.body for s in _simple(part)]
+    return Loop(
+        tuple(s.lineno for s in statements),
+        tuple((s.lineno, s.end_lineno or s.lineno) for s in statements),
+        tuple(frozenset(_bound(s)) for s in statements),
+    )
+
+
+def _simple(node: ast.stmt) -> list[ast.stmt]:
+    """The statements without a body, of a statement and everything in it, in source order."""
+    if isinstance(node, _SCOPES):
+        return []
+    inner = [child for name in ("body", "orelse", "finalbody") for child in getattr(node, name, [])]
+    for handler in getattr(node, "handlers", []):
+        inner += handler.body
+    if not inner:
+        return [node]
+    return [simple for child in inner for simple in _simple(child)]
+
+
+def _bound(node: ast.stmt) -> list[str]:
+    return [n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)]
+
+
+def idle_lines(loop: Loop, name: str, last_use: int) -> tuple[int, ...]:
+    """The lines at which `name` is alive and no longer used: after its last use, round to where it is bound
+    anew."""
+    later = [line for line, span in zip(loop.lines, loop.spans, strict=True) if span[0] > last_use]
+    wrapped: list[int] = []
+    for line, binds in zip(loop.lines, loop.binds, strict=True):
+        if line >= last_use:
+            break
+        wrapped.append(line)
+        if name in binds:
+            break
+    return (*later, *wrapped)
+
+
+def lines_to_watch(file: str, line: int) -> tuple[int, ...]:
+    """The lines whose figures a claim about the loop's peak needs."""
+    loop = around(file, line)
+    return () if loop is None else loop.lines

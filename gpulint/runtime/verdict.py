@@ -1,0 +1,265 @@
+"""Static findings × measurements → verdicts: confirmed, refuted, inconclusive, not reached; and what nobody
+predicted.
+
+Pure functions on records. What each rule claims stands in `claims`; how measurements are found in `evidence`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from gpulint.findings import Finding
+from gpulint.runtime import judging
+from gpulint.runtime.claims import claim_of
+from gpulint.runtime.evidence import Evidence, Share, real
+from gpulint.runtime.judging import NEGLIGIBLE, Judgement
+from gpulint.runtime.result import Holder, Place, Record, RunResult, Site, Trend
+
+VerdictStatus = Literal["confirmed", "refuted", "inconclusive", "not reached"]
+_ORDER: tuple[VerdictStatus, ...] = ("confirmed", "inconclusive", "refuted", "not reached")
+_FAILED = ("raised", "exit", "killed", "not-started", "no-steps", "no-torch")
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict(Record):
+    """One finding, judged.
+
+    `text` says what was measured, in one sentence. `device` and `host` are bytes per step that stay, `nodes`
+    autograd nodes per step, `bytes` what a claim about a peak or an activation amounts to, `seconds` the time
+    per step. `negligible`: true, and of no weight on the GPU. `hits` is how often the line ran; `ranks` are
+    the ranks of this status where there are several.
+    """
+
+    code: str
+    name: str
+    message: str
+    file: str
+    line: int
+    column: int
+    end_line: int
+    end_column: int
+    status: VerdictStatus
+    text: str
+    device: float | None = None
+    host: float | None = None
+    nodes: float | None = None
+    bytes: int | None = None
+    seconds: float | None = None
+    hits: int | None = None
+    negligible: bool = False
+    holder: str = ""
+    born: tuple[Site, ...] = ()
+    ranks: tuple[int, ...] = ()
+
+    @property
+    def headline(self) -> str:
+        """The status, as it is printed."""
+        return "confirmed, negligible on the GPU" if self.negligible else self.status
+
+
+@dataclass(frozen=True, slots=True)
+class Unpredicted(Record):
+    """Growth that no finding explains: by holder, or by birth site where no holder was found."""
+
+    text: str
+    file: str
+    line: int
+    device: float
+    host: float
+    nodes: float
+    born: tuple[Site, ...] = ()
+    ranks: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Verification(Record):
+    """A run with its verdicts. `target` is the script or module; `max_drift` bytes per step on the GPU are
+    allowed."""
+
+    target: str
+    run: RunResult
+    verdicts: tuple[Verdict, ...] = ()
+    unpredicted: tuple[Unpredicted, ...] = ()
+    garbage: tuple[str, ...] = ()
+    fragmentation: tuple[Trend, ...] = ()
+    max_drift: int = 0
+
+    @property
+    def drift(self) -> float:
+        """Confirmed and unpredicted drift on the GPU, in bytes per step: the largest single one."""
+        found = [v.device or 0.0 for v in self.verdicts if v.status == "confirmed"]
+        return max([*found, *(u.device for u in self.unpredicted)], default=0.0)
+
+    @property
+    def drifting(self) -> bool:
+        """Whether something drifts by more than is allowed."""
+        return self.drift > self.max_drift
+
+    @property
+    def sampled(self) -> int:
+        """The steps sampled by the rank that sampled most."""
+        return max((rank.steps() for rank in self.run.ranks), default=0)
+
+    @property
+    def failed(self) -> bool:
+        """Whether the script failed, or could not be run as far as it takes to judge it."""
+        reason = self.run.end.reason
+        if reason == "timeout":
+            return not self.drifting
+        return reason in _FAILED or reason == "interrupted"
+
+    @property
+    def exit_code(self) -> int:
+        """0: no drift above `max_drift`; 1: drift; 2: the script failed; 130: interrupted."""
+        if self.run.end.reason == "interrupted":
+            return 130
+        return 2 if self.failed else int(self.drifting)
+
+    def count(self, status: VerdictStatus) -> int:
+        """How many findings have this status."""
+        return sum(v.status == status for v in self.verdicts)
+
+
+def verify(target: str, run: RunResult, findings: Iterable[Finding], max_drift: int = 0) -> Verification:
+    """Judge every finding by every rank, and list what they leave unexplained."""
+    claims = [f for f in findings if f.code != "GPU000"]
+    evidence = [Evidence(rank) for rank in run.ranks if rank.environment.torch or rank.samples]
+    return Verification(
+        target=target,
+        run=run,
+        verdicts=tuple(_judge(finding, evidence, run) for finding in claims),
+        unpredicted=tuple(_unpredicted(claims, evidence)),
+        garbage=tuple(_garbage(evidence)),
+        fragmentation=tuple(
+            trend for one in evidence for trend in one.rank.trends if trend.status == "fragmentation"
+        )[:1],
+        max_drift=max_drift,
+    )
+
+
+def _judge(finding: Finding, evidence: Sequence[Evidence], run: RunResult) -> Verdict:
+    if not evidence:
+        nothing = Judgement("inconclusive", f"nothing was measured: {run.end.message}")
+        return _verdict(finding, nothing, ())
+    judged = [(one.rank.rank, judging.judge(finding, claim_of(finding.code), one)) for one in evidence]
+    best = min(judged, key=lambda pair: (_ORDER.index(pair[1].status), -(pair[1].device or 0.0), pair[0]))[1]
+    ranks = tuple(rank for rank, one in judged if one.status == best.status)
+    return _verdict(finding, best, ranks if len(judged) > 1 else ())
+
+
+def _verdict(finding: Finding, found: Judgement, ranks: tuple[int, ...]) -> Verdict:
+    text = found.text
+    if ranks and found.status == "confirmed":
+        text = f"on {_ranks(ranks)}: {text}"
+    return Verdict(
+        finding.code,
+        finding.name,
+        finding.message,
+        real(finding.filename),
+        finding.line,
+        finding.column,
+        finding.end_line,
+        finding.end_column,
+        found.status,
+        text,
+        found.device,
+        found.host,
+        found.nodes,
+        found.bytes,
+        found.seconds,
+        found.hits,
+        found.negligible,
+        found.holder,
+        found.born,
+        ranks,
+    )
+
+
+def _ranks(ranks: tuple[int, ...]) -> str:
+    return f"rank {ranks[0]}" if len(ranks) == 1 else f"ranks {', '.join(map(str, ranks))}"
+
+
+# -- what no finding predicted -------------------------------------------------------------------------------
+
+
+def _unpredicted(findings: Sequence[Finding], evidence: Sequence[Evidence]) -> list[Unpredicted]:
+    merged: dict[tuple[str, int, str], Unpredicted] = {}
+    for one in evidence:
+        for found in [*_holders_left(findings, one), *_sites_left(one)]:
+            key = (found.file, found.line, found.text.split(", ")[0])
+            known = merged.get(key)
+            if known is None:
+                merged[key] = found
+            else:
+                worst = max(known, found, key=lambda u: (u.device, u.host))
+                merged[key] = replace(worst, ranks=(*known.ranks, *found.ranks))
+    several = len(evidence) > 1
+    listed = [one if several else replace(one, ranks=()) for one in merged.values()]
+    return sorted(listed, key=lambda u: (-u.device, -u.nodes, u.file, u.line))
+
+
+def _holders_left(findings: Sequence[Finding], one: Evidence) -> list[Unpredicted]:
+    """The growing holders that no finding about drift means, by holder or by what was born on its line."""
+    drifting = [f for f in findings if claim_of(f.code).kind in ("drift", "cycle")]
+    predicted = {id(holder) for finding in drifting for holder in one.holders(finding)}
+    sites = {drift.site for finding in drifting for drift in one.born_at(finding)}
+    left: list[Unpredicted] = []
+    for holder in one.rank.holders:
+        if id(holder) in predicted or (holder.births and all(held.site in sites for held in holder.births)):
+            continue
+        share = one.growth(holder)
+        # Host memory of `.cpu()` copies is the script's business; the graph behind a holder is not.
+        if holder.scope == "optimizer" or not (share.device > 0 or share.nodes > 0):
+            continue
+        left.append(_left(holder, share, one))
+    return left
+
+
+def _left(holder: Holder, share: Share, one: Evidence) -> Unpredicted:
+    # Autograd nodes cost host memory; how much is known only where the whole heap is seen to grow.
+    host = one.heap_slope() if share.nodes else None
+    born = tuple(held.site for held in holder.births)[:5]
+    line, file = holder.line, real(holder.file) if holder.file else ""
+    return Unpredicted(
+        holder.text, file, line, share.device, max(share.host, host or 0.0), share.nodes, born, (one.rank.rank,)
+    )
+
+
+def _sites_left(one: Evidence) -> list[Unpredicted]:
+    """Leaking sites of which most bytes have no holder at all."""
+    left = []
+    for drift in one.rank.leaks():
+        known = sum(
+            held.bytes
+            for holder in one.rank.holders
+            if holder.place == drift.place
+            for held in holder.births
+            if held.site == drift.site
+        )
+        missing = 1.0 - min(1.0, known / drift.total) if drift.total else 0.0
+        if missing > 0.2:
+            site = drift.site
+            text = f"born in `{site.function}`, holder not found" if site.file else "holder not found"
+            size = drift.bytes_per_step * missing
+            left.append(
+                Unpredicted(text, real(site.file), site.line, size, 0.0, 0.0, (site,), (one.rank.rank,))
+            )
+    return left
+
+
+def _garbage(evidence: Sequence[Evidence]) -> list[str]:
+    """What only waits for the collector, in words."""
+    said = []
+    for one in evidence:
+        for drift in one.rank.drifts:
+            if drift.status == "gc-garbage" and drift.place == "device":
+                said.append(
+                    f"{judging.size(drift.bytes_per_step)} a step born at {judging.place(drift.site)} "
+                    f"{drift.reason}"
+                )
+    return list(dict.fromkeys(said))
+
+
+__all__ = ["NEGLIGIBLE", "Place", "Unpredicted", "Verdict", "Verification", "verify"]
