@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-import sys
 from bisect import bisect_right
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from gpulint.findings import Finding, Position, Related
 from gpulint.rule import Report, Rule, RuleSet
+from gpulint.screening import deep_stack, is_clean
 
 if TYPE_CHECKING:
     import libcst as cst
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 # The parser and the analysis recurse into brackets and blocks. Deeper files are refused before they can overflow the
 # stack of the native parser, which no exception would report.
 MAX_NESTING = 400
-_STACK = 12_000
 
 
 class SourceError(Exception):
@@ -50,11 +49,11 @@ def lint_text(text: str, filename: str, rules: RuleSet, project: Project | None 
         project = Project()
     if project is not None:
         project.begin()
+    codes = frozenset(rule.code for rule in rules.rules)
+    if is_clean(text, filename, rules, project):
+        return suppressed(text, [], lambda row: row, filename, codes)
     module, facts = _facts(text, filename, project)
     findings = list(_findings(module, facts, text, filename, rules))
-    codes = frozenset(rule.code for rule in rules.rules)
-    if not findings and "gpulint:" not in text:
-        return []
     return suppressed(text, findings, _statement_rows(facts, module, text, findings), filename, codes)
 
 
@@ -77,15 +76,12 @@ def parse(text: str) -> cst.Module:
 def _facts(text: str, filename: str, project: Project | None) -> tuple[cst.Module, FileFacts]:
     from gpulint.analysis.program import analyse
 
-    limit = sys.getrecursionlimit()
-    sys.setrecursionlimit(max(limit, _STACK))
     try:
-        module = parse(text)
-        return module, analyse(module, filename, project)
+        with deep_stack():
+            module = parse(text)
+            return module, analyse(module, filename, project)
     except RecursionError:
         raise SourceError("the file is nested too deeply to be analysed") from None
-    finally:
-        sys.setrecursionlimit(limit)
 
 
 def _findings(

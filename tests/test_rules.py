@@ -5,10 +5,12 @@ from __future__ import annotations
 import re
 import textwrap
 from dataclasses import dataclass
+from pathlib import Path
 
 import pytest
 from gpulint.rules import all_rules
 
+from gpulint.findings import Finding
 from gpulint.fixing import fix_text
 from gpulint.linter import lint_text
 from gpulint.rule import Rule, RuleSet
@@ -37,8 +39,19 @@ def page(rule: type[Rule]) -> Page:
     return Page({title.strip(): body for title, body in zip(parts[1::2], parts[2::2], strict=True)})
 
 
-def codes(text: str) -> set[str]:
-    return {finding.code for finding in lint_text(text, "example.py", RULES)}
+def write(text: str, folder: Path) -> Path:
+    """Write an example, of one file or of several that `# file: name` heads; gives the first."""
+    parts = re.split(r"^# file: (\S+)\n", text, flags=re.MULTILINE)
+    if len(parts) == 1:
+        parts = ["", "example.py", text]
+    for name, body in zip(parts[1::2], parts[2::2], strict=True):
+        (folder / name).write_text(body, encoding="utf-8")
+    return folder / parts[1]
+
+
+def found_in(text: str, folder: Path) -> list[Finding]:
+    first = write(text, folder)
+    return lint_text(first.read_text(encoding="utf-8"), str(first), RULES)
 
 
 @each_rule
@@ -50,13 +63,13 @@ def test_has_every_section_and_a_measured_cost(rule: type[Rule]) -> None:
 
 
 @each_rule
-def test_the_example_is_found_by_this_rule_alone(rule: type[Rule]) -> None:
-    assert codes(page(rule).code("Example")) == {rule.code}
+def test_the_example_is_found_by_this_rule_alone(rule: type[Rule], tmp_path: Path) -> None:
+    assert {finding.code for finding in found_in(page(rule).code("Example"), tmp_path)} == {rule.code}
 
 
 @each_rule
-def test_the_remedy_is_clean(rule: type[Rule]) -> None:
-    assert codes(page(rule).code("Use instead")) == set()
+def test_the_remedy_is_clean(rule: type[Rule], tmp_path: Path) -> None:
+    assert found_in(page(rule).code("Use instead"), tmp_path) == []
 
 
 @each_rule
@@ -65,11 +78,11 @@ def test_the_gate_lets_the_example_through(rule: type[Rule]) -> None:
 
 
 @each_rule
-def test_the_fix_gives_the_remedy(rule: type[Rule]) -> None:
-    example = page(rule).code("Example")
-    findings = lint_text(example, "example.py", RULES)
-    if not any(finding.fix for finding in findings):
+def test_the_fix_gives_the_remedy(rule: type[Rule], tmp_path: Path) -> None:
+    example = write(page(rule).code("Example"), tmp_path)
+    text = example.read_text(encoding="utf-8")
+    if not any(finding.fix for finding in lint_text(text, str(example), RULES)):
         pytest.skip(f"{rule.code} offers no fix for its example")
-    result = fix_text(example, lambda text: lint_text(text, "example.py", RULES), unsafe=True)
+    result = fix_text(text, lambda changed: lint_text(changed, str(example), RULES), unsafe=True)
     assert result.error is None
-    assert result.text == page(rule).code("Use instead")
+    assert result.text == write(page(rule).code("Use instead"), tmp_path).read_text(encoding="utf-8")

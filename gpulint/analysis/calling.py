@@ -78,11 +78,13 @@ class Calling(Calls):
         function: ir.Function = callee.ref
         given = bind_arguments(function, args, owner)
         sources = bind_sources(function, expr, owner is not None)
-        self.file.note_call(function, given, self.state.grad)
+        home: FileAnalysis = function.home
+        if home is self.file:
+            home.note_call(function, given, self.state.grad)
         self.file.called_from.setdefault(function, set()).add(self.function)
         if any(loop.over_data for loop in self.loops):
             self.file.called_in_data_loop.add(function)
-        summary = self.file.summary(function)
+        summary = home.summary(function)
         if summary is None:
             for value in args.all():
                 self.escape(value)
@@ -121,7 +123,8 @@ class Calling(Calls):
                 self.escape(given[name])
         self._forget_stores(summary, owner_path)
         for keep in summary.keeps:
-            self._keep(expr, keep, given, sources, owner_path)
+            located = keep if home is self.file or keep.filename else home.located(keep)
+            self._keep(expr, located, given, sources, owner_path)
         return self._under_grad(result)
 
     def _yielded(self, mode: Grad) -> Grad:
@@ -214,8 +217,9 @@ class Calling(Calls):
         init = info.method("__init__")
         if init is not None:
             given = bind_arguments(init, args, Val(Kind.INSTANCE, ref=info))
-            self.file.note_call(init, given, self.state.grad)
-            self.file.summary(init)
+            if init.home is self.file:
+                self.file.note_call(init, given, self.state.grad)
+            init.home.summary(init)
         if self.loops and info.is_module:
             self.loops[-1].builds_model = True
         if info.is_module:
@@ -374,8 +378,9 @@ class Calling(Calls):
                     origin = via.function if via is not None else self.function
                     if stmt is not None:
                         how_kept = via.how if via is not None else how
+                        place = (via.filename, via.row) if via is not None else (None, 1)
                         self.summary.keeps.append(
-                            Keep(origin, token.name, holder, into, how_kept, stmt, bounded)
+                            Keep(origin, token.name, holder, into, how_kept, stmt, bounded, *place)
                         )
 
     def _keeper(self, path: str) -> tuple[str | None, str]:
@@ -477,7 +482,7 @@ class Calling(Calls):
         if callee.kind is Kind.FUNCTION:
             if callee.ref is self.function:
                 return "retry"
-            summary = self.file.summary(callee.ref)
+            summary = callee.ref.home.summary(callee.ref)
             if summary is not None and (summary.forwards or summary.backwards):
                 return "retry"
         return None
@@ -514,16 +519,15 @@ def bind_arguments(function: ir.Function, args: Args, owner: Val | None) -> dict
         if param.kind == "star" and rest:
             given[param.name] = container(items=tuple(rest))
     known = {param.name for param in function.params}
-    extra: Val | None = None
+    extra: dict[str, Val] = {}
     for name, value in args.keywords.items():
         if name in known:
             given[name] = value
         else:
-            part = element(value) if name.startswith("**") else value
-            extra = part if extra is None else join(extra, part)
+            extra[name] = element(value) if name.startswith("**") else value
     for param in function.params:
-        if param.kind == "doublestar" and extra is not None:
-            given[param.name] = container(extra)
+        if param.kind == "doublestar" and extra:
+            given[param.name] = container(items=tuple(extra.values()), keys=tuple(extra))
     return given
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from gpulint.analysis import frameworks, ir
 from gpulint.analysis.evidence import Evidence
@@ -36,6 +36,8 @@ class ClassInfo:
     def __init__(self, cls: ir.Class, names: Names) -> None:
         self.cls = cls
         self.bases: list[ClassInfo] = []
+        self.home: Any = None  # the analysis of the file it stands in
+        self.prepared = False
         self.attrs: dict[str, Val] = {}
         self.modules: set[str] = set()
         self.backward: set[str] = set()

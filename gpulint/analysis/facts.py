@@ -97,6 +97,11 @@ class Hold:
     def loop(self) -> Loop | None:
         return self.loops[-1] if self.loops else None
 
+    @property
+    def kept_elsewhere(self) -> bool:
+        """Whether the line that keeps the value stands in another file."""
+        return self.keep is not None and self.keep.filename is not None
+
 
 @dataclass(slots=True)
 class Forward:
@@ -266,8 +271,10 @@ class FileFacts:
 
     def source(self, part: ir.Expr | cst.CSTNode, limit: int = 40) -> str:
         """The code of an expression on one line, shortened for messages."""
-        node = getattr(part, "node", part)
-        text = " ".join(self.module.node.code_for_node(node).split())
+        code_for_node = getattr(self.module.node, "code_for_node", None)
+        if code_for_node is None:
+            return ""  # nodes of `ast`: nobody will read the message
+        text = " ".join(code_for_node(getattr(part, "node", part)).split())
         return text if len(text) <= limit else text[: limit - 1] + "…"
 
     def torch_name(self, name: str) -> str | None:

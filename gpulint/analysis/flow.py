@@ -53,7 +53,7 @@ class Flow(Calling):
         if param.kind == "star":
             return container(Val(Kind.SYMBOL, token))
         if param.kind == "doublestar":
-            return Val(Kind.UNKNOWN, token)
+            return container(Val(Kind.SYMBOL, token))
         known = self.file.param_value(self.function, param)
         if known is not None:
             return known

@@ -497,6 +497,7 @@ class Function:
         "body",
         "cls",
         "decorators",
+        "home",
         "is_async",
         "is_generator",
         "name",
@@ -527,6 +528,7 @@ class Function:
         self.parent = parent
         self.is_async = False
         self.is_generator = False
+        self.home: Any = None  # the analysis of the file it stands in
 
 
 class Class:

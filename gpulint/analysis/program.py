@@ -6,19 +6,18 @@ records, with all of that known.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cached_property
 from pathlib import PurePath
-from typing import Any
-
-import libcst as cst
+from typing import TYPE_CHECKING, Any
 
 from gpulint.analysis import frameworks, gradmode, ir
 from gpulint.analysis.classes import ClassInfo
 from gpulint.analysis.evidence import Evidence, assigned, resets
-from gpulint.analysis.facts import FileFacts, FunctionFacts, Loop
+from gpulint.analysis.facts import FileFacts, FunctionFacts, Keep, Loop
 from gpulint.analysis.flow import Flow
-from gpulint.analysis.lower import lower
 from gpulint.analysis.names import Names
+from gpulint.analysis.project import Project
 from gpulint.analysis.settle import finish
 from gpulint.analysis.state import State
 from gpulint.analysis.summaries import Summary
@@ -37,6 +36,9 @@ from gpulint.analysis.values import (
     join,
 )
 
+if TYPE_CHECKING:
+    import libcst as cst
+
 _ROLES = frozenset(
     {Kind.MODULE, Kind.OPTIMIZER, Kind.LOADER, Kind.INSTANCE, Kind.FUNCTION, Kind.CLASS, Kind.QUALIFIED}
 )
@@ -49,9 +51,16 @@ _KEY_WORDS = frozenset(
 )
 
 
-def analyse(module: cst.Module, filename: str = "<stdin>") -> FileFacts:
+def analyse(module: cst.Module, filename: str = "<stdin>", project: Project | None = None) -> FileFacts:
     """The facts of a parsed file. Raises RecursionError where it is nested deeper than the stack allows."""
-    return FileAnalysis(lower(module), filename).run()
+    from gpulint.analysis.lower import lower
+
+    return analyse_lowered(lower(module), filename, project)
+
+
+def analyse_lowered(module: ir.Module, filename: str, project: Project | None = None) -> FileFacts:
+    """The facts of a lowered file; `project` resolves what it imports from its own project."""
+    return FileAnalysis(module, filename, project, main=True).run()
 
 
 def _is_test(filename: str) -> bool:
@@ -62,9 +71,14 @@ def _is_test(filename: str) -> bool:
 class FileAnalysis:
     """What is known of a file while its functions are followed."""
 
-    def __init__(self, module: ir.Module, filename: str) -> None:
+    def __init__(self, module: ir.Module, filename: str, project: Project | None = None, main: bool = False) -> None:
         self.module = module
         self.filename = filename
+        self.project = project
+        self.main = main
+        self.imported: dict[str, Val | None] = {}
+        for function in module.functions:
+            function.home = self
         self.names = Names(module.imports)
         self.evidence = {function: Evidence(function) for function in module.functions}
         self.classes = self._classes()
@@ -98,13 +112,53 @@ class FileAnalysis:
     def _classes(self) -> dict[str, ClassInfo]:
         classes = {name: ClassInfo(cls, self.names) for name, cls in self.module.classes.items()}
         for info in classes.values():
+            info.home = self
             info.link(classes)
+            if self.main:
+                self._link_imported(info)
             for method in info.cls.methods.values():
                 info.learn(method, self.evidence[method])
         for _ in range(3):
             for info in classes.values():
                 info.inherit()
         return classes
+
+    def _link_imported(self, info: ClassInfo) -> None:
+        """Add the bases that stand in other files of the project."""
+        for base in info.cls.bases:
+            qualified = self.names.qualify(base.path) if base.path is not None else None
+            if qualified is None or info.is_module:
+                continue
+            found = self.imported_value(qualified)
+            if found is not None and found.kind is Kind.CLASS and found.ref not in info.bases:
+                info.bases.append(found.ref)
+                info.inherit()
+
+    def prepare(self, info: ClassInfo) -> None:
+        """Learn the attributes of a class of this file for another file that uses it."""
+        if info.prepared:
+            return
+        info.prepared = True
+        self._link_imported(info)
+        for name, method in info.cls.methods.items():
+            if name == "__init__" or self.evidence[method].stored:
+                self.summary(method)
+
+    def top_level(self, name: str) -> Val | None:
+        """What a dotted name of one or two parts denotes at the top of this file, for another file."""
+        head, _, attr = name.partition(".")
+        value = self._defined(head)
+        if value is None and head in self.evidence[self.module.body].assigned:
+            self.summary(self.module.body)
+            value = self.states[self.module.body].vars.get(head)
+            if value is not None and value.kind not in _ROLES:
+                value = None
+        if value is None or not attr:
+            return value
+        if value.kind in (Kind.CLASS, Kind.INSTANCE):
+            method = value.ref.method(attr)
+            return None if method is None else Val(Kind.FUNCTION, ref=method)
+        return None
 
     @cached_property
     def detachers(self) -> frozenset[str]:
@@ -231,6 +285,10 @@ class FileAnalysis:
                     if self._decorated(other) is Grad.DISABLED:
                         return Grad.DISABLED
                 return Grad.DISABLED if words & {"no_grad", "inference_mode"} else Grad.ENABLED
+        qualified = self.names.qualify(path)
+        found = self.imported_value(qualified) if qualified is not None else None
+        if found is not None and found.kind is Kind.FUNCTION and found.ref.home is not self:
+            return found.ref.home._project_decorator(found.ref.name)  # type: ignore[no-any-return]
         return None
 
     def _framework_grad(self, function: ir.Function) -> Grad | None:
@@ -263,7 +321,7 @@ class FileAnalysis:
         enter = info.method("__enter__")
         if enter is None:
             return Grad.UNKNOWN
-        words = self.evidence[enter].words
+        words = enter.home.evidence[enter].words
         if words & {"no_grad", "inference_mode"}:
             return Grad.DISABLED
         return Grad.UNKNOWN if words & {"set_grad_enabled", "enable_grad"} else None
@@ -282,7 +340,12 @@ class FileAnalysis:
         return info.method(name) if isinstance(info, ClassInfo) else None
 
     def attr_value(self, info: ClassInfo, name: str) -> Val:
-        return info.attr(name) if isinstance(info, ClassInfo) else UNKNOWN
+        if not isinstance(info, ClassInfo):
+            return UNKNOWN
+        for part in info.ancestors():
+            if part.home is not self:
+                part.home.prepare(part)
+        return info.attr(name)
 
     def free_name(self, function: ir.Function, name: str) -> Val:
         """A name that is not local: from the enclosing functions, then the module, then the imports."""
@@ -299,20 +362,28 @@ class FileAnalysis:
         return self._top_level(name)
 
     def _top_level(self, name: str) -> Val:
-        for function in self.module.functions:
-            if function.qualname == name:
-                return Val(Kind.FUNCTION, ref=function)
-        if name in self.classes:
-            return Val(Kind.CLASS, ref=self.classes[name])
+        defined = self._defined(name)
+        if defined is not None:
+            return defined
         qualified = self.names.qualify(name)
         if qualified is not None:
             imported = self.imported_value(qualified)
             return imported if imported is not None else Val(Kind.QUALIFIED, ref=qualified)
         return UNKNOWN
 
+    def _defined(self, name: str) -> Val | None:
+        for function in self.module.functions:
+            if function.qualname == name:
+                return Val(Kind.FUNCTION, ref=function)
+        return Val(Kind.CLASS, ref=self.classes[name]) if name in self.classes else None
+
     def imported_value(self, qualified: str) -> Val | None:
         """A first-party function or class behind a qualified name; None where it cannot be resolved."""
-        return None
+        if self.project is None:
+            return None
+        if qualified not in self.imported:
+            self.imported[qualified] = self.project.value(self.filename, qualified)
+        return self.imported[qualified]
 
     def treated_as_module(self, function: ir.Function, path: str) -> bool:
         """Whether some function that shares this name treats it as an nn.Module."""
@@ -454,6 +525,11 @@ class FileAnalysis:
         if summary is None or function is self.module.body:
             return False
         return summary.steps > 0 or self.framework_backward(function)
+
+    def located(self, keep: Keep) -> Keep:
+        """A keep of this file with its place, for a caller in another file."""
+        row = getattr(keep.stmt.node, "lineno", 1)
+        return replace(keep, filename=self.filename, row=row)
 
     # --- tokens --------------------------------------------------------------------------------------------------
 

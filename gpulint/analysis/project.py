@@ -1,0 +1,225 @@
+"""First-party modules around a file: found on disk, lowered when something of theirs is called, kept by content.
+
+Only names that the program really calls are looked up, only below the folders that Python itself would search for this
+file, and only so many modules for one file; what cannot be resolved is unknown, as before.
+"""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import os
+from collections.abc import Iterator
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from gpulint.analysis import ir
+from gpulint.analysis.lower_ast import lower_ast
+from gpulint.analysis.values import Val
+
+if TYPE_CHECKING:
+    from gpulint.analysis.program import FileAnalysis
+
+MAX_MODULES = 40  # looked into for one file
+MAX_SIZE = 600_000  # bytes of one module
+MAX_KEPT = 300
+
+# Packages that are never first-party: looking for them on disk is time lost.
+_FOREIGN = frozenset(
+    "torch torchvision torchaudio numpy np scipy sklearn pandas matplotlib PIL cv2 os sys re json math time random logging "
+    "argparse collections itertools functools typing pathlib copy gc tqdm wandb transformers lightning pytorch_lightning "
+    "accelerate deepspeed datasets tensorboard tensorboardX yaml omegaconf hydra einops timm warnings contextlib dataclasses "
+    "abc enum pickle shutil subprocess tempfile glob io types inspect traceback datetime unittest pytest".split()
+)
+
+
+class Project:
+    """The modules that files import from each other. One instance serves many files of one process."""
+
+    def __init__(self) -> None:
+        self._modules: dict[str, tuple[str, FileAnalysis | None]] = {}
+        self._used: dict[str, str] = {}
+        self._found: dict[tuple[str, str], Path | None] = {}
+        self._looked_up = 0
+
+    def begin(self) -> None:
+        """A new file is looked at: forget which modules the last one used."""
+        self._used = {}
+        self._looked_up = 0
+        self._found = {}
+
+    @property
+    def dependencies(self) -> tuple[tuple[str, str], ...]:
+        """The files that the current file's findings rest on, as (absolute path, SHA-256 of its bytes)."""
+        return tuple(sorted(self._used.items()))
+
+    def value(self, origin: str, qualified: str) -> Val | None:
+        """The function or class that `qualified` denotes in the file `origin`, through re-exports; else None."""
+        seen: set[tuple[str, str]] = set()
+        while (origin, qualified) not in seen and len(seen) < 8:
+            seen.add((origin, qualified))
+            found = self._locate(origin, qualified)
+            if found is None:
+                return None
+            path, rest = found
+            if not rest or len(rest) > 2:
+                return None
+            analysis = self.analysis(path)
+            if analysis is None:
+                return None
+            value = analysis.top_level(".".join(rest))
+            if value is not None:
+                return value
+            onward = analysis.module.imports.get(rest[0])
+            if onward is None:
+                onward = self._through_star(path, analysis, rest[0])
+                if onward is None:
+                    return None
+            origin, qualified = str(path), ".".join((onward, *rest[1:]))
+        return None
+
+    def _through_star(self, path: Path, analysis: FileAnalysis, name: str) -> str | None:
+        for local, module in analysis.module.imports.items():
+            if local.startswith("*"):
+                qualified = f"{module}.{name}" if not module.endswith(".") else f"{module}{name}"
+                found = self._locate(str(path), qualified)
+                inner = self.analysis(found[0]) if found is not None else None
+                if inner is not None and (inner.top_level(name) is not None or name in inner.module.imports):
+                    return qualified
+        return None
+
+    # --- modules -------------------------------------------------------------------------------------------------
+
+    def analysis(self, path: Path) -> FileAnalysis | None:
+        """The analysis of a module; None where it cannot be read, does not parse, or is beyond the limits."""
+        key = str(path)
+        kept = self._modules.get(key)
+        if key in self._used and kept is not None:
+            return kept[1]
+        if self._looked_up >= MAX_MODULES:
+            return None
+        self._looked_up += 1
+        try:
+            raw = path.read_bytes()
+        except OSError:
+            return None
+        digest = hashlib.sha256(raw).hexdigest()
+        self._used[key] = digest
+        if kept is not None and kept[0] == digest:
+            return kept[1]
+        analysis = self._lowered(key, raw)
+        if len(self._modules) >= MAX_KEPT:
+            self._modules.pop(next(iter(self._modules)))
+        self._modules[key] = (digest, analysis)
+        return analysis
+
+    def _lowered(self, path: str, raw: bytes) -> FileAnalysis | None:
+        from gpulint.analysis.program import FileAnalysis
+
+        if len(raw) > MAX_SIZE:
+            return None
+        try:
+            return FileAnalysis(lower_ast(ast.parse(raw)), path, self)
+        except (SyntaxError, ValueError, RecursionError, MemoryError):
+            return None
+
+    # --- finding files -------------------------------------------------------------------------------------------
+
+    def _locate(self, origin: str, qualified: str) -> tuple[Path, list[str]] | None:
+        """The module file that a dotted name starts with, and the rest of the name."""
+        dots = len(qualified) - len(qualified.lstrip("."))
+        parts = [part for part in qualified.lstrip(".").split(".") if part]
+        folder = Path(origin).parent
+        if dots:
+            for _ in range(dots - 1):
+                folder = folder.parent
+            return self._below(folder, parts, allow_package=True)
+        if not parts or parts[0] in _FOREIGN:
+            return None
+        for root in _roots(str(folder)):
+            found = self._below(root, parts, allow_package=False)
+            if found is not None:
+                return found
+        return None
+
+    def _below(self, root: Path, parts: list[str], allow_package: bool) -> tuple[Path, list[str]] | None:
+        key = (str(root), parts[0] if parts else "")
+        if key not in self._found:
+            self._found[key] = self._first(root, parts[0]) if parts else None
+        first = self._found[key]
+        if first is None:
+            initial = root / "__init__.py"
+            return (initial, parts) if allow_package and parts and initial.is_file() else None
+        place, position = first, 1
+        while place.is_dir():
+            following = self._first(place, parts[position]) if position < len(parts) else None
+            if following is None:
+                initial = place / "__init__.py"
+                return (initial, parts[position:]) if initial.is_file() else None
+            place, position = following, position + 1
+        return place, parts[position:]
+
+    @staticmethod
+    def _first(root: Path, name: str) -> Path | None:
+        module = root / f"{name}.py"
+        if module.is_file():
+            return module
+        package = root / name
+        return package if package.is_dir() else None
+
+
+@lru_cache(maxsize=512)
+def _roots(folder: str) -> tuple[Path, ...]:
+    """The folders from which Python may import when a file of this folder runs: its own, its package's root, `src`."""
+    found: list[Path] = []
+    current = Path(folder)
+    for _ in range(8):
+        if not (current / "__init__.py").is_file():
+            found.append(current)
+            if (current / "src").is_dir():
+                found.append(current / "src")
+            if _is_project_root(current):
+                break
+        if current.parent == current:
+            break
+        current = current.parent
+    return tuple(found[:6])
+
+
+def _is_project_root(folder: Path) -> bool:
+    return any(os.path.exists(folder / name) for name in (".git", "pyproject.toml", "setup.py", "setup.cfg"))
+
+
+# --- who calls a function ------------------------------------------------------------------------------------------
+
+
+def guarded_calls(module: ir.Module, name: str, guarded: frozenset[str]) -> Iterator[bool]:
+    """For each call of `name` in a module: whether it stands under one of the guards.
+
+    `guarded` holds the last names of context managers and decorators that switch grad off.
+    """
+    for function in module.functions:
+        decorated = any(_last(item) in guarded for item in function.decorators)
+        yield from _calls_in(function.body, name, guarded, decorated)
+
+
+def _calls_in(block: list[ir.Stmt], name: str, guarded: frozenset[str], inside: bool) -> Iterator[bool]:
+    for statement in block:
+        for root in statement.expressions():
+            for part in ir.walk(root):
+                if isinstance(part, ir.Call) and part.method == name:
+                    yield inside
+        covered = inside
+        if isinstance(statement, ir.With):
+            covered = inside or any(_last(item) in guarded for item, _ in statement.items)
+        for inner in statement.blocks():
+            yield from _calls_in(inner, name, guarded, covered)
+
+
+def _last(expr: ir.Expr) -> str:
+    if isinstance(expr, ir.Call):
+        return expr.method
+    return expr.attr if isinstance(expr, ir.Attr) else expr.path or ""
+
+
