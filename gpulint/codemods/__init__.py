@@ -1,0 +1,41 @@
+"""Putting the memory kit into existing training scripts: `gpulint codemod NAME PATHS`.
+
+Each codemod is a function from a module to a module that keeps the rest of the text as it is and changes nothing
+the second time.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    import libcst as cst
+
+NAMES: Final = ("monitor", "oom-guard", "phase-cleanup", "alloc-conf")
+
+
+def transform(name: str, text: str) -> str:
+    """The text with codemod `name` applied; the same text where there is nothing to do.
+
+    Raises ValueError for an unknown name, libcst.ParserSyntaxError where the text is not Python.
+    """
+    import libcst as cst
+
+    module = cst.parse_module(text)
+    return _function(name)(module).code
+
+
+def _function(name: str) -> Callable[[cst.Module], cst.Module]:
+    from gpulint.codemods import alloc_conf, monitor, oom_guard, phase_cleanup
+
+    known = {
+        "monitor": monitor.apply,
+        "oom-guard": oom_guard.apply,
+        "phase-cleanup": phase_cleanup.apply,
+        "alloc-conf": alloc_conf.apply,
+    }
+    if name not in known:
+        raise ValueError(f"there is no codemod {name!r}; there are {', '.join(NAMES)}")
+    return known[name]

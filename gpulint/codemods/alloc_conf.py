@@ -1,0 +1,147 @@
+"""`codemod alloc-conf`: expandable segments from the top of the program, checked."""
+
+from __future__ import annotations
+
+import ast
+from typing import Any
+
+import libcst as cst
+
+from gpulint.codemods.editing import Plan, calls_kit, kit_name, statement, with_import
+from gpulint.codemods.shape import dotted, is_entry, walk
+from gpulint.memory import alloc_conf
+
+_TARGETS = ("os.environ", "environ")
+
+
+def apply(module: cst.Module) -> cst.Module:
+    """Call `memory.configure(expandable_segments=True)` after the imports of a program's main file.
+
+    Where the file sets the environment variable itself, to a constant and outside functions, the call takes that
+    line's place with its settings, except `max_split_size_mb`, which works against expandable segments. Where it
+    sets it in another way the file is left alone.
+    """
+    if calls_kit(module, "configure"):
+        return module
+    places = [s for s in walk(module) if isinstance(s, cst.SimpleStatementLine) and _sets(s)]
+    elsewhere = _Settings()
+    module.visit(elsewhere)
+    # In a function the line may run when CUDA is in use already, which `configure` would refuse.
+    if elsewhere.count > len(places) or (not places and not is_entry(module)):
+        return module
+    name, imported = kit_name(module)
+    if not places:
+        call = statement(f"{name}.configure(expandable_segments=True)")
+        return _configured(module, name, imported, call)
+    settings = [_settings(place) for place in places]
+    if len(places) != 1 or settings[0] is None or len(places[0].body) != 1:
+        return module
+    call_text = f"{name}.configure({_arguments(settings[0])})"
+    if places[0] not in module.body:
+        plan = Plan()
+        plan.change[id(places[0])] = lambda node: node.with_changes(body=statement(call_text).body)
+        made = plan.carry_out(module)
+        return made if imported else with_import(made, name)
+    # The old line may stand before `import gpulint`, which has to come first: the import goes to its place.
+    line = statement(call_text)
+    first = [] if imported else [_import(name)]
+    plan = Plan()
+    plan.change[id(places[0])] = lambda node: cst.FlattenSentinel(_in_place(node, first, line))
+    return plan.carry_out(module)
+
+
+def _import(name: str) -> cst.SimpleStatementLine:
+    alias = "" if name == "memory" else f" as {name}"
+    return statement(f"from gpulint import memory{alias}")
+
+
+def _in_place(
+    node: cst.SimpleStatementLine, first: list[cst.SimpleStatementLine], line: cst.SimpleStatementLine
+) -> list[Any]:
+    new = [*first, line.with_changes(trailing_whitespace=node.trailing_whitespace)]
+    new[0] = new[0].with_changes(leading_lines=node.leading_lines)
+    return new
+
+
+def _configured(module: cst.Module, name: str, imported: bool, call: cst.SimpleStatementLine) -> cst.Module:
+    if not imported:
+        return with_import(module, name, call)
+    from gpulint.codemods.editing import after_imports
+
+    place = after_imports(module)
+    body = list(module.body)
+    spaced = call.with_changes(leading_lines=[cst.EmptyLine(indent=False)])
+    return module.with_changes(body=[*body[:place], spaced, *body[place:]])
+
+
+def _sets(line: cst.SimpleStatementLine) -> bool:
+    return any(_value(small) is not None for small in line.body)
+
+
+class _Settings(cst.CSTVisitor):
+    def __init__(self) -> None:
+        super().__init__()
+        self.count = 0
+
+    def visit_SimpleStatementLine(self, node: cst.SimpleStatementLine) -> None:
+        self.count += _sets(node)
+
+
+def _value(small: cst.BaseSmallStatement) -> cst.BaseExpression | None:
+    """What a statement sets the variable to: an assignment to os.environ, `setdefault`, or `putenv`."""
+    if isinstance(small, cst.Assign) and len(small.targets) == 1:
+        target = small.targets[0].target
+        if (
+            isinstance(target, cst.Subscript)
+            and dotted(target.value) in _TARGETS
+            and _names_it(target.slice[0].slice)
+        ):
+            return small.value
+    if isinstance(small, cst.Expr) and isinstance(small.value, cst.Call):
+        call = small.value
+        setter = dotted(call.func) in ("os.environ.setdefault", "environ.setdefault", "os.putenv")
+        if setter and len(call.args) == 2 and _text(call.args[0].value) in (alloc_conf.OLD, alloc_conf.NEW):
+            return call.args[1].value
+    return None
+
+
+def _names_it(index: cst.BaseSlice) -> bool:
+    return isinstance(index, cst.Index) and _text(index.value) in (alloc_conf.OLD, alloc_conf.NEW)
+
+
+def _text(node: cst.BaseExpression) -> str | None:
+    if not isinstance(node, (cst.SimpleString, cst.ConcatenatedString)):
+        return None
+    value = node.evaluated_value
+    return value if isinstance(value, str) else None
+
+
+def _settings(line: cst.SimpleStatementLine) -> dict[str, str] | None:
+    value = next((found for small in line.body if (found := _value(small)) is not None), None)
+    text = _text(value) if value is not None else None
+    if text is None:
+        return None
+    try:
+        settings = alloc_conf.parse(text)
+    except ValueError:
+        return None
+    if not set(settings) <= alloc_conf.KEYS:
+        return None
+    settings.pop("max_split_size_mb", None)
+    if settings.get("backend", "native") == "native":
+        settings.setdefault("expandable_segments", "True")
+    return settings
+
+
+def _arguments(settings: dict[str, str]) -> str:
+    ordered = sorted(settings.items(), key=lambda item: item[0] != "expandable_segments")
+    return ", ".join(f"{key}={_literal(value)}" for key, value in ordered)
+
+
+def _literal(value: str) -> str:
+    if value.lower() in ("true", "false"):
+        return value.capitalize()
+    try:
+        return repr(ast.literal_eval(value)) if not value.startswith("[") else repr(value)
+    except (ValueError, SyntaxError):
+        return repr(value)

@@ -1,0 +1,71 @@
+"""`codemod monitor`: a Monitor around the training loop, with its milestones."""
+
+from __future__ import annotations
+
+import libcst as cst
+
+from gpulint.codemods.editing import Plan, calls_kit, kit_name, with_import
+from gpulint.codemods.shape import Loop, Place, Shape, body_of, checkpoint_path, is_validation, read_shape
+
+RUN = "memory_run"
+EVERY = 100
+
+
+def apply(module: cst.Module) -> cst.Module:
+    """Put a Monitor before each outermost training loop, with lines at steps, validations, checkpoints, epochs."""
+    if calls_kit(module, "Monitor", "Monitor.install"):
+        return module
+    shape = read_shape(module)
+    name, imported = kit_name(module)
+    plan = Plan()
+    for place in shape.epochs:
+        if body_of(place.loop):
+            _around(plan, shape, place, name)
+    if not plan:
+        return module
+    made = plan.carry_out(module)
+    return made if imported else with_import(made, name)
+
+
+def _around(plan: Plan, shape: Shape, place: Place, name: str) -> None:
+    loop = place.loop
+    plan.put_before(loop, f'{RUN} = {name}.Monitor("memory.jsonl", every={EVERY})')
+    plan.put_after(loop, f"{RUN}.end()")
+    for stepping, step_loop in shape.step_statements:
+        if step_loop is loop or _contains(loop, step_loop):
+            plan.put_after(stepping, f"{RUN}.step()")
+    if any(step.loop is loop for step in shape.steps):
+        return  # one loop over steps: there are no epochs
+    for statement in body_of(loop):
+        if is_validation(statement, shape):
+            plan.put_after(statement, f"{RUN}.validation()")
+        elif checkpoint_path(statement) is not None:
+            plan.put_after(statement, f"{RUN}.checkpoint()")
+    plan.put_at_end(loop, f"{RUN}.epoch({_counter(loop)})")
+
+
+def _contains(outer: cst.CSTNode, inner: cst.CSTNode) -> bool:
+    return any(child is inner or _contains(child, inner) for child in outer.children)
+
+
+def _counter(loop: Loop) -> str:
+    """The variable that counts epochs: of `for epoch in range(...)`, or the first of `enumerate`."""
+    if not isinstance(loop, cst.For):
+        return ""
+    if isinstance(loop.target, cst.Name):
+        return loop.target.value if _counts(loop.iter) and loop.target.value != "_" else ""
+    if isinstance(loop.target, cst.Tuple) and isinstance(loop.iter, cst.Call):
+        first = loop.target.elements[0].value
+        called = loop.iter.func
+        if isinstance(first, cst.Name) and isinstance(called, cst.Name) and called.value == "enumerate":
+            return first.value
+    return ""
+
+
+def _counts(iterated: cst.BaseExpression) -> bool:
+    """`range(...)`, also inside a progress bar."""
+    if not isinstance(iterated, cst.Call):
+        return False
+    if isinstance(iterated.func, cst.Name) and iterated.func.value in ("range", "trange"):
+        return True
+    return bool(iterated.args) and _counts(iterated.args[0].value)

@@ -1,0 +1,441 @@
+"""The codemods on small scripts, and on whole training scripts that run afterwards."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import pytest
+
+from gpulint.codemods import NAMES, transform
+
+FIXTURES = Path(__file__).parents[2] / "fixtures"
+SCRIPTS = sorted(path for path in FIXTURES.glob("*.py"))
+
+
+def change(name: str, text: str) -> str:
+    return transform(name, textwrap.dedent(text).lstrip("\n"))
+
+
+def added(name: str, text: str) -> list[str]:
+    """The lines that a codemod adds, without indentation."""
+    before = textwrap.dedent(text).lstrip("\n")
+    after = transform(name, before).splitlines()
+    left = before.splitlines()
+    new = []
+    for line in after:
+        if left and line == left[0]:
+            left.pop(0)
+        elif line.strip():
+            new.append(line.strip())
+    return new
+
+
+NESTED = """
+    '''Docstring.'''
+    import torch  # the framework
+
+
+    def main():
+        model = make()
+        # ten epochs are enough
+        for epoch in range(10):
+            for x, y in loader:
+                loss = criterion(model(x), y)
+                loss.backward()
+                optimizer.step()   # aligned by hand
+                scheduler.step()
+            validate(model, val_loader)
+            torch.save(model.state_dict(), "m.pt")
+
+
+    if __name__ == "__main__":
+        main()
+    """
+
+
+class TestMonitor:
+    def test_all_milestones_of_a_nested_loop(self) -> None:
+        made = change("monitor", NESTED)
+        assert made == textwrap.dedent(
+            """
+            '''Docstring.'''
+            import torch  # the framework
+            from gpulint import memory
+
+
+            def main():
+                model = make()
+                memory_run = memory.Monitor("memory.jsonl", every=100)
+                # ten epochs are enough
+                for epoch in range(10):
+                    for x, y in loader:
+                        loss = criterion(model(x), y)
+                        loss.backward()
+                        optimizer.step()   # aligned by hand
+                        memory_run.step()
+                        scheduler.step()
+                    validate(model, val_loader)
+                    memory_run.validation()
+                    torch.save(model.state_dict(), "m.pt")
+                    memory_run.checkpoint()
+                    memory_run.epoch(epoch)
+                memory_run.end()
+
+
+            if __name__ == "__main__":
+                main()
+            """
+        ).lstrip("\n")
+
+    def test_epochs_that_call_a_training_function(self) -> None:
+        text = """
+            def train_one_epoch(model):
+                for x in loader:
+                    model(x).sum().backward()
+                    opt.step()
+
+            @torch.no_grad()
+            def accuracy_of(model):
+                for x in loader:
+                    model(x)
+
+            def fit():
+                for epoch, lr in enumerate(rates):
+                    train_one_epoch(model)
+                    print(accuracy_of(model))
+            """
+        assert added("monitor", text) == [
+            "from gpulint import memory",
+            'memory_run = memory.Monitor("memory.jsonl", every=100)',
+            "memory_run.validation()",
+            "memory_run.epoch(epoch)",
+            "memory_run.end()",
+        ]
+
+    def test_a_single_loop_has_steps_only(self) -> None:
+        text = """
+            for step in range(1000):
+                model(x).sum().backward()
+                optimizer.step()
+            """
+        assert added("monitor", text) == [
+            "from gpulint import memory",
+            'memory_run = memory.Monitor("memory.jsonl", every=100)',
+            "memory_run.step()",
+            "memory_run.end()",
+        ]
+
+    def test_accumulation_counts_optimizer_steps(self) -> None:
+        made = change(
+            "monitor",
+            """
+            for i, x in enumerate(loader):
+                model(x).sum().backward()
+                if i % 4 == 3:
+                    optimizer.step()
+                    optimizer.zero_grad()
+            """,
+        )
+        assert "        optimizer.step()\n        memory_run.step()\n" in made
+
+    def test_inline_validation(self) -> None:
+        text = """
+            for epoch in range(3):
+                for x in loader:
+                    model(x).sum().backward()
+                    optimizer.step()
+                model.eval()
+                with torch.no_grad():
+                    for x in val_loader:
+                        model(x)
+            """
+        assert "memory_run.validation()" in added("monitor", text)
+
+    @pytest.mark.parametrize(
+        "text",
+        [
+            "import torch\nmodel.eval()\nfor x in loader:\n    model(x)\n",
+            "for x in range(3):\n    print(x)\n",
+            "for i in range(3):\n    env.step(action)\n",
+            "",
+        ],
+    )
+    def test_nothing_to_train_nothing_to_do(self, text) -> None:
+        assert transform("monitor", text) == text
+
+    def test_memory_may_mean_something_else_here(self) -> None:
+        made = change(
+            "monitor",
+            """
+            memory = []
+            for step in range(9):
+                model(x).sum().backward()
+                optimizer.step()
+            """,
+        )
+        assert "from gpulint import memory as gpu_memory" in made
+        assert "gpu_memory.Monitor" in made
+
+    def test_an_import_that_is_there_is_used(self) -> None:
+        text = """
+            from gpulint import memory as mem
+            for step in range(9):
+                model(x).sum().backward()
+                optimizer.step()
+            """
+        lines = added("monitor", text)
+        assert 'memory_run = mem.Monitor("memory.jsonl", every=100)' in lines
+        assert not any("import" in line for line in lines)
+
+
+class TestOomGuard:
+    def test_the_training_function_is_decorated_innermost(self) -> None:
+        made = change(
+            "oom-guard",
+            """
+            import torch
+
+            @hydra.main()
+            def train(cfg):
+                for x in loader:
+                    model(x).sum().backward()
+                    optimizer.step()
+            """,
+        )
+        assert "@hydra.main()\n@memory.oom_guard()\ndef train(cfg):" in made
+
+    def test_a_loop_at_module_level_goes_into_a_with(self) -> None:
+        made = change(
+            "oom-guard",
+            '''
+            import torch
+
+            # train
+            for epoch in range(2):
+                for x in loader:
+                    text = """kept
+              as it is"""
+                    model(x).sum().backward()
+                    optimizer.step()
+            print("done")
+            ''',
+        )
+        assert "\n# train\nwith memory.oom_guard():\n    for epoch in range(2):\n" in made
+        assert '"""kept\n  as it is"""' in made
+        assert made.endswith('\nprint("done")\n')
+        compile(made, "x.py", "exec")
+
+    @pytest.mark.parametrize("head", ["async def train():", "def train():\n    yield 1"])
+    def test_coroutines_and_generators_are_left_alone(self, head) -> None:
+        text = f"{head}\n    for x in loader:\n        model(x).sum().backward()\n        optimizer.step()\n"
+        assert transform("oom-guard", text) == text
+
+
+class TestPhaseCleanup:
+    def test_once_after_validation_and_checkpoint(self) -> None:
+        made = change("phase-cleanup", NESTED)
+        assert made.count("memory.clear()") == 1
+        assert '"m.pt")\n        memory.clear()\n' in made
+
+    def test_never_in_the_step_loop(self) -> None:
+        text = """
+            for step, x in enumerate(loader):
+                model(x).sum().backward()
+                optimizer.step()
+                if step % 100 == 0:
+                    validate(model, val_loader)
+            """
+        assert added("phase-cleanup", text) == []
+
+    def test_not_where_the_cache_is_emptied_already(self) -> None:
+        text = """
+            for epoch in range(3):
+                for x in loader:
+                    model(x).sum().backward()
+                    optimizer.step()
+                validate(model, loader)
+                gc.collect()
+                torch.cuda.empty_cache()
+            """
+        assert added("phase-cleanup", text) == []
+
+    def test_between_phases_with_training_between_them(self) -> None:
+        text = """
+            for epoch in range(3):
+                validate(model, loader)
+                for x in loader:
+                    model(x).sum().backward()
+                    optimizer.step()
+                torch.save(model.state_dict(), path)
+            """
+        assert added("phase-cleanup", text).count("memory.clear()") == 2
+
+
+MAIN = 'if __name__ == "__main__":\n    main()\n'
+
+
+class TestAllocConf:
+    def test_after_the_imports_of_a_program(self) -> None:
+        made = transform("alloc-conf", "import os\nimport torch\n\nX = 1\n" + MAIN)
+        top = "import os\nimport torch\nfrom gpulint import memory\n"
+        assert made.startswith(top + "\nmemory.configure(expandable_segments=True)\n\nX = 1\n")
+
+    def test_modules_that_are_only_imported_are_left_alone(self) -> None:
+        text = "import torch\n\ndef f():\n    return torch.zeros(1).cuda()\n"
+        assert transform("alloc-conf", text) == text
+
+    @pytest.mark.parametrize(
+        ("line", "call"),
+        [
+            (
+                'os.environ["PYTORCH_CUDA_ALLOC_CONF"] = "max_split_size_mb:128"',
+                "memory.configure(expandable_segments=True)",
+            ),
+            (
+                'os.environ["PYTORCH_ALLOC_CONF"] = "expandable_segments:True,garbage_collection_threshold:0.8"',
+                "memory.configure(expandable_segments=True, garbage_collection_threshold=0.8)",
+            ),
+            (
+                'os.environ.setdefault("PYTORCH_CUDA_ALLOC_CONF", "expandable_segments:False")',
+                "memory.configure(expandable_segments=False)",
+            ),
+            (
+                'os.environ["PYTORCH_CUDA_ALLOC_CONF"] = "backend:cudaMallocAsync"',
+                "memory.configure(backend='cudaMallocAsync')",
+            ),
+        ],
+    )
+    def test_a_line_that_sets_the_variable_is_replaced(self, line, call) -> None:
+        made = transform("alloc-conf", f"import os\n\n# memory\n{line}  # why\nimport torch\n{MAIN}")
+        assert (
+            made == f"import os\n\n# memory\nfrom gpulint import memory\n{call}  # why\nimport torch\n{MAIN}"
+        )
+
+    def test_in_a_function_it_may_run_too_late(self) -> None:
+        text = (
+            'import os\n\ndef setup():\n    os.environ["PYTORCH_CUDA_ALLOC_CONF"] = "max_split_size_mb:64"\n\n'
+            + MAIN
+        )
+        assert transform("alloc-conf", text) == text
+
+    def test_under_a_condition(self) -> None:
+        text = 'import os\nif FAST:\n    os.environ["PYTORCH_CUDA_ALLOC_CONF"] = "max_split_size_mb:64"\n'
+        made = transform("alloc-conf", text)
+        assert made == (
+            "import os\nfrom gpulint import memory\nif FAST:\n    memory.configure(expandable_segments=True)\n"
+        )
+
+    @pytest.mark.parametrize(
+        "line",
+        [
+            'os.environ["PYTORCH_CUDA_ALLOC_CONF"] = args.conf',
+            'os.environ["PYTORCH_CUDA_ALLOC_CONF"] = "unknown_setting:1"',
+            'os.environ["PYTORCH_CUDA_ALLOC_CONF"] = "broken"',
+        ],
+    )
+    def test_what_cannot_be_told_is_left_alone(self, line) -> None:
+        text = f"import os\n{line}\n{MAIN}"
+        assert transform("alloc-conf", text) == text
+
+
+class TestEverywhere:
+    @pytest.mark.parametrize("name", NAMES)
+    @pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: path.stem)
+    def test_idempotent_and_valid(self, name, script) -> None:
+        once = transform(name, script.read_text())
+        compile(once, script.name, "exec")
+        assert transform(name, once) == once
+
+    @pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: path.stem)
+    def test_only_lines_are_added(self, script) -> None:
+        text = script.read_text()
+        for name in ("monitor", "phase-cleanup"):
+            left = iter(transform(name, text).splitlines())
+            assert all(line in left for line in text.splitlines())
+
+    @pytest.mark.parametrize("name", NAMES)
+    def test_line_ends_and_indentation_are_kept(self, name) -> None:
+        text = textwrap.dedent(NESTED).lstrip("\n").replace("    ", "\t").replace("\n", "\r\n")
+        made = transform(name, text)
+        assert made != text
+        assert made.count("\n") == made.count("\r\n")
+        assert "    " not in made.replace("   # aligned", "")
+        compile(made, "x.py", "exec")
+
+    def test_unknown_name(self) -> None:
+        with pytest.raises(ValueError, match="no codemod"):
+            transform("other", "")
+
+    @pytest.mark.parametrize(
+        "script",
+        [
+            "finetune_phases",
+            "classifier_held_loss",
+            "char_lstm_truncated",
+            "grad_accumulation",
+            "trainer_class",
+        ],
+    )
+    def test_the_result_runs(self, script, tmp_path) -> None:
+        text = (FIXTURES / f"{script}.py").read_text()
+        for name in NAMES:
+            text = transform(name, text)
+        for name in NAMES:
+            assert transform(name, text) == text
+        (tmp_path / "train.py").write_text(text)
+        environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+        done = subprocess.run(
+            [sys.executable, "train.py"],
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            timeout=200,
+            env=environment,
+        )
+        assert done.returncode == 0, done.stderr
+        assert (tmp_path / "memory.jsonl").read_text().count('"milestone"') >= 2
+
+
+class TestCommand:
+    def run(self, *arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [sys.executable, "-m", "gpulint", "codemod", *arguments], capture_output=True, text=True, cwd=cwd
+        )
+
+    def test_changes_once(self, tmp_path) -> None:
+        (tmp_path / "train.py").write_text(textwrap.dedent(NESTED))
+        (tmp_path / "util.py").write_text("X = 1\n")
+        first = self.run("monitor", ".", cwd=tmp_path)
+        assert first.returncode == 0, first.stderr
+        assert first.stdout == "changed train.py\n"
+        assert "1 of 2 files" in first.stderr
+        assert self.run("monitor", ".", cwd=tmp_path).stdout == ""
+
+    def test_diff_changes_nothing(self, tmp_path) -> None:
+        (tmp_path / "train.py").write_text(textwrap.dedent(NESTED))
+        before = (tmp_path / "train.py").read_bytes()
+        done = self.run("oom-guard", "train.py", "--diff", cwd=tmp_path)
+        assert done.returncode == 1
+        assert "+@memory.oom_guard()" in done.stdout
+        assert (tmp_path / "train.py").read_bytes() == before
+        applied = subprocess.run(
+            ["git", "apply", "--unsafe-paths", "-p1"],
+            input=done.stdout,
+            text=True,
+            cwd=tmp_path,
+            capture_output=True,
+        )
+        assert applied.returncode == 0, applied.stderr
+        assert "@memory.oom_guard()" in (tmp_path / "train.py").read_text()
+
+    def test_problems(self, tmp_path) -> None:
+        (tmp_path / "broken.py").write_text("def f(:\n")
+        done = self.run("monitor", "broken.py", "missing.py", cwd=tmp_path)
+        assert done.returncode == 2
+        assert "broken.py: not valid Python, line 1" in done.stderr
+        assert "missing.py" in done.stderr
+        assert self.run("other", ".", cwd=tmp_path).returncode == 2
