@@ -19,6 +19,7 @@ from gpulint.suppressions import MARKER_BYTES, suppressed
 from gpulint.syntax import Flaw, flaw
 
 if TYPE_CHECKING:
+    from gpulint.analysis.project import Project
     from gpulint.fixing import FixResult
 
 Mode = Literal["check", "fix", "diff"]
@@ -97,10 +98,11 @@ class Checker:
     _selections: dict[int, Selection] = field(default_factory=dict, repr=False)
     _gates: dict[frozenset[str], Gate] = field(default_factory=dict, repr=False)
     _uncollected: int = field(default=0, repr=False)
+    _project: Project | None = field(default=None, repr=False)
 
     def __getstate__(self) -> dict[str, Any]:
         # A project's own rules are classes of modules that another process cannot import by name.
-        return {**self.__dict__, "_selections": {}, "_gates": {}}
+        return {**self.__dict__, "_selections": {}, "_gates": {}, "_project": None}
 
     def selection(self, config: int) -> Selection:
         """The rules under the configuration with this index. Raises `ConfigError` the first time it is asked."""
@@ -151,7 +153,11 @@ class Checker:
         """The findings in force in `text`. Raises `SourceError`, and whatever goes wrong inside a rule."""
         from gpulint.linter import lint_text
 
-        found = lint_text(text, task.path, self.selection(task.config).rules_for(task.path))
+        if self._project is None:
+            from gpulint.analysis.project import Project
+
+            self._project = Project()
+        found = lint_text(text, task.path, self.selection(task.config).rules_for(task.path), self._project)
         return self._in_force(found, task)
 
     def _in_force(self, findings: Iterable[Finding], task: Task) -> list[Finding]:
@@ -177,7 +183,8 @@ class Checker:
         from gpulint.linter import SourceError
 
         try:
-            return FileResult(tuple(self.lint(text, task)))
+            found = tuple(self.lint(text, task))
+            return FileResult(found, self._project.dependencies if self._project is not None else ())
         except SourceError as error:
             if wrong is not None:
                 return self._refused(task, wrong.message, wrong.line, wrong.column)

@@ -47,7 +47,8 @@ def report(facts: FileFacts, hold: Hold, state: str, style: str) -> Report:
     if hold.keep is not None:
         node = None if hold.kept_elsewhere else hold.keep.stmt.node
         message = f"`{hold.keep.function.qualname}` keeps it here"
-        related = (RelatedNode(message, node, hold.keep.filename, hold.keep.row),)
+        if hold.keep.filename != "<library>":
+            related = (RelatedNode(message, node, hold.keep.filename, hold.keep.row),)
     graph, cost, severity = {
         "live": ("its autograd graph, which no backward frees", _LIVE_COST, Severity.ERROR),
         "freed": ("its autograd graph", _FREED_COST, Severity.WARNING),

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from gpulint.analysis import frameworks, ir
 from gpulint.analysis.evaluate import CRITERION_NAME, MODEL_NAME, Evaluator
 from gpulint.analysis.evidence import runs_backward
-from gpulint.analysis.facts import Backward, Forward
+from gpulint.analysis.facts import Backward, Forward, Keep
 from gpulint.analysis.gradmode import of_call
 from gpulint.analysis.names import (
     KEEPS_GRAPH,
@@ -711,7 +711,17 @@ class Calls(Evaluator):
             return self.value_call(expr, stored, self.arguments(expr))
         if base.ref.is_module and name in frameworks.FORWARD_METHODS | {"forward", "to", "cuda", "cpu"}:
             return self.module_method(expr, func, Val(Kind.MODULE, flags=base.flags & EVAL, ref=base.ref))
+        if base.ref.is_hf_trainer and name in frameworks.HF_TRAINER_KEEPS:
+            return self.kept_by_framework(expr, func, frameworks.HF_TRAINER_KEEPS[name])
         return self.unknown_method(expr, func, base)
+
+    def kept_by_framework(self, expr: ir.Call, func: ir.Attr, holder: str) -> Val:
+        """A library's method that keeps what it is given, as it is given."""
+        args = self.arguments(expr)
+        if self.stmt is not None and args.positional and func.base.path is not None:
+            keep = Keep(self.function, func.attr, holder, "self", "append", self.stmt, filename="<library>")
+            self.held(expr, "call", f"{func.base.path}.{holder}", args.positional[0], expr.args[:1], True, False, keep)
+        return HOST
 
     def instance_call(self, expr: ir.Call, base: Val, args: Args) -> Val:
         info = base.ref

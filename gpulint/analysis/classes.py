@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from gpulint.analysis.names import Names
 
 
+_TYPED = frozenset({Kind.MODULE, Kind.INSTANCE, Kind.OPTIMIZER, Kind.LOADER})
+
 _VOCABULARY = re.compile(r"(?i)vocab|n_?tok|num_tok|n_?char|n_?symbols")
 
 
@@ -146,7 +148,9 @@ class ClassInfo:
         known = self.attrs.get(name)
         if known is None:
             self.attrs[name] = value
-        elif known.kind is Kind.MODULE and value.kind is Kind.UNKNOWN:
+        elif known.kind in _TYPED and value.kind in (Kind.UNKNOWN, Kind.SYMBOL):
             return
+        elif known.kind in (Kind.UNKNOWN, Kind.SYMBOL) and value.kind in _TYPED:
+            self.attrs[name] = value  # the second round knows what the constructor was given
         else:
             self.attrs[name] = join(known, value).with_tokens(known.tokens | value.tokens)

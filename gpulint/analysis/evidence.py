@@ -86,6 +86,24 @@ class Evidence:
         self._scan(function.body)
         self._find_terms()
 
+    def backward_by_return(self, function: ir.Function) -> None:
+        """A framework calls backward on what the function returns: the loss, the first of a tuple, `["loss"]` of a dict."""
+        for statement in ir.statements(function.body):
+            value = statement.value if isinstance(statement, ir.Return) else None
+            options = [value] if value is not None else []
+            while options:
+                option = options.pop()
+                if isinstance(option, ir.Op) and option.op == "if":
+                    options += option.operands[1:]
+                elif isinstance(option, ir.Seq) and option.items:
+                    options.append(option.items[0])
+                elif isinstance(option, ir.DictDisplay):
+                    options += [v for k, v in option.pairs if isinstance(k, ir.Const) and k.value == "loss"]
+                elif option.path is not None:
+                    self.backward.add(option.path)
+                    self.scalars.add(option.path)
+        self._find_terms()
+
     def _find_terms(self) -> None:
         """The summands of what backward is called on: tensors with a graph, wherever they came from."""
         wanted = set(self.backward)

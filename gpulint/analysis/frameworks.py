@@ -100,6 +100,12 @@ LIGHTNING_TRAIN = frozenset({"training_step"})
 # Methods that subclasses of these trainers run without grad, by the framework's own guard.
 HF_TRAINER_NO_GRAD = frozenset({"prediction_step", "prediction_loop", "evaluation_loop", "compute_metrics"})
 
+# Methods of transformers.Trainer that keep what they are given, and where.
+HF_TRAINER_KEEPS = {"log": "state.log_history"}
+
+# Hooks that a framework calls once per batch.
+PER_BATCH_HOOKS = frozenset({"training_step", "validation_step", "test_step", "predict_step", "compute_loss", "prediction_step"})
+
 LIGHTNING_BASES = frozenset({"LightningModule", "pl.LightningModule", "L.LightningModule"})
 
 _MODULE_FACTORIES = (

@@ -83,6 +83,9 @@ class FileAnalysis:
         self.evidence = {function: Evidence(function) for function in module.functions}
         self.classes = self._classes()
         self.owners = {info.cls: info for info in self.classes.values()}
+        for function in module.functions:
+            if self.framework_backward(function):
+                self.evidence[function].backward_by_return(function)
         self.uses_torch = any(full.split(".")[0] in _TORCH for full in module.imports.values())
         self.shadowed: frozenset[str] = frozenset()
         self.record = False
@@ -524,6 +527,9 @@ class FileAnalysis:
         summary = self.summaries.get(function)
         if summary is None or function is self.module.body:
             return False
+        info = self.class_of(function)
+        if info is not None and function.name in frameworks.PER_BATCH_HOOKS and (info.is_lightning or info.is_hf_trainer):
+            return True
         return summary.steps > 0 or self.framework_backward(function)
 
     def located(self, keep: Keep) -> Keep:
