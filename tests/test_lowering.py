@@ -1,3 +1,4 @@
+# ruff: noqa: E501  (snippets of code)
 """Both lowerings, from Python's own tree and from libcst's, must give the same form: the first decides for the second."""
 
 from __future__ import annotations
