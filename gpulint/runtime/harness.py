@@ -83,13 +83,17 @@ class Series:
 
 
 class Harness:
-    """Everything that happens in the child. `send` takes one message for the parent."""
+    """Everything that happens in the child. `send` takes one message for the parent; `endless` never stops
+    the script."""
 
-    def __init__(self, options: Options, home: str, send: Callable[[dict[str, Any]], None]) -> None:
+    def __init__(
+        self, options: Options, home: str, send: Callable[[dict[str, Any]], None], endless: bool = False
+    ) -> None:
         self.options = options
         self.frames = Frames(home)
         self.probe: Any = None
         self.done = False
+        self._endless = endless
         self._send = send
         self._begin = time.perf_counter()
         self._looked = 0.0  # seconds spent in looks, which are not the script's
@@ -114,11 +118,14 @@ class Harness:
 
     def start(self) -> None:
         """Arm everything that needs no torch; the rest follows when the script imports it."""
-        ImportHook("torch", self._torch_imported).install()
+        if "torch" in sys.modules:
+            self._torch_imported(sys.modules["torch"])
+        else:
+            ImportHook("torch", self._torch_imported).install()
         os.register_at_fork(after_in_child=self._forked)
         self._calls.watch_collector()
         self._lines.start()
-        marks._listener = self._stepped
+        marks._listener = self.step
 
     def compile(self, source: bytes, path: str) -> CodeType:
         """The code of the script, watched where it has lines of interest."""
@@ -191,7 +198,8 @@ class Harness:
             return False
         return True
 
-    def _stepped(self) -> None:
+    def step(self) -> None:
+        """`gpulint.step()` was called."""
         if self._here():
             self._stepper.explicit()
 
@@ -373,6 +381,8 @@ class Harness:
             self._looked += time.perf_counter() - begin
 
     def _enough(self) -> bool:
+        if self._endless:
+            return False
         wanted = self.options.steps
         train, evaluation, explicit = (self._series[k].sampled for k in ("train", "eval", "explicit"))
         if explicit >= wanted or train >= wanted:

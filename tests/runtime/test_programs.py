@@ -3,13 +3,15 @@ there is one."""
 
 from __future__ import annotations
 
+import json
+import os
+import subprocess
 import sys
-from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
-from gpulint.runtime.result import RunResult
+from gpulint.runtime.result import RankResult, RunResult
 from gpulint.runtime.runner import Run, run
 
 torch = pytest.importorskip("torch")
@@ -17,24 +19,39 @@ sys.path.insert(0, str(Path(__file__).parent))
 from expectations import BENIGN, LEAKS, check_benign, check_leak, reason_to_skip  # noqa: E402
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
+ENVIRONMENT = {"OMP_NUM_THREADS": "1"}
 
 
 @pytest.fixture(scope="module")
 def measured(request):
-    """Runs the collected programs two at a time, and hands out their results."""
+    """Runs the collected programs, two at a time, and hands out their results by path."""
     wanted = {
         item.callspec.params["path"] for item in request.session.items if "measured" in item.fixturenames
     }
-    pool = ThreadPoolExecutor(2)
-    futures: dict[Path, Future[RunResult]] = {}
-    for path in [*LEAKS, *BENIGN]:
-        if path in wanted and reason_to_skip(path) is None:
-            environment = {"OMP_NUM_THREADS": "1"}
-            futures[path] = pool.submit(
-                run, Run(str(path), capture=True, timeout=120.0, environment=environment)
-            )
-    yield lambda path: futures[path].result()
-    pool.shutdown(cancel_futures=True)
+    paths = [str(path) for path in sorted(wanted) if reason_to_skip(path) is None]
+    zygote = str(Path(__file__).parent / "zygote.py")
+    process = subprocess.Popen(
+        [sys.executable, zygote, DEVICE, "2", *paths],
+        stdout=subprocess.PIPE,
+        text=True,
+        env=os.environ | ENVIRONMENT,
+    )
+    done: dict[str, RunResult] = {}
+
+    def result_of(path: Path) -> RunResult:
+        assert process.stdout is not None
+        while str(path) not in done:
+            line = process.stdout.readline()
+            assert line, f"the zygote ended before {path.name} was run"
+            said = json.loads(line)
+            assert said["result"] is not None, said["log"]
+            rank = RankResult.from_json(said["result"])
+            done[said["path"]] = RunResult((), rank.end, 0.0, (rank,), stderr=said["log"])
+        return done[str(path)]
+
+    yield result_of
+    process.kill()
+    process.wait()
 
 
 @pytest.mark.parametrize("path", LEAKS, ids=lambda path: path.stem)
@@ -48,3 +65,14 @@ def test_benign(path, measured):
     if reason is not None:
         pytest.skip(reason)
     check_benign(path, measured(path), DEVICE)
+
+
+@pytest.mark.parametrize("name", ["checkpointed_forward", "loss_held_after_backward"])
+def test_leak_as_a_user_runs_it(name):
+    (path,) = (path for path in LEAKS if path.stem == name)
+    check_leak(path, run(Run(str(path), capture=True, timeout=120.0, environment=ENVIRONMENT)), DEVICE)
+
+
+def test_benign_as_a_user_runs_it():
+    (path,) = (path for path in BENIGN if path.stem == "loader_workers_spawn")
+    check_benign(path, run(Run(str(path), capture=True, timeout=120.0, environment=ENVIRONMENT)), DEVICE)

@@ -91,6 +91,11 @@ class HostProbe(TorchDispatchMode):  # type: ignore[no-untyped-call]
             undo()
         self._undo.clear()
 
+    def leave(self) -> None:
+        """Stop watching and leave the mode; only where nothing was entered after it and left open."""
+        self.stop()
+        self.__exit__(None, None, None)  # type: ignore[no-untyped-call]
+
     # -- births and deaths
     # ---------------------------------------------------------------------------------------------
 
