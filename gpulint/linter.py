@@ -53,7 +53,7 @@ def lint_text(text: str, filename: str, rules: RuleSet, project: Project | None 
     if is_clean(text, filename, rules, project):
         return suppressed(text, [], lambda row: row, filename, codes)
     module, facts = _facts(text, filename, project)
-    findings = list(_findings(module, facts, text, filename, rules))
+    findings = list(_findings(module, facts, text, filename, rules, project))
     return suppressed(text, findings, _statement_rows(facts, module, text, findings), filename, codes)
 
 
@@ -85,11 +85,14 @@ def _facts(text: str, filename: str, project: Project | None) -> tuple[cst.Modul
 
 
 def _findings(
-    module: cst.Module, facts: FileFacts, text: str, filename: str, rules: RuleSet
+    module: cst.Module, facts: FileFacts, text: str, filename: str, rules: RuleSet, project: Project | None
 ) -> Iterator[Finding]:
     spans: Spans | None = None
     for rule in rules.rules:
         for report in rule().check(facts, rules.options.get(rule.code, {})):
+            if report.unless_guarded is not None and project is not None:
+                if project.guarded_everywhere(filename, report.unless_guarded):
+                    continue
             if spans is None:
                 from gpulint.positions import Spans
 

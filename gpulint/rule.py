@@ -103,6 +103,8 @@ class Report:
     severity: Severity | None = None
     repair: Repair | Callable[[], Repair | None] | None = None
     related: tuple[RelatedNode, ...] = ()
+    # The claim holds only if some caller of this function has grad enabled; no caller stands in this file.
+    unless_guarded: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -56,7 +56,10 @@ def report(facts: FileFacts, hold: Hold, state: str, style: str) -> Report:
         "retained": ("its autograd graph with saved tensors", _RETAINED_COST, Severity.ERROR),
     }[state]
     message = f"{where} {verb} `{what}` across iterations together with {graph}"
-    return Report(hold.node, message, _reason(hold, state), cost, severity, lambda: _repair(hold, style), related)
+    unless = hold.only_called_elsewhere if state == "live" else None
+    return Report(
+        hold.node, message, _reason(hold, state), cost, severity, lambda: _repair(hold, state, style), related, unless
+    )
 
 
 def _reason(hold: Hold, state: str) -> str:
@@ -70,11 +73,11 @@ def _reason(hold: Hold, state: str) -> str:
     return "graph freed: backward released the saved tensors, the graph's nodes stay as long as the value is held"
 
 
-def _repair(hold: Hold, style: str) -> Repair | None:
+def _repair(hold: Hold, state: str, style: str) -> Repair | None:
     from gpulint.nodes import method_chain
 
-    if not hold.leaves:
-        return None
+    if not hold.leaves or (state == "live" and hold.under_no_grad_fix):
+        return None  # GPU201 offers no_grad for the whole evaluation, which leaves nothing to detach
     scalar = hold.value.has(SCALAR)
     if scalar and hold.number_uses and style == "auto":
         methods: tuple[str, ...] = ("item",)

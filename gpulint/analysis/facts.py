@@ -85,6 +85,8 @@ class Hold:
     birth_loop: Loop | None = None
     guarded: bool = False
     read: bool = False  # the holder is used for something besides holding
+    only_called_elsewhere: str | None = None  # the function's name where nothing in this file calls it
+    under_no_grad_fix: bool = False  # switching grad off around it is offered, and is enough
     per_step: bool = False  # no loop here, but the function runs once a step
     fed_back: bool = False  # the holder is state that goes into the next forward
     never_reset: bool = False
@@ -246,6 +248,7 @@ class FunctionFacts:
     needs_grad: bool = False
     uses_autograd: bool = False  # hooks, requires_grad_, enable_grad, torch.func: someone may want gradients
     calls_eval: bool = False
+    called_here: bool = True  # some function of this file calls it, or it is the module's own body
     is_test: bool = False  # a pytest function or a method of a test case
     all_evaluation: bool = False  # every forward in it evaluates, and nothing needs grad
     forwards: list[Forward] = field(default_factory=list)
@@ -257,6 +260,11 @@ class FunctionFacts:
     handlers: list[OomHandler] = field(default_factory=list)
     late: list[LateRelease] = field(default_factory=list)
     deferred: list[DeferredBackward] = field(default_factory=list)
+
+    @property
+    def only_called_elsewhere(self) -> str | None:
+        """The function's name where nothing in this file calls it."""
+        return None if self.called_here else self.function.name
 
 
 @dataclass(slots=True)

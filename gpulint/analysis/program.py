@@ -193,7 +193,10 @@ class FileAnalysis:
         chosen = {
             function
             for function, evidence in self.evidence.items()
-            if evidence.has_loop or evidence.accumulates or evidence.words & _KEY_WORDS
+            if evidence.has_loop
+            or evidence.accumulates
+            or evidence.words & _KEY_WORDS
+            or function.name in frameworks.PER_BATCH_HOOKS
         }
         chosen.add(self.module.body)
         names = {function.name for function in chosen}

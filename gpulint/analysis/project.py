@@ -42,6 +42,7 @@ class Project:
         self._used: dict[str, str] = {}
         self._found: dict[tuple[str, str], Path | None] = {}
         self._looked_up = 0
+        self._trees: dict[str, list[tuple[str, bytes]]] = {}
 
     def begin(self) -> None:
         """A new file is looked at: forget which modules the last one used."""
@@ -88,6 +89,27 @@ class Project:
                 if inner is not None and (inner.top_level(name) is not None or name in inner.module.imports):
                     return qualified
         return None
+
+    # --- callers -------------------------------------------------------------------------------------------------
+
+    def guarded_everywhere(self, origin: str, name: str) -> bool:
+        """Whether the project's other files call `name`, and only ever where grad is switched off."""
+        calls: list[bool] = []
+        wanted = f"{name}(".encode()
+        for path, raw in self._neighbours(origin):
+            if wanted in raw and path != os.path.abspath(origin):
+                try:
+                    calls += guarded_calls(lower_ast(ast.parse(raw)), name, _GUARDS)
+                except (SyntaxError, ValueError, RecursionError, MemoryError):
+                    continue
+        return bool(calls) and all(calls)
+
+    def _neighbours(self, origin: str) -> list[tuple[str, bytes]]:
+        """The Python files of the project that a file belongs to, as far as the limits allow."""
+        root = str(_roots(os.path.dirname(os.path.abspath(origin)))[-1])
+        if root not in self._trees:
+            self._trees = {root: list(_python_files(root))}
+        return self._trees[root]
 
     # --- modules -------------------------------------------------------------------------------------------------
 
@@ -189,6 +211,30 @@ def _roots(folder: str) -> tuple[Path, ...]:
 
 def _is_project_root(folder: Path) -> bool:
     return any(os.path.exists(folder / name) for name in (".git", "pyproject.toml", "setup.py", "setup.cfg"))
+
+
+_GUARDS = frozenset({"no_grad", "inference_mode"})
+_SKIPPED = frozenset({"node_modules", "site-packages", "build", "dist", "__pycache__", "venv"})
+
+
+def _python_files(root: str) -> Iterator[tuple[str, bytes]]:
+    """Files below a folder with their bytes: at most 2,000 of them and 24 MB, folders like virtual environments left out."""
+    count = size = 0
+    for folder, folders, names in os.walk(root):
+        folders[:] = sorted(name for name in folders if not name.startswith(".") and name not in _SKIPPED)
+        for name in sorted(names):
+            if not name.endswith(".py"):
+                continue
+            path = os.path.join(folder, name)
+            try:
+                with open(path, "rb") as file:
+                    raw = file.read(MAX_SIZE + 1)
+            except OSError:
+                continue
+            count, size = count + 1, size + len(raw)
+            if count > 2_000 or size > 24_000_000:
+                return
+            yield path, raw
 
 
 # --- who calls a function ------------------------------------------------------------------------------------------

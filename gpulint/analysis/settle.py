@@ -31,6 +31,7 @@ def finish(file: FileAnalysis, facts: list[FunctionFacts]) -> None:
             or any(path.endswith(".requires_grad") for path in evidence.stored)
         )
         function.is_test = _is_test(function.function)
+        function.called_here = bool(file.callers.get(function.function)) or function.function is file.module.body
         uses = Uses(function.function)
         for hold in function.holds:
             _finish_hold(file, function, hold, uses)
@@ -51,6 +52,9 @@ def finish(file: FileAnalysis, facts: list[FunctionFacts]) -> None:
         for call in function.hot_calls:
             call.per_step = _per_step(file, call)
         _whole_function(function)
+        for hold in function.holds:
+            inside = [f for f in function.forwards if f.site in hold.value.tokens and f.evaluating]
+            hold.under_no_grad_fix = bool(inside) and (function.all_evaluation or all(f.loop_is_evaluation for f in inside))
         function.late = late_releases(file, function)
         function.deferred = deferred_backwards(function)
 
@@ -70,6 +74,7 @@ def _finish_hold(file: FileAnalysis, facts: FunctionFacts, hold: Hold, uses: Use
     hold.per_step = file.runs_per_step(hold.function) or hold.function in file.called_in_data_loop
     owner = file.class_of(hold.function)
     hold.in_module = hold.function.name == "forward" and owner is not None and owner.is_module
+    hold.only_called_elsewhere = facts.only_called_elsewhere
     hold.never_reset = hold.holder_kind == "attribute" and not file.reset_anywhere(hold.holder)
     if hold.holder_kind == "variable":
         found = uses.of(hold.holder)
