@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     import libcst as cst
 
     from gpulint.analysis import ir
+    from gpulint.analysis.habits import Habits
     from gpulint.analysis.values import Site, Tokens, Val
 
 
@@ -274,6 +275,7 @@ class FileFacts:
     module: ir.Module
     functions: list[FunctionFacts]
     imports: dict[str, str]
+    habits: Habits
     is_test: bool = False
     on_gpu: bool = True
 

@@ -16,6 +16,7 @@ from gpulint.analysis.classes import ClassInfo
 from gpulint.analysis.evidence import Evidence, assigned, resets
 from gpulint.analysis.facts import FileFacts, FunctionFacts, Keep, Loop
 from gpulint.analysis.flow import Flow
+from gpulint.analysis.habits import Habits
 from gpulint.analysis.names import Names
 from gpulint.analysis.project import Project
 from gpulint.analysis.settle import finish
@@ -179,7 +180,7 @@ class FileAnalysis:
                 self.summary(function)
         facts = [self.facts[function] for function in self.module.functions if function in self.facts]
         finish(self, facts)
-        return FileFacts(self.module, facts, self.module.imports, _is_test(self.filename), self._on_gpu())
+        return FileFacts(self.module, facts, self.module.imports, Habits(self, facts), _is_test(self.filename), self._on_gpu())
 
     def _on_gpu(self) -> bool:
         """False where the file names the CPU as its device and never a GPU."""

@@ -1,0 +1,108 @@
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from gpulint.analysis.facts import FileFacts
+from gpulint.analysis.misuse import GradModeMisuse
+from gpulint.findings import Severity
+from gpulint.rule import Remove, Repair, Replace, Report, Rule, Wrap
+
+_WHY = {
+    "bare": "`{name}()` as a statement makes a context manager and drops it: grad mode stays as it was",
+    "uncalled": "`with {name}:` is given the class, not a context manager, and raises as soon as it is reached",
+    "and": "`and` and `or` choose one of two contexts: `{name}()` is never entered",
+    "class": "`no_grad` on the class `{name}` covers its constructor only; its methods run with grad enabled",
+    "async": "the decorator of `{name}` covers making the coroutine, not running it: its body runs with grad enabled",
+    "volatile": "`volatile=True` has had no effect since torch 0.4: the forward saves its activations",
+}
+
+
+class IneffectiveGradMode(Rule):
+    """
+    ## What it does
+    Finds grad modes that never take effect: `torch.no_grad()` as a statement of its own, `with torch.no_grad:` without
+    the call, `with torch.no_grad() and …:`, the decorator on a class or on an `async def`, and `volatile=True`.
+
+    ## Why is this bad
+    The code reads as if nothing were recorded, and every activation is. `no_grad` works as a context manager or as a
+    decorator of a function; made and dropped, it does nothing.
+
+    ## What it costs
+    What `no_grad` would have saved: a forward of a 4-layer language model peaks at 2,556 MB with grad and at 1,206 MB
+    under `no_grad`, 2.1 times as much (NVIDIA H200, torch 2.11).
+
+    ## Example
+    ```python
+    import torch
+
+    def predict(model: torch.nn.Module, inputs):
+        torch.no_grad()
+        return model(inputs)
+    ```
+
+    ## Use instead
+    ```python
+    import torch
+
+    def predict(model: torch.nn.Module, inputs):
+        with torch.no_grad():
+            return model(inputs)
+    ```
+
+    ## Fix safety
+    Adding the missing call to `with torch.no_grad:` is safe, as is dropping `volatile=True`. Putting the rest of the
+    block under `with torch.no_grad():` is unsafe: results lose their graph, as intended, and code that counts on it
+    breaks. Nothing is offered where that code calls `backward()`, nor at module level.
+    """
+
+    code = "GPU204"
+    name = "ineffective-grad-mode"
+    severity = Severity.WARNING
+    facts_only = True
+    triggers = (
+        (b"torch",),
+        (
+            b"no_grad:", b"inference_mode:", b" torch.no_grad()\n", b" torch.no_grad() ", b" no_grad()\n", b" no_grad() ",
+            b"grad()\nclass", b"grad\nclass", b"mode()\nclass", b"mode\nclass", b"\ntorch.no_grad()", b"\tno_grad()", b"\r\n",
+            b"\ttorch.no_grad()", b" inference_mode()", b" torch.inference_mode()", b"volatile", b"async def", b"enable_grad()",
+            b"th.no_grad()", b"torch.no_grad\n", b"inference_mode(True)",
+        ),
+    )  # fmt: skip
+
+    def check(self, facts: FileFacts, options: Mapping[str, Any]) -> Iterator[Report]:
+        if facts.is_test:
+            return
+        for misuse in facts.habits.grad_modes:
+            yield Report(
+                misuse.node,
+                _WHY[misuse.what].format(name=misuse.name),
+                "use it as `with torch.no_grad():` around the code, or as the decorator of the function that runs it",
+                "2.1 times the forward's peak memory (2,556 against 1,206 MB for a 4-layer language model; H200, torch 2.11)",
+                repair=lambda misuse=misuse: _repair(misuse),  # type: ignore[misc]
+            )
+
+
+def _repair(misuse: GradModeMisuse) -> Repair | None:
+    import libcst as cst
+
+    from gpulint.analysis.evidence import runs_backward
+    from gpulint.nodes import no_grad_with
+
+    if misuse.what == "uncalled":
+        called = cst.Call(misuse.node)  # type: ignore[arg-type]
+        return Repair("safe", "call it", (Replace(misuse.node, called),))
+    if misuse.what == "volatile" and misuse.call is not None:
+        for argument in misuse.call.node.args:  # type: ignore[attr-defined]
+            if argument.keyword is not None and argument.keyword.value == "volatile":
+                return Repair("safe", "remove `volatile=True`", (Remove(argument),))
+    if misuse.what == "bare" and misuse.stmt is not None and misuse.rest and isinstance(misuse.node, cst.Call):
+        from gpulint.analysis import ir
+
+        if any(runs_backward(call.method) for _, call in ir.calls(list(misuse.rest))):
+            return None
+        header = no_grad_with(misuse.name)
+        lines = tuple(statement.line for statement in misuse.rest)
+        changes = (Remove(misuse.stmt.node), Wrap(lines, header))
+        return Repair("unsafe", f"run the rest of the block under `{misuse.name}()`", changes)
+    return None
