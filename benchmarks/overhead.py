@@ -2,8 +2,8 @@
 
     python benchmarks/overhead.py [--device auto] [--repeat 3] [--out FILE.json]
 
-On CUDA the loop is a transformer whose step takes about 20 ms, on the CPU an MLP of a few milliseconds. Each run is a process
-of its own; plain and watched runs alternate.
+On CUDA the loop is a transformer whose step takes about 20 ms, on the CPU an MLP of a few milliseconds. Each
+run is a process of its own; plain and watched runs alternate.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from gpulint.runtime.runner import Run, run
 
-WORKLOAD = '''
+WORKLOAD = """
 import sys, time, torch
 from torch import nn
 
@@ -46,7 +46,7 @@ for step in range(steps):
     if device == "cuda":
         torch.cuda.synchronize()
     print(time.perf_counter() - begin, flush=True)
-'''
+"""
 WARMUP, STEPS = 8, 40
 
 
@@ -60,16 +60,21 @@ def plain(script: str, layers: int, steps: int) -> float:
 def watched(script: str, layers: int, device: str) -> float:
     """Median seconds per step under the verifier, as the script itself measures them."""
     arguments = (str(layers), str(WARMUP + STEPS + 20))
-    result = run(Run(script, arguments, steps=STEPS, warmup=WARMUP, device=device, capture=True, timeout=300.0))
+    result = run(
+        Run(script, arguments, steps=STEPS, warmup=WARMUP, device=device, capture=True, timeout=300.0)
+    )
     if result.end.reason != "stopped" or result.stdout is None:
         raise RuntimeError(f"{result.end.message}\n{result.stderr}")
     return statistics.median([float(line) for line in result.stdout.split()][WARMUP:])
 
 
 def total(script: str, layers: int, device: str) -> tuple[float, float]:
-    """Seconds of the sampled steps in sum, without and with everything that the verifier does between steps."""
+    """Seconds of the sampled steps in sum, without and with everything that the verifier does between
+    steps."""
     arguments = (str(layers), str(WARMUP + STEPS + 20))
-    result = run(Run(script, arguments, steps=STEPS, warmup=WARMUP, device=device, capture=True, timeout=300.0))
+    result = run(
+        Run(script, arguments, steps=STEPS, warmup=WARMUP, device=device, capture=True, timeout=300.0)
+    )
     samples = [sample for sample in result.ranks[0].samples if sample.sampled]
     own = [float(line) for line in (result.stdout or "").split()][WARMUP : WARMUP + len(samples)]
     return sum(own), sum(sample.duration for sample in samples)
@@ -85,9 +90,14 @@ def main() -> int:
         script = str(Path(folder) / "train.py")
         Path(script).write_text(WORKLOAD)
         layers = 4
-        while (took := plain(script, layers, 20)) < (0.018 if options.device != "cpu" else 0.004) and layers < 64:
+        while (took := plain(script, layers, 20)) < (
+            0.018 if options.device != "cpu" else 0.004
+        ) and layers < 64:
             layers *= 2
-        pairs = [(plain(script, layers, WARMUP + STEPS), watched(script, layers, options.device)) for _ in range(options.repeat)]
+        pairs = [
+            (plain(script, layers, WARMUP + STEPS), watched(script, layers, options.device))
+            for _ in range(options.repeat)
+        ]
         sums = total(script, layers, options.device)
     without, under = statistics.median(p for p, _ in pairs), statistics.median(w for _, w in pairs)
     report = {

@@ -37,12 +37,13 @@ from gpulint.runtime.result import (
 )
 from gpulint.runtime.stepping import Stepper
 
+KINDS: tuple[StepKind, ...] = ("train", "eval", "explicit")
 FEWEST_WARMUP = 3
 MOST_WARMUP = 10
 SWALLOWED = 3  # how often the script may swallow the stop before the process is ended for it
 LOOKS = (5, 10)  # sampled steps after which the window is judged already, in case the script ends by itself
 MOST_READINGS = 100  # of evaluation steps, for loops too short to be judged
-MOST_EVALUATIONS = 4  # looks into evaluation loops that include a search for holders
+MOST_EVALUATIONS = 12  # looks into evaluation loops that include a search for holders
 
 
 class Stop(BaseException):
@@ -80,6 +81,15 @@ class Series:
         self.samples: list[Sample] = []
         self.sampled = 0
         self.window: Window | None = None
+        self.past: list[Window] = []  # of earlier loops
+        self.begun = 0  # `count` when the present loop began
+
+    def archive(self) -> None:
+        """The present loop is over: what was found in it stays, its steps are not joined with those to
+        come."""
+        if self.window is not None:
+            self.past.append(self.window)
+        self.window = None
 
 
 class Harness:
@@ -99,7 +109,7 @@ class Harness:
         self._looked = 0.0  # seconds spent in looks, which are not the script's
         self._memory = HostMemory()
         self._marks: list[Mark] = []
-        self._series: dict[StepKind, Series] = {k: Series(k) for k in ("train", "eval", "explicit")}
+        self._series: dict[StepKind, Series] = {kind: Series(kind) for kind in KINDS}
         self._stepper = Stepper(self._mark, self._confirm)
         self._calls = Calls(self.frames, self._reserved)
         self._lines = LineCounter(options.lines, self._tensor_bytes)
@@ -120,6 +130,8 @@ class Harness:
         """Arm everything that needs no torch; the rest follows when the script imports it."""
         if "torch" in sys.modules:
             self._torch_imported(sys.modules["torch"])
+            if hasattr(self.probe, "adopt"):
+                self.probe.adopt()
         else:
             ImportHook("torch", self._torch_imported).install()
         os.register_at_fork(after_in_child=self._forked)
@@ -205,7 +217,10 @@ class Harness:
 
     def _forward(self, module: Any) -> None:
         if self._here():
-            self._stepper.forward(id(module), bool(module.training))
+            training = bool(module.training)
+            # Loops that evaluate the same model one after the other are told apart by who called it.
+            where = 0 if training and self._stepper.has_optimizer else self.frames.stack(sys._getframe(1))
+            self._stepper.forward((id(module), where), training)
 
     def _batch(self, loader: Any) -> None:
         if self._here():
@@ -217,6 +232,8 @@ class Harness:
 
     def _optimizer_made(self, optimizer: Any) -> None:
         self._stepper.optimizer_created()
+        if threading.get_ident() == self._main and not self.done:
+            self._begin_other_training(optimizer)
 
     def _optimizer_stepped(self, optimizer: Any) -> None:
         if not self._here():
@@ -267,7 +284,7 @@ class Harness:
             series.boundaries.append(mark)
             series.sampled += sampled
         elif self._is_warm(series):
-            series.warm, series.warmup = True, series.count
+            series.warm, series.warmup = True, series.count - series.begun
             series.boundaries = [mark]
             self._begin_sampling()
         self._tell(series, sample)
@@ -277,7 +294,19 @@ class Harness:
 
     def _begin_phase(self, series: Series, mark: int) -> None:
         """An evaluation loop begins: its first step is warm-up, whatever came before."""
+        series.archive()
         series.boundaries = [] if series.warm else [mark]
+
+    def _begin_other_training(self, optimizer: Any) -> None:
+        """A loop with an optimizer for parameters that were never stepped is another training: it warms up
+        anew, and what its steps leave behind is not measured against the steps of the one before."""
+        series = self._series["train"]
+        known = {id(p) for one in self._optimizers.values() for p in _parameters(one())}
+        if len(series.boundaries) <= LOOKS[-1] or any(id(p) in known for p in _parameters(optimizer)):
+            return
+        series.archive()
+        series.boundaries, series.warm, series.begun = [], False, series.count
+        self._state_sizes.clear()
 
     def _begin_sampling(self) -> None:
         self._calls.sampling = True
@@ -287,13 +316,14 @@ class Harness:
 
     def _is_warm(self, series: Series) -> bool:
         if self.options.warmup is not None:
-            return series.count >= self.options.warmup
+            return series.count - series.begun >= self.options.warmup
         if series.kind == "eval":
             return series.count >= 1
         self._state_sizes.append(self._optimizer_bytes())
-        if series.count < FEWEST_WARMUP:
+        warmed = series.count - series.begun
+        if warmed < FEWEST_WARMUP:
             return False
-        return series.count >= MOST_WARMUP or drift.optimizer_settled(self._state_sizes)
+        return warmed >= MOST_WARMUP or drift.optimizer_settled(self._state_sizes)
 
     def _optimizer_bytes(self) -> int:
         total = 0
@@ -353,8 +383,6 @@ class Harness:
         steps = len(series.boundaries) - 1
         if series.kind == "eval":
             if steps in (4, *LOOKS, self.options.steps) and self._evaluations < MOST_EVALUATIONS:
-                if series.window is not None and series.window.steps > steps:
-                    return
                 self._evaluations += 1
                 self._look(series, 1 if steps < 6 else 2)
         elif series.warm and steps in LOOKS and steps < self.options.steps:
@@ -384,7 +412,7 @@ class Harness:
         if self._endless:
             return False
         wanted = self.options.steps
-        train, evaluation, explicit = (self._series[k].sampled for k in ("train", "eval", "explicit"))
+        train, evaluation, explicit = (self._series[kind].sampled for kind in KINDS)
         if explicit >= wanted or train >= wanted:
             return True
         if self._stepper.has_optimizer:
@@ -444,7 +472,7 @@ class Harness:
         samples = sorted(
             (s for series in self._series.values() for s in series.samples), key=lambda s: s.seconds
         )
-        windows = [series.window for series in self._series.values() if series.window is not None]
+        drifts, found = _united(list(self._series.values()))
         return RankResult(
             rank=self._rank,
             world_size=int(os.environ.get("WORLD_SIZE", "1")),
@@ -453,8 +481,8 @@ class Harness:
             boundary=self._stepper.boundary,
             warmup=max(series.warmup for series in self._series.values()),
             samples=tuple(samples),
-            drifts=tuple(d for window in windows for d in window.drifts),
-            holders=tuple(h for window in windows for h in window.holders),
+            drifts=drifts,
+            holders=found,
             trends=tuple(self._trends()),
             lines=tuple(self._lines.figures()),
             calls=tuple(self._call_figures()),
@@ -486,3 +514,29 @@ class Harness:
         from gpulint.runtime import watching
 
         return Environment(**base, **watching.environment(self.probe.name))
+
+
+def _parameters(optimizer: Any) -> list[Any]:
+    groups = getattr(optimizer, "param_groups", ())
+    return [parameter for group in groups for parameter in group["params"]]
+
+
+def _united(all_series: list[Series]) -> tuple[tuple[Drift, ...], tuple[Holder, ...]]:
+    """What all windows found, each site and holder once: as the window saw it in which it grew most."""
+    windows = [w for series in all_series for w in (*series.past, series.window) if w is not None]
+    drifts: dict[Any, Drift] = {}
+    holders: dict[Any, Holder] = {}
+    for window in windows:
+        for one in window.drifts:
+            place = (one.site, one.kind, one.place)
+            if place not in drifts or _weight(one) > _weight(drifts[place]):
+                drifts[place] = one
+        for held in window.holders:
+            name = (held.file, held.line, held.variable, held.owner, held.place)
+            if name not in holders or (held.bytes, held.nodes) > (holders[name].bytes, holders[name].nodes):
+                holders[name] = held
+    return tuple(drifts.values()), tuple(holders.values())
+
+
+def _weight(one: Drift) -> tuple[bool, int]:
+    return one.status == "leak", one.total

@@ -208,12 +208,20 @@ def _instrument(tree: ast.Module, statement: ast.AST, index: int) -> None:
     for block in _blocks(tree):
         for position, one in enumerate(block):
             if one is statement:
-                if isinstance(one, ast.ImportFrom) and one.module == "__future__":
+                if _must_stay(one):
                     return
                 if not isinstance(one, (*_COMPOUND, *_JUMPS)):
                     block.insert(position + 1, _call(_LEAVE, index, one))
                 block.insert(position, _call(_ENTER, index, one))
                 return
+
+
+def _must_stay(statement: ast.stmt) -> bool:
+    """Whether nothing may come before it: docstrings and imports from __future__ only count as such at the
+    top."""
+    if isinstance(statement, ast.ImportFrom):
+        return statement.module == "__future__"
+    return isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
 
 
 def _blocks(tree: ast.AST) -> Iterator[list[ast.stmt]]:

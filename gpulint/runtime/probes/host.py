@@ -9,8 +9,10 @@ would hand back the same tensor.
 
 from __future__ import annotations
 
+import contextlib
 import dis
 import functools
+import gc
 import linecache
 import os
 import sys
@@ -74,6 +76,17 @@ class HostProbe(TorchDispatchMode):  # type: ignore[no-untyped-call]
         self.__enter__()  # type: ignore[no-untyped-call]
         self._patch("to", _moving(self, torch.Tensor.to, to_cpu=None))
         self._patch("cpu", _moving(self, torch.Tensor.cpu, to_cpu=True))
+
+    def adopt(self) -> None:
+        """Take in the tensors that were there before: what is made from them would otherwise look like the
+        host's."""
+        for one in gc.get_objects():
+            if issubclass(type(one), torch.Tensor):
+                with contextlib.suppress(NotImplementedError, RuntimeError):
+                    storage = one.untyped_storage()
+                    size = (storage.nbytes() + ROUND - 1) // ROUND * ROUND
+                    if size and storage._cdata not in self._table and storage.device.type == "cpu":
+                        self._born(storage, storage._cdata, 0, PRESUMED, size)
 
     def _patch(self, name: str, replacement: Any) -> None:
         original = torch.Tensor.__dict__.get(name)

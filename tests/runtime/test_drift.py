@@ -1,0 +1,182 @@
+"""The judgement on synthetic numbers: what leaks, what only looks like it."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gpulint.runtime import drift
+from gpulint.runtime.drift import Births
+from gpulint.runtime.result import Held, Holder, Sample, Site
+
+SITE = Site("/train.py", 10, "train")
+STEPS = 20
+EVERY = list(range(STEPS + 1))
+
+
+def births(alive: dict[int, int], garbage: dict[int, int] | None = None, series=None) -> Births:
+    return Births(SITE, "device", alive, dict.fromkeys(alive, 1), garbage or {}, series)
+
+
+def status(one: Births, edges=EVERY, age: int = 2) -> str | None:
+    found = drift.judge(one, edges, "train", age)
+    return None if found is None else found.status
+
+
+def cumulative(alive: dict[int, int], start: int = 0) -> list[int]:
+    totals = [start]
+    for step in range(STEPS):
+        totals.append(totals[-1] + alive.get(step, 0))
+    return totals
+
+
+def test_a_leak_of_every_step():
+    alive = dict.fromkeys(range(STEPS), 512)
+    found = drift.judge(births(alive, series=cumulative(alive)), EVERY, "train")
+    assert found is not None
+    assert (found.status, found.bytes_per_step, found.share, found.steps) == ("leak", 512, 1.0, 18)
+    assert (found.total, found.count, found.slope) == (18 * 512, 18, 512)
+
+
+@pytest.mark.parametrize("period", [2, 3, 4])
+@pytest.mark.parametrize("phase", [0, 1])
+def test_a_leak_of_every_nth_step(period, phase):
+    alive = dict.fromkeys(range(phase, STEPS, period), 2048)
+    assert status(births(alive, series=cumulative(alive))) == "leak"
+
+
+def test_a_leak_of_random_size_and_a_few_missing_steps():
+    alive = {step: 512 * (1 + step % 5) for step in range(STEPS) if step not in (4, 11, 15)}
+    assert status(births(alive, series=cumulative(alive))) == "leak"
+
+
+def test_what_is_young_is_not_judged():
+    assert status(births({18: 4096, 19: 4096})) is None
+
+
+def test_a_rolling_window_has_survivors_only_at_the_end():
+    assert (
+        status(births(dict.fromkeys(range(14, STEPS), 512), series=[5 * 512] * (STEPS + 1))) == "occasional"
+    )
+
+
+def test_a_window_that_became_full_while_sampled_is_bounded():
+    series = [min(step, 10) * 512 for step in EVERY]
+    assert status(births(dict.fromkeys(range(2, STEPS), 512), series=series)) == "bounded"
+
+
+def test_a_cache_that_fills_up():
+    alive = {0: 512, 1: 512, 2: 512, 4: 512, 7: 512}
+    assert status(births(alive, series=cumulative(alive))) == "occasional"
+
+
+def test_one_survivor_is_no_leak():
+    assert status(births({3: 8 << 20}, series=cumulative({3: 8 << 20}))) == "occasional"
+
+
+def test_garbage_is_told_apart():
+    found = drift.judge(births({}, dict.fromkeys(range(12, 18), 512)), EVERY, "train")
+    assert found is not None
+    assert found.status == "gc-garbage"
+    assert found.bytes_per_step == pytest.approx(6 * 512 / 18)
+
+
+def test_few_steps_decide_nothing():
+    found = drift.judge(births({0: 512, 1: 512}), [0, 1, 2, 3], "eval", age=1)
+    assert found is not None
+    assert found.status == "occasional"
+    assert "run more steps" in found.reason
+
+
+def test_intervals_of_several_steps():
+    found = drift.judge(births({0: 6 * 512, 1: 6 * 512, 2: 6 * 512}), [0, 6, 12, 18, 20], "train")
+    assert found is not None
+    assert (found.status, found.bytes_per_step, found.steps) == ("leak", 512, 18)
+
+
+def holder(**changes) -> Holder:
+    base = Holder(
+        "deque `recent` in `train()`", "recent", "deque", "local", "train()", "/train.py", 12, 18, 18 * 512
+    )
+    return dataclasses.replace(base, births=(Held(SITE, 18, 18 * 512),), **changes)
+
+
+def test_a_limit_takes_a_leak_back():
+    leak = drift.judge(births(dict.fromkeys(range(STEPS), 512)), EVERY, "train")
+    assert leak is not None
+    (settled,) = drift.settle([leak], [holder(bound=100)])
+    assert settled.status == "bounded"
+    assert "holds at most 100" in settled.reason
+    assert drift.settle([leak], [holder()]) == [leak]
+    assert drift.settle([leak], [holder(bound=100, place="host")]) == [leak]
+
+
+def test_a_limit_does_not_excuse_what_another_holds_as_well():
+    leak = drift.judge(births(dict.fromkeys(range(STEPS), 1024)), EVERY, "train")
+    assert leak is not None
+    assert drift.settle([leak], [holder(bound=100)]) == [leak]
+
+
+@given(st.lists(st.integers(0, 3), min_size=21, max_size=21), st.integers(1, 1000))
+def test_theil_sen_finds_the_slope_under_bounded_noise(noise, slope):
+    values = [slope * 100 * x + n for x, n in enumerate(noise)]
+    assert abs(drift.theil_sen(values) - slope * 100) <= 3
+
+
+def test_theil_sen_shrugs_off_outliers_that_ruin_first_minus_last():
+    values = [1000] * 21
+    values[-1] = 1_000_000
+    assert drift.theil_sen(values) == 0
+
+
+@given(st.sets(st.integers(0, 17)))
+def test_judging_never_fails_and_counts_every_byte(steps):
+    found = drift.judge(births(dict.fromkeys(steps, 512)), EVERY, "train")
+    assert (found is None) == (not steps)
+    if found is not None:
+        assert found.total == 512 * len(steps)
+        assert found.status != "leak" or len(steps) >= 4
+
+
+def samples(allocated: list[int], reserved: list[int]) -> list[Sample]:
+    return [
+        Sample(n, "train", True, float(n), 1.0, allocated=a, reserved=r)
+        for n, (a, r) in enumerate(zip(allocated, reserved, strict=True), 1)
+    ]
+
+
+MIB = 1 << 20
+
+
+def test_reserved_that_grows_while_allocated_stays_is_fragmentation():
+    reserved = [100 * MIB + 30 * MIB * step for step in range(20)]
+    found = drift.trends("train", samples([50 * MIB + (step % 3) * MIB for step in range(20)], reserved))
+    (trend,) = [trend for trend in found if trend.figure == "reserved"]
+    assert trend.status == "fragmentation"
+    assert "expandable_segments" in trend.advice
+
+
+def test_reserved_that_grows_with_a_leak_is_not_fragmentation():
+    allocated = [50 * MIB + 30 * MIB * step for step in range(20)]
+    found = drift.trends("train", samples(allocated, [value + 40 * MIB for value in allocated]))
+    assert {trend.figure: trend.status for trend in found} == {"allocated": "growing", "reserved": "growing"}
+
+
+def test_one_late_segment_is_not_fragmentation():
+    reserved = [100 * MIB] * 15 + [120 * MIB] * 5
+    found = drift.trends("train", samples([50 * MIB] * 20, reserved))
+    assert {trend.status for trend in found} == {"flat"}
+
+
+def test_a_figure_that_was_not_measured_has_no_trend():
+    found = drift.trends("train", [Sample(n, "train", True, 0.0, 0.0, allocated=5) for n in range(10)])
+    assert [trend.figure for trend in found] == ["allocated"]
+
+
+def test_optimizer_settled():
+    assert not drift.optimizer_settled([0])
+    assert not drift.optimizer_settled([0, 100])
+    assert drift.optimizer_settled([0, 100, 100])

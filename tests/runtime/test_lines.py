@@ -1,0 +1,164 @@
+"""Counting lines: which statement answers for a line, and that the program stays as it was."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import textwrap
+from pathlib import Path
+
+import pytest
+
+from gpulint.runtime.lines import LineCounter
+from gpulint.runtime.result import Lines
+
+SOURCE = '''\
+"""A module."""
+from __future__ import annotations
+
+
+def work(items):
+    """A function."""
+    total = 0
+    for item in items:
+        if item % 2:
+            continue
+        total += sum(
+            [
+                item,
+            ]
+        )
+        try:
+            int("x" if item == 4 else 1)
+        except ValueError:
+            total += 100
+    while total > 50:
+        total -= 60
+    return total
+
+
+class Thing:
+    @property
+    def value(self):
+        return 5
+
+
+result = work(range(6))
+thing = Thing().value
+'''
+
+
+def counted(tmp_path: Path, lines: list[int], source: str = SOURCE) -> tuple[dict[int, int | None], dict]:
+    path = tmp_path / "module.py"
+    path.write_text(source)
+    counter = LineCounter((Lines(str(path), tuple(lines)),), lambda value: None)
+    counter.start()
+    try:
+        namespace: dict = {"__name__": "module"}
+        exec(counter.compile(source.encode(), str(path)), namespace)
+    finally:
+        counter.stop()
+        for name in ("__gpulint_enter__", "__gpulint_leave__"):
+            delattr(builtins, name)
+    return {one.line: one.hits for one in counter.figures()}, namespace
+
+
+@pytest.mark.parametrize(
+    ("line", "hits"),
+    [
+        (7, 1),  # a plain statement
+        (8, 6),  # a loop's head: its iterations
+        (9, 6),
+        (10, 3),  # a jump
+        (11, 3),  # the first line of a statement of several
+        (13, 3),  # its middle
+        (16, 3),  # try
+        (17, 3),
+        (18, 1),  # an except clause: how often it was entered
+        (19, 1),
+        (20, 1),  # while
+        (22, 1),  # return
+        (5, 1),  # def: its calls
+        (6, 0),  # a docstring stays one
+        (26, 1),  # a decorator: the calls of what it decorates
+        (27, 1),
+        (2, 0),  # a __future__ import must stay where it is
+        (24, 0),  # nothing there
+        (31, 1),
+    ],
+)
+def test_hits_of_a_line(tmp_path, line, hits):
+    found, namespace = counted(tmp_path, [line])
+    assert found == {line: hits}
+    assert namespace["result"] == 46
+    assert namespace["thing"] == 5
+    assert namespace["work"].__doc__ == "A function."
+    assert namespace["__doc__"] == "A module."
+
+
+def test_all_lines_at_once_change_nothing(tmp_path):
+    plain: dict = {}
+    exec(compile(SOURCE, "module.py", "exec"), plain)
+    _, namespace = counted(tmp_path, list(range(1, 35)))
+    assert (namespace["result"], namespace["thing"]) == (plain["result"], plain["thing"])
+
+
+def test_tracebacks_keep_their_line_numbers(tmp_path):
+    source = "def fail():\n    value = [\n        1,\n    ]\n    raise KeyError(value)\nfail()\n"
+    with pytest.raises(KeyError) as caught:
+        counted(tmp_path, [2, 5, 6], source)
+    assert [entry.lineno for entry in caught.traceback][-2:] == [5, 4] or caught.traceback[-1].lineno == 4
+
+
+def test_a_file_without_lines_of_interest_is_compiled_as_it_is(tmp_path):
+    counter = LineCounter((Lines("/elsewhere.py", (1,)),), lambda value: None)
+    code = counter.compile(b"x = 1\n", str(tmp_path / "a.py"))
+    assert code.co_names == ("x",)
+
+
+def test_figures_of_a_line(tmp_path):
+    class Probe:
+        """Reports what the script sets."""
+
+        now = 0
+
+        def peak(self, reset: bool = False) -> int:
+            return self.now
+
+        def allocated(self) -> int:
+            return self.now
+
+        def since_reset(self) -> int:
+            return self.now + 50
+
+    source = textwrap.dedent(
+        """
+        def step(size):
+            scratch = b"12345"
+            probe.now += size
+        step(10)
+        step(30)
+        """
+    )
+    path = tmp_path / "module.py"
+    path.write_text(source)
+    counter = LineCounter((Lines(str(path), (4,)),), lambda v: len(v) if isinstance(v, bytes) else None)
+    probe = Probe()
+    counter.probe, counter.sampling = probe, True
+    counter.start()
+    try:
+        exec(counter.compile(source.encode(), str(path)), {"probe": probe})
+    finally:
+        counter.stop()
+    (figures,) = counter.figures()
+    assert (figures.hits, figures.growth, figures.peak, figures.tensors) == (2, 30, 80, {"scratch": 5})
+    assert figures.seconds is not None
+    assert figures.seconds >= 0
+
+
+def test_instrumented_trees_are_complete(tmp_path):
+    """Every node has a position, or the compiler would refuse it: the source of this very file, all lines."""
+    source = Path(__file__).read_bytes()
+    counter = LineCounter((Lines(__file__, tuple(range(1, source.count(b"\n") + 1))),), lambda value: None)
+    assert counter.compile(source, __file__).co_filename == __file__
+    assert ast.parse(source)

@@ -1,0 +1,252 @@
+"""The probes: what they count, what they tell apart, and that they count nothing of their own."""
+
+from __future__ import annotations
+
+import gc
+import sys
+from pathlib import Path
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from gpulint.runtime.frames import Frames  # noqa: E402
+from gpulint.runtime.inprocess import Watch  # noqa: E402
+from gpulint.runtime.probes.host import HostProbe  # noqa: E402
+
+HERE = str(Path(__file__).parent)
+
+
+@pytest.fixture
+def probe():
+    one = HostProbe(Frames(HERE))
+    one.start()
+    yield one
+    one.leave()
+
+
+def births(probe: HostProbe, since: int = -1) -> list[tuple[int, str, int]]:
+    return [(probe._frames.sites[block.site].line, block.place, block.size) for block in probe.blocks(since)]
+
+
+def test_sizes_are_rounded_as_the_caching_allocator_rounds(probe):
+    device = torch.device("cpu")
+    kept = [torch.empty(n, dtype=torch.uint8, device=device) for n in (1, 512, 513, 5000)]
+    assert probe.allocated() == 512 + 512 + 1024 + 5120
+    del kept
+    assert probe.allocated() == 0
+
+
+def test_empty_and_meta_tensors_cost_nothing(probe):
+    kept = [torch.empty(0), torch.empty(1000, device="meta")]
+    assert probe.allocated() == 0
+    del kept
+
+
+def test_views_and_in_place_results_are_counted_once(probe):
+    base = torch.zeros(128)
+    kept = [base[0], base.view(2, 64), base.add_(1), base.detach()]
+    assert probe.allocated() == 512
+    del base
+    assert probe.allocated() == 512
+    del kept
+    assert probe.allocated() == 0
+
+
+def test_memory_that_only_the_graph_holds_is_alive(probe):
+    weight = torch.zeros(128, requires_grad=True)
+    loss = (weight * 2).exp().sum()
+    assert probe.allocated() == 3 * 512  # the weight, exp's saved result, the sum
+    loss.backward()
+    assert probe.allocated() == 3 * 512  # exp's result has gone, the gradient has come
+    del loss
+    assert probe.allocated() == 2 * 512
+
+
+def test_births_in_backward_are_seen_at_the_line_that_calls_it(probe):
+    weight = torch.zeros(1024, requires_grad=True)
+    loss = weight.sum()
+    probe.mark(True)
+    line = sys._getframe().f_lineno + 1
+    loss.backward()
+    assert births(probe, 0) == [(line, "device", 4096)]
+
+
+def test_the_peak_of_a_step_starts_anew_at_each_mark(probe):
+    big = torch.zeros(1 << 18)
+    del big
+    assert probe.mark(True).peak == 1 << 20
+    assert probe.mark(True).peak == 0
+
+
+def test_a_storage_that_grows_is_measured_again(probe):
+    one = torch.zeros(128)
+    one.resize_(1024)
+    assert probe.allocated() == 4096
+
+
+def test_sparse_tensors_count_their_parts(probe):
+    one = torch.eye(64).to_sparse()
+    assert probe.allocated() >= 64 * 2 * 8 + 64 * 4
+    del one
+    gc.collect()
+    assert probe.allocated() == 0
+
+
+def test_a_move_to_the_host_and_a_move_to_the_device_are_copies(probe):
+    device = torch.device("cpu")
+    model = torch.nn.Linear(128, 128).to(device)
+    out = model(torch.zeros(4, 128).to(device))
+    before = probe.allocated()
+    kept = [out.cpu(), out.to("cpu")]
+    assert probe.allocated() == before
+    assert all(one.data_ptr() != out.data_ptr() for one in kept)
+    assert all(one.grad_fn is not None for one in kept)
+    assert sum(size for _, place, size in births(probe) if place == "host") >= 2 * 2048
+    back = kept[0].to(device)
+    assert probe.allocated() == before + 2048
+    assert back.grad_fn is not None
+
+
+def test_a_batch_from_a_loader_is_on_the_host_until_it_is_moved():
+    from torch.utils.data import DataLoader, TensorDataset
+
+    device = torch.device("cpu")
+    with Watch(home=HERE) as watch:
+        probe = watch._harness.probe
+        loader = DataLoader(TensorDataset(torch.zeros(8, 128)), batch_size=4)
+        model = torch.nn.Linear(128, 1).to(device)
+        before = probe.allocated()
+        batches = [batch for (batch,) in loader]
+        assert probe.allocated() == before
+        moved = [batch.to(device) for batch in batches]
+        assert probe.allocated() == before + 2 * 2048
+        del moved, model
+
+
+def test_without_any_notion_of_devices_everything_counts(probe):
+    kept = torch.zeros(128) + 1
+    assert probe.allocated() == 512
+    del kept
+
+
+def test_leaves_stay_leaves(probe):
+    weight = torch.zeros(4, requires_grad=True)
+    assert weight.to(torch.device("cpu")) is weight
+    assert weight.cpu() is weight
+
+
+def test_the_watcher_itself_reads_nothing():
+    """A loop that allocates nothing that stays: no drift of any kind, on any probe."""
+    with Watch(steps=20, home=HERE) as watch:
+        for _ in range(25):
+            torch.zeros(1000).sum()
+            watch.step()
+    result = watch.result
+    assert result is not None
+    assert result.drifts == ()
+    assert len({sample.allocated for sample in result.samples if sample.sampled}) == 1
+
+
+def test_the_smallest_leak_is_found_in_process():
+    kept = []
+    with Watch(steps=20, home=HERE) as watch:
+        for _ in range(25):
+            kept.append(torch.zeros(1))
+            watch.step()
+    result = watch.result
+    assert result is not None
+    ((leak,)) = result.leaks()
+    assert leak.bytes_per_step == 512
+    assert result.holders[0].text.startswith("list `kept` in `test_the_smallest_leak_is_found_in_process()`")
+
+
+def test_watching_leaves_torch_as_it_was():
+    def state():
+        from torch.utils.data.dataloader import _BaseDataLoaderIter
+
+        return (
+            torch.nn.Module.__call__,
+            torch.optim.Optimizer.__init__,
+            torch.Tensor.to,
+            torch.Tensor.cpu,
+            torch.Tensor.item,
+            torch.cuda.empty_cache,
+            gc.collect,
+            _BaseDataLoaderIter.__next__,
+            torch.amp.GradScaler._maybe_opt_step,
+        )
+
+    before = state()
+    with Watch(home=HERE):
+        assert state() != before
+    assert state() == before
+    from torch.utils._python_dispatch import _get_current_dispatch_mode
+
+    assert _get_current_dispatch_mode() is None
+
+
+def test_saved_activations_of_an_evaluation_with_grad_are_measured():
+    model = torch.nn.Sequential(torch.nn.Linear(128, 128), torch.nn.ReLU(), torch.nn.Linear(128, 128)).eval()
+    x = torch.zeros(16, 128)
+    with Watch(home=HERE) as watch:
+        line = sys._getframe().f_lineno + 2
+        for _ in range(3):
+            model(x)
+            watch.step()
+        with torch.no_grad():
+            model(x)
+    result = watch.result
+    assert result is not None
+    found = {(forward.grad, forward.site.line): forward for forward in result.forwards}
+    assert found[(True, line)].count == 3
+    assert found[(True, line)].kept == 16 * 128 * 4
+    assert found[(True, line)].output == 16 * 128 * 4
+    assert found[(False, line + 3)].kept == 0
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
+def test_the_watcher_allocates_nothing_on_the_device():
+    before = torch.cuda.memory_allocated()
+    with Watch(steps=5, home=HERE, device="cuda") as watch:
+        torch.zeros(1, device="cuda")
+        for _ in range(10):
+            watch.step()
+    assert torch.cuda.memory_allocated() == before
+    assert watch.result is not None
+    assert watch.result.drifts == ()
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
+def test_the_scripts_own_peak_figures_stay_true():
+    torch.cuda.reset_peak_memory_stats()
+    with Watch(steps=5, home=HERE, device="cuda") as watch:
+        big = torch.zeros(64 << 20, device="cuda")
+        del big
+        watch.step()
+        watch.step()
+        assert torch.cuda.max_memory_allocated() >= 256 << 20
+        torch.cuda.reset_peak_memory_stats()
+        assert torch.cuda.max_memory_allocated() < 256 << 20
+        watch.step()
+    assert watch.result is not None
+    assert [(sample.peak or 0) >= 256 << 20 for sample in watch.result.samples] == [True, False, False]
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
+def test_fragmentation_is_told_from_a_leak():
+    import random
+
+    lengths = random.Random(0)
+    with Watch(steps=40, home=HERE, device="cuda") as watch:
+        keep = None
+        for _ in range(45):
+            size = lengths.randint(20, 400) << 20
+            keep = torch.empty(size, dtype=torch.uint8, device="cuda"), keep and keep[0]
+            watch.step()
+    assert watch.result is not None
+    assert watch.result.leaks() == ()
+    assert any(trend.status == "fragmentation" for trend in watch.result.trends)
