@@ -23,7 +23,11 @@ class RenderError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """An edit in offsets. Pieces at one place stand in the order of `rank`, then of their making."""
+    """An edit in offsets. Pieces at one place stand in the order of `rank`, then of their making.
+
+    A `mark` is an empty edit that says where a block ends whose lines were indented: another fix's new line may
+    belong to its last statement.
+    """
 
     start: int
     end: int
@@ -31,6 +35,7 @@ class Piece:
     rank: int
     indentation: bool = False
     whole_lines: bool = False
+    mark: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,9 +44,16 @@ class Region:
 
     start: int
     end: int
+    indent: str
     unit: str
     first: cst.CSTNode
     last: cst.CSTNode
+
+    def deepened(self, indent: str) -> str:
+        """An indentation of these lines as it is now: the unit stands behind what they have in common."""
+        if indent.startswith(self.indent):
+            return self.indent + self.unit + indent[len(self.indent) :]
+        return self.unit + indent
 
 
 AFTER, CHANGE, BEFORE, HEADER, INDENTATION = range(5)
@@ -148,6 +160,12 @@ class Canvas:
             return self.prefix(self.spans.offsets(owner)[0]) + self.unit(owner)
         return self.prefix(self.first_offset(statement))
 
+    def block_indentation(self, node: cst.CSTNode) -> str:
+        """What the blocks around a node indent by: what code generation puts before its continuation lines."""
+        blocks = [outer for outer in self.spans.ancestors(node) if isinstance(outer, cst.IndentedBlock)]
+        default = self.module.default_indent
+        return "".join(default if block.indent is None else block.indent for block in reversed(blocks))
+
     def newline(self, offset: int) -> str:
         """The line end to use near `offset`: its own line's, else the file's."""
         line = self.text[self.index.line_start(offset) : self.index.next_line(offset)]
@@ -176,18 +194,21 @@ class Canvas:
             content = (end or self.module.default_newline) + content[: len(content) - len(end)]
         self.put(offset, offset, content, rank)
 
-    def deeper(self, offset: int) -> str:
-        """The further indentation that new headers give to the line at `offset`."""
-        return "".join(region.unit for region in self.regions if region.start <= offset < region.end)
+    def deepened(self, indent: str, offset: int) -> str:
+        """An indentation, made deeper where new headers stand above the line at `offset`."""
+        for region in self.regions:
+            if region.start <= offset < region.end:
+                indent = region.deepened(indent)
+        return indent
 
-    def deeper_beside(self, anchor: cst.CSTNode, after: bool) -> str:
-        """`deeper` for a new line beside a statement; outside where the statement is the outermost wrapped one."""
+    def deepened_beside(self, indent: str, anchor: cst.CSTNode, after: bool) -> str:
+        """`deepened` for a line beside a statement: outside where that is the outermost wrapped one."""
         offset = self.spans.offsets(anchor)[0]
-        return "".join(
-            region.unit
-            for region in self.regions
-            if region.start <= offset < region.end and anchor is not (region.last if after else region.first)
-        )
+        for region in self.regions:
+            edge = region.last if after else region.first
+            if region.start <= offset < region.end and anchor is not edge:
+                indent = region.deepened(indent)
+        return indent
 
     def unfold(self, suite: cst.SimpleStatementSuite) -> None:
         """Turn `if x: a` into a block, once."""
@@ -196,7 +217,8 @@ class Canvas:
         self._unfolded.add(id(suite))
         first = self.spans.offsets(suite.body[0])[0]
         outer = self.spans.outer(suite)[0]
-        self.put(outer, first, self.newline(first) + self.indentation(suite) + self.deeper(first), BEFORE)
+        indent = self.deepened(self.indentation(suite), first)
+        self.put(outer, first, self.newline(first) + indent, BEFORE)
 
     def edits(self) -> tuple[Edit, ...]:
         """The pieces as a fix's edits: sorted, merged, without overlap. Raises RenderError where they
@@ -210,14 +232,15 @@ class Canvas:
                 raise RenderError("Two changes of one fix touch the same text.")
             elif last.end > piece.start or last.start == piece.start or not (last.content or piece.content):
                 end = max(last.end, piece.end)
-                merged[-1] = Piece(last.start, end, last.content + piece.content, last.rank)
+                mark = last.mark or piece.mark
+                merged[-1] = Piece(last.start, end, last.content + piece.content, last.rank, mark=mark)
             else:
                 merged.append(piece)
         position = self.index.position
         return tuple(
             Edit(position(piece.start), position(piece.end), piece.content)
             for piece in merged
-            if self.text[piece.start : piece.end] != piece.content
+            if self.text[piece.start : piece.end] != piece.content or piece.mark
         )
 
     def _ordered(self) -> list[Piece]:

@@ -16,30 +16,32 @@ from gpulint.findings import Edit, Finding, Fix, Position
 
 BOM = "\ufeff"
 _NEWLINE = re.compile(r"\r\n?|\n")
+_HEADER = re.compile(r":[ \t]*(?:\r\n?|\n)[ \t]*$")
+_BLANK = re.compile(r"[ \t]*")
 
 
 class LineIndex:
     """Positions and offsets of one text, in both directions."""
 
-    __slots__ = ("bom", "size", "starts")
+    __slots__ = ("size", "starts")
 
     def __init__(self, text: str) -> None:
-        self.starts = [0, *(match.end() for match in _NEWLINE.finditer(text))]
+        # The first line starts after the mark, so that nothing is ever put in front of it.
+        first = 1 if text.startswith(BOM) else 0
+        self.starts = [first, *(match.end() for match in _NEWLINE.finditer(text))]
         self.size = len(text)
-        self.bom = 1 if text.startswith(BOM) else 0
 
     def position(self, offset: int) -> Position:
         """Row and column, both from 1, of an offset into the text."""
-        row = bisect_right(self.starts, offset)
-        column = offset - self.starts[row - 1] + 1
-        return Position(row, max(1, column - self.bom) if row == 1 else column)
+        row = max(1, bisect_right(self.starts, offset))
+        return Position(row, max(1, offset - self.starts[row - 1] + 1))
 
     def offset(self, position: Position) -> int:
         """The inverse of `position`. Raises ValueError for a place outside the text."""
         if not 1 <= position.row <= len(self.starts) or position.column < 1:
             raise ValueError(f"There is no row {position.row}, column {position.column} in this text.")
         start = self.starts[position.row - 1]
-        offset = start + position.column - 1 + (self.bom if position.row == 1 else 0)
+        offset = start + position.column - 1
         end = self.starts[position.row] if position.row < len(self.starts) else self.size
         if offset > end:
             raise ValueError(f"There is no row {position.row}, column {position.column} in this text.")
@@ -47,12 +49,12 @@ class LineIndex:
 
     def line_start(self, offset: int) -> int:
         """The offset of the first character of the line that `offset` is on."""
-        return self.starts[bisect_right(self.starts, offset) - 1]
+        return self.starts[max(1, bisect_right(self.starts, offset)) - 1]
 
     def next_line(self, offset: int) -> int:
         """The offset after the line end of the line that `offset` is on (the text's size on its last
         line)."""
-        row = bisect_right(self.starts, offset)
+        row = max(1, bisect_right(self.starts, offset))
         return self.starts[row] if row < len(self.starts) else self.size
 
     def starts_between(self, start: int, end: int) -> Sequence[int]:
@@ -79,12 +81,47 @@ class _Span:
         return self == other and self.start == self.end and "\n" in self.content.replace("\r", "\n")
 
 
+@dataclass(frozen=True, slots=True)
+class _Deepened:
+    """Lines that a fix puts under a new header. What another fix writes there would not be deep enough."""
+
+    start: int
+    end: int
+    indent: int
+
+    def rejects(self, span: _Span) -> bool:
+        content = span.content.replace("\r", "\n")
+        if "\n" not in content or not self.start <= span.start <= self.end:
+            return False
+        if span.start < self.end or span.end > span.start:
+            return True
+        line = content.lstrip("\n")
+        return len(line) - len(line.lstrip(" \t")) > self.indent
+
+
+def _deepened(text: str, spans: Sequence[_Span]) -> list[_Deepened]:
+    """What a fix puts under headers: from the header, new lines that end in a colon, to the empty edit behind it."""
+    found: list[_Deepened] = []
+    headers: list[int] = []
+    for span in spans:
+        if _HEADER.search(span.content):
+            headers.append(span.start)
+        elif not span.content and span.start == span.end:
+            start = headers[0] if headers else found[-1].start if found else 0
+            blank = _BLANK.match(text, start)
+            found.append(_Deepened(start, span.end, len(blank.group()) if blank else 0))
+            headers.clear()
+    return found
+
+
 def _clash(left: _Span, right: _Span, at_line_start: bool) -> bool:
     """Whether two edits of different fixes must not be applied in the same pass."""
     if left.start == left.end and right.start == right.end:
-        return left.start == right.start
+        return left.start == right.start and bool(left.content) and bool(right.content)
     if left.start == left.end or right.start == right.end:
         point, span = (left, right) if left.start == left.end else (right, left)
+        if not point.content:
+            return span.start < point.start < span.end
         # New lines may follow a removed line; text put right after a replaced expression belonged to that
         # expression.
         return span.start <= point.start < span.end or (point.start == span.end and not at_line_start)
@@ -94,10 +131,12 @@ def _clash(left: _Span, right: _Span, at_line_start: bool) -> bool:
 class _Accepted:
     """The edits taken so far in one pass, sorted by start and free of clashes."""
 
-    def __init__(self, index: LineIndex) -> None:
+    def __init__(self, text: str, index: LineIndex) -> None:
         self.spans: list[_Span] = []
         self._starts: list[int] = []
         self._line_starts = frozenset(index.starts)
+        self._text = text
+        self._deepened: list[_Deepened] = []
 
     def _near(self, span: _Span) -> Iterable[_Span]:
         # Accepted spans do not overlap, so of those that begin before this one, only the last few can reach
@@ -110,6 +149,11 @@ class _Accepted:
 
     def take(self, spans: Sequence[_Span]) -> bool:
         """Accept all of a fix's edits, or none of them."""
+        deepened = _deepened(self._text, spans)
+        if any(region.rejects(span) for region in self._deepened for span in spans):
+            return False
+        if any(region.rejects(span) for region in deepened for span in self.spans):
+            return False
         fresh: list[_Span] = []
         for span in spans:
             near = list(self._near(span))
@@ -125,6 +169,7 @@ class _Accepted:
                 place -= 1
             self._starts.insert(place, span.start)
             self.spans.insert(place, span)
+        self._deepened += deepened
         return True
 
     def _at_line_start(self, left: _Span, right: _Span) -> bool:
@@ -140,7 +185,7 @@ def apply_edits(text: str, findings: Iterable[Finding], unsafe: bool) -> tuple[s
     fixes. Raises ValueError for an edit outside the text.
     """
     index = LineIndex(text)
-    accepted = _Accepted(index)
+    accepted = _Accepted(text, index)
     taken: dict[tuple[Edit, ...], bool] = {}
     applied: list[Finding] = []
     for finding in sorted(findings, key=lambda found: found.sort_key):

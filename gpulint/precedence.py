@@ -50,7 +50,7 @@ def level(node: cst.BaseExpression) -> int:
     return _OTHER.get(type(node), _PRIMARY)
 
 
-def needs_parentheses(new: cst.BaseExpression, old: cst.CSTNode, parent: cst.CSTNode) -> bool:
+def needs_parentheses(new: cst.BaseExpression, old: cst.BaseExpression, parent: cst.CSTNode) -> bool:
     """Whether `new` must be put in parentheses to stand where `old` stands in `parent`."""
     if isinstance(new, (cst.Yield, cst.NamedExpr, cst.GeneratorExp)) and not new.lpar:
         if isinstance(old, type(new)) and not old.lpar:

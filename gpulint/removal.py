@@ -118,9 +118,16 @@ def _remove_backwards(
     other stays, the block would be left empty.
     """
     start = canvas.last_line_end(previous)
+    end = canvas.last_line_end(statement)
+    if any(
+        start < piece.start <= end and not piece.indentation and not piece.mark for piece in canvas.pieces
+    ):
+        # Lines that this fix puts in between keep the block from being empty.
+        canvas.put(canvas.first_line(statement), canvas.after(statement), "", CHANGE, whole_lines=True)
+        return
     between = canvas.text[start : canvas.first_line(statement)]
     comments = between.rstrip(" \t\x0c\r\n") if between.strip() else ""
-    canvas.put(start, canvas.last_line_end(statement), comments, CHANGE, whole_lines=True)
+    canvas.put(start, end, comments, CHANGE, whole_lines=True)
 
 
 def _remove_decorator(canvas: Canvas, decorator: cst.Decorator) -> None:

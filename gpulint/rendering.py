@@ -61,7 +61,7 @@ def insert(canvas: Canvas, change: Insert) -> None:
             return
         anchor = holder
     newline = canvas.newline(canvas.spans.offsets(anchor)[0])
-    indent = canvas.indentation(anchor) + canvas.deeper_beside(anchor, change.after)
+    indent = canvas.deepened_beside(canvas.indentation(anchor), anchor, change.after)
     code = _line_code(canvas, change.new, indent, newline)
     if change.after:
         # Where an inner and an outer block end together, what follows the inner statement comes first.
@@ -89,7 +89,7 @@ def _above_comments(canvas: Canvas, anchor: cst.BaseStatement) -> int:
 def _insert_in_suite(canvas: Canvas, suite: cst.SimpleStatementSuite, change: Insert) -> None:
     canvas.unfold(suite)
     start = canvas.spans.offsets(suite.body[0])[0]
-    indent = canvas.indentation(suite) + canvas.deeper(start)
+    indent = canvas.deepened(canvas.indentation(suite), start)
     code = _line_code(canvas, change.new, indent, canvas.newline(start))
     if change.after:
         end = canvas.spans.offsets(suite.body[-1])[1]
@@ -105,7 +105,7 @@ def _insert_between(canvas: Canvas, anchor: cst.BaseSmallStatement, holder: Suit
     start, end = canvas.spans.offsets(left)[1], canvas.spans.offsets(right)[0]
     smalls = smalls_of(change.new)
     if smalls is not None:
-        code = joined(canvas, smalls, start)
+        code = joined(canvas, smalls, anchor)
         if change.after:
             canvas.put(start, start, f"; {code}", AFTER)
         else:
@@ -113,7 +113,7 @@ def _insert_between(canvas: Canvas, anchor: cst.BaseSmallStatement, holder: Suit
         return
     if isinstance(holder, cst.SimpleStatementSuite):
         canvas.unfold(holder)
-    indent = canvas.indentation(anchor) + canvas.deeper(start)
+    indent = canvas.deepened(canvas.indentation(anchor), start)
     newline = canvas.newline(start)
     canvas.put(start, end, newline + _line_code(canvas, change.new, indent, newline) + indent)
 
@@ -164,10 +164,12 @@ def _wrap_lines(canvas: Canvas, lines: Sequence[cst.BaseStatement], header: cst.
     assert isinstance(last, (cst.SimpleStatementLine, cst.BaseCompoundStatement))
     end = canvas.after(last)
     newline = canvas.newline(start)
-    outer = canvas.deeper(start)
-    canvas.put(start, start, header_code(canvas, header, indent + outer, newline) + newline, HEADER)
+    canvas.put(
+        start, start, header_code(canvas, header, canvas.deepened(indent, start), newline) + newline, HEADER
+    )
     _indent_lines(canvas, start, end, indent, unit, _strings(canvas, lines))
-    canvas.regions.append(Region(start, end, unit, lines[0], last))
+    canvas.pieces.append(Piece(end, end, "", AFTER, mark=True))
+    canvas.regions.append(Region(start, end, indent, unit, lines[0], last))
 
 
 def _indent_lines(
@@ -208,7 +210,8 @@ def _wrap_smalls(
 ) -> None:
     if isinstance(holder, cst.SimpleStatementSuite):
         canvas.unfold(holder)
-    indent, unit = canvas.indentation(holder), canvas.unit(holder)
+    unit = canvas.unit(holder)
+    indent = canvas.deepened(canvas.indentation(holder), canvas.spans.offsets(smalls[0])[0])
     first = next(place for place, other in enumerate(holder.body) if other is smalls[0])
     last = first + len(smalls) - 1
     if any(left is not right for left, right in zip(smalls, holder.body[first : last + 1], strict=True)):
@@ -235,5 +238,5 @@ def decorate(canvas: Canvas, change: Decorate) -> None:
         leading_lines=(), trailing_whitespace=cst.TrailingWhitespace(newline=cst.Newline())
     )
     line = canvas.index.line_start(start)
-    indent += canvas.deeper(line)
+    indent = canvas.deepened(indent, line)
     canvas.put(line, line, canvas.code(plain, indent, newline), HEADER)

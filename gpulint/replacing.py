@@ -29,7 +29,7 @@ def _replace_part(canvas: Canvas, old: cst.CSTNode, new: cst.CSTNode) -> None:
     start, end = canvas.spans.offsets(old)
     if isinstance(old, cst.WithItem):  # its own position takes in the comma
         end = canvas.spans.outer(old.asname or old.item)[1]
-    canvas.put(start, end, canvas.code(new, canvas.prefix(start), canvas.newline(start)))
+    canvas.put(start, end, canvas.code(new, canvas.block_indentation(old), canvas.newline(start)))
 
 
 def _replace_expression(canvas: Canvas, old: cst.BaseExpression, new: cst.BaseExpression) -> None:
@@ -38,7 +38,7 @@ def _replace_expression(canvas: Canvas, old: cst.BaseExpression, new: cst.BaseEx
     assert parent is not None
     start, end = spans.outer(old)
     inner = spans.offsets(old)
-    indent = canvas.prefix(start)
+    indent = canvas.block_indentation(old)
     newline = canvas.newline(start)
     comments = "#" in text[start : inner[0]] + text[inner[1] : end]
     if old.lpar and not new.lpar and comments and not _contains(new, old):
@@ -108,7 +108,7 @@ def _replace_statement(canvas: Canvas, old: cst.CSTNode, new: cst.CSTNode) -> No
     if isinstance(statement, cst.BaseSmallStatement):
         start, end = canvas.spans.offsets(statement)
         if smalls is not None:
-            canvas.put(start, end, joined(canvas, smalls, start))
+            canvas.put(start, end, joined(canvas, smalls, statement))
         else:
             _replace_small(canvas, statement, new)
         return
@@ -117,7 +117,7 @@ def _replace_statement(canvas: Canvas, old: cst.CSTNode, new: cst.CSTNode) -> No
         end = canvas.spans.offsets(statement)[1]
         end = _after_semicolon(canvas, statement, end)
         if smalls is not None:
-            canvas.put(start, end, joined(canvas, smalls, start))
+            canvas.put(start, end, joined(canvas, smalls, statement))
             return
     canvas.put(start, canvas.last_line_end(statement), _block_code(canvas, statement, new, start))
 
@@ -128,15 +128,16 @@ def smalls_of(node: cst.CSTNode) -> Sequence[cst.BaseSmallStatement] | None:
     return node.body if isinstance(node, cst.SimpleStatementLine) else None
 
 
-def joined(canvas: Canvas, smalls: Sequence[cst.BaseSmallStatement], start: int) -> str:
-    indent, newline = canvas.prefix(start), canvas.newline(start)
+def joined(canvas: Canvas, smalls: Sequence[cst.BaseSmallStatement], beside: cst.CSTNode) -> str:
+    """Small statements on one line, to stand in place of or beside another."""
+    indent, newline = canvas.block_indentation(beside), canvas.newline(canvas.spans.offsets(beside)[0])
     bare = [small.with_changes(semicolon=cst.MaybeSentinel.DEFAULT) for small in smalls]
     return "; ".join(canvas.code(small, indent, newline) for small in bare)
 
 
 def _block_code(canvas: Canvas, old: cst.CSTNode, new: cst.CSTNode, start: int) -> str:
     """A statement's code from its first character on, without the last line end and the comments above it."""
-    indent = canvas.indentation(old) + canvas.deeper(canvas.index.line_start(start))
+    indent = canvas.deepened(canvas.indentation(old), canvas.index.line_start(start))
     if hasattr(new, "leading_lines"):
         new = new.with_changes(leading_lines=())
     if isinstance(new, cst.BaseSmallStatement):
@@ -151,7 +152,7 @@ def _replace_small(canvas: Canvas, small: cst.BaseSmallStatement, new: cst.CSTNo
         canvas.unfold(holder)
     start, end = canvas.spans.offsets(small)
     newline = canvas.newline(start)
-    gap = newline + canvas.indentation(small) + canvas.deeper(start)
+    gap = newline + canvas.deepened(canvas.indentation(small), start)
     place = next(place for place, other in enumerate(holder.body) if other is small)
     content = _block_code(canvas, small, new, start)
     if place:

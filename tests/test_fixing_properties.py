@@ -1,0 +1,321 @@
+"""Random programs, random changes: the result means what the change says, and nothing else moves."""
+
+from __future__ import annotations
+
+import ast
+import re
+
+import libcst as cst
+from fixing_programs import label, programs, python_tree, rewrite, statements, without
+from fixing_support import Tree, changed, finding
+from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import strategies as st
+
+from gpulint.edits import BOM, apply_edits
+from gpulint.findings import Edit, Finding
+from gpulint.fixing import fix_text
+from gpulint.nodes import call_method, delete, no_grad_decorator, no_grad_with
+from gpulint.rule import AddImport, Change, Decorate, Insert, Remove, Replace, Wrap
+
+settings.register_profile(
+    "fixing",
+    max_examples=100,
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much],
+)
+FIXING = settings.get_profile("fixing")
+
+NO_GRAD = no_grad_with("torch.no_grad")
+
+
+def slow_apply(text: str, edits: tuple[Edit, ...]) -> str:
+    """Edits applied by hand, from the last to the first, on lines."""
+    bom = text[:1] if text.startswith(BOM) else ""
+    starts = [0] + [found.end() for found in re.finditer("\r\n|\r|\n", text[len(bom) :])]
+    body = text[len(bom) :]
+    for edit in reversed(edits):
+        start = starts[edit.start.row - 1] + edit.start.column - 1
+        end = starts[edit.end.row - 1] + edit.end.column - 1
+        body = body[:start] + edit.content + body[end:]
+    return bom + body
+
+
+def comments(text: str) -> list[str]:
+    """The comments of a text, in order."""
+    import io
+    import tokenize
+
+    reader = io.StringIO(text.removeprefix(BOM), newline="").readline
+    return [
+        token.string.strip() for token in tokenize.generate_tokens(reader) if token.type == tokenize.COMMENT
+    ]
+
+
+def checked(text: str, changes: list[Change], tree: Tree) -> str:
+    """The changed text, after the checks that hold for every change."""
+    edits = tree.edits(changes)
+    result, _ = apply_edits(text, [finding(edits)], unsafe=False)
+    assert result == slow_apply(text, edits)
+    assert cst.parse_module(result)
+    if "\r\n" in text:
+        assert "\n" not in result.replace("\r\n", "")
+    return result
+
+
+@FIXING
+@given(programs())
+def test_programs_parse_and_positions_cover_them(text: str) -> None:
+    tree = Tree(text)
+    python_tree(text)
+    found = statements(tree)
+    assume(found)
+    for number, node in found.items():
+        start, end = tree.spans.outer(node)
+        inner = tree.spans.offsets(node)
+        assert start <= inner[0] < inner[1] <= end
+        assert number in text[slice(*inner)]
+
+
+@FIXING
+@given(programs(), st.data())
+def test_insert(text: str, data: st.DataObject) -> None:
+    tree = Tree(text)
+    found = statements(tree)
+    assume(found)
+    number = data.draw(st.sampled_from(sorted(found)))
+    after = data.draw(st.booleans())
+    block = data.draw(st.booleans())
+    new = cst.parse_statement("if q:\n    del q\n") if block else delete(["q"])
+    assert isinstance(new, (cst.SimpleStatementLine, cst.BaseCompoundStatement))
+    result = checked(text, [Insert(found[number], new, after)], tree)
+
+    def insert(body: list[ast.stmt]) -> list[ast.stmt]:
+        made: list[ast.stmt] = []
+        for node in body:
+            extra = ast.parse("if q: del q" if block else "del q").body if label(node) == number else []
+            made += [node, *extra] if after else [*extra, node]
+        return made
+
+    expected = python_tree(text)
+    assert ast.dump(python_tree(result)) == ast.dump(rewrite(expected, insert))
+    assert sorted(comments(result)) == sorted(comments(text))
+
+
+@FIXING
+@given(programs(), st.data())
+def test_remove(text: str, data: st.DataObject) -> None:
+    tree = Tree(text)
+    found = statements(tree)
+    assume(found)
+    gone = data.draw(st.sets(st.sampled_from(sorted(found)), min_size=1, max_size=4))
+    inside = {
+        number
+        for number in gone
+        if any(outer is found[other] for outer in tree.spans.ancestors(found[number]) for other in gone)
+    }
+    gone -= inside
+    result = checked(text, [Remove(found[number]) for number in gone], tree)
+    assert ast.dump(python_tree(result)) == without(text, gone)
+
+
+@FIXING
+@given(programs(), st.data())
+def test_wrap(text: str, data: st.DataObject) -> None:
+    tree = Tree(text)
+    found = {number: node for number, node in statements(tree).items() if not isinstance(node, cst.ClassDef)}
+    assume(found)
+    first = data.draw(st.sampled_from(sorted(found)))
+    length = data.draw(st.integers(1, 3))
+    node = found[first]
+    line = tree.spans.parent(node) if isinstance(node, cst.BaseSmallStatement) else node
+    partial = isinstance(line, cst.SimpleStatementSuite) or (
+        isinstance(line, cst.SimpleStatementLine) and data.draw(st.booleans()) and len(line.body) > 1
+    )
+    assert line is not None
+    block = line if partial else tree.spans.parent(line)
+    body = list(getattr(block, "body", ()))
+    place = next(place for place, other in enumerate(body) if other is (node if partial else line))
+    wrapped = body[place : place + length]
+    assume(not any(isinstance(part, cst.Try) for part in wrapped))
+    members: list[cst.CSTNode] = []
+    for part in wrapped:
+        members += part.body if isinstance(part, cst.SimpleStatementLine) else [part]
+    count = len(members)
+    numbers = {number for number, part in statements(tree).items() if any(part is other for other in members)}
+    assume(len(numbers) == count)  # a docstring has no number
+    result = checked(text, [Wrap(tuple(wrapped), NO_GRAD)], tree)
+
+    def wrap(body: list[ast.stmt]) -> list[ast.stmt]:
+        chosen = [other for other in body if label(other) in numbers]
+        if len(chosen) != count:
+            return body
+        start = body.index(chosen[0])
+        header = ast.parse("with torch.no_grad(): pass").body[0]
+        assert isinstance(header, ast.With)
+        header.body = chosen
+        return [*body[:start], header, *body[start + count :]]
+
+    expected = python_tree(text)
+    assert ast.dump(python_tree(result)) == ast.dump(rewrite(expected, wrap))
+    assert sorted(comments(result)) == sorted(comments(text))
+
+
+@FIXING
+@given(programs(), st.data())
+def test_replace(text: str, data: st.DataObject) -> None:
+    tree = Tree(text)
+    calls = [node for node in tree.nodes() if isinstance(node, cst.Call)]
+    assume(calls)
+    chosen = data.draw(st.lists(st.sampled_from(range(len(calls))), min_size=1, max_size=3, unique=True))
+    result = checked(
+        text, [Replace(calls[place], call_method(calls[place], "item")) for place in chosen], tree
+    )
+    assert result.count(".item()") == len(chosen)
+    assert result.replace(".item()", "") == text
+
+
+@FIXING
+@given(programs(), st.data())
+def test_decorate_and_import(text: str, data: st.DataObject) -> None:
+    tree = Tree(text)
+    functions = [node for node in tree.nodes() if isinstance(node, cst.FunctionDef)]
+    assume(functions)
+    function = data.draw(st.sampled_from(functions))
+    changes: list[Change] = [Decorate(function, no_grad_decorator("torch.no_grad")), AddImport("torch")]
+    result = checked(text, changes, tree)
+    expected = python_tree(text)
+    name = function.name.value
+    for node in ast.walk(expected):
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and node.name == name:
+            node.decorator_list.append(ast.parse("torch.no_grad()", mode="eval").body)
+    first = expected.body[0]
+    documented = isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant)
+    expected.body.insert(1 if documented else 0, ast.parse("import torch").body[0])
+    assert ast.dump(python_tree(result)) == ast.dump(expected)
+    assert sorted(comments(result)) == sorted(comments(text))
+    assert changed(result, lambda tree: [AddImport("torch")]) == result
+
+
+@FIXING
+@given(programs(), st.data())
+def test_many_changes_in_one_fix(text: str, data: st.DataObject) -> None:
+    """Lines around, inside and instead of wrapped ones."""
+    tree = Tree(text)
+    found = statements(tree)
+    kinds = (cst.For, cst.If, cst.While, cst.With)
+    blocks = [number for number, node in found.items() if isinstance(node, kinds)]
+    assume(blocks)
+    number = data.draw(st.sampled_from(blocks))
+    block = found[number]
+    inner = sorted(
+        number
+        for number, node in found.items()
+        if any(outer is block for outer in tree.spans.ancestors(node))
+    )
+    assume(inner)
+    gone = data.draw(st.sampled_from(inner))
+    anchor = data.draw(st.sampled_from(inner))
+    nested = [found[gone], *tree.spans.ancestors(found[anchor]), *tree.spans.ancestors(found[gone])]
+    assume(
+        gone != anchor
+        and found[anchor] not in nested
+        and found[gone] not in tree.spans.ancestors(found[anchor])
+    )
+    line = tree.spans.parent(found[anchor])
+    assume(
+        line is not tree.spans.parent(found[gone])
+        or not isinstance(line, (cst.SimpleStatementLine, cst.SimpleStatementSuite))
+    )
+    changes: list[Change] = [
+        Insert(block, delete(["before"]), after=False),
+        Insert(block, delete(["behind"])),
+        Insert(found[anchor], delete(["inside"])),
+        Remove(found[gone]),
+        Wrap((block,), NO_GRAD),
+    ]
+    result = checked(text, changes, tree)
+
+    def change(body: list[ast.stmt]) -> list[ast.stmt]:
+        made: list[ast.stmt] = []
+        for node in body:
+            if label(node) == gone:
+                continue
+            if label(node) == anchor:
+                made += [node, *ast.parse("del inside").body]
+            elif label(node) == number:
+                header = ast.parse("with torch.no_grad(): pass").body[0]
+                assert isinstance(header, ast.With)
+                header.body = [node]
+                made += [*ast.parse("del before").body, header, *ast.parse("del behind").body]
+            else:
+                made.append(node)
+        return made
+
+    assert ast.dump(python_tree(result)) == ast.dump(rewrite(python_tree(text), change))
+
+
+# Whole runs: a finding for each place, passes to the end, and again
+
+
+def removing(text: str) -> list[Finding]:
+    """A rule against statements with an even number, one finding each."""
+    tree = Tree(text)
+    return [
+        finding(tree.edits([Remove(node)]), row=tree.spans.of(node)[0].row)
+        for number, node in statements(tree).items()
+        if int(number) % 2 == 0
+    ]
+
+
+def wrapping(text: str) -> list[Finding]:
+    """A rule that wants every `for` under no_grad."""
+    tree = Tree(text)
+    found: list[Finding] = []
+    for node in statements(tree).values():
+        if isinstance(node, cst.For) and not any(
+            isinstance(outer, cst.With) for outer in tree.spans.ancestors(node)
+        ):
+            edits = tree.edits([AddImport("torch"), Wrap((node,), NO_GRAD)])
+            found.append(finding(edits, "GPU201", tree.spans.of(node)[0].row))
+    return found
+
+
+def holding(text: str) -> list[Finding]:
+    """A rule that wants `x = f(…)` to be `x = f(…).item()`, with `del x` behind it."""
+    tree = Tree(text)
+    found: list[Finding] = []
+    for node in tree.nodes():
+        if isinstance(node, cst.Assign) and isinstance(node.value, cst.Call):
+            if isinstance(node.value.func, cst.Name):
+                changes = [Replace(node.value, call_method(node.value, "item")), Insert(node, delete(["x"]))]
+                found.append(finding(tree.edits(changes), "GPU102", tree.spans.of(node)[0].row))
+    return found
+
+
+@FIXING
+@given(programs())
+def test_removals_one_by_one_come_to_rest(text: str) -> None:
+    gone = {number for number in statements(Tree(text)) if int(number) % 2 == 0}
+    result = fix_text(text, removing, unsafe=False)
+    assert result.error is None
+    assert not result.remaining
+    # An emptied block holds `pass`, and one left by several passes no second one.
+    assert _passless(ast.dump(python_tree(result.text))) == _passless(without(text, gone))
+    assert fix_text(result.text, removing, unsafe=False).text == result.text
+
+
+def _passless(dump: str) -> str:
+    return dump.replace("Pass(), ", "").replace(", Pass()", "")
+
+
+@FIXING
+@given(programs())
+def test_all_rules_together_come_to_rest(text: str) -> None:
+    def lint(source: str) -> list[Finding]:
+        return [*removing(source), *wrapping(source), *holding(source)]
+
+    result = fix_text(text, lint, unsafe=False)
+    assert result.error is None
+    assert not result.remaining
+    again = fix_text(result.text, lint, unsafe=False)
+    assert (again.text, again.passes) == (result.text, 0)
