@@ -655,6 +655,8 @@ class Calls(Evaluator):
             return HOST
         if name in frameworks.NO_GRAD_METHODS:
             return Val(Kind.DEVICE, flags=MAYBE)
+        if name in frameworks.SUBMODULES:
+            return self.graph_from(expr, base, args)
         if name in frameworks.FORWARD_METHODS:
             return self.graph_from(expr, base.with_flags(MAYBE), args)
         return self.unknown_call(expr, args)
@@ -741,6 +743,8 @@ class Calls(Evaluator):
             known = self.by_role(func, self.with_evidence(func.path, UNKNOWN))
             if known.kind is Kind.MODULE:
                 return self.module_call(expr, known, args)
+        if name == "forward" and self.file.uses_torch and args.all():
+            return self.module_call(expr, Val(Kind.MODULE), args)
         if name in TO_HOST:
             self.consume(base)
             return CONVERTED if name in ("item", "tolist", "numpy") else HOST

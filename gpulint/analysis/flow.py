@@ -7,6 +7,7 @@ from gpulint.analysis.calling import Calling
 from gpulint.analysis.evidence import arithmetic_leaves, is_accumulation
 from gpulint.analysis.facts import Loop
 from gpulint.analysis.gradmode import is_neutral_context
+from gpulint.analysis.peaks import loop_names
 from gpulint.analysis.oom import is_oom_handler, recovery_in
 from gpulint.analysis.state import State, merge
 from gpulint.analysis.values import (
@@ -569,7 +570,7 @@ class Flow(Calling):
             iterable = iterable.args[0]
         if isinstance(iterable, ir.Call) and iterable.method in ("range", "trange"):
             chunked = any(isinstance(part, ir.Op) and part.op == "//" for arg in iterable.args for part in ir.walk(arg))
-            return len(iterable.args) == 3 or chunked
+            return len(iterable.args) == 3 or chunked or _slices_by(statement)
         if isinstance(iterable, (ir.Seq, ir.DictDisplay, ir.Const)):
             return False
         record, self.record = self.record, False
@@ -643,6 +644,18 @@ class Flow(Calling):
 
 def _optimizes(loop: Loop) -> bool:
     return any(call.method in ("step", "zero_grad") for _, call in ir.calls(loop.stmt.body))
+
+
+def _slices_by(loop: ir.For) -> bool:
+    """`x[i * n : (i + 1) * n]`, `x[begin:end]` with both made from the loop's index: the loop runs through chunks."""
+    names = loop_names(loop)
+    for statement in ir.statements(loop.body):
+        for root in statement.expressions():
+            for part in ir.walk(root):
+                if isinstance(part, ir.Sub) and isinstance(part.index, ir.Slice) and len(part.index.parts) == 2:
+                    if all(any(isinstance(p, ir.Name) and p.id in names for p in ir.walk(end)) for end in part.index.parts):
+                        return True
+    return False
 
 
 _LIGHT = frozenset("print log info debug warning error append update to cuda cpu item len str range".split())

@@ -63,6 +63,9 @@ FORWARD_METHODS = frozenset(
     ]
 )
 
+# Submodules by their usual names: calling one of a known model runs a forward.
+SUBMODULES = frozenset("encoder decoder backbone feature_extractor features trunk body stem transformer bert roberta".split())
+
 # Methods of well-known modules that run under no_grad by themselves.
 NO_GRAD_METHODS = frozenset(["generate", "sample"])
 
