@@ -16,7 +16,7 @@ from gpulint.findings import Finding, Severity
 from gpulint.rule import Rule
 from gpulint.selection import Selection
 from gpulint.suppressions import MARKER_BYTES, suppressed
-from gpulint.syntax import Flaw, flaw
+from gpulint.syntax import flaw
 
 if TYPE_CHECKING:
     from gpulint.analysis.project import Project
@@ -168,26 +168,21 @@ class Checker:
         return sorted(graded, key=lambda finding: finding.sort_key)
 
     def _checked(self, source: SourceFile, task: Task) -> FileResult:
-        wrong = flaw(source.text)
-        if wrong is not None and wrong.too_deep:
-            return self._refused(task, wrong.message, wrong.line, wrong.column)
         # Where this Python's parser finds a flaw, libcst decides: the file may be written for a newer Python.
-        if wrong is None and not task.passes_gate:
+        if not task.passes_gate and flaw(source.text) is None:
             return FileResult(tuple(self._unused_suppressions(source, task)))
-        result = self._linted(source.text, task, wrong)
+        result = self._linted(source.text, task)
         if self.mode != "check" and any(self._applies(finding) for finding in result.findings):
             result = self._fixed(source, task, result)
         return result
 
-    def _linted(self, text: str, task: Task, wrong: Flaw | None) -> FileResult:
+    def _linted(self, text: str, task: Task) -> FileResult:
         from gpulint.linter import SourceError
 
         try:
             found = tuple(self.lint(text, task))
             return FileResult(found, self._project.dependencies if self._project is not None else ())
         except SourceError as error:
-            if wrong is not None:
-                return self._refused(task, wrong.message, wrong.line, wrong.column)
             return self._refused(task, error.message, error.line, error.column)
         except RecursionError:
             return self._refused(task, "nested too deeply to be analysed")

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 from gpulint.findings import Finding, Position, Related
 from gpulint.rule import Report, Rule, RuleSet
-from gpulint.screening import deep_stack, is_clean
+from gpulint.screening import deep_stack, excused, is_clean
+from gpulint.syntax import flaw
 
 if TYPE_CHECKING:
     import libcst as cst
@@ -52,9 +53,23 @@ def lint_text(text: str, filename: str, rules: RuleSet, project: Project | None 
     codes = frozenset(rule.code for rule in rules.rules)
     if is_clean(text, filename, rules, project):
         return suppressed(text, [], lambda row: row, filename, codes)
-    module, facts = _facts(text, filename, project)
+    module, facts = _full(text, filename, project)
     findings = list(_findings(module, facts, text, filename, rules, project))
     return suppressed(text, findings, _statement_rows(facts, module, text, findings), filename, codes)
+
+
+def _full(text: str, filename: str, project: Project | None) -> tuple[cst.Module, FileFacts]:
+    """The tree and facts of libcst's pass. What Python's own parser refuses as too deep never gets there, and where
+    both refuse, the message is Python's."""
+    wrong = flaw(text)
+    if wrong is not None and wrong.too_deep:
+        raise SourceError(wrong.message, wrong.line, wrong.column)
+    try:
+        return _facts(text, filename, project)
+    except SourceError:
+        if wrong is None:
+            raise
+        raise SourceError(wrong.message, wrong.line, wrong.column) from None
 
 
 def parse(text: str) -> cst.Module:
@@ -90,9 +105,8 @@ def _findings(
     spans: Spans | None = None
     for rule in rules.rules:
         for report in rule().check(facts, rules.options.get(rule.code, {})):
-            if report.unless_guarded is not None and project is not None:
-                if project.guarded_everywhere(filename, report.unless_guarded):
-                    continue
+            if excused(report, filename, project):
+                continue
             if spans is None:
                 from gpulint.positions import Spans
 

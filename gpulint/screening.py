@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
-from gpulint.rule import RuleSet
+from gpulint.rule import Report, RuleSet
 
 if TYPE_CHECKING:
     from gpulint.analysis.project import Project
@@ -61,4 +61,14 @@ def _reports(tree: ast.Module, filename: str, rules: RuleSet, project: Project |
     from gpulint.analysis.program import analyse_lowered
 
     facts = analyse_lowered(lower_ast(tree), filename, project)
-    return any(True for rule in rules.rules for _ in rule().check(facts, rules.options.get(rule.code, {})))
+    for rule in rules.rules:
+        for report in rule().check(facts, rules.options.get(rule.code, {})):
+            if not excused(report, filename, project):
+                return True
+    return False
+
+
+def excused(report: Report, filename: str, project: Project | None) -> bool:
+    """Whether the callers in other files of the project take back what a report claims."""
+    name = report.unless_guarded
+    return name is not None and project is not None and project.guarded_everywhere(filename, name)

@@ -44,6 +44,7 @@ class CreateGraph:
 
     function: ir.Function
     call: ir.Call
+    again: bool  # a later backward of the same iteration can free the graph
 
 
 @dataclass(slots=True)
@@ -147,9 +148,11 @@ def create_graphs(file: FileAnalysis) -> list[CreateGraph]:
             continue
         for region in _regions(function.body):
             for position, statement in enumerate(region):
-                for call in _own_calls(statement):
-                    if _creates_graph(call) and not any(_lets_go(later) for later in region[position + 1 :]):
-                        found.append(CreateGraph(function, call))
+                calls = [call for call in _own_calls(statement) if _creates_graph(call)]
+                later = region[position + 1 :] if calls else []
+                if calls and not any(_lets_go(item) for item in later):
+                    again = any(runs_backward(call.method) for _, call in ir.calls(later))
+                    found += [CreateGraph(function, call, again) for call in calls]
     return found
 
 

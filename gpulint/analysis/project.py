@@ -43,6 +43,7 @@ class Project:
         self._found: dict[tuple[str, str], Path | None] = {}
         self._looked_up = 0
         self._trees: dict[str, list[tuple[str, bytes]]] = {}
+        self._calls: dict[str, dict[str, bool]] = {}
 
     def begin(self) -> None:
         """A new file is looked at: forget which modules the last one used."""
@@ -94,21 +95,34 @@ class Project:
 
     def guarded_everywhere(self, origin: str, name: str) -> bool:
         """Whether the project's other files call `name`, and only ever where grad is switched off."""
-        calls: list[bool] = []
+        called = False
         wanted = f"{name}(".encode()
+        own = os.path.abspath(origin)
         for path, raw in self._neighbours(origin):
-            if wanted in raw and path != os.path.abspath(origin):
-                try:
-                    calls += guarded_calls(lower_ast(ast.parse(raw)), name, _GUARDS)
-                except (SyntaxError, ValueError, RecursionError, MemoryError):
-                    continue
-        return bool(calls) and all(calls)
+            if wanted in raw and path != own:
+                guarded = self._calls_in(path, raw).get(name)
+                if guarded is False:
+                    return False
+                called |= guarded is True
+        return called
+
+    def _calls_in(self, path: str, raw: bytes) -> dict[str, bool]:
+        """What a file calls, by last name, and whether always under a guard. Kept for the functions of other files."""
+        found = self._calls.get(path)
+        if found is None:
+            try:
+                found = guarded_calls(lower_ast(ast.parse(raw)), _GUARDS)
+            except (SyntaxError, ValueError, RecursionError, MemoryError):
+                found = {}
+            self._calls[path] = found
+        return found
 
     def _neighbours(self, origin: str) -> list[tuple[str, bytes]]:
         """The Python files of the project that a file belongs to, as far as the limits allow."""
         root = str(_roots(os.path.dirname(os.path.abspath(origin)))[-1])
         if root not in self._trees:
             self._trees = {root: list(_python_files(root))}
+            self._calls = {}
         return self._trees[root]
 
     # --- modules -------------------------------------------------------------------------------------------------
@@ -240,27 +254,30 @@ def _python_files(root: str) -> Iterator[tuple[str, bytes]]:
 # --- who calls a function ------------------------------------------------------------------------------------------
 
 
-def guarded_calls(module: ir.Module, name: str, guarded: frozenset[str]) -> Iterator[bool]:
-    """For each call of `name` in a module: whether it stands under one of the guards.
+def guarded_calls(module: ir.Module, guards: frozenset[str]) -> dict[str, bool]:
+    """For each name that is called in a module: whether every call of it stands under one of the guards.
 
-    `guarded` holds the last names of context managers and decorators that switch grad off.
+    `guards` holds the last names of context managers and decorators that switch grad off.
     """
+    found: dict[str, bool] = {}
     for function in module.functions:
-        decorated = any(_last(item) in guarded for item in function.decorators)
-        yield from _calls_in(function.body, name, guarded, decorated)
+        decorated = any(_last(item) in guards for item in function.decorators)
+        _note_calls(function.body, guards, decorated, found)
+    return found
 
 
-def _calls_in(block: list[ir.Stmt], name: str, guarded: frozenset[str], inside: bool) -> Iterator[bool]:
+def _note_calls(block: list[ir.Stmt], guards: frozenset[str], inside: bool, found: dict[str, bool]) -> None:
     for statement in block:
         for root in statement.expressions():
             for part in ir.walk(root):
-                if isinstance(part, ir.Call) and part.method == name:
-                    yield inside
+                if isinstance(part, ir.Call):
+                    method = part.method
+                    found[method] = inside and found.get(method, True)
         covered = inside
         if isinstance(statement, ir.With):
-            covered = inside or any(_last(item) in guarded for item, _ in statement.items)
+            covered = inside or any(_last(item) in guards for item, _ in statement.items)
         for inner in statement.blocks():
-            yield from _calls_in(inner, name, guarded, covered)
+            _note_calls(inner, guards, covered, found)
 
 
 def _last(expr: ir.Expr) -> str:

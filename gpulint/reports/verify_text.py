@@ -27,6 +27,7 @@ from gpulint.memory.units import format_bytes
 from gpulint.reports import Sources, plural
 from gpulint.reports.layout import STYLES, Line, paint, printable, quoted
 from gpulint.reports.plot import memory_plot
+from gpulint.runtime.evidence import Evidence
 from gpulint.runtime.result import RankResult, Sample, Site
 from gpulint.runtime.verdict import Unpredicted, Verdict, Verification
 
@@ -94,9 +95,8 @@ def _opening(verification: Verification, rank: RankResult) -> list[Line]:
 
 
 def main_samples(rank: RankResult) -> list[Sample]:
-    """The samples of the kind of step of which there are most, warm-up included, in order."""
-    kinds = ("train", "explicit", "eval")
-    kind = max(kinds, key=lambda name: sum(s.kind == name for s in rank.samples))
+    """The samples of the kind of step that judgement rests on, warm-up included, in order."""
+    kind = Evidence(rank).main_kind()
     return [sample for sample in rank.samples if sample.kind == kind]
 
 

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from gpulint.findings import Finding
+from gpulint.runtime import loops
 from gpulint.runtime.result import (
     CallFigures,
     Drift,
@@ -77,9 +78,9 @@ class Evidence:
         return self.rank.steps()
 
     def main_kind(self) -> StepKind:
-        """The kind of which most steps were sampled."""
+        """Train where it was sampled well, else the kind of which most steps were sampled."""
         kinds: tuple[StepKind, ...] = ("train", "explicit", "eval")
-        return max(kinds, key=self.rank.steps)
+        return "train" if self.rank.steps("train") >= 5 else max(kinds, key=self.rank.steps)
 
     def step_seconds(self) -> float | None:
         """The median duration of a sampled step of the main kind."""
@@ -87,9 +88,9 @@ class Evidence:
         durations = [s.duration for s in self.rank.samples if s.sampled and s.kind == kind]
         return statistics.median(durations) if durations else None
 
-    def heap_slope(self) -> float | None:
-        """Host bytes per step that malloc did not get back, where they grow steadily."""
-        kind = self.main_kind()
+    def heap_slope(self, kind: StepKind | None = None) -> float | None:
+        """Host bytes per step that malloc did not get back, where they grow steadily, in steps of a kind."""
+        kind = kind or self.main_kind()
         for figure in ("heap", "rss"):
             trend = next((t for t in self.rank.trends if t.figure == figure and t.kind == kind), None)
             if trend is not None:
@@ -104,6 +105,14 @@ class Evidence:
         found = [h for h in self.rank.holders if any((real(h.file), n) in spots for n in (h.line, *h.lines))]
         if found:
             return found
+        called = self._called(spots)
+        through = [
+            h
+            for h in self.rank.holders
+            if h.scope != "local" and any(loops.function_at(h.file, n) in called for n in (h.line, *h.lines[:1]))
+        ]
+        if through:
+            return through
         first = _NAMES.search(finding.message)  # the holder; what it holds is named after it
         names = {_base(first[1])} if first is not None else set()
         file = {spot[0] for spot in spots}
@@ -121,6 +130,11 @@ class Evidence:
         sites = {held.site for held in holder.births}
         return [d for d in self.rank.drifts if d.site in sites and d.place == holder.place]
 
+    def kind_of(self, holder: Holder) -> StepKind:
+        """The kind of steps in which the holder grows; the main kind where it holds nodes alone."""
+        drifts = [drift for drift in self.drifts_of(holder) if drift.status == "leak"]
+        return max(drifts, key=lambda drift: drift.total).kind if drifts else self.main_kind()
+
     def growth(self, holder: Holder) -> Share:
         """What a holder grows by, from the part of each leaking site that it keeps."""
         if holder.bound is not None:
@@ -130,7 +144,7 @@ class Evidence:
             leak = self._leak(held.site, holder.place)
             if leak is not None and leak.total:
                 size += leak.bytes_per_step * min(1.0, held.bytes / leak.total)
-        nodes = holder.nodes / max(1, self._judged_steps())
+        nodes = holder.nodes / max(1, self._judged_steps(self.kind_of(holder)))
         device = size if holder.place == "device" else 0.0
         return Share(device, size - device, nodes if nodes >= 1 else 0.0)
 
@@ -138,8 +152,7 @@ class Evidence:
         found = [d for d in self.rank.drifts if d.site == site and d.place == place and d.status == "leak"]
         return max(found, key=lambda d: d.total) if found else None
 
-    def _judged_steps(self) -> int:
-        kind = self.main_kind()
+    def _judged_steps(self, kind: StepKind) -> int:
         judged = [d.steps for d in self.rank.drifts if d.kind == kind]
         return max(judged) if judged else max(1, self.rank.steps(kind) - 2)
 
@@ -159,9 +172,14 @@ class Evidence:
         direct = [one for one in figures if (real(one.site.file), one.site.line) in spots]
         if direct:
             return direct
-        text = "\n".join(linecache.getline(file, line) for file, line in spots)
-        called = set(re.findall(r"(\w+)\s*\(", text))
+        called = self._called(spots)
         return [one for one in figures if one.site.function.rsplit(".", 1)[-1] in called]
+
+    @staticmethod
+    def _called(spots: Iterable[Spot]) -> set[str]:
+        """The names of what the lines call, or hand over to be called (`register_forward_hook(self.save)`)."""
+        text = "\n".join(linecache.getline(file, line).partition("#")[0] for file, line in spots)
+        return set(re.findall(r"(\w+)\s*\(", text)) | set(re.findall(r"\.(\w+)\s*\)", text))
 
 
 _Sited = CallFigures | ForwardFigures

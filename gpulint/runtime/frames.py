@@ -84,6 +84,15 @@ class Frames:
             index = self._index[key] = self.intern(_site_of(frame))
         return index
 
+    def stack(self, frame: FrameType | None) -> int:
+        """A number for the user's lines that are running, from `frame` outwards."""
+        number = 0
+        while frame is not None:
+            if self._user.get(frame.f_code.co_filename) or self.is_user(frame.f_code.co_filename):
+                number = hash((number, frame.f_code, frame.f_lineno))
+            frame = frame.f_back
+        return number
+
     def intern(self, site: Site) -> int:
         """The index of a site that came from elsewhere, such as an allocator's recorded stack."""
         index = self._by_site.get(site)

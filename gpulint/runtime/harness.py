@@ -118,6 +118,7 @@ class Harness:
         self._optimizers: dict[int, Any] = {}
         self._state_sizes: list[int] = []
         self._evaluations = 0
+        self._judged: dict[Any, int] = {}  # evaluation loop -> steps it was judged by
         self._stops = 0
         self._notes: list[str] = []
         self._main = threading.get_ident()
@@ -218,6 +219,8 @@ class Harness:
     def _forward(self, module: Any) -> None:
         if self._here():
             training = bool(module.training)
+            if training and next(module.parameters(), None) is None:
+                return  # a criterion: it is in train mode in evaluations too
             # Loops that evaluate the same model one after the other are told apart by who called it.
             where = 0 if training and self._stepper.has_optimizer else self.frames.stack(sys._getframe(1))
             self._stepper.forward((id(module), where), training)
@@ -382,7 +385,11 @@ class Harness:
     def _look_if_due(self, series: Series) -> None:
         steps = len(series.boundaries) - 1
         if series.kind == "eval":
-            if steps in (4, *LOOKS, self.options.steps) and self._evaluations < MOST_EVALUATIONS:
+            phase = self._stepper.phase  # a loop that has run before is not judged again
+            if steps in (4, *LOOKS, self.options.steps) and steps > self._judged.get(phase, 0):
+                if self._evaluations >= MOST_EVALUATIONS:
+                    return
+                self._judged[phase] = steps
                 self._evaluations += 1
                 self._look(series, 1 if steps < 6 else 2)
         elif series.warm and steps in LOOKS and steps < self.options.steps:

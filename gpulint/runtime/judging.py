@@ -122,7 +122,7 @@ def _keepers(drifts: list[Drift], evidence: Evidence) -> list[Holder]:
 def _confirmed_drift(
     share: Share, holders: list[Holder], leaking: list[Drift], evidence: Evidence
 ) -> Judgement:
-    heap = evidence.heap_slope() if share.nodes else None
+    heap = evidence.heap_slope(evidence.kind_of(holders[0]) if holders else None) if share.nodes else None
     host = share.host + (heap or 0.0) if share.host or heap is not None else None
     on_gpu = "on the GPU" if evidence.on_device else "of what would be on the GPU"
     parts = [f"{size(share.device)} a step stays {on_gpu}"]

@@ -86,3 +86,16 @@ def lines_to_watch(file: str, line: int) -> tuple[int, ...]:
     """The lines whose figures a claim about the loop's peak needs."""
     loop = around(file, line)
     return () if loop is None else loop.lines
+
+
+@functools.lru_cache(maxsize=1024)
+def function_at(file: str, line: int) -> str:
+    """The name of the innermost function that holds the line; empty at the top of a module."""
+    tree = _tree(file)
+    functions = [
+        node
+        for node in (ast.walk(tree) if tree is not None else ())
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
+        and node.lineno <= line <= (node.end_lineno or node.lineno)
+    ]
+    return max(functions, key=lambda node: node.lineno).name if functions else ""

@@ -34,6 +34,7 @@ class Stepper:
         self._forwards = 0
         self._phase: Hashable | None = None  # what is run again and again without an optimizer step
         self._phase_mark = -1
+        self._other: Hashable | None = None  # what ran last that is not the phase
 
     def optimizer_created(self) -> None:
         self.has_optimizer = True
@@ -84,6 +85,11 @@ class Stepper:
         self._confirm("explicit", previous, mark)
 
     @property
+    def phase(self) -> Hashable | None:
+        """The evaluation loop under way: what repeats in it."""
+        return self._phase
+
+    @property
     def in_phase(self) -> bool:
         """Whether an evaluation loop is under way."""
         return self._phase is not None
@@ -97,4 +103,10 @@ class Stepper:
         elif self._phase == what:
             mark = self._take()
             previous, self._phase_mark = self._phase_mark, mark
+            self._other = None
             self._confirm("eval", previous, mark)
+        elif self._other == what:  # twice, without the phase in between: that loop is over, this is another
+            self._phase, self._other = what, None
+            self._phase_mark = self._take()
+        else:
+            self._other = what

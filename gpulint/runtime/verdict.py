@@ -219,7 +219,7 @@ def _holders_left(findings: Sequence[Finding], one: Evidence) -> list[Unpredicte
 
 def _left(holder: Holder, share: Share, one: Evidence) -> Unpredicted:
     # Autograd nodes cost host memory; how much is known only where the whole heap is seen to grow.
-    host = one.heap_slope() if share.nodes else None
+    host = one.heap_slope(one.kind_of(holder)) if share.nodes else None
     born = tuple(held.site for held in holder.births)[:5]
     line, file = holder.line, real(holder.file) if holder.file else ""
     return Unpredicted(
