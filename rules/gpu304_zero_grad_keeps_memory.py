@@ -1,0 +1,86 @@
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from gpulint.analysis.facts import FileFacts
+from gpulint.analysis.misuse import KeptGradients
+from gpulint.findings import Severity
+from gpulint.rule import Remove, Repair, Report, Rule
+
+
+class ZeroGradKeepsMemory(Rule):
+    """
+    ## What it does
+    Finds `zero_grad(set_to_none=False)`.
+
+    ## Why is this bad
+    The gradients stay allocated, one number for each parameter, and are filled with zeros. Let go, which is the default
+    since torch 2.0, their memory serves the forward's activations, and the next backward writes new ones instead of
+    adding to zeros.
+
+    ## What it costs
+    A train step of a 4-layer language model with AdamW (NVIDIA H200, torch 2.11), the gradients being 141 MiB:
+
+    | `zero_grad` | `set_to_none=False` | default |
+    |---|---|---|
+    | before the forward | peak 2,619 MiB, 20.8 ms | 2,512 MiB, 20.4 ms |
+    | between forward and backward | peak 2,619 MiB, 20.8 ms | 2,446 MiB, 20.4 ms |
+
+    ## Example
+    ```python
+    import torch
+    from torch import nn
+
+    model = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+
+    for inputs in loader:
+        optimizer.zero_grad(set_to_none=False)
+        loss = model(inputs).mean()
+        loss.backward()
+        optimizer.step()
+    ```
+
+    ## Use instead
+    ```python
+    import torch
+    from torch import nn
+
+    model = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+
+    for inputs in loader:
+        optimizer.zero_grad()
+        loss = model(inputs).mean()
+        loss.backward()
+        optimizer.step()
+    ```
+
+    ## Fix safety
+    Removing the argument is unsafe: a parameter that got no gradient then has none, so that optimizers with momentum or
+    weight decay leave it alone, and code that reads `p.grad` without looking meets None.
+    """
+
+    code = "GPU304"
+    name = "zero-grad-keeps-memory"
+    severity = Severity.WARNING
+    facts_only = True
+    triggers = ((b"zero_grad(",), (b"set_to_none", b"zero_grad(False)"), (b"torch",))
+
+    def check(self, facts: FileFacts, options: Mapping[str, Any]) -> Iterator[Report]:
+        if facts.is_test:
+            return
+        for kept in facts.habits.kept_gradients:
+            yield Report(
+                kept.call.node,
+                f"`{facts.source(kept.call)}` keeps every gradient allocated through the next forward",
+                "the default since torch 2.0 lets them go: the next backward makes new ones",
+                "4 to 7 % more peak memory, 2 % more time a step (4-layer language model, AdamW; H200, torch 2.11)",
+                repair=lambda kept=kept: _repair(kept),  # type: ignore[misc]
+            )
+
+
+def _repair(kept: KeptGradients) -> Repair | None:
+    argument = kept.argument
+    return None if argument is None else Repair("unsafe", "let the gradients go", (Remove(argument),))
