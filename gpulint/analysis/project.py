@@ -212,15 +212,13 @@ def _roots(folder: str) -> tuple[Path, ...]:
     current = Path(folder)
     for _ in range(8):
         if not (current / "__init__.py").is_file():
-            found.append(current)
-            if (current / "src").is_dir():
-                found.append(current / "src")
+            found += [current, current / "src"] if (current / "src").is_dir() else [current]
             if _is_project_root(current):
-                break
+                return tuple(found[:6])
         if current.parent == current:
             break
         current = current.parent
-    return tuple(found[:6])
+    return tuple(found[:1])  # no project around it: nothing above the folder is this program's
 
 
 def _is_project_root(folder: Path) -> bool:
