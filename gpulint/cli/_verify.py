@@ -29,6 +29,7 @@ _TORCHRUN = (
     ("rdzv_endpoint", "--rdzv-endpoint"),
     ("rdzv_id", "--rdzv-id"),
 )
+_UNAWAITED = ("handler", "code")  # lines that a healthy run may never reach
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +42,7 @@ class Request:
     steps: int = 20
     warmup: int | None = None
     timeout: float | None = None
+    reach: float = 20.0
     device: str = "auto"
     python: str | None = None
     findings: str | None = None
@@ -97,7 +99,8 @@ def verification_of(
     """Run `what`, watched at the lines of `findings`, and judge them."""
     from dataclasses import replace
 
-    watched = replace(what, lines=join_lines(lines_of(findings)))
+    awaited = [(f.filename, f.line) for f in findings if claim_of(f.code).kind not in _UNAWAITED]
+    watched = replace(what, lines=join_lines(lines_of(findings)), awaited=join_lines(awaited))
     result: RunResult = run(watched, on_progress)  # type: ignore[arg-type]
     return verify(what.target, result, findings, max_drift)
 
@@ -135,6 +138,7 @@ def _measure(request: Request) -> Verification:
         warmup=request.warmup,
         device=request.device,
         timeout=request.timeout,
+        reach=request.reach,
         launch=request.launch,
         capture=not request.show_output,
     )

@@ -57,6 +57,14 @@ def _size(_: click.Context, __: click.Parameter, value: str) -> int:
     help="End the script at the latest after this time.",
 )
 @_what(
+    "--reach",
+    type=click.FloatRange(min=0),
+    default=20.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="Go on so long after the last step for findings not reached yet.",
+)
+@_what(
     "--device",
     type=click.Choice(["auto", "cuda", "cpu"]),
     default="auto",

@@ -118,6 +118,7 @@ class Harness:
         self._optimizers: dict[int, Any] = {}
         self._state_sizes: list[int] = []
         self._evaluations = 0
+        self._waiting_since: float | None = None
         self._judged: dict[Any, int] = {}  # evaluation loop -> steps it was judged by
         self._stops = 0
         self._notes: list[str] = []
@@ -421,14 +422,31 @@ class Harness:
         wanted = self.options.steps
         train, evaluation, explicit = (self._series[kind].sampled for kind in KINDS)
         if explicit >= wanted or train >= wanted:
-            return True
+            return not self._waits()
         if self._stepper.has_optimizer:
             return evaluation >= 20 * wanted
         return evaluation >= wanted
 
+    def _waits(self) -> bool:
+        """Whether to go on, although enough steps are sampled, because awaited lines have not run yet."""
+        if not self.options.reach or not self.options.awaited:
+            return False
+        now = time.monotonic()
+        if self._waiting_since is None:
+            if not self._lines.missing(self.options.awaited):
+                return False
+            self._waiting_since = now
+            for kind in ("train", "explicit"):
+                self._look(self._series[kind], 2)
+        if now - self._waiting_since > self.options.reach:
+            return False
+        evaluating = self._stepper.in_phase and len(self._series["eval"].boundaries) <= LOOKS[-1] + 1
+        return evaluating or self._lines.missing(self.options.awaited)
+
     def _finish(self) -> None:
         for series in self._series.values():
-            if series.kind != "eval" or self._stepper.in_phase:
+            waited = self._waiting_since is not None  # then the others were judged when their steps were sampled
+            if self._stepper.in_phase if series.kind == "eval" else not waited:
                 self._look(series, 2)
         steps = max(series.sampled for series in self._series.values())
         self.report(End("stopped", f"stopped after {steps} sampled steps"))

@@ -72,7 +72,7 @@ def _unmeasured(finding: Finding, evidence: Evidence) -> Judgement | None:
         return Judgement("inconclusive", "how often the line ran could not be counted")
     if figures.hits == 0:
         steps = len(evidence.rank.samples)
-        return Judgement("not reached", f"the line did not run within {steps} steps; run more with --steps")
+        return Judgement("not reached", f"the line did not run within {steps} steps; run more (--steps, --reach)")
     if evidence.steps() == 0:
         return Judgement("inconclusive", f"the line ran {times(figures.hits)}, but no step was sampled")
     if not figures.sampled_hits:
@@ -194,6 +194,8 @@ def _forwards(finding: Finding, found: list[ForwardFigures], evidence: Evidence)
             text = f"the line ran {times(figures.hits)}, but no module's forward was seen there"
             return Judgement("inconclusive", text)
         return _unmeasured(finding, evidence) or Judgement("inconclusive", "no module's forward was seen there")
+    evaluating = [forward for forward in found if not forward.training]
+    found = evaluating or found  # a helper may serve training too
     with_grad = [forward for forward in found if forward.grad and forward.kept]
     count = sum(forward.count for forward in found)
     if with_grad:

@@ -104,6 +104,15 @@ class LineCounter:
             _instrument(tree, statement, index)
         return compile(ast.fix_missing_locations(tree), path, "exec", dont_inherit=True)
 
+    def missing(self, lines: tuple[Lines, ...]) -> bool:
+        """Whether one of the lines, which must be of interest, has not run yet."""
+        for entry in lines:
+            for line in entry.lines:
+                one = self._figures.get((entry.file, line))
+                if one is None or not one.hits:
+                    return True
+        return False
+
     def figures(self) -> list[LineFigures]:
         """One entry per line asked for, in order; a line whose file was never loaded ran 0 times."""
         found = []

@@ -396,13 +396,16 @@ class Lines(Record):
 @dataclass(frozen=True, slots=True)
 class Options(Record):
     """What the parent asks of the child. `warmup` None means: at least 3 steps, until optimizer state is
-    constant."""
+    constant. Once `steps` steps are sampled the script may go on for `reach` seconds more, until each of the lines in
+    `awaited` has run: an evaluation at the epoch's end, say."""
 
     steps: int = 20
     warmup: int | None = None
     device: Literal["auto", "cuda", "cpu"] = "auto"
     module: bool = False
     lines: tuple[Lines, ...] = ()
+    awaited: tuple[Lines, ...] = ()
+    reach: float = 0.0
 
 
 def join_lines(pairs: Iterable[tuple[str, int]]) -> tuple[Lines, ...]:

@@ -38,7 +38,7 @@ class Run:
     """What to run and how. `target` is a script, or a module name with `module`.
 
     `launch` are torchrun's own flags (`--nproc-per-node 2 --nnodes …`); torchrun is used if there are any.
-    `lines` are lines of interest. `timeout` is in seconds, None for no limit. `capture` keeps the last
+    `lines` are lines of interest; for those of them in `awaited` the script may run `reach` seconds longer. `timeout` is in seconds, None for no limit. `capture` keeps the last
     megabyte of output instead of passing it through.
     """
 
@@ -52,6 +52,8 @@ class Run:
     timeout: float | None = None
     launch: tuple[str, ...] = ()
     lines: tuple[Lines, ...] = ()
+    awaited: tuple[Lines, ...] = ()
+    reach: float = 0.0
     capture: bool = False
     cwd: str | None = None
     environment: Mapping[str, str] = field(default_factory=dict)
@@ -79,6 +81,8 @@ class Run:
                 "device": self.device,
                 "module": self.module,
                 "lines": [entry.to_json() for entry in self.lines],
+                "awaited": [entry.to_json() for entry in self.awaited],
+                "reach": self.reach,
             }
         )
 

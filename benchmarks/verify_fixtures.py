@@ -1,0 +1,167 @@
+"""Judges every `# expect:` line of the fixtures by running them: what the linter claims must be measurable.
+
+    python benchmarks/verify_fixtures.py            # on the GPU where there is one
+    python benchmarks/verify_fixtures.py --device cpu --jobs 2
+
+Writes `benchmarks/results/fixtures-<gpu>-<date>.json` and prints a table. Exit status 1: a line was refuted, or
+not reached, or memory grew that no line predicts.
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import json
+import re
+import sys
+from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE), str(HERE.parent)]
+
+from _measure import hardware, table  # noqa: E402
+
+from gpulint.api import check_paths  # noqa: E402
+from gpulint.cli._verify import verification_of  # noqa: E402
+from gpulint.findings import Finding, Severity  # noqa: E402
+from gpulint.runtime.claims import claim_of  # noqa: E402
+from gpulint.runtime.firstparty import first_party  # noqa: E402
+from gpulint.runtime.runner import Run  # noqa: E402
+from gpulint.runtime.verdict import Verdict, Verification  # noqa: E402
+
+FIXTURES = HERE.parent / "fixtures"
+EXPECT = re.compile(r"#\s*expect:\s*(GPU\d{3}(?:\s*,\s*GPU\d{3})*)\s*$")
+TO_THE_END = 1000  # steps; more than any fixture has, so that its evaluation at the end is reached
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """One fixture, verified."""
+
+    script: Path
+    verification: Verification
+
+    def problems(self) -> list[str]:
+        """What contradicts the fixture, one line each."""
+        end = self.verification.run.end
+        found = [] if end.reason in ("finished", "stopped") else [f"{self.script.name}: {end.message}"]
+        found += [f"{where(v)} {v.code} {v.status}: {v.text}" for v in self.verification.verdicts if is_wrong(v)]
+        for drift in self.verification.unpredicted:
+            if drift.device > 0:
+                found.append(f"{self.script.name}:{drift.line} unpredicted {drift.device:.0f} B a step: {drift.text}")
+        return found
+
+
+def where(verdict: Verdict) -> str:
+    return f"{Path(verdict.file).name}:{verdict.line}"
+
+
+def is_wrong(verdict: Verdict) -> bool:
+    """Whether the run contradicts the expected line, or could not say although it should."""
+    if verdict.status == "inconclusive":
+        return not claim_of(verdict.code).device_only
+    return verdict.status != "confirmed"
+
+
+def scripts() -> list[Path]:
+    """Every script of the fixtures that is run by itself."""
+    return [*sorted(FIXTURES.glob("*.py")), *sorted(FIXTURES.glob("*/train.py"))]
+
+
+def expected(script: Path) -> list[Finding]:
+    """The marked lines of a script and its own modules, as the linter reports them where it does."""
+    files = first_party(str(script))
+    linted = {(f.filename, f.line, f.code): f for f in check_paths(files)}
+    found = []
+    for file in files:
+        for number, text in enumerate(Path(file).read_text(encoding="utf-8").splitlines(), 1):
+            match = EXPECT.search(text)
+            for code in match[1].replace(" ", "").split(",") if match else ():
+                found.append(linted.get((file, number, code)) or _marked(file, number, code, text))
+    return found
+
+
+def _marked(file: str, line: int, code: str, text: str) -> Finding:
+    """The finding that the mark stands for, if the linter is not there to say it."""
+    column = len(text) - len(text.lstrip()) + 1
+    end = len(text[: text.index("#")].rstrip()) + 1
+    return Finding(code, "expected", Severity.WARNING, "marked in the fixture", file, line, column, line, end)
+
+
+def verify_fixture(script: Path, device: str = "auto", steps: int = TO_THE_END) -> Outcome:
+    """Run a fixture to its end and judge its marked lines."""
+    what = Run(
+        str(script),
+        steps=steps,
+        device=device,
+        timeout=240,
+        capture=True,
+        cwd=str(script.parent),
+        environment={"OMP_NUM_THREADS": "1"},
+    )
+    return Outcome(script, verification_of(what, expected(script)))
+
+
+def rows(outcomes: Iterable[Outcome]) -> list[tuple[str, ...]]:
+    """A row for each verdict."""
+    return [
+        (where(v), v.code, v.headline, v.text) for outcome in outcomes for v in outcome.verification.verdicts
+    ]
+
+
+def record(outcomes: Sequence[Outcome]) -> dict[str, object]:
+    """What is written down: verdicts and environment, without the samples."""
+    environments = [r.environment for o in outcomes for r in o.verification.run.ranks[:1]]
+    fixtures = {
+        outcome.script.relative_to(FIXTURES).as_posix(): {
+            "end": outcome.verification.run.end.message,
+            "seconds": round(outcome.verification.run.seconds, 1),
+            "steps": outcome.verification.sampled,
+            "verdicts": [{**v.to_json(), "file": Path(v.file).name} for v in outcome.verification.verdicts],
+            "unpredicted": [u.to_json() for u in outcome.verification.unpredicted],
+            "problems": outcome.problems(),
+        }
+        for outcome in outcomes
+    }
+    head = {**environments[0].to_json(), "executable": None} if environments else {}
+    return {"hardware": hardware(), "environment": head, "fixtures": fixtures}
+
+
+def result_path(kind: str, record: dict[str, object]) -> Path:
+    """`benchmarks/results/<kind>-<gpu>-<date>.json`."""
+    environment = record.get("environment")
+    device = "cpu"
+    if isinstance(environment, dict) and environment.get("device") == "cuda":
+        device = re.sub(r"[^a-z0-9]+", "-", str(environment.get("device_name")).lower()).strip("-")
+    return HERE / "results" / f"{kind}-{device}-{datetime.date.today().isoformat()}.json"
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("names", nargs="*", help="only these fixtures (without .py)")
+    parser.add_argument("--device", choices=("auto", "cuda", "cpu"), default="auto")
+    parser.add_argument("--jobs", type=int, default=2, help="fixtures that run at the same time")
+    parser.add_argument("--quick", action="store_true", help="40 steps at most for each fixture")
+    parser.add_argument("--out", type=Path, help="where the JSON goes, instead of benchmarks/results/")
+    given = parser.parse_args(arguments)
+    chosen = [s for s in scripts() if not given.names or s.stem in given.names or s.parent.name in given.names]
+    steps = 40 if given.quick else TO_THE_END
+    with ThreadPoolExecutor(given.jobs) as pool:
+        outcomes = list(pool.map(lambda script: verify_fixture(script, given.device, steps), chosen))
+    result = record(outcomes)
+    path = given.out or result_path("fixtures", result)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
+    print(table(("line", "rule", "verdict", "measured"), rows(outcomes)))
+    problems = [problem for outcome in outcomes for problem in outcome.problems()]
+    print(f"\n{len(outcomes)} fixtures, {len(rows(outcomes))} lines, {len(problems)} problems; written to {path}")
+    for problem in problems:
+        print(f"problem: {problem}")
+    return 1 if problems else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
