@@ -205,7 +205,9 @@ def discriminating(how: str) -> Callable[[int], None]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--steps", type=int, default=20)
     steps = parser.parse_args().steps
     print(torch.__version__, torch.cuda.get_device_name())

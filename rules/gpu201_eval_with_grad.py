@@ -80,7 +80,7 @@ def _wasted(forward: Forward, function: FunctionFacts) -> bool:
         return False
     if forward.freed:
         return forward.phased and forward.train_only_backward and bool(forward.loops)
-    if function.needs_grad or function.uses_autograd or forward.trains_nearby:
+    if function.needs_grad or function.uses_autograd or forward.trains_nearby or function.is_module_forward:
         return False
     if forward.evaluating:
         return bool(forward.loops) or forward.read_only

@@ -96,7 +96,12 @@ def _repair(misuse: GradModeMisuse) -> Repair | None:
         for argument in misuse.call.node.args:  # type: ignore[attr-defined]
             if argument.keyword is not None and argument.keyword.value == "volatile":
                 return Repair("safe", "remove `volatile=True`", (Remove(argument),))
-    if misuse.what == "bare" and misuse.stmt is not None and misuse.rest and isinstance(misuse.node, cst.Call):
+    if (
+        misuse.what == "bare"
+        and misuse.stmt is not None
+        and misuse.rest
+        and isinstance(misuse.node, cst.Call)
+    ):
         from gpulint.analysis import ir
 
         if any(runs_backward(call.method) for _, call in ir.calls(list(misuse.rest))):

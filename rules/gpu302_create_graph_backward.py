@@ -71,7 +71,9 @@ class CreateGraphBackward(Rule):
             text = facts.source(found.call)
             if found.again:
                 message = f"`{text}` ties the parameters to their gradients in a reference cycle"
-                reason = "a later backward frees most of the graph; the cycle stays until the gradients are reset"
+                reason = (
+                    "a later backward frees most of the graph; the cycle stays until the gradients are reset"
+                )
                 cost = "0 B where a second backward frees the graph; 114 MiB for each model dropped so, an 8-layer MLP (H200, torch 2.11)"
                 yield Report(found.call.node, message, reason, cost, Severity.INFO)
             else:

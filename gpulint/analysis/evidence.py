@@ -215,6 +215,8 @@ class Evidence:
         if LOSSY.search(method):
             self._loss_call(call)
         func = call.func
+        if isinstance(func, ir.Attr) and func.base.path is None and method in ("eval", "train"):
+            func = _unmoved(func)
         if isinstance(func, ir.Attr) and func.base.path is not None:
             base = func.base.path
             if method in MODULE_METHODS and len(call.args) <= 1:
@@ -242,6 +244,17 @@ class Evidence:
             if value.path is not None:
                 self.backward.add(value.path)
                 self.scalars.add(value.path)
+
+
+def _unmoved(func: ir.Attr) -> ir.Attr:
+    """`model.eval` for the callee of `model.to(device).eval()`."""
+    base = func.base
+    while isinstance(base, ir.Call) and isinstance(base.func, ir.Attr) and base.method in _MOVING:
+        base = base.func.base
+    return ir.Attr(func.node, base, func.attr)
+
+
+_MOVING = frozenset("to cuda cpu half float bfloat16 double requires_grad_".split())
 
 
 def unscaled(expr: ir.Expr) -> ir.Expr:

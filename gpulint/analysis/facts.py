@@ -251,6 +251,7 @@ class FunctionFacts:
     calls_eval: bool = False
     called_here: bool = True  # some function of this file calls it, or it is the module's own body
     is_test: bool = False  # a pytest function or a method of a test case
+    is_module_forward: bool = False  # the `forward` of an nn.Module: part of training as of evaluation
     all_evaluation: bool = False  # every forward in it evaluates, and nothing needs grad
     forwards: list[Forward] = field(default_factory=list)
     backwards: list[Backward] = field(default_factory=list)

@@ -6,9 +6,18 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from gpulint.analysis.facts import FunctionFacts
+    from gpulint.analysis.alloc_conf import Setting
+    from gpulint.analysis.checkpoints import Load
+    from gpulint.analysis.cleanup import IdleCleanup
+    from gpulint.analysis.environment import LateSetting
+    from gpulint.analysis.facts import FunctionFacts, HotCall
+    from gpulint.analysis.memory_api import OldCall
     from gpulint.analysis.misuse import CreateGraph, GradModeMisuse, KeptGradients
+    from gpulint.analysis.phases import PhaseEnd
     from gpulint.analysis.program import FileAnalysis
+    from gpulint.analysis.snapshots import Snapshot
+    from gpulint.analysis.syncs import ElementSync
+    from gpulint.analysis.wasted import Undetached, WastedForward
 
 
 class Habits:
@@ -35,3 +44,69 @@ class Habits:
         from gpulint.analysis.misuse import kept_gradients
 
         return kept_gradients(self._file)
+
+    @cached_property
+    def wasted(self) -> list[WastedForward]:
+        from gpulint.analysis.wasted import wasted_forwards
+
+        return wasted_forwards(self._file, self._functions)
+
+    @cached_property
+    def undetached(self) -> list[Undetached]:
+        from gpulint.analysis.wasted import undetached
+
+        return undetached(self._file, self._functions)
+
+    @cached_property
+    def loads(self) -> list[Load]:
+        from gpulint.analysis.checkpoints import loads
+
+        return loads(self._file)
+
+    @cached_property
+    def snapshots(self) -> list[Snapshot]:
+        from gpulint.analysis.snapshots import snapshots
+
+        return snapshots(self._file)
+
+    @cached_property
+    def idle_cleanups(self) -> list[IdleCleanup]:
+        from gpulint.analysis.cleanup import idle_cleanups
+
+        return idle_cleanups(self._file)
+
+    @cached_property
+    def phase_ends(self) -> list[PhaseEnd]:
+        from gpulint.analysis.phases import phase_ends
+
+        return phase_ends(self._file, self._functions)
+
+    @cached_property
+    def needless_waits(self) -> list[HotCall]:
+        from gpulint.analysis.syncs import needless_waits
+
+        return needless_waits(self._file, self._functions)
+
+    @cached_property
+    def element_syncs(self) -> list[ElementSync]:
+        from gpulint.analysis.syncs import element_syncs
+
+        return element_syncs(self._file, self._functions)
+
+    @cached_property
+    def settings(self) -> list[Setting]:
+        from gpulint.analysis.alloc_conf import settings
+
+        return settings(self._file)
+
+    @cached_property
+    def late_settings(self) -> list[LateSetting]:
+        from gpulint.analysis.environment import late_settings
+
+        return late_settings(self._file, self.settings)
+
+    @cached_property
+    def old_calls(self) -> list[OldCall]:
+        from gpulint.analysis.memory_api import old_calls
+
+        return old_calls(self._file)

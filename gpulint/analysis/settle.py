@@ -31,6 +31,8 @@ def finish(file: FileAnalysis, facts: list[FunctionFacts]) -> None:
             or any(path.endswith(".requires_grad") for path in evidence.stored)
         )
         function.is_test = _is_test(function.function)
+        owner = file.class_of(function.function)
+        function.is_module_forward = function.function.name == "forward" and owner is not None and owner.is_module
         function.called_here = bool(file.callers.get(function.function)) or function.function is file.module.body
         uses = Uses(function.function)
         for hold in function.holds:

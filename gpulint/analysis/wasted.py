@@ -1,0 +1,328 @@
+"""Graphs that a training step builds for nobody: forwards whose result is only detached, and generators that a
+discriminator's backward runs through.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from gpulint.analysis import ir
+from gpulint.analysis.evidence import targets
+from gpulint.analysis.facts import Backward, Forward, FunctionFacts
+from gpulint.analysis.values import Grad, Token
+
+if TYPE_CHECKING:
+    from gpulint.analysis.program import FileAnalysis
+
+# Who switches requires_grad by hand decides about graphs in a way that no name shows.
+_SWITCHING = frozenset(
+    "requires_grad requires_grad_ set_requires_grad toggle_grad toggle_optimizer freeze unfreeze set_grad_enabled "
+    "register_forward_hook register_hook retain_grad functional_call".split()
+)
+
+
+@dataclass(slots=True)
+class WastedForward:
+    """A forward of the training step whose result never reaches a backward. `alone`: nothing else of its statement
+    could want a graph, so that the whole statement can go under no_grad."""
+
+    facts: FunctionFacts
+    forward: Forward
+    alone: bool
+
+
+@dataclass(slots=True)
+class Undetached:
+    """A discriminator's step that backpropagates into the generator, whose gradients are then thrown away.
+
+    `argument` is what the discriminator is given; `made` the statement that generates it, where nothing else needs
+    the generator's graph.
+    """
+
+    discriminator: Forward
+    generator: Forward
+    argument: ir.Expr
+    backward: Backward
+    optimizer: str
+    made: ir.Stmt | None
+
+
+# --- forwards only detached ----------------------------------------------------------------------------------------
+
+
+def wasted_forwards(file: FileAnalysis, functions: list[FunctionFacts]) -> list[WastedForward]:
+    """Forwards in training code, with grad enabled, of which only detached values or numbers remain."""
+    reached: set[Token] = set()
+    for facts in functions:
+        for backward in facts.backwards:
+            reached |= backward.tokens
+    # A helper that calls backward on what it is given frees graphs that no backward of these facts names.
+    wrappers = {function.name for function, summary in file.summaries.items() if summary.frees}
+    found: list[WastedForward] = []
+    for facts in functions:
+        if facts.is_test or facts.function.name == "test" or facts.needs_grad or not _trains(file, facts):
+            continue
+        if _words(file, facts.function) & _SWITCHING:
+            continue
+        wrapped = bool(wrappers & file.evidence[facts.function].called)
+        wasted = [
+            forward
+            for forward in facts.forwards
+            if _is_wasted(forward, wrapped) and forward.site not in reached and _in_step(facts, forward)
+        ]
+        seen: set[int] = set()
+        for forward in wasted:
+            if id(forward.stmt) not in seen:
+                seen.add(id(forward.stmt))
+                found.append(WastedForward(facts, forward, _is_alone(facts, forward, wasted)))
+    return found
+
+
+def _trains(file: FileAnalysis, facts: FunctionFacts) -> bool:
+    """Whether the function is a training step, or a module's forward, of which training runs are made."""
+    if facts.has_backward or facts.steps or facts.is_module_forward:
+        return True
+    return file.framework_backward(facts.function)
+
+
+def _in_step(facts: FunctionFacts, forward: Forward) -> bool:
+    """Whether a backward or an optimizer's step runs as often as the forward: the same loop's, or the same function's."""
+    if forward.loops:
+        return forward.trains_nearby
+    return (
+        not facts.has_backward or facts.steps > 0 or any(not backward.loops for backward in facts.backwards)
+    )
+
+
+def _is_wasted(forward: Forward, wrapped: bool) -> bool:
+    if forward.grad is not Grad.ENABLED or forward.site is None or not forward.proven or not forward.used:
+        return False
+    # What several calls of one helper make counts as freed as soon as a backward goes through one of them.
+    if forward.freed and (wrapped or not forward.site.inner or not forward.evaluating):
+        return False
+    return forward.read_only and not forward.phased
+
+
+def _words(file: FileAnalysis, function: ir.Function) -> set[str]:
+    """The words of the function and of the methods beside it."""
+    if function.cls is None:
+        return file.evidence[function].words
+    return {word for method in function.cls.methods.values() for word in file.evidence[method].words}
+
+
+def _is_alone(facts: FunctionFacts, forward: Forward, wasted: list[Forward]) -> bool:
+    statement = forward.stmt
+    if not isinstance(statement, (ir.Assign, ir.AugAssign, ir.ExprStmt)):
+        return False
+    if any(other.stmt is statement and other not in wasted for other in facts.forwards):
+        return False
+    return not any(backward.stmt is statement for backward in facts.backwards)
+
+
+# --- generators not detached ---------------------------------------------------------------------------------------
+
+
+class _Optimizers:
+    """Which modules each optimizer of the file steps, by the last part of their names."""
+
+    def __init__(self, file: FileAnalysis) -> None:
+        self.owners: dict[str, frozenset[str]] = {}
+        for function in file.module.functions:
+            if "parameters" in file.evidence[function].called:
+                self._learn(function)
+
+    def _learn(self, function: ir.Function) -> None:
+        lists: dict[str, ir.Expr] = {}
+        for statement in ir.statements(function.body):
+            if not isinstance(statement, ir.Assign) or statement.value is None:
+                continue
+            for target, value in _pairs(statement):
+                if target.path is None:
+                    continue
+                if isinstance(value, ir.Call) and value.method[:1].isupper():
+                    names = _parameter_owners(value, lists)
+                    if names:
+                        key = last(target.path)
+                        self.owners[key] = self.owners.get(key, frozenset()) | names
+                else:
+                    lists[target.path] = value
+
+    def of(self, path: str | None) -> frozenset[str]:
+        return self.owners.get(last(path), frozenset()) if path is not None else frozenset()
+
+
+def _pairs(statement: ir.Assign) -> Iterator[tuple[ir.Expr, ir.Expr]]:
+    assert statement.value is not None
+    for target in statement.targets:
+        value = statement.value
+        if isinstance(target, ir.Seq) and isinstance(value, ir.Seq) and len(target.items) == len(value.items):
+            yield from zip(target.items, value.items, strict=True)
+        else:
+            yield target, value
+
+
+def _parameter_owners(call: ir.Call, lists: dict[str, ir.Expr]) -> frozenset[str]:
+    """`G` and `E` in `Adam(list(G.parameters()) + list(E.parameters()))`."""
+    found: set[str] = set()
+    for part in ir.walk(call):
+        if isinstance(part, ir.Call) and part.method == "parameters" and isinstance(part.func, ir.Attr):
+            if part.func.base.path is not None:
+                found.add(last(part.func.base.path))
+        elif isinstance(part, ir.Name) and part.id in lists:
+            found |= _parameter_owners(ir.Call(part.node, part, (lists[part.id],), ()), {})
+    return frozenset(found)
+
+
+def last(path: str) -> str:
+    return path.rpartition(".")[2]
+
+
+def undetached(file: FileAnalysis, functions: list[FunctionFacts]) -> list[Undetached]:
+    """Discriminator steps whose loss goes back into a generator that they do not step."""
+    optimizers = _Optimizers(file)
+    if len(optimizers.owners) < 2:
+        return []
+    found: list[Undetached] = []
+    for facts in functions:
+        if facts.is_test or not facts.backwards or _words(file, facts.function) & _SWITCHING:
+            continue
+        order = {id(s): n for n, s in enumerate(ir.statements(facts.function.body))}
+        for backward in facts.backwards:
+            if not backward.autograd_grad and not backward.create_graph and id(backward.stmt) in order:
+                found += _through_generator(file, functions, facts, backward, order, optimizers)
+    return found
+
+
+def _through_generator(
+    file: FileAnalysis,
+    functions: list[FunctionFacts],
+    facts: FunctionFacts,
+    backward: Backward,
+    order: dict[int, int],
+    optimizers: _Optimizers,
+) -> Iterator[Undetached]:
+    start = order[id(backward.stmt)]
+    later = [order[id(b.stmt)] for b in facts.backwards if order.get(id(b.stmt), -1) > start]
+    end = min(later, default=len(order))
+    stepped = {
+        path
+        for statement, path in _steps(facts.function)
+        if start <= order[id(statement)] < end and optimizers.of(path)
+    }
+    if len(stepped) != 1:
+        return
+    (optimizer,) = stepped
+    own = optimizers.of(optimizer)
+    for generator in facts.forwards:
+        name = last(generator.path)
+        if (
+            generator.site not in backward.tokens
+            or name in own
+            or "." in generator.path.removeprefix("self.")
+        ):
+            continue
+        theirs = {key for key, names in optimizers.owners.items() if name in names}
+        if not theirs or last(optimizer) in theirs:
+            continue
+        if not all(_discards(functions, facts, key, name, start, order) for key in theirs):
+            continue
+        for discriminator in facts.forwards:
+            if last(discriminator.path) in own and discriminator.site in backward.tokens:
+                argument = _argument_made_by(facts, discriminator, generator, order)
+                if argument is not None and order[id(discriminator.stmt)] <= start:
+                    made = _made_for_this(functions, generator, backward)
+                    yield Undetached(discriminator, generator, argument, backward, optimizer, made)
+
+
+def _steps(function: ir.Function) -> Iterator[tuple[ir.Stmt, str]]:
+    """The optimizers stepped: `opt.step()`, `scaler.step(opt)`."""
+    for statement, call in ir.calls(function.body):
+        if call.method != "step" or not isinstance(call.func, ir.Attr):
+            continue
+        if call.args and call.args[0].path is not None:
+            yield statement, call.args[0].path
+        elif call.func.base.path is not None:
+            yield statement, call.func.base.path
+
+
+def _argument_made_by(
+    facts: FunctionFacts, discriminator: Forward, generator: Forward, order: dict[int, int]
+) -> ir.Expr | None:
+    """The discriminator's argument that is the generator's output itself, by name or by nesting."""
+    call = discriminator.call
+    for argument in (*call.args, *(value for _, value in call.keywords)):
+        if argument is generator.call:
+            return argument
+        if argument.path is None or not isinstance(generator.stmt, ir.Assign):
+            continue
+        if generator.stmt.value is not generator.call or len(generator.stmt.targets) != 1:
+            continue
+        if generator.stmt.targets[0].path == argument.path and _still_that(
+            facts, argument.path, generator, discriminator, order
+        ):
+            return argument
+    return None
+
+
+def _still_that(
+    facts: FunctionFacts, path: str, generator: Forward, discriminator: Forward, order: dict[int, int]
+) -> bool:
+    """Whether the name is not bound anew between the generator's forward and the discriminator's."""
+    first, until = order[id(generator.stmt)], order[id(discriminator.stmt)]
+    return first < until and not any(
+        target.path == path
+        for statement in ir.statements(facts.function.body)
+        if first < order[id(statement)] < until
+        for target in targets(statement)
+    )
+
+
+def _made_for_this(functions: list[FunctionFacts], generator: Forward, backward: Backward) -> ir.Stmt | None:
+    """The generating statement, if no other backward and nobody outside wants the generator's graph."""
+    if not isinstance(generator.stmt, ir.Assign) or generator.returned or generator.escaped:
+        return None
+    others = (b for facts in functions for b in facts.backwards if b is not backward)
+    return None if any(generator.site in other.tokens for other in others) else generator.stmt
+
+
+def _discards(
+    functions: list[FunctionFacts],
+    facts: FunctionFacts,
+    optimizer: str,
+    module: str,
+    start: int,
+    order: dict[int, int],
+) -> bool:
+    """Whether the generator's gradients are zeroed before its optimizer steps: here, next time round, or elsewhere."""
+    events = [
+        (order[id(statement)], kind)
+        for statement, kind in _optimizer_events(facts.function, optimizer, module)
+    ]
+    if events:
+        after = [event for event in events if event[0] > start]
+        return min(after or events)[1] == "zero"
+    found = False
+    for other in functions:
+        kinds = [kind for _, kind in _optimizer_events(other.function, optimizer, module)]
+        if kinds:
+            found = True
+            if kinds[0] != "zero":
+                return False
+    return found
+
+
+def _optimizer_events(function: ir.Function, optimizer: str, module: str) -> Iterator[tuple[ir.Stmt, str]]:
+    """Where an optimizer, or its module, is zeroed and stepped, in source order."""
+    for statement in ir.statements(function.body):
+        for root in statement.expressions():
+            for call in ir.walk(root):
+                if not isinstance(call, ir.Call) or not isinstance(call.func, ir.Attr):
+                    continue
+                paths = [call.func.base.path, *(argument.path for argument in call.args[:1])]
+                names = {last(path) for path in paths if path is not None}
+                if call.method == "zero_grad" and names & {optimizer, module}:
+                    yield statement, "zero"
+                elif call.method == "step" and optimizer in names:
+                    yield statement, "step"

@@ -1,0 +1,95 @@
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from gpulint.analysis.facts import FileFacts
+from gpulint.analysis.wasted import WastedForward
+from gpulint.findings import Severity
+from gpulint.rule import AddImport, Repair, Report, Rule, Wrap
+
+
+class FrozenForwardWithGrad(Rule):
+    """
+    ## What it does
+    Finds networks that run with grad enabled inside a training step, although their result is only ever detached or
+    read as a number: teachers, target and reference networks, feature extractors.
+
+    ## Why is this bad
+    The forward saves every activation of the auxiliary network for a backward that never goes there, next to those of
+    the network that is trained. `.detach()` on the result comes too late: until then the graph has been built.
+
+    ## What it costs
+    A teacher beside its student, 4-layer language models: 3,118 MB and 23.3 ms with grad, 2,730 MB and 15.4 ms under
+    `no_grad`: 12 % less peak memory, 34 % less time (NVIDIA H200, torch 2.11). A network whose parameters all have
+    `requires_grad=False`, run on inputs without grad, builds no graph and is not reported.
+
+    ## Example
+    ```python
+    import torch
+    import torch.nn.functional as F
+
+    def distill(student: torch.nn.Module, teacher: torch.nn.Module, loader, optimizer):
+        for inputs, _ in loader:
+            outputs = student(inputs)
+            targets = teacher(inputs).detach()
+            loss = F.mse_loss(outputs, targets)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+    ```
+
+    ## Use instead
+    ```python
+    import torch
+    import torch.nn.functional as F
+
+    def distill(student: torch.nn.Module, teacher: torch.nn.Module, loader, optimizer):
+        for inputs, _ in loader:
+            outputs = student(inputs)
+            with torch.no_grad():
+                targets = teacher(inputs).detach()
+            loss = F.mse_loss(outputs, targets)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+    ```
+
+    ## Fix safety
+    Putting the statement under `with torch.no_grad():` changes no result, as nothing goes backward through it: safe.
+    Offered where the statement runs no other network.
+    """
+
+    code = "GPU202"
+    name = "frozen-forward-with-grad"
+    severity = Severity.WARNING
+    facts_only = True
+    triggers = (
+        (b"torch", b"lightning"),
+        (b"detach", b"item()", b"argmax", b".data", b"float("),
+        (b"backward", b"def forward", b"training_step", b"compute_loss"),
+    )
+
+    def check(self, facts: FileFacts, options: Mapping[str, Any]) -> Iterator[Report]:
+        if facts.is_test:
+            return
+        for wasted in facts.habits.wasted:
+            yield Report(
+                wasted.forward.call.node,
+                f"`{wasted.forward.path}` runs with grad enabled in a training step, but no backward ever goes through it",
+                "its result is only detached or read as a number: the activations are saved for nothing",
+                "+14 % peak memory, +51 % time for a teacher as large as its student (language models; H200, torch 2.11)",
+                repair=lambda wasted=wasted: _repair(facts, wasted),  # type: ignore[misc]
+            )
+
+
+def _repair(facts: FileFacts, wasted: WastedForward) -> Repair | None:
+    from gpulint.nodes import no_grad_with
+
+    if not wasted.alone:
+        return None
+    name = facts.torch_name("no_grad")
+    imports = () if name is not None else (AddImport("torch"),)
+    name = name or "torch.no_grad"
+    change = Wrap((wasted.forward.stmt.line,), no_grad_with(name))
+    return Repair("safe", f"run it under `{name}()`", (change, *imports))

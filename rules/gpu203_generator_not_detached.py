@@ -1,0 +1,117 @@
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from gpulint.analysis.facts import FileFacts
+from gpulint.analysis.wasted import Undetached
+from gpulint.findings import Severity
+from gpulint.rule import AddImport, RelatedNode, Repair, Replace, Report, Rule, Wrap
+
+
+class GeneratorNotDetached(Rule):
+    """
+    ## What it does
+    Finds discriminator steps whose loss goes back into the generator, where the generator's gradients are zeroed
+    before its own optimizer steps.
+
+    ## Why is this bad
+    The backward runs through the whole generator for gradients that are thrown away. `fake.detach()` stops it there,
+    which saves its time; the generator's activations have been saved by then. Only making the sample under `no_grad`
+    saves the memory as well, and can be done where the generator's step makes a sample of its own.
+
+    ## What it costs
+    | discriminator step | peak | time |
+    |---|---|---|
+    | not detached | 364 MiB | 2.22 ms |
+    | `fake.detach()` | 364 MiB | 1.72 ms |
+    | `fake` made under `no_grad` | 334 MiB | 1.67 ms |
+
+    (8-layer MLPs, batch 512 × 1,024; NVIDIA H200, torch 2.11)
+
+    ## Example
+    ```python
+    import torch
+    import torch.nn.functional as F
+
+    def train(G: torch.nn.Module, D: torch.nn.Module, loader):
+        opt_g = torch.optim.Adam(G.parameters())
+        opt_d = torch.optim.Adam(D.parameters())
+        for real in loader:
+            fake = G(torch.randn(len(real), 64))
+            loss_d = F.softplus(-D(real)).mean() + F.softplus(D(fake)).mean()
+            opt_d.zero_grad()
+            loss_d.backward()
+            opt_d.step()
+
+            loss_g = F.softplus(-D(G(torch.randn(len(real), 64)))).mean()
+            opt_g.zero_grad()
+            loss_g.backward()
+            opt_g.step()
+    ```
+
+    ## Use instead
+    ```python
+    import torch
+    import torch.nn.functional as F
+
+    def train(G: torch.nn.Module, D: torch.nn.Module, loader):
+        opt_g = torch.optim.Adam(G.parameters())
+        opt_d = torch.optim.Adam(D.parameters())
+        for real in loader:
+            with torch.no_grad():
+                fake = G(torch.randn(len(real), 64))
+            loss_d = F.softplus(-D(real)).mean() + F.softplus(D(fake)).mean()
+            opt_d.zero_grad()
+            loss_d.backward()
+            opt_d.step()
+
+            loss_g = F.softplus(-D(G(torch.randn(len(real), 64)))).mean()
+            opt_g.zero_grad()
+            loss_g.backward()
+            opt_g.step()
+    ```
+
+    ## Fix safety
+    Where nothing else needs the generator's graph, making the sample under `with torch.no_grad():` is offered, else
+    `.detach()` on what the discriminator is given. Both leave the results as they are, because the gradients they
+    avoid are zeroed before they are used: safe.
+    """
+
+    code = "GPU203"
+    name = "generator-not-detached"
+    severity = Severity.WARNING
+    facts_only = True
+    triggers = ((b"backward",), (b"parameters()",), (b".step(",), (b"zero_grad",))
+
+    def check(self, facts: FileFacts, options: Mapping[str, Any]) -> Iterator[Report]:
+        if facts.is_test:
+            return
+        for found in facts.habits.undetached:
+            generator, what = found.generator.path, facts.source(found.argument)
+            if found.made is not None:
+                advice = f"make it under `no_grad`: that saves the memory of `{generator}`'s activations and the time"
+            else:
+                advice = f"`.detach()` saves the time; not the memory, which another use of `{generator}`'s graph needs"
+            yield Report(
+                found.discriminator.call.node,
+                f"`{what}` carries `{generator}`'s graph into a step of `{found.optimizer}`: its gradients are thrown away",
+                f"`{generator}`'s gradients are zeroed before its optimizer steps; {advice}",
+                "2.22 instead of 1.72 ms (detached), 364 instead of 334 MiB (made under no_grad); 8-layer MLPs, H200, torch 2.11",
+                repair=lambda found=found: _repair(facts, found),  # type: ignore[misc]
+                related=(RelatedNode(f"this backward goes through `{generator}`", found.backward.call.node),),
+            )
+
+
+def _repair(facts: FileFacts, found: Undetached) -> Repair:
+    from gpulint.nodes import call_method, no_grad_with
+
+    if found.made is None:
+        change = Replace(found.argument.node, call_method(found.argument.node, "detach"))
+        return Repair("safe", "detach what the discriminator is given", (change,))
+    name = facts.torch_name("no_grad")
+    imports = () if name is not None else (AddImport("torch"),)
+    name = name or "torch.no_grad"
+    return Repair(
+        "safe", f"make it under `{name}()`", (Wrap((found.made.line,), no_grad_with(name)), *imports)
+    )
