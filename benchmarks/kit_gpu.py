@@ -28,6 +28,7 @@ from typing import Any
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 MIB = 1024**2
+STEPS = 200
 SECTIONS: dict[str, tuple[str, bool, Callable[[], dict[str, Any]]]] = {}
 
 
@@ -261,10 +262,10 @@ def monitor() -> dict[str, Any]:
         torch.cuda.synchronize()
         return (time.perf_counter() - begin) / number
 
-    steps(50)
-    plain = min(steps(200) for _ in range(3))
+    steps(STEPS // 4)
+    plain = min(steps(STEPS) for _ in range(3))
     run = memory.Monitor.install(Path(tempfile.mkdtemp()) / "m.jsonl", every=100)
-    watched = min(steps(200) for _ in range(3))
+    watched = min(steps(STEPS) for _ in range(3))
     run.end()
     return {
         "outer_rise": outer.rise,
@@ -290,7 +291,9 @@ def oom_guard() -> dict[str, Any]:
     memory.limit(min(1.0, 6 * 1024**3 / total))
 
     def step(batch_size: int) -> int:
-        layers = [torch.zeros(batch_size * 16 * MIB, dtype=torch.uint8, device="cuda") for _ in range(8)]
+        layers = []
+        for _ in range(8):
+            layers.append(torch.zeros(batch_size * 16 * MIB, dtype=torch.uint8, device="cuda"))
         return sum(layer.numel() for layer in layers) // (8 * 16 * MIB)
 
     memory.clear()

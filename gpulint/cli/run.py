@@ -57,7 +57,7 @@ def command(
         written = None
         if processes and not no_report:
             result = timeline.to_result(program, ended, processes)
-            written = timeline.write_report(result, report or Path("gpulint-run.json"))
+            written = timeline.write_report(result, report or timeline.default_report())
         if not quiet:
             for line in timeline.summary(ended, processes, written):
                 print(f"gpulint: {line}", file=sys.stderr)

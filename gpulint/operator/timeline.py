@@ -8,6 +8,8 @@ import signal as signals
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
+from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +19,8 @@ from gpulint.memory.units import format_bytes
 from gpulint.operator.launcher import Ended
 from gpulint.operator.oom_log import read_log
 from gpulint.runtime.result import End, Environment, RankResult, RunResult, Sample
+
+_PAGE = "gpulint.reports.html"
 
 
 @dataclass(slots=True)
@@ -231,7 +235,18 @@ def _peaks(notes: ProcessNotes) -> str:
     return text
 
 
+def default_report() -> Path:
+    """Where the report goes if nobody says: a page, or JSON in an installation without pages."""
+    return Path("gpulint-run.html" if find_spec(_PAGE) is not None else "gpulint-run.json")
+
+
 def write_report(result: RunResult, path: Path) -> Path:
-    """Write the run as JSON in the form of the verifier's results; the path as it was written."""
-    path.write_text(json.dumps(result.to_json(), indent=1) + "\n", encoding="utf-8")
+    """Write the verifier's page of the run (.html), or the run itself in the form of the verifier's results."""
+    if path.suffix.lower() in (".html", ".htm"):
+        from gpulint.runtime.verdict import verify
+
+        text = str(import_module(_PAGE).write_page(verify(" ".join(result.command), result, ())))
+    else:
+        text = json.dumps(result.to_json(), indent=1) + "\n"
+    path.write_text(text, encoding="utf-8")
     return path

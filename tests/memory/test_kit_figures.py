@@ -24,7 +24,6 @@ def test_importing_the_kit_does_not_import_torch() -> None:
 
 
 def test_functions_are_not_hidden_by_modules_of_their_name() -> None:
-
     assert all(callable(getattr(memory, name)) for name in memory.__all__)
 
 

@@ -31,6 +31,8 @@ sys.exit(7)
 
 
 def run(*program: str, options: tuple[str, ...] = (), cwd=None, **more) -> subprocess.CompletedProcess[str]:
+    if not {"--report", "--no-report"} & set(options):
+        options = (*options, "--report", "gpulint-run.json")
     return subprocess.run(
         [*RUN, *options, "--", *program], capture_output=True, text=True, cwd=cwd, timeout=120, **more
     )
@@ -256,6 +258,14 @@ class TestTimeline:
             sample.seconds for sample in rank.samples
         )
         assert "report: gpulint-run.json" in done.stderr
+
+    def test_the_report_is_left_without_asking(self, tmp_path) -> None:
+        done = subprocess.run(
+            [*RUN, "--", sys.executable, "-c", "import torch"], capture_output=True, cwd=tmp_path
+        )
+        assert done.returncode == 0
+        (left,) = os.listdir(tmp_path)
+        assert left in ("gpulint-run.html", "gpulint-run.json")
 
     def test_without_torch_there_is_no_report(self, tmp_path) -> None:
         done = python("print(1)", cwd=tmp_path)
