@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from gpulint.analysis.environment import LateSetting
     from gpulint.analysis.facts import FunctionFacts, HotCall
     from gpulint.analysis.memory_api import OldCall
+    from gpulint.analysis.hooks import HookHold, RepeatedHook
     from gpulint.analysis.misuse import CreateGraph, GradModeMisuse, KeptGradients
     from gpulint.analysis.phases import PhaseEnd
     from gpulint.analysis.program import FileAnalysis
@@ -110,3 +111,15 @@ class Habits:
         from gpulint.analysis.memory_api import old_calls
 
         return old_calls(self._file)
+
+    @cached_property
+    def hook_holds(self) -> list[HookHold]:
+        from gpulint.analysis.hooks import hook_holds
+
+        return hook_holds(self._file, self._functions)
+
+    @cached_property
+    def repeated_hooks(self) -> list[RepeatedHook]:
+        from gpulint.analysis.hooks import repeated_hooks
+
+        return repeated_hooks(self._file)
