@@ -32,6 +32,11 @@ _SKIPPED = frozenset(
     """.split()
 )
 _BLANKS = frozenset(" \t\x0c\r\n\\" + BOM)
+# Template strings came to libcst after 1.8.0.
+INTERPOLATED: tuple[type[cst.CSTNode], ...] = (
+    cst.FormattedString,
+    getattr(cst, "TemplatedString", cst.FormattedString),
+)
 _fields: dict[type, tuple[str, ...]] = {}
 
 

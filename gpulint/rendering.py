@@ -9,12 +9,12 @@ import libcst as cst
 from gpulint.canvas import AFTER, BEFORE, HEADER, INDENTATION, Canvas, Piece, Region, RenderError, Suite
 from gpulint.findings import Fix
 from gpulint.imports import add_import
-from gpulint.positions import Spans, child_nodes
+from gpulint.positions import INTERPOLATED, Spans, child_nodes
 from gpulint.removal import remove
 from gpulint.replacing import joined, replace, smalls_of
 from gpulint.rule import AddImport, Decorate, Insert, Remove, Repair, Replace, Wrap
 
-_STRINGS = (cst.SimpleString, cst.FormattedString, cst.TemplatedString)
+_STRINGS: tuple[type[cst.CSTNode], ...] = (cst.SimpleString, *INTERPOLATED)
 
 
 def render(module: cst.Module, spans: Spans, repair: Repair) -> Fix:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import libcst as cst
 
 from gpulint.canvas import Canvas, RenderError
-from gpulint.positions import child_nodes
+from gpulint.positions import INTERPOLATED, child_nodes
 from gpulint.precedence import needs_parentheses
 from gpulint.rule import Replace
 
@@ -92,8 +92,9 @@ def _check_inside_string(canvas: Canvas, old: cst.CSTNode, before: str, after: s
     """Before Python 3.12 an f-string's expressions have no backslash, no comment and none of its own
     quotes."""
     for outer in canvas.spans.ancestors(old):
-        if isinstance(outer, (cst.FormattedString, cst.TemplatedString)):
-            for forbidden in (outer.end[0], "\\", "#", "\n"):
+        if isinstance(outer, INTERPOLATED):
+            quote = canvas.spans.text[canvas.spans.offsets(outer)[1] - 1]
+            for forbidden in (quote, "\\", "#", "\n"):
                 if forbidden in after and forbidden not in before:
                     raise RenderError(f"An f-string cannot hold {forbidden!r} in its expressions.")
 
