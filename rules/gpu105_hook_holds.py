@@ -37,8 +37,11 @@ class HookHolds(Rule):
 
     activations = []
 
+    def keep(module, args, output):
+        activations.append(output)
+
     def train(model: nn.Module, loader, optimizer):
-        model.hidden.register_forward_hook(lambda module, args, output: activations.append(output))
+        model.hidden.register_forward_hook(keep)
         for inputs, targets in loader:
             loss = nn.functional.cross_entropy(model(inputs), targets)
             optimizer.zero_grad()
@@ -53,8 +56,11 @@ class HookHolds(Rule):
 
     activations = []
 
+    def keep(module, args, output):
+        activations.append(output.detach().cpu())
+
     def train(model: nn.Module, loader, optimizer):
-        model.hidden.register_forward_hook(lambda module, args, output: activations.append(output.detach().cpu()))
+        model.hidden.register_forward_hook(keep)
         for inputs, targets in loader:
             loss = nn.functional.cross_entropy(model(inputs), targets)
             optimizer.zero_grad()

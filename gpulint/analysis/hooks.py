@@ -171,7 +171,7 @@ def _additions(hook: ir.Function) -> Iterator[tuple[ir.Stmt, str, ir.Expr]]:
     if len(names) < 2:
         return
     graphs = set(names[-2:])
-    own = {t.path for s in ir.statements(hook.body) for t in targets(s) if isinstance(t, ir.Name)}
+    own: set[str | None] = {t.path for s in ir.statements(hook.body) for t in targets(s) if isinstance(t, ir.Name)}
     for statement in _unbounded(hook.body):
         if isinstance(statement, ir.Assign) and statement.value is not None:
             for target in targets(statement):
