@@ -62,6 +62,46 @@ def without_argument(call: cst.Call, keyword: str) -> cst.Call:
     return call.with_changes(args=args)
 
 
+def with_argument(call: cst.CSTNode, keyword: str, value: str, position: int) -> cst.Call:
+    """The call with ``keyword=value``; an argument of that name, or positional at `position`, gets the value instead.
+
+    Raises TypeError for a node that is no call.
+    """
+    if not isinstance(call, cst.Call):
+        raise TypeError(f"A {type(call).__name__} is no call that has arguments.")
+    new = cst.parse_expression(value)
+    args = list(call.args)
+    for number, arg in enumerate(args):
+        named = arg.keyword is not None and arg.keyword.value == keyword
+        if named or (arg.keyword is None and number == position):
+            args[number] = arg.with_changes(value=new)
+            return call.with_changes(args=args)
+    if args and not isinstance(args[-1].comma, cst.Comma):
+        args[-1] = args[-1].with_changes(comma=cst.Comma(whitespace_after=cst.SimpleWhitespace(" ")))
+    equal = cst.AssignEqual(cst.SimpleWhitespace(""), cst.SimpleWhitespace(""))
+    return call.with_changes(args=[*args, cst.Arg(new, cst.Name(keyword), equal)])
+
+
+def expression(code: str) -> cst.BaseExpression:
+    """The expression given as code. Raises ValueError where that does not parse."""
+    try:
+        return cst.parse_expression(code)
+    except cst.ParserSyntaxError:
+        raise ValueError(f"{code!r} is no expression.") from None
+
+
+def statement(code: str) -> cst.SimpleStatementLine:
+    """The simple statement given as code. Raises ValueError where that does not parse."""
+    return _line(code)
+
+
+def string_like(literal: cst.CSTNode, text: str) -> cst.SimpleString | None:
+    """A string with the quotes of `literal` and this text; None where one of the two needs more care than that."""
+    if not isinstance(literal, cst.SimpleString) or any(mark in text for mark in "\\\"'\n"):
+        return None
+    return literal.with_changes(value=f"{literal.prefix}{literal.quote}{text}{literal.quote}")
+
+
 def _call(context: str) -> cst.BaseExpression:
     code = context if context.endswith(")") else f"{context}()"
     try:

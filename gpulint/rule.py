@@ -108,6 +108,19 @@ class Report:
 
 
 @dataclass(frozen=True, slots=True)
+class Claim:
+    """What a rule says about the text of an allocator setting, wherever it stands: in Python, a shell script, a
+    Dockerfile. `mended` is the text as it should be."""
+
+    message: str
+    reason: str = ""
+    cost: str = ""
+    mended: str | None = None
+    applicability: Applicability = "unsafe"
+    remedy: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Option:
     """A setting a user may give in `[tool.gpulint.options.CODE]`."""
 
@@ -131,6 +144,13 @@ class Rule:
     # Whether `check` decides by the facts alone and looks into no node, but to repair. Then a file without a finding
     # is never parsed by libcst: `check` is first asked with nodes of Python's own `ast`.
     facts_only: ClassVar[bool] = False
+
+    # Whether the rule is asked about allocator settings in files other than Python's, through `claims`.
+    reads_settings: ClassVar[bool] = False
+
+    def claims(self, text: str, options: Mapping[str, Any]) -> Iterator[Claim]:
+        """What is wrong with an allocator setting; `{}` in it stands for what only a run can tell."""
+        return iter(())
 
     def check(self, facts: FileFacts, options: Mapping[str, Any]) -> Iterator[Report]:
         """Yield a report for each place where the facts show this rule's mistake."""

@@ -100,7 +100,9 @@ def _in_statement(file: FileAnalysis, function: ir.Function, statement: ir.Stmt)
                         yield Setting(function, statement, name, value, own)
 
 
-def _in_call(file: FileAnalysis, function: ir.Function, statement: ir.Stmt, call: ir.Call) -> Iterator[Setting]:
+def _in_call(
+    file: FileAnalysis, function: ir.Function, statement: ir.Stmt, call: ir.Call
+) -> Iterator[Setting]:
     if call.method in _SETTERS and len(call.args) == 2 and (name := _variable(call.args[0])) is not None:
         base = call.func.base if isinstance(call.func, ir.Attr) else call.func
         own = call.method == "putenv" or _is_environ(file, function, base)
@@ -123,7 +125,9 @@ def _is_environ(file: FileAnalysis, function: ir.Function, expr: ir.Expr) -> boo
     return qualified(file, function, expr.path) == "os.environ"
 
 
-def _updates_environ(file: FileAnalysis, function: ir.Function, statement: ir.Stmt, display: ir.DictDisplay) -> bool:
+def _updates_environ(
+    file: FileAnalysis, function: ir.Function, statement: ir.Stmt, display: ir.DictDisplay
+) -> bool:
     """`os.environ.update({…})`, `os.environ |= {…}`."""
     if isinstance(statement, ir.AugAssign):
         return statement.value is display and _is_environ(file, function, statement.target)
@@ -152,7 +156,7 @@ class SplitSize:
 
 @dataclass(frozen=True, slots=True)
 class BadOption:
-    """Something in a setting that torch refuses. `mended` is the setting with the nearest right thing, if there is one."""
+    """Something in a setting that torch refuses. `mended` is the setting with the nearest right thing, if any."""
 
     what: str
     hint: str
@@ -204,19 +208,30 @@ def _bad_option(part: str, target: tuple[int, int] | None) -> BadOption | None:
     if not colon:
         written = re.fullmatch(r"\s*(\w+)\s*=\s*(\w+)\s*", part)
         mended = f"{written[1]}:{written[2]}" if written is not None and written[1] in OPTIONS else None
-        return BadOption(f"`{part.strip()}` is not of the form `option:value`", "torch stops when it is imported", mended)
+        what = f"`{part.strip()}` is not of the form `option:value`"
+        return BadOption(what, "torch stops when it is imported", mended)
     if key not in OPTIONS:
         near = get_close_matches(key, OPTIONS, 1, 0.8)
         hint = f"did you mean `{near[0]}`?" if near else f"it knows {', '.join(sorted(_USUAL))} and others"
-        return BadOption(f"torch's allocator has no option `{key}`", hint, f"{near[0]}:{value}" if near else None)
+        return BadOption(
+            f"torch's allocator has no option `{key}`", hint, f"{near[0]}:{value}" if near else None
+        )
     if target is not None and target < _version(OPTIONS[key]):
-        return BadOption(f"`{key}` is new in torch {OPTIONS[key]}", f"torch {target[0]}.{target[1]} refuses it")
+        return BadOption(
+            f"`{key}` is new in torch {OPTIONS[key]}", f"torch {target[0]}.{target[1]} refuses it"
+        )
     if target is not None and key in GONE and target > _version(GONE[key]):
         return BadOption(f"`{key}` is gone since torch {GONE[key]}", "torch refuses it")
     return _bad_value(key, value)
 
 
-_USUAL = ("expandable_segments", "garbage_collection_threshold", "max_split_size_mb", "roundup_power2_divisions", "backend")
+_USUAL = (
+    "backend",
+    "expandable_segments",
+    "garbage_collection_threshold",
+    "max_split_size_mb",
+    "roundup_power2_divisions",
+)
 
 
 def _bad_value(key: str, value: str) -> BadOption | None:
@@ -225,8 +240,13 @@ def _bad_value(key: str, value: str) -> BadOption | None:
     if key in _SWITCHES and value not in ("True", "False"):
         lowered = {"true": "True", "1": "True", "on": "True", "false": "False", "0": "False", "off": "False"}
         mended = lowered.get(value.lower())
-        return BadOption(f"`{key}:{value}`: torch takes only `True` and `False`", "", f"{key}:{mended}" if mended else None)
-    if key == "garbage_collection_threshold" and (number := _number(value)) is not None and not 0 < number < 1:
+        what = f"`{key}:{value}`: torch takes only `True` and `False`"
+        return BadOption(what, "", f"{key}:{mended}" if mended else None)
+    if (
+        key == "garbage_collection_threshold"
+        and (number := _number(value)) is not None
+        and not 0 < number < 1
+    ):
         return BadOption(f"`{key}:{value}`: torch takes a fraction between 0 and 1", "")
     if key == "max_split_size_mb" and (number := _number(value)) is not None and number < 20:
         return BadOption(f"`{key}:{value}`: torch takes 20 and more", "")

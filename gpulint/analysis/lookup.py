@@ -71,7 +71,9 @@ def _pieces(node: Any) -> str:
     return "{}"
 
 
-def constant(file: FileAnalysis, function: ir.Function, expr: ir.Expr, depth: int = 3) -> tuple[str, ir.Expr] | None:
+def constant(
+    file: FileAnalysis, function: ir.Function, expr: ir.Expr, depth: int = 3
+) -> tuple[str, ir.Expr] | None:
     """The text that an expression denotes, through names bound once, with the expression that spells it."""
     text = template(expr)
     if text is not None:
@@ -83,7 +85,12 @@ def constant(file: FileAnalysis, function: ir.Function, expr: ir.Expr, depth: in
         parts = [constant(file, function, operand, depth) for operand in expr.operands]
         if any(part is not None for part in parts):
             return "".join("{}" if part is None else part[0] for part in parts), expr
-    if isinstance(expr, ir.Call) and expr.method == "join" and isinstance(expr.func, ir.Attr) and len(expr.args) == 1:
+    if (
+        isinstance(expr, ir.Call)
+        and expr.method == "join"
+        and isinstance(expr.func, ir.Attr)
+        and len(expr.args) == 1
+    ):
         return _joined(expr.func.base, expr.args[0], expr)
     return None
 
@@ -119,7 +126,11 @@ def names_cuda(file: FileAnalysis, function: ir.Function, expr: ir.Expr | None) 
     """Whether a device argument is a CUDA device for certain: `"cuda"`, `f"cuda:{rank}"`, `torch.device("cuda")`."""
     if expr is None:
         return False
-    if isinstance(expr, ir.Call) and qualified(file, function, expr.func.path) == "torch.device" and expr.args:
+    if (
+        isinstance(expr, ir.Call)
+        and qualified(file, function, expr.func.path) == "torch.device"
+        and expr.args
+    ):
         expr = expr.args[0]
     text = template(expr)
     return text is not None and text.startswith("cuda")

@@ -1,0 +1,122 @@
+"""Names of torch's memory interface that have newer ones, and where a program still calls the old."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from gpulint.analysis import ir
+from gpulint.analysis.lookup import qualified
+
+if TYPE_CHECKING:
+    from gpulint.analysis.program import FileAnalysis
+
+
+@dataclass(frozen=True, slots=True)
+class Renamed:
+    """The newer name and the version of torch that brought it.
+
+    `device` is what the newer name is told first. `order` are the old call's parameters in their order: where the newer
+    one has another order, what was given by position is given by name.
+    """
+
+    new: str
+    since: str
+    device: str | None = None
+    order: tuple[str, ...] | None = None
+    decorator: bool = False
+
+
+_AUTOCAST = ("enabled", "dtype", "cache_enabled")
+
+DEPRECATED: Final = {
+    "torch.cuda.memory_cached": Renamed("torch.cuda.memory_reserved", "1.4"),
+    "torch.cuda.memory.memory_cached": Renamed("torch.cuda.memory_reserved", "1.4"),
+    "torch.cuda.max_memory_cached": Renamed("torch.cuda.max_memory_reserved", "1.4"),
+    "torch.cuda.memory.max_memory_cached": Renamed("torch.cuda.max_memory_reserved", "1.4"),
+    "torch.cuda.reset_max_memory_allocated": Renamed("torch.cuda.reset_peak_memory_stats", "1.4"),
+    "torch.cuda.memory.reset_max_memory_allocated": Renamed("torch.cuda.reset_peak_memory_stats", "1.4"),
+    "torch.cuda.reset_max_memory_cached": Renamed("torch.cuda.reset_peak_memory_stats", "1.4"),
+    "torch.cuda.memory.reset_max_memory_cached": Renamed("torch.cuda.reset_peak_memory_stats", "1.4"),
+    "torch.cuda.amp.autocast": Renamed("torch.amp.autocast", "2.4", "cuda", _AUTOCAST),
+    "torch.cuda.amp.autocast_mode.autocast": Renamed("torch.amp.autocast", "2.4", "cuda", _AUTOCAST),
+    "torch.cpu.amp.autocast": Renamed("torch.amp.autocast", "2.4", "cpu", _AUTOCAST),
+    "torch.cuda.amp.GradScaler": Renamed("torch.amp.GradScaler", "2.4", "cuda"),
+    "torch.cuda.amp.grad_scaler.GradScaler": Renamed("torch.amp.GradScaler", "2.4", "cuda"),
+    "torch.cuda.amp.custom_fwd": Renamed("torch.amp.custom_fwd", "2.4", "cuda", decorator=True),
+    "torch.cuda.amp.custom_bwd": Renamed("torch.amp.custom_bwd", "2.4", "cuda", decorator=True),
+}
+_WORDS = frozenset(name.rsplit(".", 1)[-1] for name in DEPRECATED)
+# Under a test that asks for one of these, the program chooses between old and new itself.
+_CHOOSING = frozenset({"version", "__version__", "hasattr", "parse", "Version", "find_spec", "TORCH_VERSION"})
+
+
+@dataclass(slots=True)
+class OldCall:
+    """A call, or a decorator without one, by a deprecated name."""
+
+    function: ir.Function
+    func: ir.Expr
+    call: ir.Call | None
+    name: str
+    renamed: Renamed
+
+
+def old_calls(file: FileAnalysis) -> list[OldCall]:
+    """The calls and decorators of a file that go by a deprecated name, those aside that ask for the version first."""
+    if not any(
+        word in name.split(".") for name in file.names.imports.values() for word in _WORDS | {"torch"}
+    ):
+        return []
+    found: list[OldCall] = []
+    for function, evidence in file.evidence.items():
+        if not _WORDS.isdisjoint(evidence.words):
+            for expr in _unguarded(function.body):
+                found += _old(file, function, expr)
+        for decorator in function.decorators:
+            found += _old(file, function, decorator, decorates=True)
+    return found
+
+
+def _old(
+    file: FileAnalysis, function: ir.Function, expr: ir.Expr, decorates: bool = False
+) -> Iterator[OldCall]:
+    for part in ir.walk(expr):
+        if isinstance(part, ir.Call) and part.method in _WORDS | _alias_words(file):
+            name = qualified(file, function, part.func.path)
+            if name in DEPRECATED and name is not None:
+                yield OldCall(function, part.func, part, name, DEPRECATED[name])
+        elif decorates and part is expr and isinstance(part, (ir.Name, ir.Attr)):
+            name = qualified(file, function, part.path)
+            if name in DEPRECATED and name is not None and DEPRECATED[name].decorator:
+                yield OldCall(function, part, None, name, DEPRECATED[name])
+
+
+def _alias_words(file: FileAnalysis) -> frozenset[str]:
+    return frozenset(local for local, full in file.names.imports.items() if full in DEPRECATED)
+
+
+def _unguarded(block: list[ir.Stmt]) -> Iterator[ir.Expr]:
+    """The expressions of a block, without those in branches that a version decides about."""
+    for statement in block:
+        if isinstance(statement, ir.If) and _chooses(statement.test):
+            continue
+        if isinstance(statement, ir.Try) and any(_is_fallback(handler) for handler in statement.handlers):
+            continue
+        yield from statement.expressions()
+        for inner in statement.blocks():
+            yield from _unguarded(inner)
+
+
+def _chooses(test: ir.Expr) -> bool:
+    for part in ir.walk(test):
+        word = part.attr if isinstance(part, ir.Attr) else part.id if isinstance(part, ir.Name) else ""
+        if word in _CHOOSING or "version" in word.lower() or word.isupper():
+            return True
+    return False
+
+
+def _is_fallback(handler: ir.Handler) -> bool:
+    lasts = {kind.attr if isinstance(kind, ir.Attr) else kind.path for kind in handler.types}
+    return bool(lasts & {"ImportError", "AttributeError", "ModuleNotFoundError", "TypeError"})

@@ -1,0 +1,318 @@
+"""Copies of a model's weights that stay on the GPU, and aliases of the weights taken for copies."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from gpulint.analysis import ir
+from gpulint.analysis.checkpoints import Chain, chain_of, parents_of
+from gpulint.analysis.lookup import names_cuda, qualified, with_words
+
+if TYPE_CHECKING:
+    from gpulint.analysis.program import FileAnalysis
+
+_OTHER_STATE = re.compile(r"(?i)opt|sched|scaler|sampler|loader")
+
+
+@dataclass(slots=True)
+class Snapshot:
+    """A copy of a model's weights that is kept on the GPU, or an alias of them taken for a copy.
+
+    `what` is "deepcopy", "clone" or "alias"; `holder` the name that keeps it; `copy` the expression that makes it;
+    `source` the `state_dict()` call in it; `cloned` what `.clone()` is called on.
+    """
+
+    function: ir.Function
+    stmt: ir.Stmt
+    what: str
+    holder: str
+    copy: ir.Expr
+    source: ir.Call
+    cloned: ir.Expr | None = None
+    restored_only: bool = False
+
+
+def snapshots(file: FileAnalysis) -> list[Snapshot]:
+    """The copies and aliases of `state_dict()` in a file that last longer than their statement."""
+    found: list[Snapshot] = []
+    for function in with_words(file, frozenset({"state_dict"})):
+        for statement, guards in _with_guards(function.body, ()):
+            for holder, value in _kept_values(statement):
+                snapshot = _snapshot(file, function, statement, guards, holder, value)
+                if snapshot is not None:
+                    found.append(snapshot)
+    return found
+
+
+def _kept_values(statement: ir.Stmt) -> Iterator[tuple[str, ir.Expr]]:
+    """What a statement keeps under which name: assignments, also of tuples, and `list.append(value)`."""
+    if isinstance(statement, ir.Assign) and statement.value is not None:
+        for target in statement.targets:
+            if isinstance(target, ir.Seq) and isinstance(statement.value, ir.Seq):
+                pairs = zip(target.items, statement.value.items, strict=False)
+                yield from ((part.path, value) for part, value in pairs if part.path is not None)
+            elif target.path is not None:
+                yield target.path, statement.value
+    elif isinstance(statement, ir.ExprStmt) and isinstance(statement.value, ir.Call):
+        call = statement.value
+        if call.method == "append" and len(call.args) == 1 and isinstance(call.func, ir.Attr):
+            if call.func.base.path is not None:
+                yield call.func.base.path + "[]", call.args[0]
+
+
+def _snapshot(
+    file: FileAnalysis,
+    function: ir.Function,
+    statement: ir.Stmt,
+    guards: tuple[ir.Stmt, ...],
+    holder: str,
+    value: ir.Expr,
+) -> Snapshot | None:
+    if (source := _state_dict(value)) is not None:
+        return _alias(file, function, statement, guards, holder, source)
+    cloned: ir.Expr | None = None
+    if isinstance(value, ir.Call) and value.method == "deepcopy" and len(value.args) == 1:
+        if qualified(file, function, value.func.path) != "copy.deepcopy":
+            return None
+        what, source = "deepcopy", _state_dict(value.args[0])
+    elif isinstance(value, ir.Comp) and value.kind == "dict":
+        what = "clone"
+        source, cloned = _cloned_items(file, function, value)
+    else:
+        return None
+    if source is None or not _on_gpu(file, function, statement, source):
+        return None
+    is_list = holder.endswith("[]")
+    uses = _later_uses(file, function, holder.removesuffix("[]"))
+    if not is_list and uses.itemwise:
+        return None  # read item by item: averaging, interpolation, moving averages
+    return Snapshot(
+        function,
+        statement,
+        what,
+        holder.removesuffix("[]"),
+        value,
+        source,
+        cloned,
+        uses.restored and not is_list,
+    )
+
+
+def _state_dict(expr: ir.Expr) -> ir.Call | None:
+    """`model.state_dict()` of something that is no optimizer."""
+    if isinstance(expr, ir.Call) and expr.method == "state_dict" and not expr.args and not expr.keywords:
+        path = expr.func.base.path if isinstance(expr.func, ir.Attr) else None
+        if path is not None and not _OTHER_STATE.search(path):
+            return expr
+    return None
+
+
+def _cloned_items(
+    file: FileAnalysis, function: ir.Function, comp: ir.Comp
+) -> tuple[ir.Call | None, ir.Expr | None]:
+    """`{k: v.clone() for k, v in model.state_dict().items()}`: the `state_dict()` call, and what is cloned."""
+    if len(comp.clauses) != 1 or len(comp.elements) != 2:
+        return None, None
+    target, iterable, _ = comp.clauses[0]
+    if not (
+        isinstance(iterable, ir.Call) and iterable.method == "items" and isinstance(iterable.func, ir.Attr)
+    ):
+        return None, None
+    source = _state_dict(iterable.func.base)
+    name = target.items[1].path if isinstance(target, ir.Seq) and len(target.items) == 2 else None
+    value: ir.Expr = comp.elements[1]
+    if source is None or name is None or not (isinstance(value, ir.Call) and value.method == "clone"):
+        return None, None
+    if not isinstance(value.func, ir.Attr) or value.args:
+        return None, None
+    cloned = base = value.func.base
+    while isinstance(base, (ir.Call, ir.Attr)):  # v.detach(), v.data
+        if isinstance(base, ir.Call) and base.method != "detach":
+            return None, None
+        if isinstance(base, ir.Attr) and base.attr not in ("detach", "data"):
+            return None, None
+        base = base.func if isinstance(base, ir.Call) else base.base
+    return (source, cloned) if base.path == name else (None, None)
+
+
+def _on_gpu(file: FileAnalysis, function: ir.Function, statement: ir.Stmt, source: ir.Call) -> bool:
+    """Whether the model of the `state_dict()` is on the GPU: the file moves it, or the data of its steps, there."""
+    assert isinstance(source.func, ir.Attr)
+    model = source.func.base.path or ""
+    previous: ir.Stmt | None = None
+    for other in ir.statements(function.body):
+        if other is statement:
+            break
+        previous = other
+    if previous is not None and any(
+        call.method == "cpu" and isinstance(call.func, ir.Attr) and call.func.base.path == model
+        for _, call in ir.calls([previous])
+    ):
+        return False
+    devices = _cuda_devices(file)
+    return any(
+        _moves(file, other, call, devices)
+        for other in file.module.functions
+        for _, call in _moving_calls(file, other)
+    )
+
+
+def _moving_calls(file: FileAnalysis, function: ir.Function) -> Iterator[tuple[ir.Stmt, ir.Call]]:
+    if not {"cuda", "to", "device"}.isdisjoint(file.evidence[function].words):
+        yield from ir.calls(function.body)
+
+
+def _moves(file: FileAnalysis, function: ir.Function, call: ir.Call, devices: frozenset[str]) -> bool:
+    """`x.cuda()`, `x.to("cuda")`, and `x.to(device)` where the file sets `device` to a CUDA device."""
+    if not isinstance(call.func, ir.Attr) or call.func.path == "torch.cuda":
+        return False
+    if call.method == "cuda":
+        return True
+    if call.method != "to" or not call.args:
+        return False
+    device = call.args[0]
+    last = device.attr if isinstance(device, ir.Attr) else device.path
+    return last in devices or names_cuda(file, function, device)
+
+
+def _cuda_devices(file: FileAnalysis) -> frozenset[str]:
+    """The last names of variables and attributes that are set to a CUDA device somewhere in the file."""
+    found: set[str] = set()
+    for function, evidence in file.evidence.items():
+        if not any(text.startswith("cuda") for text in evidence.strings):
+            continue
+        for statement in ir.statements(function.body):
+            if not isinstance(statement, ir.Assign) or statement.value is None:
+                continue
+            if any(
+                isinstance(part, ir.Const) and isinstance(part.value, str) and part.value.startswith("cuda")
+                for part in ir.walk(statement.value)
+            ):
+                found |= {
+                    target.path.rpartition(".")[2] for target in statement.targets if target.path is not None
+                }
+    return frozenset(found)
+
+
+@dataclass(slots=True)
+class _Uses:
+    """How a holder is used elsewhere. `restored`: only given to `load_state_dict` or `torch.save`, or compared."""
+
+    itemwise: bool = False
+    restored: bool = True
+    loaded: bool = False
+
+
+def _later_uses(file: FileAnalysis, function: ir.Function, path: str) -> _Uses:
+    """The uses of a name in its function, or of an attribute in all of the file."""
+    uses = _Uses()
+    attribute = path.rpartition(".")[2] if "." in path else None
+    places = file.module.functions if attribute else [function, *_inner(file, function)]
+    for place in places:
+        if attribute and attribute not in file.evidence[place].words | _stored_words(file, place):
+            continue
+        for statement in ir.statements(place.body):
+            _note_uses(statement, path, attribute, uses)
+    return uses
+
+
+def _inner(file: FileAnalysis, function: ir.Function) -> list[ir.Function]:
+    return [other for other in file.module.functions if other.parent is function and other is not function]
+
+
+def _stored_words(file: FileAnalysis, function: ir.Function) -> set[str]:
+    return {stored.rpartition(".")[2] for stored in file.evidence[function].stored}
+
+
+def _note_uses(statement: ir.Stmt, path: str, attribute: str | None, uses: _Uses) -> None:
+    parents: dict[int, ir.Expr] | None = None
+    for root in statement.expressions():
+        for expr in ir.walk(root):
+            same = expr.attr == attribute if attribute and isinstance(expr, ir.Attr) else expr.path == path
+            if not same or not isinstance(expr, (ir.Name, ir.Attr)):
+                continue
+            if isinstance(statement, ir.Assign) and any(_binds(target, expr) for target in statement.targets):
+                continue
+            if parents is None:
+                parents = parents_of(statement)
+            _note_use(expr, chain_of(expr, parents), uses)
+
+
+def _binds(target: ir.Expr, expr: ir.Expr) -> bool:
+    return target is expr or (isinstance(target, ir.Seq) and expr in target.items)
+
+
+def _note_use(expr: ir.Expr, chain: Chain, uses: _Uses) -> None:
+    around = chain[0] if chain else None
+    if _reads_items(around, expr):
+        uses.itemwise = True
+    elif isinstance(around, ir.Call) and around.method == "load_state_dict":
+        uses.loaded = True
+    elif isinstance(around, ir.Op) and around.op in ("is", "is not", "not", "if", "cmp", "==", "!="):
+        pass
+    elif not any(isinstance(outer, ir.Call) and outer.method == "save" for outer in chain):
+        uses.restored = False
+
+
+def _reads_items(around: ir.Expr | None, expr: ir.Expr) -> bool:
+    """Whether a dict is read, or changed, item by item."""
+    if isinstance(around, ir.Sub):
+        return around.base is expr
+    if isinstance(around, ir.Attr):
+        return around.attr in ("items", "values", "keys")
+    return isinstance(around, ir.Comp) or (
+        isinstance(around, ir.Call) and around.method in ("zip", "enumerate")
+    )
+
+
+def _alias(
+    file: FileAnalysis,
+    function: ir.Function,
+    statement: ir.Stmt,
+    guards: tuple[ir.Stmt, ...],
+    holder: str,
+    source: ir.Call,
+) -> Snapshot | None:
+    """`best = model.state_dict()` where a score decides, and which is loaded again later: what it loads is the model's
+    weights of that moment."""
+    if holder.endswith("[]") or not _is_best(guards, "." in holder):
+        return None
+    uses = _later_uses(file, function, holder)
+    if not uses.loaded or uses.itemwise or _is_copied(function, holder):
+        return None
+    return Snapshot(function, statement, "alias", holder, source, source, restored_only=uses.restored)
+
+
+def _is_best(guards: tuple[ir.Stmt, ...], attribute: bool) -> bool:
+    """Under a comparison, in a loop; an attribute may be set once a call."""
+    in_loop = any(isinstance(guard, (ir.For, ir.While)) for guard in guards)
+    inner = [guard for guard in guards if isinstance(guard, ir.If)]
+    compares = any(
+        isinstance(part, ir.Op) and part.op == "cmp" for guard in inner for part in ir.walk(guard.test)
+    )
+    return compares and (in_loop or attribute)
+
+
+def _is_copied(function: ir.Function, holder: str) -> bool:
+    """Whether the holder is bound to something other than `state_dict()` or None in this function: it may be a copy."""
+    for statement in ir.statements(function.body):
+        if isinstance(statement, ir.Assign) and statement.value is not None:
+            for path, value in _kept_values(statement):
+                plain = isinstance(value, ir.Const) or (isinstance(value, ir.DictDisplay) and not value.pairs)
+                if path == holder and not plain and _state_dict(value) is None:
+                    return True
+    return False
+
+
+def _with_guards(
+    block: list[ir.Stmt], guards: tuple[ir.Stmt, ...]
+) -> Iterator[tuple[ir.Stmt, tuple[ir.Stmt, ...]]]:
+    """Each statement of a block with the loops and branches around it, outermost first."""
+    for statement in block:
+        yield statement, guards
+        inner = (*guards, statement) if isinstance(statement, (ir.If, ir.For, ir.While)) else guards
+        for part in statement.blocks():
+            yield from _with_guards(part, inner)

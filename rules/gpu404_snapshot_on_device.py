@@ -1,0 +1,112 @@
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from gpulint.analysis.facts import FileFacts
+from gpulint.analysis.snapshots import Snapshot
+from gpulint.findings import Applicability, Severity
+from gpulint.rule import Repair, Replace, Report, Rule
+
+
+class SnapshotOnDevice(Rule):
+    """
+    ## What it does
+    Finds copies of a model's weights that are kept on the GPU: `copy.deepcopy(model.state_dict())`, or a dict of
+    clones. Copies whose entries the program reads one by one, as averages of weights do, are not reported. It also
+    says where `best = model.state_dict()` is taken for a copy: that dict shows the weights of every later moment.
+
+    ## Why is this bad
+    The copy lies idle on the GPU until it is loaded again, if ever. On the CPU it costs nothing there. An alias costs
+    nothing either, but loading it loads the weights that the model has anyway.
+
+    ## What it costs
+    One model: 174 MB for a 4-layer language model, 0 with a copy on the CPU (NVIDIA H200, torch 2.11).
+
+    ## Example
+    ```python
+    import copy
+
+    import torch
+    from torch import nn
+
+    model = nn.Linear(8, 2).cuda()
+
+
+    def fit(epochs, train, score):
+        best_score, best = 0.0, None
+        for epoch in range(epochs):
+            train(model)
+            if score(model) > best_score:
+                best = copy.deepcopy(model.state_dict())
+        model.load_state_dict(best)
+    ```
+
+    ## Use instead
+    ```python
+    import copy
+
+    import torch
+    from torch import nn
+
+    model = nn.Linear(8, 2).cuda()
+
+
+    def fit(epochs, train, score):
+        best_score, best = 0.0, None
+        for epoch in range(epochs):
+            train(model)
+            if score(model) > best_score:
+                best = {key: value.detach().cpu().clone() for key, value in model.state_dict().items()}
+        model.load_state_dict(best)
+    ```
+
+    ## Fix safety
+    Safe where the copy is only loaded, saved or compared with None. Unsafe otherwise: its tensors are on the CPU then.
+    For an alias always unsafe, as the program will load other weights than before: those of the best moment.
+    """
+
+    code = "GPU404"
+    name = "snapshot-on-device"
+    severity = Severity.WARNING
+    facts_only = True
+    triggers = ((b"state_dict()",), (b"deepcopy", b"clone()", b"load_state_dict"), (b"torch",))
+
+    def check(self, facts: FileFacts, options: Mapping[str, Any]) -> Iterator[Report]:
+        if facts.is_test:
+            return
+        for snapshot in facts.habits.snapshots:
+            yield _alias(facts, snapshot) if snapshot.what == "alias" else _copy(facts, snapshot)
+
+
+def _copy(facts: FileFacts, snapshot: Snapshot) -> Report:
+    return Report(
+        snapshot.copy.node,
+        f"`{snapshot.holder}` keeps a copy of the weights of `{facts.source(snapshot.source)}` on the GPU",
+        "nothing computes with the copy; on the CPU it waits as well",
+        "one model on the GPU (174 MB for a 4-layer language model; H200, torch 2.11)",
+        repair=lambda: _repair(facts, snapshot),
+    )
+
+
+def _alias(facts: FileFacts, snapshot: Snapshot) -> Report:
+    return Report(
+        snapshot.copy.node,
+        f"`{snapshot.holder}` is no copy: it changes with every step of training, so loading it changes nothing",
+        "`state_dict()` gives the tensors of the model themselves",
+        "no memory, but the weights that were meant to be kept",
+        Severity.INFO,
+        repair=lambda: _repair(facts, snapshot),
+    )
+
+
+def _repair(facts: FileFacts, snapshot: Snapshot) -> Repair | None:
+    from gpulint.nodes import expression, method_chain
+
+    safety: Applicability = "safe" if snapshot.restored_only and snapshot.what != "alias" else "unsafe"
+    if snapshot.cloned is not None:
+        on_cpu = Replace(snapshot.cloned.node, method_chain(snapshot.cloned.node, ("cpu",)))
+        return Repair(safety, "keep the copy on the CPU: `.cpu()`", (on_cpu,))
+    source = facts.source(snapshot.source, 200)
+    new = expression(f"{{key: value.detach().cpu().clone() for key, value in {source}.items()}}")
+    return Repair(safety, "keep a copy on the CPU", (Replace(snapshot.copy.node, new),))

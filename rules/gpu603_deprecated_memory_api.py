@@ -1,0 +1,122 @@
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from gpulint.analysis.alloc_conf import target_version
+from gpulint.analysis.facts import FileFacts
+from gpulint.analysis.memory_api import OldCall
+from gpulint.findings import Severity
+from gpulint.rule import Option, Repair, Replace, Report, Rule
+
+if TYPE_CHECKING:
+    import libcst as cst
+
+
+class DeprecatedMemoryApi(Rule):
+    """
+    ## What it does
+    Finds deprecated names of torch's memory and mixed-precision interface: `memory_cached`, `max_memory_cached`,
+    `reset_max_memory_allocated`, `reset_max_memory_cached`, `torch.cuda.amp.autocast`, `torch.cuda.amp.GradScaler`,
+    `custom_fwd`, `custom_bwd`.
+
+    ## Why is this bad
+    Each call warns, and the names will go. "Cached" memory is what is called *reserved* since torch 1.4. The two
+    `reset_max_…` reset all peaks, not one.
+
+    ## What it costs
+    No memory: a FutureWarning a call, seen for all 9 names with torch 2.11.
+
+    ## Example
+    ```python
+    import torch
+
+    scaler = torch.cuda.amp.GradScaler()
+    print(torch.cuda.memory_cached())
+    ```
+
+    ## Use instead
+    ```python
+    import torch
+
+    scaler = torch.amp.GradScaler("cuda")
+    print(torch.cuda.memory_reserved())
+    ```
+
+    ## Fix safety
+    The newer name does the same: safe. `torch.amp.GradScaler` and `torch.amp.autocast` for CUDA need torch 2.4.
+
+    ## Options
+    `target-torch`: the oldest version of torch that the program must run with; names that are newer are not asked for.
+    It is taken from `target-torch` of the configuration where that is set.
+    """
+
+    code = "GPU603"
+    name = "deprecated-memory-api"
+    severity = Severity.INFO
+    facts_only = True
+    triggers = (
+        (b"torch",),
+        (b"memory_cached", b"reset_max_memory", b"cuda.amp", b"cpu.amp", b"import amp"),
+    )
+    options = (Option("target-torch", "", (), "the oldest version of torch that the program must run with"),)
+
+    def check(self, facts: FileFacts, options: Mapping[str, Any]) -> Iterator[Report]:
+        target = target_version(options.get("target-torch"))
+        for old in facts.habits.old_calls:
+            since = target_version(old.renamed.since)
+            if target is None or since is None or target >= since:
+                yield _report(facts, old)
+
+
+def _report(facts: FileFacts, old: OldCall) -> Report:
+    new = old.renamed.new + (f'("{old.renamed.device}", …)' if old.renamed.device else "")
+    return Report(
+        (old.call or old.func).node,
+        f"`{old.name}` is deprecated: since torch {old.renamed.since} it is `{new}`",
+        "the old name warns at every call",
+        "no memory; a FutureWarning",
+        repair=lambda: _repair(facts, old),
+    )
+
+
+def _repair(facts: FileFacts, old: OldCall) -> Repair | None:
+    from gpulint.nodes import expression
+
+    name = facts.torch_name(old.renamed.new.removeprefix("torch."))
+    call = None if old.call is None else _new_call(old)
+    if name is None or call is None:
+        return None
+    new = call.with_changes(func=expression(name))
+    return Repair("safe", f"use `{old.renamed.new}`", (Replace(call_node(old), new),))
+
+
+def call_node(old: OldCall) -> cst.CSTNode:
+    assert old.call is not None
+    return old.call.node
+
+
+def _new_call(old: OldCall) -> cst.Call | None:
+    """The old call with the arguments of the newer name; None where they cannot be told."""
+    import libcst as cst
+
+    node = call_node(old)
+    assert isinstance(node, cst.Call)
+    renamed = old.renamed
+    if renamed.device is None:
+        return node
+    if renamed.decorator:
+        return None
+    args = list(node.args)
+    if any(arg.star for arg in args):
+        return None
+    if renamed.order is not None:
+        for position, arg in enumerate(args):
+            if arg.keyword is None:
+                keyword = cst.Name(renamed.order[position])
+                equal = cst.AssignEqual(cst.SimpleWhitespace(""), cst.SimpleWhitespace(""))
+                args[position] = arg.with_changes(keyword=keyword, equal=equal)
+    device = cst.Arg(cst.SimpleString(f'"{renamed.device}"'))
+    if args:
+        device = device.with_changes(comma=cst.Comma(whitespace_after=cst.SimpleWhitespace(" ")))
+    return node.with_changes(args=[device, *args])
