@@ -37,6 +37,7 @@ from gpulint.runtime.result import (
 )
 from gpulint.runtime.stepping import Stepper
 
+CUT = "Epochs of training were cut short, to reach lines that had not run when enough steps were sampled."
 KINDS: tuple[StepKind, ...] = ("train", "eval", "explicit")
 FEWEST_WARMUP = 3
 MOST_WARMUP = 10
@@ -116,6 +117,9 @@ class Harness:
         self._forwards: Any = None
         self._torch: Any = None
         self._optimizers: dict[int, Any] = {}
+        self._iterator: Any = None  # the DataLoader iterator that gave the last batch
+        self._trained_from: weakref.WeakSet[Any] = weakref.WeakSet()
+        self._cut = False
         self._state_sizes: list[int] = []
         self._evaluations = 0
         self._waiting_since: float | None = None
@@ -226,9 +230,16 @@ class Harness:
             where = 0 if training and self._stepper.has_optimizer else self.frames.stack(sys._getframe(1))
             self._stepper.forward((id(module), where), training)
 
-    def _batch(self, loader: Any) -> None:
-        if self._here():
-            self._stepper.batch(id(loader))
+    def _batch(self, iterator: Any) -> bool:
+        """A DataLoader's iterator is asked for a batch; returns whether it shall say that it has no more."""
+        if not self._here():
+            return False
+        self._iterator = weakref.ref(iterator)
+        if self._waiting_since is not None and iterator in self._trained_from:
+            self._cut = True
+            return True
+        self._stepper.batch(id(iterator))
+        return False
 
     def _loading(self, change: int) -> None:
         if threading.get_ident() == self._main and hasattr(self.probe, "loading"):
@@ -243,6 +254,9 @@ class Harness:
         if not self._here():
             return
         self._optimizers[id(optimizer)] = weakref.ref(optimizer)
+        iterator = self._iterator() if self._iterator is not None else None
+        if iterator is not None:
+            self._trained_from.add(iterator)
         parameters = next((p for group in optimizer.param_groups for p in group["params"]), optimizer)
         self._stepper.optimizer(id(parameters), id(optimizer))
 
@@ -278,8 +292,14 @@ class Harness:
         if self.done:
             return
         series = self._series[kind]
+        if self._waiting_since is None or kind == "eval":
+            self._record(series, previous, mark)
+        if self._enough():
+            self._finish()
+
+    def _record(self, series: Series, previous: int, mark: int) -> None:
         series.count += 1
-        if kind == "eval" and (not series.boundaries or series.boundaries[-1] != previous):
+        if series.kind == "eval" and (not series.boundaries or series.boundaries[-1] != previous):
             self._begin_phase(series, previous)
         sampled = series.warm and bool(series.boundaries)
         sample = self._sample(series, previous, mark, sampled)
@@ -293,8 +313,6 @@ class Harness:
             self._begin_sampling()
         self._tell(series, sample)
         self._look_if_due(series)
-        if self._enough():
-            self._finish()
 
     def _begin_phase(self, series: Series, mark: int) -> None:
         """An evaluation loop begins: its first step is warm-up, whatever came before."""
@@ -393,7 +411,9 @@ class Harness:
                 self._judged[phase] = steps
                 self._evaluations += 1
                 self._look(series, 1 if steps < 6 else 2)
-        elif series.warm and steps in LOOKS and steps < self.options.steps:
+        elif series.warm and (
+            steps in LOOKS if steps < self.options.steps else self._endless and steps == self.options.steps
+        ):
             self._look(series, 2)
 
     def _look(self, series: Series, age: int, extra_frames: tuple[FrameType, ...] = ()) -> None:
@@ -445,7 +465,9 @@ class Harness:
 
     def _finish(self) -> None:
         for series in self._series.values():
-            waited = self._waiting_since is not None  # then the others were judged when their steps were sampled
+            waited = (
+                self._waiting_since is not None
+            )  # then the others were judged when their steps were sampled
             if self._stepper.in_phase if series.kind == "eval" else not waited:
                 self._look(series, 2)
         steps = max(series.sampled for series in self._series.values())
@@ -474,9 +496,17 @@ class Harness:
         """Whether the script has imported torch."""
         return self._torch is not None
 
-    def look_at_end(self, frames: tuple[FrameType, ...]) -> None:
-        """A last look while a traceback, or a main thread that hangs, still holds the script's frames."""
+    @property
+    def sampled(self) -> int:
+        """The steps sampled of the kind of which there are most."""
+        return max(series.sampled for series in self._series.values())
+
+    def look_at_end(self, frames: tuple[FrameType, ...], anew: bool = True) -> None:
+        """A last look while a traceback, or a main thread that hangs, still holds the script's frames. Not
+        `anew`: only where nothing was judged yet."""
         for series in self._series.values():
+            if series.window is not None and not anew:
+                continue
             if (
                 series.warm
                 and len(series.boundaries) > 3
@@ -498,6 +528,11 @@ class Harness:
             (s for series in self._series.values() for s in series.samples), key=lambda s: s.seconds
         )
         drifts, found = _united(list(self._series.values()))
+        notes = [
+            *self._notes,
+            *([CUT] if self._cut else []),
+            *(self.probe.notes() if self.probe is not None else []),
+        ]
         return RankResult(
             rank=self._rank,
             world_size=int(os.environ.get("WORLD_SIZE", "1")),
@@ -512,7 +547,7 @@ class Harness:
             lines=tuple(self._lines.figures()),
             calls=tuple(self._call_figures()),
             forwards=tuple(self._forward_figures()),
-            notes=(*self._notes, *(self.probe.notes() if self.probe is not None else [])),
+            notes=tuple(notes),
         )
 
     def _trends(self) -> list[Trend]:

@@ -43,9 +43,19 @@ class Watch:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self.leave(anew=True, failed=kind is not None and not issubclass(kind, GeneratorExit))
+
+    @property
+    def sampled(self) -> int:
+        """The steps sampled so far."""
+        return self._harness.sampled
+
+    def leave(self, anew: bool = True, failed: bool = False) -> None:
+        """What leaving the context does. Not `anew`: what was judged on the way stands, because what leaked may be gone
+        by now, with the function that held it."""
         harness = self._harness
-        harness.look_at_end(())
-        reason = "raised" if kind is not None and not issubclass(kind, GeneratorExit) else "finished"
+        harness.look_at_end((), anew)
+        reason = "raised" if failed else "finished"
         said = f"{reason} after {harness.steps} steps"
         self.result = harness.result(End.from_json({"reason": reason, "message": said}))
         harness.stop_watching()

@@ -1,0 +1,124 @@
+"""The pytest plugin, run by pytest itself on small suites."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+needs_torch = pytest.mark.skipif(find_spec("torch") is None, reason="torch is not installed")
+
+HEAD = """
+import pytest
+import torch
+from torch import nn
+
+torch.manual_seed(0)
+KEPT = []
+
+def training(steps, keep):
+    model = nn.Linear(64, 64)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    history = []
+    for _ in range(steps):
+        out = model(torch.randn(8, 64))
+        loss = out.pow(2).mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        if keep:
+            history.append(loss)
+    assert len(history) == (steps if keep else 0)
+"""
+
+
+def run_suite(folder: Path, text: str) -> subprocess.CompletedProcess[str]:
+    (folder / "test_it.py").write_text(HEAD + text, encoding="utf-8")
+    return subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "gpulint.pytest_plugin"],
+        cwd=folder,
+        env={**os.environ, "OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": "", "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"},
+        capture_output=True,
+        text=True,
+        timeout=200,
+        check=False,
+    )
+
+
+@needs_torch
+def test_suites_that_keep_and_that_do_not(tmp_path: Path) -> None:
+    done = run_suite(
+        tmp_path,
+        """
+@pytest.mark.gpu_memory(max_drift="0B", steps=10)
+def test_clean_training():
+    training(16, keep=False)
+
+@pytest.mark.gpu_memory(max_drift="0B", steps=10)
+def test_leaking_training():
+    training(16, keep=True)
+
+@pytest.mark.gpu_memory(max_drift="1KiB", steps=10)
+def test_leak_that_is_allowed():
+    training(16, keep=True)
+
+@pytest.mark.gpu_memory(steps=8)
+def test_body_is_the_step():
+    KEPT.append(torch.ones(1024))
+
+@pytest.mark.gpu_memory(steps=8)
+def test_body_is_a_clean_step():
+    torch.ones(1024).sum()
+
+def test_fixture(gpu_memory):
+    mine = []
+    for number in gpu_memory.steps(14):
+        mine.append(torch.ones(256) * number)
+    assert gpu_memory.drift == 1024
+    with pytest.raises(pytest.fail.Exception, match="mine"):
+        gpu_memory.assert_no_drift()
+    gpu_memory.assert_no_drift("2KiB")
+
+def test_after_all_this_torch_is_as_it_was():
+    assert torch.ones(3).sum().item() == 3
+""",
+    )
+    out = done.stdout
+    assert "2 failed, 5 passed" in out, out[-4000:] + done.stderr[-2000:]
+    assert "list `history` in `training()`" in out
+    assert "512 B a step stay on the GPU, 0 B are allowed" in out
+    assert "global list `KEPT`" in out
+    assert "4.00 KiB a step stay on the GPU" in out
+
+
+@needs_torch
+def test_wrong_use_is_said_clearly(tmp_path: Path) -> None:
+    done = run_suite(
+        tmp_path,
+        """
+@pytest.mark.gpu_memory(max_drift="lots")
+def test_size():
+    pass
+
+@pytest.mark.gpu_memory(limit=3)
+def test_keyword():
+    pass
+
+@pytest.mark.gpu_memory(steps=10)
+def test_that_fails_by_itself():
+    assert 1 == 2
+""",
+    )
+    assert "'lots' is not a size" in done.stdout, done.stdout[-3000:]
+    assert "takes keywords only, of max_drift" in done.stdout
+    assert "assert 1 == 2" in done.stdout
+    assert "3 failed" in done.stdout
+
+
+def test_collection_does_not_import_torch(tmp_path: Path) -> None:
+    code = "import sys, gpulint.pytest_plugin; raise SystemExit('torch' in sys.modules or 'libcst' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False, cwd=tmp_path).returncode == 0
