@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from gpulint.analysis import ir
 from gpulint.analysis.facts import FileFacts, Hold
 from gpulint.analysis.values import LARGE, MAYBE, MIXED, SCALAR, UNSURE_GRAD, Grad, Kind
 from gpulint.findings import Severity
@@ -35,8 +36,8 @@ def claim(hold: Hold, facts: FileFacts) -> str | None:
         return "live"
     if hold.in_module and hold.never_reset and hold.container and not hold.returned and not hold.escaped:
         return "kept"
-    local = hold.holder_kind == "variable" and not hold.returned and not hold.escaped
-    return "live" if local and hold.inference and hold.loops else None
+    local = hold.holder_kind == "variable" and not hold.returned and not hold.escaped and not hold.method_of_module
+    return "live" if local and hold.inference and hold.over_data else None
 
 
 def report(facts: FileFacts, hold: Hold, state: str, style: str) -> Report:
@@ -73,6 +74,10 @@ def _reason(hold: Hold, state: str) -> str:
     return "graph freed: backward released the saved tensors, the graph's nodes stay as long as the value is held"
 
 
+def _is_on_host(leaf: ir.Expr) -> bool:
+    return isinstance(leaf, ir.Call) and leaf.method == "cpu"
+
+
 def _repair(hold: Hold, state: str, style: str) -> Repair | None:
     from gpulint.nodes import method_chain
 
@@ -84,6 +89,8 @@ def _repair(hold: Hold, state: str, style: str) -> Repair | None:
     elif hold.value.has(LARGE) and hold.container and not scalar:
         methods = ("detach", "cpu")
     else:
+        methods = ("detach",)
+    if "cpu" in methods and all(_is_on_host(leaf) for leaf in hold.leaves):
         methods = ("detach",)
     changes = tuple(Replace(leaf.node, method_chain(leaf.node, methods)) for leaf in hold.leaves)
     call = "".join(f".{method}()" for method in methods)

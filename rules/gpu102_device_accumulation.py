@@ -82,7 +82,7 @@ def _piles_up(hold: Hold) -> bool:
     if hold.loops:
         if hold.birth_loop is not None and hold.birth_loop.over_data:
             return False
-        return hold.over_data or hold.fresh_view
+        return hold.made_in_loop and (hold.over_data or hold.fresh_view)
     return hold.holder_kind == "attribute" and hold.per_step
 
 

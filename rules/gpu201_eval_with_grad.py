@@ -84,7 +84,11 @@ def _wasted(forward: Forward, function: FunctionFacts) -> bool:
         return False
     if forward.evaluating:
         return bool(forward.loops) or forward.read_only
-    if not forward.proven or not forward.read_only:
+    if not forward.proven or not forward.read_only or forward.in_module_method:
+        return False
+    if function.function.name in ("__init__", "<module>") and not forward.loops:
+        return False
+    if forward.by_role and not (forward.loops and forward.loops[-1].over_data):
         return False
     if forward.loops:
         return forward.used or (forward.assigned and forward.loops[-1].over_data)

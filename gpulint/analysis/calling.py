@@ -291,7 +291,7 @@ class Calling(Calls):
             root = path.partition(".")[0].partition("[")[0]
             hold = Hold(
                 self.function, self.stmt, node, how, path, self._holder_kind(path, born), in_container,
-                tuple(leaf for leaf in leaves if leaf is not None), part, loops,
+                self._tensor_leaves(leaves, part.kind), part, loops,
                 bounded or self._resets(path, root, loops), self.state.grad,
                 any(site in self.file.evaluating for site in part.sites), keep=keep, holder_tokens=frozenset({holder}),
             )  # fmt: skip

@@ -38,6 +38,7 @@ from gpulint.analysis.values import (
     OPTIMIZER,
     OUTPUT,
     PHASED,
+    ROLE,
     SCALAR,
     UNKNOWN,
     UNSURE_GRAD,
@@ -113,7 +114,7 @@ class Calls(Evaluator):
         path = func.path or ""
         own = "." not in path or (path.count(".") == 1 and path.startswith(f"{self.self_name}."))
         if callee.kind in (Kind.UNKNOWN, Kind.SYMBOL) and own and MODEL_NAME.search(path) and self.file.uses_torch:
-            return Val(Kind.MODULE)
+            return Val(Kind.MODULE, flags=ROLE)
         return callee
 
     def value_call(self, expr: ir.Call, callee: Val, args: Args) -> Val:
@@ -231,6 +232,8 @@ class Calls(Evaluator):
         """`torch.f(x, …)` or `x.f(…)` by name; `args` includes the tensor itself."""
         values = args.all()
         out = self.eval(keyword) if (keyword := expr.keyword("out")) is not None else None
+        if name == "numpy" and values[0].kind is Kind.GRAPH:
+            self.file.impossible |= values[0].tokens  # torch refuses that: there is no graph after all
         if name in TO_HOST:
             for value in values:
                 self.consume(value)
@@ -387,6 +390,7 @@ class Calls(Evaluator):
             tuple(self.loops), not module.has(MAYBE), guarded=bool(self.guards), phased=module.has(PHASED),
         )  # fmt: skip
         event.dense = _is_dense(module)
+        event.by_role = module.has(ROLE)
         self.events.forwards[id(expr.node)] = event
         return event
 
@@ -483,6 +487,8 @@ class Calls(Evaluator):
 
     def tensor_method(self, expr: ir.Call, func: ir.Attr, base: Val) -> Val | None:
         name = func.attr
+        if name == "requires_grad_" and base.kind is Kind.DEVICE:
+            return Val(Kind.GRAPH, frozenset({self.file.leaf}), MAYBE)
         if name in ("detach_", "requires_grad_") and func.base.path is not None:
             if name == "detach_":
                 self.consume(base)

@@ -92,9 +92,11 @@ class Hold:
     fed_back: bool = False  # the holder is state that goes into the next forward
     never_reset: bool = False
     in_module: bool = False  # in the forward of an nn.Module
+    method_of_module: bool = False
     slot: str | None = None  # the name that indexes the slot, where a slot is set
     fresh_view: bool = False  # a view of something made in this very iteration
     over_data: bool = False  # some loop it accumulates over runs through batches
+    made_in_loop: bool = False  # a model runs in the loop it accumulates over
 
     @property
     def loop(self) -> Loop | None:
@@ -131,6 +133,8 @@ class Forward:
     train_only_backward: bool = False
     read_only: bool = False  # what leaves of its results are numbers or detached
     order: int = 0  # place in the source
+    by_role: bool = False  # taken for a module's only by its name
+    in_module_method: bool = False
     dense: bool = False  # gives scores over a vocabulary or over every pixel
     loop_is_evaluation: bool = False  # nothing in its outermost loop needs grad
 

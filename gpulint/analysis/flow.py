@@ -392,13 +392,15 @@ class Flow(Calling):
 
     def comprehended(self, target: ir.Expr, source: ir.Comp, value: Val) -> None:
         """`losses = [step(x) for x in loader]` holds what each iteration made."""
-        if not self.record or self.stmt is None or target.path is None or value.elem is None or source.kind == "generator":
+        if self.stmt is None or target.path is None or value.elem is None or source.kind == "generator":
             return
         loop = self.file.loops[id(source)]
         self.loops.append(loop)
         before = self.state.born.get(target.path)
         self.state.born[target.path] = len(self.loops) - 1
-        self.held(None, "comprehension", target.path, value.elem, (source.elements[-1],), True, False)
+        token = self.held(None, "comprehension", target.path, value.elem, (source.elements[-1],), True, False)
+        if token is not None and target.path in self.state.vars:
+            self.state.vars[target.path] = self.state.vars[target.path].with_tokens((token,))
         if before is None:
             self.state.born.pop(target.path)
         else:

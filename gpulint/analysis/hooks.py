@@ -106,7 +106,7 @@ def hook_holds(file: FileAnalysis, functions: list[FunctionFacts]) -> list[HookH
             if not _is_emptied(file, hook, holder) and (home is file or not _is_emptied(home, hook, holder)):
                 foreign = home is not file
                 filename = home.filename if foreign else None
-                row = getattr(stmt.node, "lineno", 1) if foreign else 1
+                row = ir.row_of(stmt) if foreign else 1
                 trained = _trains_with(file, holder)
                 found.append(HookHold(registration.call, hook, stmt, value, holder, filename, row, trained))
     return found

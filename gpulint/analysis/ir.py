@@ -564,6 +564,11 @@ class Module:
         self.imports: dict[str, str] = {}
 
 
+def row_of(statement: Stmt) -> int:
+    """The row of a statement lowered from Python's own tree, whose pieces keep no more of their nodes than that."""
+    return int(statement.node) if isinstance(statement.node, float) else 1
+
+
 def statements(block: list[Stmt]) -> Iterator[Stmt]:
     """Every statement in the block and in blocks nested in it, in source order, without nested functions."""
     for statement in block:

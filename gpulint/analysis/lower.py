@@ -51,8 +51,13 @@ class _Lowering:
         return ir.Attr(node, self.expr(node.value), node.attr.value)
 
     def literal(self, node: Any) -> ir.Expr:
+        text = node.value
+        if text[0] in "'\"" and "\\" not in text and text[:3] not in ("\"\"\"", "'''") and "\n" not in text:
+            return ir.Const(node, text[1:-1])
+        if text.isdecimal() and text[0] != "0":
+            return ir.Const(node, int(text))
         try:
-            return ir.Const(node, ast.literal_eval(node.value))
+            return ir.Const(node, ast.literal_eval(text))
         except (ValueError, SyntaxError):
             return ir.Const(node, node.value)
 

@@ -1,7 +1,9 @@
 """Python's own syntax tree → the same lowered form that `lower` makes of libcst's, an eighth of the time.
 
-Names, structure and order are those of `lower`; only the nodes differ. It serves to learn whether a file has anything to
-report: positions and repairs need the tree that keeps the text.
+Names, structure and order are those of `lower`. In place of its node each piece has the row, as a float: an object of
+its own, to be told from others by identity as a node is, that the garbage collector need not look at, while the tree is
+freed at once. That serves to learn whether a file has anything to report and what the modules it imports do; positions
+and repairs need the tree that keeps the text.
 """
 
 from __future__ import annotations
@@ -36,35 +38,36 @@ def lower_ast(module: ast.Module) -> ir.Module:
 
 class _Lowering:
     def __init__(self, module: ast.Module) -> None:
-        self.node: Any = module
-        self.function = ir.Function(self.node, "<module>", "<module>", (), [])
-        self.module = ir.Module(self.node, self.function)
+        self.statements = module.body
+        place: Any = 1.0
+        self.function = ir.Function(place, "<module>", "<module>", (), [])
+        self.module = ir.Module(place, self.function)
         self.cls: ir.Class | None = None
         self.prefix = ""
 
     def run(self) -> ir.Module:
         self.module.functions.append(self.function)
-        self.function.body = self.block(self.node.body)
+        self.function.body = self.block(self.statements)
         return self.module
 
     # --- expressions -------------------------------------------------------------------------------------------
 
     def expr(self, node: Any) -> ir.Expr:
         handler = _EXPRESSIONS.get(node.__class__)
-        return ir.Const(node, None) if handler is None else handler(self, node)
+        return ir.Const(float(node.lineno), None) if handler is None else handler(self, node)
 
     def exprs(self, nodes: Sequence[Any]) -> tuple[ir.Expr, ...]:
         return tuple([self.expr(node) for node in nodes])
 
     def name(self, node: Any) -> ir.Expr:
-        return ir.Name(node, node.id)
+        return ir.Name(float(node.lineno), node.id)
 
     def constant(self, node: Any) -> ir.Expr:
         value = node.value
-        return ir.Const(node, None if value is Ellipsis else value)
+        return ir.Const(float(node.lineno), None if value is Ellipsis else value)
 
     def attribute(self, node: Any) -> ir.Expr:
-        return ir.Attr(node, self.expr(node.value), node.attr)
+        return ir.Attr(float(node.lineno), self.expr(node.value), node.attr)
 
     def text(self, node: Any) -> ir.Expr:
         return ir.Text(
@@ -87,18 +90,18 @@ class _Lowering:
                 else:
                     positional.append(self.expr(arg))
             args = tuple(positional)
-        return ir.Call(node, self.expr(node.func), args, tuple(keywords))
+        return ir.Call(float(node.lineno), self.expr(node.func), args, tuple(keywords))
 
     def starred(self, node: Any) -> ir.Expr:
-        return ir.Starred(node, "star", self.expr(node.value))
+        return ir.Starred(float(node.lineno), "star", self.expr(node.value))
 
     def subscript(self, node: Any) -> ir.Expr:
         index = self.expr(node.slice)
-        return ir.Sub(node, self.expr(node.value), index)
+        return ir.Sub(float(node.lineno), self.expr(node.value), index)
 
     def slice(self, node: Any) -> ir.Expr:
         parts = (node.lower, node.upper, node.step)
-        return ir.Slice(node, tuple([self.expr(part) for part in parts if part is not None]))
+        return ir.Slice(float(node.lineno), tuple([self.expr(part) for part in parts if part is not None]))
 
     def binary(self, node: Any) -> ir.Expr:
         # A chain `a + b + … ` of a thousand terms leans left: walk it with a loop, not the stack.
@@ -109,41 +112,43 @@ class _Lowering:
             left = left.left
         result = self.expr(left)
         for link in reversed(chain):
-            result = ir.Op(link, _BINARY[link.op.__class__], (result, self.expr(link.right)))
+            result = ir.Op(float(link.lineno), _BINARY[link.op.__class__], (result, self.expr(link.right)))
         return result
 
     def boolean(self, node: Any) -> ir.Expr:
         operator = "and" if node.op.__class__ is ast.And else "or"
         result = self.expr(node.values[0])
         for value in node.values[1:]:
-            result = ir.Op(node, operator, (result, self.expr(value)))
+            result = ir.Op(float(node.lineno), operator, (result, self.expr(value)))
         return result
 
     def unary(self, node: Any) -> ir.Expr:
         operand = self.expr(node.operand)
         if node.op.__class__ is ast.Not:
-            return ir.Op(node, "not", (operand,))
+            return ir.Op(float(node.lineno), "not", (operand,))
         if node.op.__class__ is ast.USub and isinstance(operand, ir.Const):
             value = operand.value
             if isinstance(value, (int, float)) and not isinstance(value, bool):
-                return ir.Const(node, -value)
-        return ir.Op(node, "neg", (operand,))
+                return ir.Const(float(node.lineno), -value)
+        return ir.Op(float(node.lineno), "neg", (operand,))
 
     def comparison(self, node: Any) -> ir.Expr:
         operator = "cmp" if len(node.ops) > 1 else _COMPARE.get(node.ops[0].__class__, "cmp")
-        return ir.Op(node, operator, (self.expr(node.left), *self.exprs(node.comparators)))
+        return ir.Op(float(node.lineno), operator, (self.expr(node.left), *self.exprs(node.comparators)))
 
     def conditional(self, node: Any) -> ir.Expr:
-        return ir.Op(node, "if", (self.expr(node.test), self.expr(node.body), self.expr(node.orelse)))
+        return ir.Op(
+            float(node.lineno), "if", (self.expr(node.test), self.expr(node.body), self.expr(node.orelse))
+        )
 
     def sequence(self, node: Any) -> ir.Expr:
-        return ir.Seq(node, node.__class__.__name__.lower(), self.exprs(node.elts))
+        return ir.Seq(float(node.lineno), node.__class__.__name__.lower(), self.exprs(node.elts))
 
     def dictionary(self, node: Any) -> ir.Expr:
         pairs: list[tuple[ir.Expr | None, ir.Expr]] = []
         for key, value in zip(node.keys, node.values, strict=True):
             pairs.append((None if key is None else self.expr(key), self.expr(value)))
-        return ir.DictDisplay(node, tuple(pairs))
+        return ir.DictDisplay(float(node.lineno), tuple(pairs))
 
     def comprehension(self, node: Any) -> ir.Expr:
         kind = _COMPREHENSIONS[node.__class__]
@@ -153,37 +158,37 @@ class _Lowering:
         for clause in node.generators:
             tests = self.exprs(clause.ifs)
             clauses.append((self.expr(clause.target), self.expr(clause.iter), tests))
-        return ir.Comp(node, kind, elements, tuple(clauses))
+        return ir.Comp(float(node.lineno), kind, elements, tuple(clauses))
 
     def lambda_(self, node: Any) -> ir.Expr:
         outer = self.function
         params = self.params(node.args)
         function = ir.Function(
-            node, "<lambda>", f"{self.prefix}<lambda>", params, [], cls=self.cls, parent=outer
+            float(node.lineno), "<lambda>", f"{self.prefix}<lambda>", params, [], cls=self.cls, parent=outer
         )
         self.function = function
         value = self.expr(node.body)
         self.function = outer
         statement = ir.Return(value)
-        statement.node = statement.line = node.body
+        statement.node = statement.line = float(node.body.lineno)
         function.body = [statement]
         self.module.functions.append(function)
-        return ir.LambdaExpr(node, function)
+        return ir.LambdaExpr(float(node.lineno), function)
 
     def await_(self, node: Any) -> ir.Expr:
-        return ir.Wrapper(node, "await", self.expr(node.value))
+        return ir.Wrapper(float(node.lineno), "await", self.expr(node.value))
 
     def yield_(self, node: Any) -> ir.Expr:
         self.function.is_generator = True
-        value = ir.Const(node, None) if node.value is None else self.expr(node.value)
-        return ir.Wrapper(node, "yield", value)
+        value = ir.Const(float(node.lineno), None) if node.value is None else self.expr(node.value)
+        return ir.Wrapper(float(node.lineno), "yield", value)
 
     def yield_from(self, node: Any) -> ir.Expr:
         self.function.is_generator = True
-        return ir.Wrapper(node, "yield from", self.expr(node.value))
+        return ir.Wrapper(float(node.lineno), "yield from", self.expr(node.value))
 
     def walrus(self, node: Any) -> ir.Expr:
-        return ir.Walrus(node, self.expr(node.target), self.expr(node.value))
+        return ir.Walrus(float(node.lineno), self.expr(node.target), self.expr(node.value))
 
     # --- statements --------------------------------------------------------------------------------------------
 
@@ -193,7 +198,7 @@ class _Lowering:
             handler = _STATEMENTS.get(node.__class__)
             statement = handler(self, node) if handler is not None else None
             if statement is not None:
-                statement.node = statement.line = node
+                statement.node = statement.line = float(node.lineno)
                 result.append(statement)
         return result
 
@@ -277,7 +282,7 @@ class _Lowering:
         orelse = self.block(last)
         for link in reversed(chain):
             statement = ir.If(self.expr(link.test), self.block(link.body), orelse)
-            statement.node = statement.line = link
+            statement.node = statement.line = float(link.lineno)
             orelse = [statement]
         return statement
 
@@ -303,7 +308,7 @@ class _Lowering:
             if handler.type is not None:
                 kind = self.expr(handler.type)
                 types = kind.items if isinstance(kind, ir.Seq) else (kind,)
-            handlers.append(ir.Handler(handler, types, handler.name, self.block(handler.body)))
+            handlers.append(ir.Handler(float(handler.lineno), types, handler.name, self.block(handler.body)))
         orelse = self.block(node.orelse)
         final = self.block(node.finalbody)
         return ir.Try(self.block(node.body), tuple(handlers), orelse, final)
@@ -320,7 +325,14 @@ class _Lowering:
         name = node.name
         decorators = self.exprs(node.decorator_list)
         function = ir.Function(
-            node, name, f"{outer_prefix}{name}", self.params(node.args), [], decorators, outer_cls, outer
+            float(node.lineno),
+            name,
+            f"{outer_prefix}{name}",
+            self.params(node.args),
+            [],
+            decorators,
+            outer_cls,
+            outer,
         )
         function.is_async = node.__class__ is ast.AsyncFunctionDef
         self.module.functions.append(function)
@@ -335,7 +347,7 @@ class _Lowering:
         outer_cls, outer_prefix = self.cls, self.prefix
         bases = self.exprs([base.value if base.__class__ is ast.Starred else base for base in node.bases])
         decorators = self.exprs(node.decorator_list)
-        cls = ir.Class(node, node.name, f"{outer_prefix}{node.name}", bases, decorators)
+        cls = ir.Class(float(node.lineno), node.name, f"{outer_prefix}{node.name}", bases, decorators)
         self.module.classes[cls.qualname] = cls
         self.cls, self.prefix = cls, f"{cls.qualname}."
         cls.body = self.block(node.body)
@@ -363,7 +375,7 @@ class _Lowering:
         return tuple(result)
 
     def annotation(self, node: Any) -> ir.Expr:
-        return ir.Const(node, None) if node.__class__ is ast.Starred else self.expr(node)
+        return ir.Const(float(node.lineno), None) if node.__class__ is ast.Starred else self.expr(node)
 
 
 def _captures(pattern: ast.AST) -> tuple[str, ...]:

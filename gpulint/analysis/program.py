@@ -69,6 +69,13 @@ def _is_test(filename: str) -> bool:
     return path.name.startswith("test_") or path.name.endswith("_test.py") or path.name == "conftest.py" or "tests" in path.parts
 
 
+class _EvidenceByFunction(dict[ir.Function, Evidence]):
+    """The evidence of this file's functions; a function of another file brings its own."""
+
+    def __missing__(self, function: ir.Function) -> Evidence:
+        return function.home.evidence[function]  # type: ignore[no-any-return]
+
+
 class FileAnalysis:
     """What is known of a file while its functions are followed."""
 
@@ -81,7 +88,7 @@ class FileAnalysis:
         for function in module.functions:
             function.home = self
         self.names = Names(module.imports)
-        self.evidence = {function: Evidence(function) for function in module.functions}
+        self.evidence = _EvidenceByFunction({function: Evidence(function) for function in module.functions})
         self.classes = self._classes()
         self.owners = {info.cls: info for info in self.classes.values()}
         for function in module.functions:
@@ -112,6 +119,7 @@ class FileAnalysis:
         self.escaped: Tokens = NO_TOKENS
         self.stored: Tokens = NO_TOKENS
         self.read: Tokens = NO_TOKENS
+        self.impossible: Tokens = NO_TOKENS
 
     def _classes(self) -> dict[str, ClassInfo]:
         classes = {name: ClassInfo(cls, self.names) for name, cls in self.module.classes.items()}
@@ -538,7 +546,7 @@ class FileAnalysis:
 
     def located(self, keep: Keep) -> Keep:
         """A keep of this file with its place, for a caller in another file."""
-        row = getattr(keep.stmt.node, "lineno", 1)
+        row = ir.row_of(keep.stmt)
         return replace(keep, filename=self.filename, row=row)
 
     # --- tokens --------------------------------------------------------------------------------------------------

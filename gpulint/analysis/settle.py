@@ -55,6 +55,9 @@ def finish(file: FileAnalysis, facts: list[FunctionFacts]) -> None:
             call.per_step = _per_step(file, call)
         _whole_function(function)
         for hold in function.holds:
+            hold.made_in_loop = any(
+                loop.forwards or any(loop in f.loops for f in function.forwards) for loop in hold.loops
+            )
             inside = [f for f in function.forwards if f.site in hold.value.tokens and f.evaluating]
             hold.under_no_grad_fix = bool(inside) and (function.all_evaluation or all(f.loop_is_evaluation for f in inside))
         function.late = late_releases(file, function)
@@ -77,6 +80,7 @@ def _finish_hold(file: FileAnalysis, facts: FunctionFacts, hold: Hold, uses: Use
     owner = file.class_of(hold.function)
     hold.in_module = hold.function.name == "forward" and owner is not None and owner.is_module
     hold.only_called_elsewhere = facts.only_called_elsewhere
+    hold.method_of_module = owner is not None and owner.is_module
     hold.never_reset = hold.holder_kind == "attribute" and not file.reset_anywhere(hold.holder)
     if hold.holder_kind == "variable":
         found = uses.of(hold.holder)
@@ -97,6 +101,11 @@ def _finish_forward(file: FileAnalysis, forward: Forward) -> None:
     if forward.site is None:
         return
     single = frozenset({forward.site})
+    owner = file.class_of(forward.function)
+    forward.in_module_method = owner is not None and owner.is_module
+    if single & file.impossible:
+        forward.site = None
+        return
     forward.freed = bool(single & file.freed)
     forward.returned = bool(single & file.returned)
     forward.escaped = bool(single & file.escaped)

@@ -60,6 +60,7 @@ CRITERION = 1024  # a module or callable that computes a loss
 OUTPUT = 2048  # the raw, possibly structured, result of a module call
 PHASED = 16384  # a module in training or in eval mode, by what a variable says
 MIXED = 32768  # detached on one path, not on another: the author knows
+ROLE = 131072  # taken for a module only because the program calls it its model
 DENSE = 65536  # scores over a vocabulary or over every pixel: usually the largest tensor of the step
 NAMED = 8192  # looked up by name in a module's result: could be a detached metric
 UNSURE_GRAD = 4096  # a tensor for certain; whether grad was enabled is not known
