@@ -67,9 +67,10 @@ class Recorder:
         return max(self.interval, (time.time() - self.began) / 2000.0)
 
     def sample(self) -> None:
-        if "torch" not in sys.modules:
+        version = getattr(sys.modules.get("torch.version"), "__version__", None)
+        if version is None:  # no torch, or one that is being imported
             return
-        self.introduce()
+        self.introduce(version)
         found = {"kind": "sample", "seconds": round(time.time() - self.began, 3), "rss": resident()}
         figures = self.cuda_figures()
         if figures is not None:
@@ -154,8 +155,9 @@ class Recorder:
     def on_error(self, kind: Any, error: Any, trace: Any) -> None:
         try:
             text = "".join(traceback.format_exception(kind, error, trace))
-            self.introduce()
             self.sample()
+            if not self.introduced:
+                return
             self.note(
                 {
                     "kind": "error",
@@ -171,11 +173,10 @@ class Recorder:
 
     # -- the file --------------------------------------------------------------------------------------------
 
-    def introduce(self) -> None:
+    def introduce(self, version: str) -> None:
         if self.introduced:
             return
         self.introduced = True
-        version = getattr(sys.modules.get("torch.version"), "__version__", None)
         self.note(
             {
                 "kind": "process",
@@ -186,7 +187,7 @@ class Recorder:
                 "executable": sys.executable,
                 "python": ".".join(str(part) for part in sys.version_info[:3]),
                 "platform": sys.platform,
-                "torch": version,
+                "torch": str(version),
                 "rank": os.environ.get("RANK"),
                 "world": os.environ.get("WORLD_SIZE"),
             }
