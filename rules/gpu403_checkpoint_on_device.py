@@ -71,7 +71,7 @@ def _report(facts: FileFacts, load: Load) -> Report:
     where = "the GPU it was saved from" if load.location is None else f"`{facts.source(load.location)}`"
     return Report(
         load.call.node,
-        f"`{facts.source(load.call)}` puts the whole checkpoint on {where}, beside what it is copied into",
+        f"`{facts.source(load.call)}` puts the whole checkpoint on {where} before any of it is copied",
         "`load_state_dict` copies from the CPU just as well, one tensor at a time",
         '1,284 MB at the peak of resuming, 762 MB with `map_location="cpu"` (4-layer language model; H200, torch 2.11)',
         repair=lambda: _repair(load),

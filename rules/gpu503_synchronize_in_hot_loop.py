@@ -19,8 +19,9 @@ class SynchronizeInHotLoop(Rule):
     has finished, so data loading and launching no longer overlap with the computation. It frees no memory.
 
     ## What it costs
-    Nothing where the GPU is busy all the time: 19.6 ms a step for a 4-layer language model, 19.8 with it, and 2.5 ms
-    for a 16-layer MLP with and without it (NVIDIA H200, torch 2.11).
+    All the work that the host has between two steps: with 5 ms of it a step of a 4-layer language model took 24.7 ms
+    instead of 19.6, with 10 ms 29.8 instead of 19.7. Without any, 19.7 instead of 19.5. The peak of memory stayed as it
+    was (NVIDIA H200, torch 2.11).
 
     ## Example
     ```python
@@ -72,7 +73,7 @@ class SynchronizeInHotLoop(Rule):
                 call.call.node,
                 f"`{facts.source(call.call)}` in every step makes the host wait and frees nothing",
                 "the host cannot prepare the next step while the GPU works on this one",
-                "1.00 to 1.01 times the step time where the GPU is the bottleneck (H200, torch 2.11)",
+                "24.7 ms a step instead of 19.6 where the host has 5 ms of work a step (H200, torch 2.11)",
                 repair=Repair("safe", "remove the call", (Remove(call.stmt.node),))
                 if call.removable
                 else None,

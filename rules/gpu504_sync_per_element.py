@@ -67,8 +67,10 @@ class SyncPerElement(Rule):
     facts_only = True
     triggers = (
         (b"torch", b"lightning"),
-        (b".item()", b"float(", b"int(", b".cpu()", b".tolist()", b"print("),
-        (b"for ",),
+        (b".item()", b"float(", b"int(", b".cpu()", b".tolist()"),
+        (b" in range(", b" in enumerate(", b" in zip(", b".detach():", b" for "),
+        (b".backward(", b".eval()", b"no_grad", b"inference_mode", b"training_step"),
+        (b"cuda", b"device", b"accelerator", b"fabric", b"gpu"),
     )
 
     def check(self, facts: FileFacts, options: Mapping[str, Any]) -> Iterator[Report]:

@@ -22,7 +22,7 @@ class UnknownAllocOption(Rule):
     with a small letter is enough. The program that sets it may find out after it has loaded its data.
 
     ## What it costs
-    The run: of 18 misspelt settings tried with torch 2.11, 13 ended in an error, 4 of them in an abort of the
+    The run: of 18 misspelt settings tried with torch 2.11, 13 ended in an error, 2 of them in an abort of the
     interpreter. No memory.
 
     ## Example

@@ -19,31 +19,31 @@ VISIBLE: Final = "CUDA_VISIBLE_DEVICES"
 _SETTERS = frozenset({"setdefault", "putenv", "setenv", "__setitem__"})
 _DIRECT = frozenset({"_set_allocator_settings", "_accelerator_setAllocatorSettings"})
 
-# Option → the first version of torch that knows it. An option that torch does not know stops the program.
+# Option → the first version of torch that knows it, or "" where only that 2.11 does is certain. An option that torch
+# does not know stops the program.
 OPTIONS: Final = {
     "max_split_size_mb": "1.10",
     "garbage_collection_threshold": "1.12",
     "roundup_power2_divisions": "1.12",
-    "roundup_bypass_threshold_mb": "1.13",
     "backend": "2.0",
     "expandable_segments": "2.1",
-    "pinned_num_register_threads": "2.1",
-    "pinned_use_cuda_host_register": "2.1",
-    "release_lock_on_cudamalloc": "2.1",
-    "release_lock_on_hipmalloc": "2.1",
-    "max_non_split_rounding_mb": "2.6",
-    "pinned_use_background_threads": "2.6",
-    "graph_capture_record_stream_reuse": "2.10",
-    "large_segment_size_mb": "2.10",
-    "per_process_memory_fraction": "2.10",
-    "pinned_reserve_segment_size_mb": "2.10",
-    "throw_on_cudamalloc_oom": "2.10",
+    "graph_capture_record_stream_reuse": "",
+    "large_segment_size_mb": "",
+    "max_non_split_rounding_mb": "",
+    "per_process_memory_fraction": "",
+    "pinned_num_register_threads": "",
+    "pinned_reserve_segment_size_mb": "",
+    "pinned_use_background_threads": "",
+    "pinned_use_cuda_host_register": "",
+    "release_lock_on_cudamalloc": "",
+    "release_lock_on_hipmalloc": "",
+    "throw_on_cudamalloc_oom": "2.12",
     "pinned_free_catch_all": "2.12",
     "pinned_max_cached_size_mb": "2.12",
     "pinned_max_round_threshold_mb": "2.12",
 }
-# The last version that knew an option.
-GONE: Final = {"roundup_bypass_threshold_mb": "2.0"}
+# Options of earlier versions, with the version that refuses them for certain.
+GONE: Final = {"roundup_bypass_threshold_mb": "2.11"}
 _SWITCHES = frozenset(
     "expandable_segments pinned_use_cuda_host_register release_lock_on_cudamalloc pinned_use_background_threads "
     "graph_capture_record_stream_reuse throw_on_cudamalloc_oom pinned_free_catch_all".split()
@@ -210,18 +210,20 @@ def _bad_option(part: str, target: tuple[int, int] | None) -> BadOption | None:
         mended = f"{written[1]}:{written[2]}" if written is not None and written[1] in OPTIONS else None
         what = f"`{part.strip()}` is not of the form `option:value`"
         return BadOption(what, "torch stops when it is imported", mended)
+    if key in GONE:
+        if target is not None and target < _version(GONE[key]):
+            return None
+        return BadOption(f"torch {GONE[key]} does not know `{key}` any more", "")
     if key not in OPTIONS:
         near = get_close_matches(key, OPTIONS, 1, 0.8)
         hint = f"did you mean `{near[0]}`?" if near else f"it knows {', '.join(sorted(_USUAL))} and others"
         return BadOption(
             f"torch's allocator has no option `{key}`", hint, f"{near[0]}:{value}" if near else None
         )
-    if target is not None and target < _version(OPTIONS[key]):
+    if OPTIONS[key] and target is not None and target < _version(OPTIONS[key]):
         return BadOption(
             f"`{key}` is new in torch {OPTIONS[key]}", f"torch {target[0]}.{target[1]} refuses it"
         )
-    if target is not None and key in GONE and target > _version(GONE[key]):
-        return BadOption(f"`{key}` is gone since torch {GONE[key]}", "torch refuses it")
     return _bad_value(key, value)
 
 
@@ -250,6 +252,8 @@ def _bad_value(key: str, value: str) -> BadOption | None:
         return BadOption(f"`{key}:{value}`: torch takes a fraction between 0 and 1", "")
     if key == "max_split_size_mb" and (number := _number(value)) is not None and number < 20:
         return BadOption(f"`{key}:{value}`: torch takes 20 and more", "")
+    if key == "roundup_power2_divisions" and value.isdigit() and int(value) & (int(value) - 1):
+        return BadOption(f"`{key}:{value}`: torch takes a power of two", "")
     if key == "backend" and value not in ("native", "cudaMallocAsync"):
         return BadOption(f"`{key}:{value}`: torch knows the backends `native` and `cudaMallocAsync`", "")
     return None

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 _PLAIN = re.compile(
     r"(?i)epoch|step|iter|best|acc|config|args|param|version|name|arch|hyper|seed|score|metric|history|lr$|loss"
 )
+_NUMBERS_ONLY = re.compile(r"(?i)sched|scaler|sampler|loader|amp$|meter|(?:^|[._])lr")
 
 
 @dataclass(slots=True)
@@ -60,7 +61,7 @@ def _load(file: FileAnalysis, function: ir.Function, statement: ir.Stmt, call: i
     if _goes_into_state(call, parents):
         return Load(function, statement, call, location, True)
     path = _name_of(statement, call)
-    if path is None:
+    if path is None or "quantiz" in path:  # quantized weights are the CPU's
         return None
     uses = list(_uses(function, _derived(function, path), statement))
     if not any(_is_restored(use, chain) for use, chain in uses):
@@ -75,7 +76,7 @@ def _uses_cuda(file: FileAnalysis) -> bool:
 
 
 def _is_host_file(source: ir.Expr) -> bool:
-    """A file that was written without a GPU, by its name: a downloaded or converted one."""
+    """A file that was not written by a training of this program: it is downloaded."""
     return any(isinstance(part, ir.Call) and "download" in part.method for part in ir.walk(source))
 
 
@@ -107,7 +108,7 @@ def _goes_into_state(expr: ir.Expr, parents: dict[int, ir.Expr]) -> bool:
     previous = expr
     for around in chain_of(expr, parents):
         if isinstance(around, ir.Call) and around.method == "load_state_dict":
-            return previous in around.args
+            return previous in around.args and _has_tensors(around)
         taken = isinstance(around, ir.Sub) and around.base is previous
         stated = isinstance(around, ir.Attr) and around.attr == "state_dict"
         called = (
@@ -170,14 +171,19 @@ def _is_restored(use: ir.Expr, chain: Chain) -> bool:
     """Whether the loaded thing, or one of its items, is handed to `load_state_dict`."""
     previous = use
     for around in chain:
-        if isinstance(around, ir.Call) and around.method in ("load_state_dict", "load_checkpoint_state"):
-            return around.func is not previous
+        if isinstance(around, ir.Call) and around.method == "load_state_dict":
+            return around.func is not previous and _has_tensors(around)
         previous = around
     return False
 
 
+def _has_tensors(restoring: ir.Call) -> bool:
+    """Whether what is restored holds tensors on the GPU: not a scheduler, a scaler or a sampler."""
+    return isinstance(restoring.func, ir.Attr) and not _NUMBERS_ONLY.search(restoring.func.base.path or "")
+
+
 def _is_plain(use: ir.Expr, chain: Chain) -> bool:
-    if _is_restored(use, chain):
+    if any(isinstance(around, ir.Call) and around.method == "load_state_dict" for around in chain):
         return True
     around = chain[0] if chain else None
     if isinstance(around, ir.Sub) and around.base is use and isinstance(around.index, ir.Const):

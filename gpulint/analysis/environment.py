@@ -14,12 +14,12 @@ if TYPE_CHECKING:
     from gpulint.analysis.program import FileAnalysis
 
 # Seen on torch 2.11: after these the allocator's variable is not read any more. `is_available`, `device_count`,
-# `manual_seed` and `empty_cache` leave it for later.
+# `manual_seed`, `memory_allocated` and `empty_cache` leave it for later.
 _STARTS = frozenset(
     f"torch.cuda.{name}"
     for name in (
         "init set_device current_device current_stream get_device_name get_device_properties get_device_capability "
-        "mem_get_info synchronize Stream"
+        "mem_get_info synchronize reset_peak_memory_stats is_bf16_supported"
     ).split()
 )
 # `CUDA_VISIBLE_DEVICES` is read by the driver, which this starts as well.

@@ -70,18 +70,34 @@ def old_calls(file: FileAnalysis) -> list[OldCall]:
     ):
         return []
     found: list[OldCall] = []
+    chosen = _chosen_imports(file)
     for function, evidence in file.evidence.items():
         if not _WORDS.isdisjoint(evidence.words):
             for expr in _unguarded(function.body):
                 found += _old(file, function, expr)
         for decorator in function.decorators:
             found += _old(file, function, decorator, decorates=True)
-    return found
+    return [old for old in found if (old.func.path or "").partition(".")[0] not in chosen]
+
+
+def _chosen_imports(file: FileAnalysis) -> frozenset[str]:
+    """The names that the file imports from more than one place, as it does where the version of torch decides."""
+    origins: dict[str, set[str]] = {}
+    for function in file.module.functions:
+        for statement in ir.statements(function.body):
+            if isinstance(statement, ir.Import):
+                for local, full in statement.bindings:
+                    origins.setdefault(local, set()).add(full)
+    return frozenset(local for local, found in origins.items() if len(found) > 1)
 
 
 def _old(
     file: FileAnalysis, function: ir.Function, expr: ir.Expr, decorates: bool = False
 ) -> Iterator[OldCall]:
+    if any(
+        isinstance(part, ir.Op) and part.op == "if" and _chooses(part.operands[0]) for part in ir.walk(expr)
+    ):
+        return
     for part in ir.walk(expr):
         if isinstance(part, ir.Call) and part.method in _WORDS | _alias_words(file):
             name = qualified(file, function, part.func.path)

@@ -40,7 +40,7 @@ class _Epochs:
 
     def run(self) -> Iterator[PhaseEnd]:
         for statement in ir.statements(self.function.body):
-            if isinstance(statement, (ir.For, ir.While)):
+            if isinstance(statement, (ir.For, ir.While)) and not self.is_step(statement):
                 end = self.epoch(statement.body)
                 if end is not None:
                     yield end
@@ -61,6 +61,11 @@ class _Epochs:
             if any(self.cleans(call) for _, call in ir.calls([statement])):
                 return None
         return last
+
+    def is_step(self, loop: ir.Stmt) -> bool:
+        """Whether the loop itself takes optimizer steps: then what follows them is no phase of its own."""
+        known = self.file.loops.get(id(loop))
+        return known is not None and bool(known.steps)
 
     def loops_of(self, statement: ir.Stmt) -> list[ir.Stmt]:
         return [inner for inner in ir.statements([statement]) if isinstance(inner, (ir.For, ir.While))]

@@ -312,13 +312,18 @@ class _Step:
             return expr if expr.id in elements else None
         if isinstance(expr, ir.Sub):
             picked = any(isinstance(part, ir.Name) and part.id in variables for part in ir.walk(expr.index))
-            if picked and self.kind(expr.base) == "tensor":
+            if picked and not _is_cropped(expr.index) and self.kind(expr.base) == "tensor":
                 return expr.base
             return self.element(expr.base, elements, variables)
         if isinstance(expr, ir.Call) and isinstance(expr.func, ir.Attr):
             if expr.method in _TENSOR_METHODS and not _to_host(expr):
                 return self.element(expr.func.base, elements, variables)
         return None
+
+
+def _is_cropped(index: ir.Expr) -> bool:
+    """`out[i, :lengths[i]]`: each element is only part of its row, so the whole would be more to copy."""
+    return any(isinstance(part, ir.Slice) and len(part.parts) > 0 for part in ir.walk(index))
 
 
 def _to_host(call: ir.Call) -> bool:
