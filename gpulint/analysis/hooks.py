@@ -171,15 +171,17 @@ def _additions(hook: ir.Function) -> Iterator[tuple[ir.Stmt, str, ir.Expr]]:
     if len(names) < 2:
         return
     graphs = set(names[-2:])
-    own: set[str | None] = {t.path for s in ir.statements(hook.body) for t in targets(s) if isinstance(t, ir.Name)}
+    own: set[str | None] = {
+        t.path for s in ir.statements(hook.body) for t in targets(s) if isinstance(t, ir.Name)
+    }
     for statement in _unbounded(hook.body):
         if isinstance(statement, ir.Assign) and statement.value is not None:
             for target in targets(statement):
                 if isinstance(target, ir.Name):
-                    (graphs.add if _keeps(statement.value, graphs) else graphs.discard)(target.id)
+                    (graphs.add if keeps_graph(statement.value, graphs) else graphs.discard)(target.id)
         for holder, value in _added(statement):
             root = holder.partition(".")[0].partition("[")[0]
-            if root not in own and (root not in names or root == "self") and _keeps(value, graphs):
+            if root not in own and (root not in names or root == "self") and keeps_graph(value, graphs):
                 yield statement, holder, value
 
 
@@ -213,20 +215,20 @@ def _added(statement: ir.Stmt) -> Iterator[tuple[str, ir.Expr]]:
             yield base.path, value.args[-1]
 
 
-def _keeps(expr: ir.Expr, graphs: set[str]) -> bool:
+def keeps_graph(expr: ir.Expr, graphs: set[str]) -> bool:
     """Whether the expression still has the graph of one of the names: `.cpu()`, `.clone()` and indexing keep it."""
     if isinstance(expr, ir.Name):
         return expr.id in graphs
     if isinstance(expr, ir.Sub):
-        return _keeps(expr.base, graphs)
+        return keeps_graph(expr.base, graphs)
     if isinstance(expr, ir.Attr):
-        return expr.attr in ("T", "mT", "last_hidden_state") and _keeps(expr.base, graphs)
+        return expr.attr in ("T", "mT", "last_hidden_state") and keeps_graph(expr.base, graphs)
     if isinstance(expr, (ir.Seq, ir.Op)):
         if isinstance(expr, ir.Op) and expr.op not in ("+", "-", "*", "/", "@", "**", "neg"):
             return False
-        return any(_keeps(part, graphs) for part in expr.children())
+        return any(keeps_graph(part, graphs) for part in expr.children())
     if isinstance(expr, ir.Call) and expr.method in _KEEPING and isinstance(expr.func, ir.Attr):
-        return _keeps(expr.func.base, graphs) or any(_keeps(arg, graphs) for arg in expr.args[:1])
+        return keeps_graph(expr.func.base, graphs) or any(keeps_graph(arg, graphs) for arg in expr.args[:1])
     return False
 
 
@@ -388,7 +390,7 @@ def _lives_on(function: ir.Function, expr: ir.Expr) -> bool:
     for statement in ir.statements(function.body):
         if isinstance(statement, ir.For) and _over_modules(statement.iterable, bound):
             continue
-        bound |= {target.path for target in targets(statement) if isinstance(target, ir.Name)}
+        bound |= {target.id for target in targets(statement) if isinstance(target, ir.Name)}
     return not any(part.path in bound for part in ir.walk(expr) if isinstance(part, ir.Name))
 
 

@@ -177,10 +177,8 @@ class _Lowering:
         kind = {"ListComp": "list", "SetComp": "set", "DictComp": "dict", "GeneratorExp": "generator"}[
             type(node).__name__
         ]
-        if kind == "dict":
-            elements = (self.expr(node.key), self.expr(node.value))
-        else:
-            elements = (self.expr(node.elt),)
+        parts = (node.key, node.value) if kind == "dict" else (node.elt,)
+        elements = tuple(self.expr(part) for part in parts)
         clauses: list[tuple[ir.Expr, ir.Expr, tuple[ir.Expr, ...]]] = []
         clause: cst.CompFor | None = node.for_in
         while clause is not None:

@@ -36,6 +36,9 @@ def lower_ast(module: ast.Module) -> ir.Module:
     return _Lowering(module).run()
 
 
+_row: Any = float  # what stands for a node, whose type the lowered form shares with `lower`
+
+
 class _Lowering:
     def __init__(self, module: ast.Module) -> None:
         self.statements = module.body
@@ -54,20 +57,20 @@ class _Lowering:
 
     def expr(self, node: Any) -> ir.Expr:
         handler = _EXPRESSIONS.get(node.__class__)
-        return ir.Const(float(node.lineno), None) if handler is None else handler(self, node)
+        return ir.Const(_row(node.lineno), None) if handler is None else handler(self, node)
 
     def exprs(self, nodes: Sequence[Any]) -> tuple[ir.Expr, ...]:
         return tuple([self.expr(node) for node in nodes])
 
     def name(self, node: Any) -> ir.Expr:
-        return ir.Name(float(node.lineno), node.id)
+        return ir.Name(_row(node.lineno), node.id)
 
     def constant(self, node: Any) -> ir.Expr:
         value = node.value
-        return ir.Const(float(node.lineno), None if value is Ellipsis else value)
+        return ir.Const(_row(node.lineno), None if value is Ellipsis else value)
 
     def attribute(self, node: Any) -> ir.Expr:
-        return ir.Attr(float(node.lineno), self.expr(node.value), node.attr)
+        return ir.Attr(_row(node.lineno), self.expr(node.value), node.attr)
 
     def text(self, node: Any) -> ir.Expr:
         return ir.Text(
@@ -90,18 +93,18 @@ class _Lowering:
                 else:
                     positional.append(self.expr(arg))
             args = tuple(positional)
-        return ir.Call(float(node.lineno), self.expr(node.func), args, tuple(keywords))
+        return ir.Call(_row(node.lineno), self.expr(node.func), args, tuple(keywords))
 
     def starred(self, node: Any) -> ir.Expr:
-        return ir.Starred(float(node.lineno), "star", self.expr(node.value))
+        return ir.Starred(_row(node.lineno), "star", self.expr(node.value))
 
     def subscript(self, node: Any) -> ir.Expr:
         index = self.expr(node.slice)
-        return ir.Sub(float(node.lineno), self.expr(node.value), index)
+        return ir.Sub(_row(node.lineno), self.expr(node.value), index)
 
     def slice(self, node: Any) -> ir.Expr:
         parts = (node.lower, node.upper, node.step)
-        return ir.Slice(float(node.lineno), tuple([self.expr(part) for part in parts if part is not None]))
+        return ir.Slice(_row(node.lineno), tuple([self.expr(part) for part in parts if part is not None]))
 
     def binary(self, node: Any) -> ir.Expr:
         # A chain `a + b + … ` of a thousand terms leans left: walk it with a loop, not the stack.
@@ -112,43 +115,43 @@ class _Lowering:
             left = left.left
         result = self.expr(left)
         for link in reversed(chain):
-            result = ir.Op(float(link.lineno), _BINARY[link.op.__class__], (result, self.expr(link.right)))
+            result = ir.Op(_row(link.lineno), _BINARY[link.op.__class__], (result, self.expr(link.right)))
         return result
 
     def boolean(self, node: Any) -> ir.Expr:
         operator = "and" if node.op.__class__ is ast.And else "or"
         result = self.expr(node.values[0])
         for value in node.values[1:]:
-            result = ir.Op(float(node.lineno), operator, (result, self.expr(value)))
+            result = ir.Op(_row(node.lineno), operator, (result, self.expr(value)))
         return result
 
     def unary(self, node: Any) -> ir.Expr:
         operand = self.expr(node.operand)
         if node.op.__class__ is ast.Not:
-            return ir.Op(float(node.lineno), "not", (operand,))
+            return ir.Op(_row(node.lineno), "not", (operand,))
         if node.op.__class__ is ast.USub and isinstance(operand, ir.Const):
             value = operand.value
             if isinstance(value, (int, float)) and not isinstance(value, bool):
-                return ir.Const(float(node.lineno), -value)
-        return ir.Op(float(node.lineno), "neg", (operand,))
+                return ir.Const(_row(node.lineno), -value)
+        return ir.Op(_row(node.lineno), "neg", (operand,))
 
     def comparison(self, node: Any) -> ir.Expr:
         operator = "cmp" if len(node.ops) > 1 else _COMPARE.get(node.ops[0].__class__, "cmp")
-        return ir.Op(float(node.lineno), operator, (self.expr(node.left), *self.exprs(node.comparators)))
+        return ir.Op(_row(node.lineno), operator, (self.expr(node.left), *self.exprs(node.comparators)))
 
     def conditional(self, node: Any) -> ir.Expr:
         return ir.Op(
-            float(node.lineno), "if", (self.expr(node.test), self.expr(node.body), self.expr(node.orelse))
+            _row(node.lineno), "if", (self.expr(node.test), self.expr(node.body), self.expr(node.orelse))
         )
 
     def sequence(self, node: Any) -> ir.Expr:
-        return ir.Seq(float(node.lineno), node.__class__.__name__.lower(), self.exprs(node.elts))
+        return ir.Seq(_row(node.lineno), node.__class__.__name__.lower(), self.exprs(node.elts))
 
     def dictionary(self, node: Any) -> ir.Expr:
         pairs: list[tuple[ir.Expr | None, ir.Expr]] = []
         for key, value in zip(node.keys, node.values, strict=True):
             pairs.append((None if key is None else self.expr(key), self.expr(value)))
-        return ir.DictDisplay(float(node.lineno), tuple(pairs))
+        return ir.DictDisplay(_row(node.lineno), tuple(pairs))
 
     def comprehension(self, node: Any) -> ir.Expr:
         kind = _COMPREHENSIONS[node.__class__]
@@ -158,37 +161,37 @@ class _Lowering:
         for clause in node.generators:
             tests = self.exprs(clause.ifs)
             clauses.append((self.expr(clause.target), self.expr(clause.iter), tests))
-        return ir.Comp(float(node.lineno), kind, elements, tuple(clauses))
+        return ir.Comp(_row(node.lineno), kind, elements, tuple(clauses))
 
     def lambda_(self, node: Any) -> ir.Expr:
         outer = self.function
         params = self.params(node.args)
         function = ir.Function(
-            float(node.lineno), "<lambda>", f"{self.prefix}<lambda>", params, [], cls=self.cls, parent=outer
+            _row(node.lineno), "<lambda>", f"{self.prefix}<lambda>", params, [], cls=self.cls, parent=outer
         )
         self.function = function
         value = self.expr(node.body)
         self.function = outer
         statement = ir.Return(value)
-        statement.node = statement.line = float(node.body.lineno)
+        statement.node = statement.line = _row(node.body.lineno)
         function.body = [statement]
         self.module.functions.append(function)
-        return ir.LambdaExpr(float(node.lineno), function)
+        return ir.LambdaExpr(_row(node.lineno), function)
 
     def await_(self, node: Any) -> ir.Expr:
-        return ir.Wrapper(float(node.lineno), "await", self.expr(node.value))
+        return ir.Wrapper(_row(node.lineno), "await", self.expr(node.value))
 
     def yield_(self, node: Any) -> ir.Expr:
         self.function.is_generator = True
-        value = ir.Const(float(node.lineno), None) if node.value is None else self.expr(node.value)
-        return ir.Wrapper(float(node.lineno), "yield", value)
+        value = ir.Const(_row(node.lineno), None) if node.value is None else self.expr(node.value)
+        return ir.Wrapper(_row(node.lineno), "yield", value)
 
     def yield_from(self, node: Any) -> ir.Expr:
         self.function.is_generator = True
-        return ir.Wrapper(float(node.lineno), "yield from", self.expr(node.value))
+        return ir.Wrapper(_row(node.lineno), "yield from", self.expr(node.value))
 
     def walrus(self, node: Any) -> ir.Expr:
-        return ir.Walrus(float(node.lineno), self.expr(node.target), self.expr(node.value))
+        return ir.Walrus(_row(node.lineno), self.expr(node.target), self.expr(node.value))
 
     # --- statements --------------------------------------------------------------------------------------------
 
@@ -198,7 +201,7 @@ class _Lowering:
             handler = _STATEMENTS.get(node.__class__)
             statement = handler(self, node) if handler is not None else None
             if statement is not None:
-                statement.node = statement.line = float(node.lineno)
+                statement.node = statement.line = _row(node.lineno)
                 result.append(statement)
         return result
 
@@ -282,7 +285,7 @@ class _Lowering:
         orelse = self.block(last)
         for link in reversed(chain):
             statement = ir.If(self.expr(link.test), self.block(link.body), orelse)
-            statement.node = statement.line = float(link.lineno)
+            statement.node = statement.line = _row(link.lineno)
             orelse = [statement]
         return statement
 
@@ -308,7 +311,7 @@ class _Lowering:
             if handler.type is not None:
                 kind = self.expr(handler.type)
                 types = kind.items if isinstance(kind, ir.Seq) else (kind,)
-            handlers.append(ir.Handler(float(handler.lineno), types, handler.name, self.block(handler.body)))
+            handlers.append(ir.Handler(_row(handler.lineno), types, handler.name, self.block(handler.body)))
         orelse = self.block(node.orelse)
         final = self.block(node.finalbody)
         return ir.Try(self.block(node.body), tuple(handlers), orelse, final)
@@ -325,7 +328,7 @@ class _Lowering:
         name = node.name
         decorators = self.exprs(node.decorator_list)
         function = ir.Function(
-            float(node.lineno),
+            _row(node.lineno),
             name,
             f"{outer_prefix}{name}",
             self.params(node.args),
@@ -347,7 +350,7 @@ class _Lowering:
         outer_cls, outer_prefix = self.cls, self.prefix
         bases = self.exprs([base.value if base.__class__ is ast.Starred else base for base in node.bases])
         decorators = self.exprs(node.decorator_list)
-        cls = ir.Class(float(node.lineno), node.name, f"{outer_prefix}{node.name}", bases, decorators)
+        cls = ir.Class(_row(node.lineno), node.name, f"{outer_prefix}{node.name}", bases, decorators)
         self.module.classes[cls.qualname] = cls
         self.cls, self.prefix = cls, f"{cls.qualname}."
         cls.body = self.block(node.body)
@@ -375,7 +378,7 @@ class _Lowering:
         return tuple(result)
 
     def annotation(self, node: Any) -> ir.Expr:
-        return ir.Const(float(node.lineno), None) if node.__class__ is ast.Starred else self.expr(node)
+        return ir.Const(_row(node.lineno), None) if node.__class__ is ast.Starred else self.expr(node)
 
 
 def _captures(pattern: ast.AST) -> tuple[str, ...]:
