@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gpulint.analysis import frameworks, gradmode, ir
-from gpulint.analysis.calls import Args, Calls
+from gpulint.analysis.arguments import Args
+from gpulint.analysis.calls import Calls
 from gpulint.analysis.classes import ClassInfo
 from gpulint.analysis.evidence import Evidence
 from gpulint.analysis.facts import Carried, Forward, FunctionFacts, Hold, HotCall, Keep, Loop, OomHandler

@@ -9,7 +9,6 @@ from gpulint.analysis import ir
 from gpulint.analysis.names import HOST_ATTRS, PAIRS
 from gpulint.analysis.state import State, merge
 from gpulint.analysis.values import (
-    Grad,
     CONVERTED_HOST,
     DEVICE,
     EVAL,
@@ -25,6 +24,7 @@ from gpulint.analysis.values import (
     SCALAR,
     UNKNOWN,
     UNSURE_GRAD,
+    Grad,
     Kind,
     Val,
     container,
@@ -35,8 +35,11 @@ from gpulint.analysis.values import (
 )
 
 if TYPE_CHECKING:
+    from gpulint.analysis.arguments import Args
     from gpulint.analysis.evidence import Evidence
-    from gpulint.analysis.facts import Loop
+    from gpulint.analysis.facts import FunctionFacts, Keep, Loop
+    from gpulint.analysis.summaries import Events, Summary
+    from gpulint.analysis.values import Holder, Site
     from gpulint.analysis.program import FileAnalysis
 
 # What a callable is for, where the program names it so and hands it a model's output. A role, not a value: `criterion`
@@ -55,6 +58,38 @@ OUTPUT_FIELDS = frozenset(
 
 class Evaluator:
     """Follows values through expressions. `record` is off while a loop's fixpoint is sought."""
+
+    if TYPE_CHECKING:
+        # Given by the classes that build on this one: a call needs holds, a hold needs statements.
+        summary: Summary
+        facts: FunctionFacts
+        events: Events
+        guards: list[ir.Stmt]
+
+        def call(self, expr: ir.Call) -> Val: ...
+        def arguments(self, call: ir.Call) -> Args: ...
+        def value_call(self, expr: ir.Call, callee: Val, args: Args) -> Val: ...
+        def function_call(
+            self, expr: ir.Call, callee: Val, args: Args, owner: Val | None, owner_path: str | None, forward: bool = False
+        ) -> Val: ...
+        def construct(self, expr: ir.Call, callee: Val, args: Args) -> Val: ...
+        def carried(self, expr: ir.Call, args: Args, sites: frozenset[Site]) -> None: ...
+        def unknown_call(self, expr: ir.Call, args: Args, base: Val = UNKNOWN) -> Val: ...
+        def unknown_method(self, expr: ir.Call, func: ir.Attr, base: Val) -> Val: ...
+        def hot_call(self, expr: ir.Call, qualified: str) -> None: ...
+        def bind(self, target: ir.Expr, value: Val, source: ir.Expr | None) -> None: ...
+        def store_attribute(self, path: str, value: Val) -> None: ...
+        def held(
+            self,
+            expr: ir.Call | None,
+            how: str,
+            path: str,
+            value: Val,
+            leaves: tuple[ir.Expr, ...],
+            in_container: bool,
+            bounded: bool,
+            keep: Keep | None = None,
+        ) -> Holder | None: ...
 
     def __init__(self, file: FileAnalysis, function: ir.Function, evidence: Evidence, state: State) -> None:
         self.file = file
@@ -143,12 +178,6 @@ class Evaluator:
             for part in expr.parts:
                 self.eval(part)
         return UNKNOWN
-
-    def call(self, expr: ir.Call) -> Val:
-        raise NotImplementedError  # in calls.py
-
-    def bind(self, target: ir.Expr, value: Val, source: ir.Expr | None) -> None:
-        raise NotImplementedError  # in flow.py
 
     def yielded(self, value: Val) -> None:
         """A generator hands a value out."""

@@ -7,8 +7,8 @@ from gpulint.analysis.calling import Calling
 from gpulint.analysis.evidence import arithmetic_leaves, is_accumulation
 from gpulint.analysis.facts import Loop
 from gpulint.analysis.gradmode import is_neutral_context
-from gpulint.analysis.peaks import loop_names
 from gpulint.analysis.oom import is_oom_handler, recovery_in
+from gpulint.analysis.peaks import loop_names
 from gpulint.analysis.state import State, merge
 from gpulint.analysis.values import (
     BOUNDED,

@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from gpulint.analysis.alloc_conf import Setting
+    from gpulint.analysis.averages import Average
     from gpulint.analysis.checkpoints import Load
     from gpulint.analysis.cleanup import IdleCleanup
     from gpulint.analysis.environment import LateSetting
     from gpulint.analysis.facts import FunctionFacts, HotCall
-    from gpulint.analysis.memory_api import OldCall
     from gpulint.analysis.hooks import HookHold, RepeatedHook
+    from gpulint.analysis.memory_api import OldCall
     from gpulint.analysis.misuse import CreateGraph, GradModeMisuse, KeptGradients
     from gpulint.analysis.phases import PhaseEnd
     from gpulint.analysis.program import FileAnalysis
@@ -123,3 +124,9 @@ class Habits:
         from gpulint.analysis.hooks import repeated_hooks
 
         return repeated_hooks(self._file)
+
+    @cached_property
+    def averages(self) -> list[Average]:
+        from gpulint.analysis.averages import averages
+
+        return averages(self._file, self._functions)

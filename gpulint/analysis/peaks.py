@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from gpulint.analysis import ir
 from gpulint.analysis.evidence import LOSSY, runs_backward
 from gpulint.analysis.facts import Backward, DeferredBackward, Forward, FunctionFacts, Hold, LateRelease, Loop
-from gpulint.analysis.values import CHECKPOINTED, Grad, Kind, Site
+from gpulint.analysis.values import Grad, Kind
 
 if TYPE_CHECKING:
     from gpulint.analysis.program import FileAnalysis

@@ -6,7 +6,19 @@ from dataclasses import dataclass, field, replace
 
 from gpulint.analysis import ir
 from gpulint.analysis.facts import Backward, Carried, Forward, FunctionFacts, Hold, HotCall, Keep, OomHandler
-from gpulint.analysis.values import CHECKPOINTED, NO_TOKENS, UNSURE_GRAD, Grad, Kind, ParamToken, Site, Tokens, Val, container, join
+from gpulint.analysis.values import (
+    CHECKPOINTED,
+    NO_TOKENS,
+    UNSURE_GRAD,
+    Grad,
+    Kind,
+    ParamToken,
+    Site,
+    Tokens,
+    Val,
+    container,
+    join,
+)
 
 
 @dataclass(slots=True)

@@ -1,0 +1,383 @@
+"""Running averages updated with grad enabled: weights (EMA, target networks), statistics of activations, baselines."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from gpulint.analysis import ir
+from gpulint.analysis.evidence import is_accumulation, targets
+from gpulint.analysis.gradmode import is_neutral_context, of_call
+from gpulint.analysis.hooks import keeps_graph
+from gpulint.analysis.names import REDUCTIONS
+from gpulint.analysis.values import MAYBE, MIXED, UNSURE_GRAD, Grad, Kind
+
+if TYPE_CHECKING:
+    from gpulint.analysis.classes import ClassInfo
+    from gpulint.analysis.facts import Forward, FunctionFacts, Hold
+    from gpulint.analysis.program import FileAnalysis
+
+_PARAMETERS = frozenset({"parameters", "named_parameters"})
+_IN_PLACE = frozenset({"add_", "lerp_", "copy_"})
+
+
+@dataclass(slots=True)
+class Average:
+    """`target = a * target + b * value` under grad, where `value` has a graph.
+
+    `what` is "weights", "statistics" or "value". `leaves` are the expressions to detach.
+    """
+
+    function: ir.Function
+    stmt: ir.Stmt
+    target: ir.Expr
+    leaves: tuple[ir.Expr, ...]
+    what: str
+    hold: Hold | None = None
+    only_called_elsewhere: str | None = None
+
+
+def averages(file: FileAnalysis, functions: list[FunctionFacts]) -> list[Average]:
+    """Every running average of the file that takes a graph in with each update."""
+    found: list[Average] = []
+    known = {facts.function: facts for facts in functions}
+    for function in file.module.functions:
+        evidence = file.evidence[function]
+        facts = known.get(function)
+        if facts is not None and facts.is_test:
+            continue
+        if evidence.called & _PARAMETERS and file.grad_at_entry(function) is Grad.ENABLED:
+            elsewhere = function.name if facts is None or not facts.called_here else None
+            for average in _of_weights(file, function):
+                average.only_called_elsewhere = elsewhere
+                found.append(average)
+        if _is_module_forward(file, function) and file.grad_at_entry(function) is Grad.ENABLED:
+            found += _of_statistics(file, functions, function)
+        if facts is not None:
+            found += _of_values(file, facts)
+    seen: set[int] = set()
+    return [item for item in found if id(item.stmt) not in seen and not seen.add(id(item.stmt))]  # type: ignore[func-returns-value]
+
+
+# --- weights -------------------------------------------------------------------------------------------------------
+
+
+def _of_weights(file: FileAnalysis, function: ir.Function) -> Iterator[Average]:
+    for statement in recording(file, function, function.body, True):
+        if not isinstance(statement, ir.For):
+            continue
+        weights = _parameter_names(statement)
+        if not weights:
+            continue
+        inner = set(map(id, recording(file, function, statement.body, True)))
+        outer = set(map(id, recording(file, function, function.body, True)))
+        for update in ir.statements(statement.body):
+            if id(update) in inner & outer:
+                for target, value in _updates(update):
+                    leaves = tuple(part for part in _summands(value) if keeps_graph(part, weights))
+                    if leaves and not _detaches(target) and not _is_own(target, weights, leaves):
+                        yield Average(function, update, target, _names_in(leaves, weights), "weights")
+
+
+def _parameter_names(loop: ir.For) -> set[str]:
+    """The loop's names for parameters: `p` in `for name, p in model.named_parameters()`, both of a `zip`."""
+    found: set[str] = set()
+    stack: list[tuple[ir.Expr, ir.Expr]] = [(loop.target, loop.iterable)]
+    while stack:
+        target, iterable = stack.pop()
+        if not isinstance(iterable, ir.Call):
+            continue
+        if iterable.method == "enumerate" and isinstance(target, ir.Seq) and len(target.items) == 2:
+            stack.append((target.items[1], iterable.args[0]))
+        elif (
+            iterable.method == "zip"
+            and isinstance(target, ir.Seq)
+            and len(target.items) == len(iterable.args)
+        ):
+            stack += zip(target.items, iterable.args, strict=True)
+        elif iterable.method in _PARAMETERS and isinstance(iterable.func, ir.Attr):
+            if (
+                iterable.method == "named_parameters"
+                and isinstance(target, ir.Seq)
+                and len(target.items) == 2
+            ):
+                target = target.items[1]
+            if isinstance(target, ir.Name):
+                found.add(target.id)
+    return found
+
+
+def _updates(statement: ir.Stmt) -> Iterator[tuple[ir.Expr, ir.Expr]]:
+    """What a statement averages, and with what: `t = a * t + b * v`, `t.mul_(a).add_(v, alpha=b)`, `t.lerp_(v, b)`."""
+    if isinstance(statement, ir.Assign) and statement.value is not None and len(statement.targets) == 1:
+        target, value = statement.targets[0], statement.value
+        if isinstance(target, (ir.Attr, ir.Sub)) and _is_average(target, value):
+            yield target, value
+    elif isinstance(statement, ir.ExprStmt) and isinstance(statement.value, ir.Call):
+        call = statement.value
+        if call.method not in _IN_PLACE or not isinstance(call.func, ir.Attr) or not call.args:
+            return
+        base = call.func.base
+        scaled = isinstance(base, ir.Call) and base.method == "mul_" and isinstance(base.func, ir.Attr)
+        if scaled and call.method == "add_":
+            yield base.func.base, call.args[0]  # type: ignore[attr-defined]
+        elif call.method == "lerp_" and base.path is not None:
+            yield base, call.args[0]
+
+
+def _is_average(target: ir.Expr, value: ir.Expr) -> bool:
+    """Whether the value is a sum of products, one of which scales the target: a mean that decays."""
+    if not isinstance(value, ir.Op) or value.op != "+":
+        return False
+    left, right = value.operands
+    return any(
+        _is_product(own) and _contains(own, target) and _is_product(other) and not _contains(other, target)
+        for own, other in ((left, right), (right, left))
+    )
+
+
+def _is_product(expr: ir.Expr) -> bool:
+    return isinstance(expr, ir.Op) and expr.op == "*"
+
+
+def _contains(expr: ir.Expr, target: ir.Expr) -> bool:
+    return any(same(part, target) for part in ir.walk(expr))
+
+
+def same(a: ir.Expr, b: ir.Expr) -> bool:
+    """Whether two expressions are the same code, places and constants alone."""
+    if a.path is not None or b.path is not None:
+        return a.path == b.path
+    if isinstance(a, ir.Sub) and isinstance(b, ir.Sub):
+        return same(a.base, b.base) and same(a.index, b.index)
+    return isinstance(a, ir.Const) and isinstance(b, ir.Const) and a.value == b.value
+
+
+def _summands(value: ir.Expr) -> list[ir.Expr]:
+    """The operands of sums and products."""
+    found: list[ir.Expr] = []
+    stack = [value]
+    while stack:
+        expr = stack.pop()
+        if isinstance(expr, ir.Op) and expr.op in ("+", "-", "*", "/"):
+            stack += expr.operands
+        else:
+            found.append(expr)
+    return found
+
+
+def _names_in(leaves: tuple[ir.Expr, ...], graphs: set[str]) -> tuple[ir.Expr, ...]:
+    """The names themselves within the leaves: what a fix detaches."""
+    return tuple(
+        part for leaf in leaves for part in ir.walk(leaf) if isinstance(part, ir.Name) and part.id in graphs
+    )
+
+
+def _is_own(target: ir.Expr, weights: set[str], leaves: tuple[ir.Expr, ...]) -> bool:
+    """Whether only the target itself, a parameter of the loop, is what has a graph."""
+    return all(same(leaf, target) for leaf in leaves)
+
+
+def _detaches(target: ir.Expr) -> bool:
+    return any(
+        isinstance(part, ir.Attr) and part.attr in ("data", "grad", "detach") for part in ir.walk(target)
+    )
+
+
+# --- statistics of activations -------------------------------------------------------------------------------------
+
+
+def _of_statistics(
+    file: FileAnalysis, functions: list[FunctionFacts], function: ir.Function
+) -> Iterator[Average]:
+    """Averages in a module's forward of what it is given, where this file is seen to give it a network's output."""
+    info = file.class_of(function)
+    found = [
+        (update, target, value)
+        for update in recording(file, function, function.body, True)
+        for target, value in _updates(update)
+        if target.path is not None and target.path.startswith("self.") and not _detaches(target)
+    ]
+    if info is None or not found:
+        return
+    graphs = {
+        param.name for param in function.params[1:] if _is_given_graph(file, functions, info, param.name)
+    }
+    if not graphs:
+        return
+    for update, target, value in found:
+        leaves = tuple(
+            part
+            for part in _summands(value)
+            if keeps_graph(part, graphs) and _reduces(part) and not same(part, target)
+        )
+        if leaves:
+            yield Average(function, update, target, leaves, "statistics")
+
+
+def _is_module_forward(file: FileAnalysis, function: ir.Function) -> bool:
+    owner = file.class_of(function)
+    return function.name == "forward" and owner is not None and owner.is_module
+
+
+def _reduces(expr: ir.Expr) -> bool:
+    return any(isinstance(part, ir.Call) and part.method in REDUCTIONS for part in ir.walk(expr))
+
+
+def _is_given_graph(file: FileAnalysis, functions: list[FunctionFacts], info: ClassInfo, name: str) -> bool:
+    """Whether a call of this module in the file passes the output of a forward made with grad enabled."""
+    forward = info.cls.methods["forward"]
+    names = [param.name for param in forward.params][1:]
+    for facts in functions:
+        made = [item for item in facts.forwards if item.grad is Grad.ENABLED and item.site is not None]
+        if not made:
+            continue
+        for _, call in ir.calls(facts.function.body):
+            if _calls(file, facts.function, call, info):
+                argument = call.argument(names.index(name), name)
+                if argument is not None and any(_is_output(argument, item) for item in made):
+                    return True
+    return False
+
+
+def _calls(file: FileAnalysis, function: ir.Function, call: ir.Call, info: ClassInfo) -> bool:
+    path = call.func.path
+    if path is None:
+        return False
+    state = file.states.get(function)
+    known = state.vars.get(path) if state is not None else None
+    if known is None:
+        known = file.free_name(function, path) if "." not in path else None
+    if known is None and path.startswith("self.") and (owner := file.class_of(function)) is not None:
+        known = owner.attr(path[5:])
+    return known is not None and known.kind in (Kind.MODULE, Kind.INSTANCE) and known.ref is info
+
+
+def _is_output(argument: ir.Expr, forward: Forward) -> bool:
+    if argument is forward.call:
+        return True
+    stmt = forward.stmt
+    return (
+        isinstance(stmt, ir.Assign)
+        and stmt.value is forward.call
+        and argument.path is not None
+        and any(target.path == argument.path for target in targets(stmt))
+    )
+
+
+# --- values that were followed -------------------------------------------------------------------------------------
+
+
+def _of_values(file: FileAnalysis, facts: FunctionFacts) -> Iterator[Average]:
+    """Averages of what is known to have a graph, or of what the function itself detaches where it uses it."""
+    words = file.evidence[facts.function].words
+    for hold in facts.holds:
+        stmt = hold.stmt
+        if (
+            hold.how != "add"
+            or hold.grad is not Grad.ENABLED
+            or hold.consumed
+            or hold.fed_back
+            or hold.bounded
+        ):
+            continue
+        if (
+            not isinstance(stmt, ir.Assign)
+            or stmt.value is None
+            or not _is_average(stmt.targets[0], stmt.value)
+        ):
+            continue
+        value = hold.value
+        if value.kind is not Kind.GRAPH or value.has(MAYBE | UNSURE_GRAD | MIXED):
+            continue
+        if not _outlives_step(hold):
+            continue
+        leaves = tuple(leaf for leaf in hold.leaves if not isinstance(leaf, ir.Const))
+        yield Average(facts.function, stmt, stmt.targets[0], leaves, "value", hold)
+    if facts.has_backward and "detach" in words:
+        yield from _detached_at_use(file, facts)
+
+
+def _outlives_step(hold: Hold) -> bool:
+    if hold.loops:
+        return any(loop.steps or loop.backwards for loop in hold.loops)
+    return (
+        hold.holder_kind == "attribute" and hold.never_reset and any(_reduces(leaf) for leaf in hold.leaves)
+    )
+
+
+def _detached_at_use(file: FileAnalysis, facts: FunctionFacts) -> Iterator[Average]:
+    """`baseline = a * baseline + b * value` in a loop that uses `baseline.detach()`: the author knows of its graph."""
+    function = facts.function
+    if facts.grad_at_entry is not Grad.ENABLED:
+        return
+    for loop in (s for s in ir.statements(function.body) if isinstance(s, (ir.For, ir.While))):
+        used = {
+            call.func.base.path
+            for _, call in ir.calls(loop.body)
+            if call.method == "detach" and isinstance(call.func, ir.Attr)
+        }
+        for update in recording(file, function, loop.body, True):
+            if not isinstance(update, ir.Assign) or update.value is None:
+                continue
+            target = update.targets[0]
+            if (
+                not isinstance(target, ir.Name)
+                or target.id not in used
+                or not is_accumulation(target, update.value)
+            ):
+                continue
+            leaves = _others(update.value, target, loop) if _is_average(target, update.value) else ()
+            if leaves:
+                yield Average(function, update, target, leaves, "value")
+
+
+def _others(value: ir.Expr, target: ir.Expr, loop: ir.For | ir.While) -> tuple[ir.Expr, ...]:
+    """What is averaged in, where it is a name that the loop binds to a call's result, not detached on its way."""
+    bound: dict[str, ir.Expr] = {}
+    for statement in ir.statements(loop.body):
+        if isinstance(statement, ir.Assign) and statement.value is not None:
+            for name in targets(statement):
+                if isinstance(name, ir.Name):
+                    bound[name.id] = statement.value
+    return tuple(
+        part
+        for part in _summands(value)
+        if isinstance(part, ir.Name)
+        and not same(part, target)
+        and part.id in bound
+        and isinstance(bound[part.id], ir.Call)
+        and not any(isinstance(p, ir.Call) and p.method in _CUTTING for p in ir.walk(bound[part.id]))
+    )
+
+
+_CUTTING = frozenset("detach item tolist numpy float int len".split())
+
+
+# --- grad mode, read off the blocks --------------------------------------------------------------------------------
+
+
+def recording(
+    file: FileAnalysis, function: ir.Function, block: list[ir.Stmt], enabled: bool
+) -> Iterator[ir.Stmt]:
+    """The statements of a block that run with grad enabled, if the block does; where it is not certain, none."""
+    if "set_grad_enabled" in file.evidence[function].words:
+        return
+    for statement in block:
+        inner = enabled
+        if isinstance(statement, ir.With):
+            for expr, _ in statement.items:
+                inner = _mode_of(file, expr, inner)
+        if enabled:
+            yield statement
+        for nested in statement.blocks():
+            yield from recording(file, function, nested, inner)
+
+
+def _mode_of(file: FileAnalysis, expr: ir.Expr, enabled: bool) -> bool:
+    if isinstance(expr, ir.Call) and expr.func.path is not None:
+        mode = of_call(file.names.qualify(expr.func.path), expr)
+        if mode is not None:
+            return mode is Grad.ENABLED
+    return enabled and is_neutral_context(expr)

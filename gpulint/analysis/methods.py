@@ -1,0 +1,328 @@
+"""What a method does, by what it is called on: tensors, containers, modules, optimizers, instances."""
+
+from __future__ import annotations
+
+from gpulint.analysis import frameworks, ir
+from gpulint.analysis.arguments import Args, weak_join
+from gpulint.analysis.facts import Keep
+from gpulint.analysis.names import (
+    KEEPS_GRAPH,
+    PAIRS,
+    REDUCTIONS,
+    TO_DEVICE,
+    TO_HOST,
+)
+from gpulint.analysis.torch_calls import CONVERTED, TorchCalls
+from gpulint.analysis.values import (
+    BOUNDED,
+    DEVICE,
+    EVAL,
+    FROZEN,
+    HOST,
+    MAYBE,
+    OUTPUT,
+    PHASED,
+    UNKNOWN,
+    VIEW,
+    Grad,
+    Kind,
+    Val,
+    container,
+    detached,
+    element,
+)
+
+
+class Methods(TorchCalls):
+    """Methods of values whose kind is known."""
+
+    def method_call(self, expr: ir.Call, func: ir.Attr, base: Val) -> Val:
+        name = func.attr
+        kind = base.kind
+        if name == "backward" and not (kind is Kind.INSTANCE and self.file.method(base.ref, name)):
+            return self.backward_method(expr, func, base)
+        if name in ("eval", "train") and kind in (Kind.SYMBOL, Kind.UNKNOWN) and not expr.args and self.file.uses_torch:
+            return self.module_method(expr, func, Val(Kind.MODULE))
+        if kind in (Kind.GRAPH, Kind.DEVICE, Kind.SYMBOL):
+            found = self.tensor_method(expr, func, base)
+            if found is not None:
+                return found
+        if kind is Kind.CONTAINER:
+            return self.container_method(expr, func, base)
+        if kind is Kind.MODULE:
+            return self.module_method(expr, func, base)
+        if kind is Kind.INSTANCE:
+            return self.instance_method(expr, func, base)
+        if kind is Kind.OPTIMIZER:
+            return self.optimizer_method(expr, func, base)
+        if kind is Kind.DISTRIBUTION:
+            return self.distribution_method(expr, name, base)
+        if kind is Kind.CLASS:
+            method = self.file.method(base.ref, name)
+            if method is not None:
+                return self.function_call(
+                    expr, Val(Kind.FUNCTION, ref=method), self.arguments(expr), None, None
+                )
+        if kind is Kind.HOST:
+            self.arguments(expr)
+            return HOST
+        return self.unknown_method(expr, func, base)
+
+    def tensor_method(self, expr: ir.Call, func: ir.Attr, base: Val) -> Val | None:
+        name = func.attr
+        if name == "requires_grad_" and base.kind is Kind.DEVICE:
+            return Val(Kind.GRAPH, frozenset({self.file.leaf}), MAYBE)
+        if name in ("detach_", "requires_grad_") and func.base.path is not None:
+            if name == "detach_":
+                self.consume(base)
+                self.state.assign(func.base.path, detached(base), self.state.born_at(func.base.path) or 0)
+                return detached(base)
+            return base
+        if name in ("detach", "data"):
+            self.consume(base)
+            return detached(base)
+        if base.has(OUTPUT) and name in ("values", "items", "get", "pop", "keys", "to_tuple"):
+            self.arguments(expr)
+            return container(Val(base.kind, base.tokens, base.flags | MAYBE))
+        if name in TO_HOST or name in TO_DEVICE or name in KEEPS_GRAPH or name in PAIRS or name in REDUCTIONS:
+            args = self.arguments(expr)
+            if name == "numpy" and base.kind is Kind.SYMBOL:
+                return CONVERTED
+            values = Args([base, *args.positional], args.keywords)
+            if name == "to" or name == "cpu":
+                return self.moved(base, expr)
+            return self.tensor_function(expr, name, values)
+        if name == "register_hook":
+            self.arguments(expr)
+            return UNKNOWN
+        if name.endswith("_") and not name.startswith("_"):
+            args = self.arguments(expr)
+            result = self.combined([base, *args.all()])
+            if func.base.path is not None and result.kind is Kind.GRAPH and base.kind is Kind.DEVICE:
+                self.state.vars[func.base.path] = result
+            return result
+        return None
+
+    def moved(self, base: Val, expr: ir.Call) -> Val:
+        """`.cpu()` and `.to(…)` keep the graph; without one, `.cpu()` lets the device go."""
+        to_cpu = expr.method == "cpu" or any(
+            isinstance(arg, ir.Const) and arg.value == "cpu" for arg in expr.args
+        )
+        if base.kind is Kind.DEVICE and to_cpu:
+            return HOST
+        return base.without_flags(VIEW) if base.kind is Kind.DEVICE else base
+
+    def container_method(self, expr: ir.Call, func: ir.Attr, base: Val) -> Val:
+        args = self.arguments(expr)
+        name = func.attr
+        if name in (
+            "append",
+            "appendleft",
+            "add",
+            "extend",
+            "extendleft",
+            "insert",
+            "put",
+            "push",
+            "setdefault",
+            "update",
+        ):
+            return self.container_add(expr, func, base, args)
+        if name in ("items", "enumerate"):
+            return container(container(items=(UNKNOWN, element(base))))
+        if name in ("values", "copy", "keys"):
+            return base if name != "keys" else UNKNOWN
+        if name in ("pop", "popleft", "get", "__getitem__", "popitem"):
+            return element(base)
+        if name in ("mean", "sum", "max", "min", "item"):
+            return UNKNOWN
+        return Val(Kind.UNKNOWN, base.tokens)
+
+    def container_add(self, expr: ir.Call, func: ir.Attr, base: Val, args: Args) -> Val:
+        name = func.attr
+        if not args.all():
+            return UNKNOWN
+        if name in ("insert", "setdefault") and len(args.positional) > 1:
+            value = args.positional[1]
+            leaf = expr.args[1]
+        elif args.positional:
+            value, leaf = args.positional[-1], expr.args[-1]
+        else:
+            value, leaf = args.first(), expr.keywords[0][1]
+        if name in ("extend", "extendleft", "update"):
+            value = value if value.kind is Kind.CONTAINER else container(element(value))
+            if value.kind is Kind.CONTAINER and isinstance(leaf, ir.Name) and value.elem is None:
+                value = container(UNKNOWN)
+        path = func.base.path
+        if path is None and isinstance(func.base, ir.Sub):
+            path = func.base.base.path  # `logs[name].append(x)` is kept by `logs`
+        how = {
+            "appendleft": "append",
+            "add": "append",
+            "extendleft": "extend",
+            "put": "append",
+            "push": "append",
+        }.get(name, name)
+        if path is not None:
+            if name == "update" and base.items is not None:
+                return HOST
+            token = self.held(expr, how, path, value, (leaf,), in_container=True, bounded=base.has(BOUNDED))
+            stored = (
+                value.elem if name in ("extend", "extendleft", "update") and value.elem is not None else value
+            )
+            if token is not None:
+                stored = stored.with_tokens((token,))
+            inner = isinstance(func.base, ir.Sub) and func.base.path is None
+            self.add_to(path, container() if inner else base, container(stored) if inner else stored)
+        return HOST
+
+    def add_to(self, path: str, base: Val, stored: Val) -> None:
+        elem = stored if base.elem is None else weak_join(base.elem, stored)
+        updated = container(elem, flags=base.flags & BOUNDED)
+        self.state.vars[path] = updated
+        self.state.born.setdefault(
+            path, self.state.born_at(path) if self.state.born_at(path) is not None else -1
+        )  # type: ignore[arg-type]
+        if "." in path or "[" in path:
+            self.state.dotted.add(path)
+        self.store_attribute(path, updated)
+
+    def module_method(self, expr: ir.Call, func: ir.Attr, base: Val) -> Val:
+        name = func.attr
+        if name in ("eval", "train"):
+            mode = name == "eval" or bool(
+                expr.args and isinstance(expr.args[0], ir.Const) and expr.args[0].value is False
+            )
+            unknown = bool(expr.args) and not isinstance(expr.args[0], ir.Const)
+            value = base.with_flags(EVAL) if mode and not unknown else base.without_flags(EVAL)
+            value = value.with_flags(PHASED) if unknown else value.without_flags(PHASED)
+            self.set_mode(func.base.path, value, mode and not unknown)
+            return value
+        args = self.arguments(expr)
+        if name in (
+            "to",
+            "cuda",
+            "cpu",
+            "half",
+            "float",
+            "double",
+            "bfloat16",
+            "type",
+            "apply",
+            "requires_grad_",
+            "compile",
+            "share_memory",
+        ):
+            frozen = (
+                name == "requires_grad_"
+                and expr.args
+                and isinstance(expr.args[0], ir.Const)
+                and expr.args[0].value is False
+            )
+            value = base.with_flags(FROZEN) if frozen else base
+            if frozen and func.base.path is not None and func.base.path in self.state.vars:
+                self.state.vars[func.base.path] = value
+            return value
+        if name in ("forward", "__call__"):
+            return self.module_call(expr, base, args)
+        if name in (
+            "parameters",
+            "named_parameters",
+            "state_dict",
+            "load_state_dict",
+            "zero_grad",
+            "modules",
+            "buffers",
+        ):
+            return UNKNOWN
+        if base.ref is not None and not isinstance(base.ref, str):
+            method = base.ref.method(name)
+            if method is not None:
+                return self.function_call(expr, Val(Kind.FUNCTION, ref=method), args, base, func.base.path)
+        if name == "step":  # an engine: model and optimizer in one
+            self.optimizer_step()
+            return HOST
+        if name in frameworks.NO_GRAD_METHODS:
+            return Val(Kind.DEVICE, flags=MAYBE)
+        if name in frameworks.SUBMODULES:
+            return self.graph_from(expr, base, args)
+        if name in frameworks.FORWARD_METHODS:
+            return self.graph_from(expr, base.with_flags(MAYBE), args)
+        return self.unknown_call(expr, args)
+
+    def set_mode(self, path: str | None, value: Val, evaluating: bool) -> None:
+        if evaluating:
+            self.facts.calls_eval = True
+        if path is None:
+            return
+        born = self.state.born_at(path)
+        self.state.assign(path, value, born if born is not None else -1)
+
+    def optimizer_method(self, expr: ir.Call, func: ir.Attr, base: Val) -> Val:
+        args = self.arguments(expr)
+        if func.attr == "step":
+            self.optimizer_step()
+            for value in args.all():
+                if value.kind is Kind.FUNCTION:
+                    return self.function_call(expr, value, Args([], {}), None, None)
+        return HOST if func.attr != "minimize" else self.unknown_call(expr, args)
+
+    def optimizer_step(self) -> None:
+        if self.loops:
+            self.loops[-1].steps += 1
+        self.summary.steps += not self.loops
+
+    def distribution_method(self, expr: ir.Call, name: str, base: Val) -> Val:
+        args = self.arguments(expr)
+        if name in ("sample", "mode"):
+            return DEVICE
+        if self.state.grad is Grad.DISABLED:
+            return DEVICE
+        if name in ("rsample", "log_prob", "entropy", "mean", "kl_divergence"):
+            if base.has(MAYBE):
+                return Val(Kind.UNKNOWN, base.tokens | args.tokens())
+            return Val(Kind.GRAPH, base.tokens | args.tokens())
+        return Val(Kind.UNKNOWN, base.tokens)
+
+    def instance_method(self, expr: ir.Call, func: ir.Attr, base: Val) -> Val:
+        name = func.attr
+        method = self.file.method(base.ref, name)
+        if method is not None:
+            return self.function_call(
+                expr, Val(Kind.FUNCTION, ref=method), self.arguments(expr), base, func.base.path
+            )
+        if name in ("eval", "train") and base.ref.is_module:
+            self.arguments(expr)
+            evaluating = name == "eval"
+            value = base.with_flags(EVAL) if evaluating else base.without_flags(EVAL)
+            self.set_mode(func.base.path, value, evaluating)
+            return value
+        stored = self.attribute_of(base, func)
+        if stored.kind in (Kind.MODULE, Kind.FUNCTION, Kind.CLASS, Kind.INSTANCE):
+            return self.value_call(expr, stored, self.arguments(expr))
+        if base.ref.is_module and name in frameworks.FORWARD_METHODS | {"forward", "to", "cuda", "cpu"}:
+            return self.module_method(expr, func, Val(Kind.MODULE, flags=base.flags & EVAL, ref=base.ref))
+        if base.ref.is_hf_trainer and name in frameworks.HF_TRAINER_KEEPS:
+            return self.kept_by_framework(expr, func, frameworks.HF_TRAINER_KEEPS[name])
+        return self.unknown_method(expr, func, base)
+
+    def kept_by_framework(self, expr: ir.Call, func: ir.Attr, holder: str) -> Val:
+        """A library's method that keeps what it is given, as it is given."""
+        args = self.arguments(expr)
+        if self.stmt is not None and args.positional and func.base.path is not None:
+            keep = Keep(self.function, func.attr, holder, "self", "append", self.stmt, filename="<library>")
+            self.held(expr, "call", f"{func.base.path}.{holder}", args.positional[0], expr.args[:1], True, False, keep)
+        return HOST
+
+    def instance_call(self, expr: ir.Call, base: Val, args: Args) -> Val:
+        info = base.ref
+        method = info.method("__call__")
+        if method is not None:
+            return self.function_call(expr, Val(Kind.FUNCTION, ref=method), args, base, expr.func.path)
+        if info.is_module:
+            return self.module_call(expr, Val(Kind.MODULE, flags=base.flags & EVAL, ref=info), args)
+        return self.unknown_call(expr, args)
+
+
+def is_super(expr: ir.Expr) -> bool:
+    return isinstance(expr, ir.Call) and isinstance(expr.func, ir.Name) and expr.func.id == "super"
