@@ -1,0 +1,97 @@
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from gpulint.analysis.averages import Average
+from gpulint.analysis.facts import FileFacts
+from gpulint.findings import Severity
+from gpulint.rule import Repair, Replace, Report, Rule
+
+
+class UpdateUnderGrad(Rule):
+    """
+    ## What it does
+    Finds running averages that are updated with grad enabled from something that has a graph: moving averages of
+    weights, target networks, running statistics of activations, baselines.
+
+    ## Why is this bad
+    The average then has a graph of its own, and each update puts one more link into it: the chain reaches back to the
+    first step and is never freed. Fed into the loss, it makes the next backward fail, or asks for `retain_graph`.
+
+    ## What it costs
+    A moving average of the weights of a 4-layer language model, updated under grad: step time +37 %, peak memory +11 %,
+    and host memory that grows with every step (NVIDIA H200, torch 2.11). An autograd node takes about 1.3 kB.
+
+    ## Example
+    ```python
+    import torch
+
+    class Average:
+        def __init__(self, model: torch.nn.Module, decay=0.999):
+            self.decay = decay
+            self.shadow = {name: p.detach().clone() for name, p in model.named_parameters()}
+
+        def update(self, model: torch.nn.Module):
+            for name, p in model.named_parameters():
+                self.shadow[name] = self.decay * self.shadow[name] + (1 - self.decay) * p
+    ```
+
+    ## Use instead
+    ```python
+    import torch
+
+    class Average:
+        def __init__(self, model: torch.nn.Module, decay=0.999):
+            self.decay = decay
+            self.shadow = {name: p.detach().clone() for name, p in model.named_parameters()}
+
+        def update(self, model: torch.nn.Module):
+            for name, p in model.named_parameters():
+                self.shadow[name] = self.decay * self.shadow[name] + (1 - self.decay) * p.detach()
+    ```
+
+    Or decorate the updating method with `@torch.no_grad()`.
+
+    ## Fix safety
+    `.detach()` on what is averaged in keeps every value and type: safe. It is offered where the code names it.
+    """
+
+    code = "GPU107"
+    name = "update-under-grad"
+    severity = Severity.WARNING
+    facts_only = True
+    triggers = (
+        (b"torch", b"lightning"),
+        (b"parameters()", b"backward", b"def forward"),
+        (b" * ", b"*", b"lerp_"),
+        (b"self.", b"decay", b"momentum", b"0.9", b"beta", b"alpha", b"tau"),
+    )
+
+    def check(self, facts: FileFacts, options: Mapping[str, Any]) -> Iterator[Report]:
+        from gpulint.rules._held import claim
+
+        if facts.is_test:
+            return
+        for average in facts.habits.averages:
+            if average.hold is not None and claim(average.hold, facts) is not None:
+                continue  # told as a held graph
+            what = facts.source(average.leaves[0]) if average.leaves else "the update"
+            target = facts.source(average.target)
+            yield Report(
+                average.stmt.node,
+                f"`{target}` takes in `{what}` with its graph at every update: its own graph grows without end",
+                "grad is enabled here, and nothing detaches the average or what goes into it",
+                "step time +37 %, host memory growing with every step (weights of a language model; H200, torch 2.11)",
+                repair=lambda average=average: _repair(average),  # type: ignore[misc]
+                unless_guarded=average.only_called_elsewhere,
+            )
+
+
+def _repair(average: Average) -> Repair | None:
+    from gpulint.nodes import call_method
+
+    if not average.leaves or (average.what == "value" and len(average.leaves) != 1):
+        return None
+    changes = tuple(Replace(leaf.node, call_method(leaf.node, "detach")) for leaf in average.leaves)
+    return Repair("safe", "detach what is averaged in", changes)
