@@ -1,0 +1,298 @@
+"""Cases of the rules 1xx: what is kept from step to step."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.utils.checkpoint import checkpoint
+
+from evidence_cases.setup import Case, Setup, Step, training
+
+
+def _sum(setup: Setup, loss: Tensor, memory: dict[str, Any]) -> None:
+    memory["total"] = memory.get("total", 0.0) + loss
+
+
+def _sum_item(setup: Setup, loss: Tensor, memory: dict[str, Any]) -> None:
+    memory["total"] = memory.get("total", 0.0) + loss.item()
+
+
+def _append(setup: Setup, loss: Tensor, memory: dict[str, Any]) -> None:
+    memory.setdefault("losses", []).append(loss)
+
+
+def _append_detached(setup: Setup, loss: Tensor, memory: dict[str, Any]) -> None:
+    memory.setdefault("losses", []).append(loss.detach())
+
+
+def _append_item(setup: Setup, loss: Tensor, memory: dict[str, Any]) -> None:
+    memory.setdefault("losses", []).append(loss.item())
+
+
+def _log(setup: Setup, loss: Tensor, memory: dict[str, Any]) -> None:
+    memory.setdefault("rows", []).append({"step": len(memory.get("rows", ())), "loss": loss})
+
+
+def _log_item(setup: Setup, loss: Tensor, memory: dict[str, Any]) -> None:
+    memory.setdefault("rows", []).append({"step": len(memory.get("rows", ())), "loss": loss.item()})
+
+
+def _evaluation(guarded: bool, scalar: bool) -> Any:
+    def make(setup: Setup) -> Step:
+        model = setup.language_model().eval()
+        totals: list[Any] = [0.0]
+
+        def step() -> None:
+            with torch.set_grad_enabled(not guarded):
+                loss = setup.loss_of(model, setup.tokens())
+            totals[0] = totals[0] + (loss.item() if scalar else loss)
+
+        return step
+
+    return make
+
+
+def _outputs(what: str) -> Any:
+    def make(setup: Setup) -> Step:
+        model = setup.language_model().eval()
+        outs: list[Tensor] = []
+
+        def step() -> None:
+            with torch.set_grad_enabled(what == "cpu, with grad"):
+                out = model(setup.tokens())
+                outs.append(
+                    {
+                        "outputs": lambda: out,
+                        "view": lambda: out[0],
+                        "clone": lambda: out[0].clone(),
+                        "cpu": lambda: out.argmax(-1).cpu(),
+                        "cpu, with grad": lambda: out[:, -1].cpu(),
+                    }[what]()
+                )
+
+        return step
+
+    return make
+
+
+def _checkpointed(reentrant: bool | None, input_grad: bool, held: bool) -> Any:
+    """A held loss after backward, with the forward under checkpoint (None: without)."""
+
+    def make(setup: Setup) -> Step:
+        model = setup.mlp()
+        optimizer = torch.optim.SGD(model.parameters(), lr=1e-4)
+        losses: list[Any] = []
+
+        def step() -> None:
+            x = setup.features().requires_grad_(input_grad)
+            middle = len(model) // 2
+            if reentrant is None:
+                out = model(x)
+            else:
+                out = checkpoint(model[:middle], x, use_reentrant=reentrant)
+                out = checkpoint(model[middle:], out, use_reentrant=reentrant)
+                if not out.requires_grad:  # reentrant needs an input that requires grad
+                    out = out + 0 * next(model.parameters()).sum()
+            loss = out.pow(2).mean()
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            losses.append(loss if held else loss.item())
+
+        return step
+
+    return make
+
+
+class _Remembering(torch.autograd.Function):
+    """Keeps its input as an attribute of `ctx`, which backward does not free."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor) -> Tensor:
+        ctx.x = x
+        return x * 2
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> Tensor:
+        return grads[0] * 2
+
+
+class _Saving(torch.autograd.Function):
+    """The same, by `save_for_backward`."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor) -> Tensor:
+        ctx.save_for_backward(x)
+        return x * 2
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> Tensor:
+        return grads[0] * 2 + 0 * ctx.saved_tensors[0]
+
+
+def _function(kind: Any, held: bool) -> Any:
+    def make(setup: Setup) -> Step:
+        model = setup.mlp()
+        optimizer = torch.optim.SGD(model.parameters(), lr=1e-4)
+        losses: list[Any] = []
+
+        def step() -> None:
+            loss = kind.apply(model(setup.features())).pow(2).mean()
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            losses.append(loss if held else loss.item())
+
+        return step
+
+    return make
+
+
+def _recurrent(detach: bool) -> Any:
+    def make(setup: Setup) -> Step:
+        width = setup.size.width
+        lstm = nn.LSTM(width, width, batch_first=True).to(device=setup.device)
+        optimizer = torch.optim.SGD(lstm.parameters(), lr=1e-4)
+        state: list[Any] = [None]
+
+        def step() -> None:
+            x = torch.randn(setup.size.batch, 32, width, device=setup.device)
+            out, state[0] = lstm(x, state[0])
+            loss = out.pow(2).mean()
+            optimizer.zero_grad()
+            loss.backward(retain_graph=not detach)
+            # The weights must not change in place while older graphs still need them.
+            if detach:
+                state[0] = tuple(part.detach() for part in state[0])
+                optimizer.step()
+
+        return step
+
+    return make
+
+
+def _hooked(keep: str) -> Any:
+    def make(setup: Setup) -> Step:
+        model = setup.mlp()
+        optimizer = torch.optim.SGD(model.parameters(), lr=1e-4)
+        kept: list[Any] = []
+
+        def hook(module: nn.Module, inputs: Any, output: Tensor) -> None:
+            kept.append(output if keep == "output" else output.detach().abs().mean().item())
+
+        for layer in model:
+            if isinstance(layer, nn.GELU):
+                layer.register_forward_hook(hook)
+
+        def step() -> None:
+            loss = model(setup.features()).pow(2).mean()
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+
+        return step
+
+    return make
+
+
+def _cached(bound: int | None) -> Any:
+    def make(setup: Setup) -> Step:
+        lengths = iter(range(8, 1_000_000))
+
+        @functools.lru_cache(maxsize=bound)
+        def mask(length: int) -> Tensor:
+            side = setup.size.length + length
+            return torch.ones(side, side, device=setup.device).tril()
+
+        return lambda: mask(next(lengths)).sum() and None
+
+    return make
+
+
+def _ema(guarded: bool) -> Any:
+    def make(setup: Setup) -> Step:
+        model = setup.mlp()
+        optimizer = torch.optim.SGD(model.parameters(), lr=1e-4)
+        average = [p.detach().clone() for p in model.parameters()]
+
+        def step() -> None:
+            loss = model(setup.features()).pow(2).mean()
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            with torch.set_grad_enabled(not guarded):
+                for number, parameter in enumerate(model.parameters()):
+                    average[number] = 0.9 * average[number] + 0.1 * parameter
+
+        return step
+
+    return make
+
+
+CASES = [
+    Case(
+        "GPU101",
+        "loss summed after backward",
+        {"total += loss": training(_sum), "total += loss.item()": training(_sum_item)},
+    ),
+    Case(
+        "GPU101",
+        "loss appended after backward",
+        {
+            "append(loss)": training(_append),
+            "append(loss.detach())": training(_append_detached),
+            "append(loss.item())": training(_append_item),
+        },
+    ),
+    Case(
+        "GPU101",
+        "loss appended after backward(retain_graph=True)",
+        {"append(loss)": training(_append, retain=True), "append(loss.item())": training(_append_item, retain=True)},
+    ),
+    Case(
+        "GPU101",
+        "loss summed in an evaluation with grad",
+        {
+            "total += loss": _evaluation(False, False),
+            "total += loss.item()": _evaluation(False, True),
+            "no_grad, item": _evaluation(True, True),
+        },
+    ),
+    Case(
+        "GPU101",
+        "outputs moved to the host with their graph",
+        {"append(out[:, -1].cpu())": _outputs("cpu, with grad"), "no_grad": _outputs("cpu")},
+    ),
+    Case(
+        "GPU101",
+        "loss appended after backward, forward under checkpoint",
+        {
+            "non-reentrant": _checkpointed(False, False, True),
+            "non-reentrant, input requires grad": _checkpointed(False, True, True),
+            "reentrant": _checkpointed(True, False, True),
+            "reentrant, input requires grad": _checkpointed(True, True, True),
+            "no checkpoint": _checkpointed(None, False, True),
+            "no checkpoint, input requires grad": _checkpointed(None, True, True),
+            "non-reentrant, item": _checkpointed(False, False, False),
+        },
+    ),
+    Case(
+        "GPU101",
+        "loss appended after backward, custom Function",
+        {
+            "ctx.x = x": _function(_Remembering, True),
+            "save_for_backward": _function(_Saving, True),
+            "ctx.x = x, item": _function(_Remembering, False),
+        },
+    ),
+    Case("GPU102", "outputs kept under no_grad", {"append(out)": _outputs("outputs"), "argmax, cpu": _outputs("cpu")}),
+    Case("GPU102", "view of an output kept", {"append(out[0])": _outputs("view"), "clone": _outputs("clone")}),
+    Case("GPU103", "LSTM state carried", {"carried": _recurrent(False), "detach": _recurrent(True)}),
+    Case("GPU104", "loss in a log's rows", {"loss": training(_log), "loss.item()": training(_log_item)}),
+    Case("GPU105", "forward hooks that keep outputs", {"output": _hooked("output"), "a number": _hooked("number")}),
+    Case("GPU106", "masks in lru_cache", {"unbounded": _cached(None), "maxsize=4": _cached(4)}),
+    Case("GPU107", "moving average of weights", {"with grad": _ema(False), "no_grad": _ema(True)}),
+]

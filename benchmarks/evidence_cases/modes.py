@@ -1,0 +1,169 @@
+"""Cases of the rules 2xx and 3xx: gradient mode, backward, gradients."""
+
+from __future__ import annotations
+
+import contextlib
+from typing import Any
+
+import torch
+from torch.nn import functional as F
+
+from evidence_cases.setup import Case, Setup, Step
+
+
+def _evaluate(mode: str) -> Any:
+    def make(setup: Setup) -> Step:
+        model = setup.language_model().eval()
+
+        def step() -> None:
+            if mode == "bare":
+                torch.no_grad()  # creates a context and throws it away
+            guard = {"no_grad": torch.no_grad, "inference_mode": torch.inference_mode}.get(mode)
+            with guard() if guard else contextlib.nullcontext():
+                setup.loss_of(model, setup.tokens()).item()
+
+        return step
+
+    return make
+
+
+def _teacher(guarded: bool) -> Any:
+    def make(setup: Setup) -> Step:
+        student, teacher = setup.language_model(), setup.language_model().eval()
+        optimizer = setup.adamw(student)
+
+        def step() -> None:
+            tokens = setup.tokens()
+            with torch.set_grad_enabled(not guarded):
+                target = teacher(tokens)
+            loss = F.mse_loss(student(tokens), target.detach())
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+
+        return step
+
+    return make
+
+
+def _discriminator(how: str) -> Any:
+    def make(setup: Setup) -> Step:
+        generator, discriminator = setup.mlp(), setup.mlp()
+        optimizer = torch.optim.SGD(discriminator.parameters(), lr=1e-4)
+
+        def step() -> None:
+            with torch.set_grad_enabled(how != "no_grad"):
+                fake = generator(setup.features())
+            if how == "detach":
+                fake = fake.detach()
+            loss = F.relu(1 + discriminator(fake)).mean() + F.relu(1 - discriminator(setup.features())).mean()
+            optimizer.zero_grad()
+            generator.zero_grad()
+            loss.backward()
+            optimizer.step()
+
+        return step
+
+    return make
+
+
+def _retained(retain: bool) -> Any:
+    def make(setup: Setup) -> Step:
+        model = setup.language_model()
+        optimizer = setup.adamw(model)
+
+        def step() -> None:
+            loss = setup.loss_of(model, setup.tokens())
+            optimizer.zero_grad()
+            loss.backward(retain_graph=retain)
+            setup.note("allocated after backward", setup.allocated())
+            optimizer.step()
+
+        return step
+
+    return make
+
+
+def _penalty(by_backward: bool) -> Any:
+    def make(setup: Setup) -> Step:
+        model = setup.mlp(2)
+        optimizer = torch.optim.SGD(model.parameters(), lr=1e-5)
+
+        def step() -> None:
+            x = setup.features().requires_grad_()
+            loss = model(x).pow(2).mean()
+            parameters = list(model.parameters())
+            if by_backward:
+                optimizer.zero_grad()
+                loss.backward(create_graph=True)
+                penalty = sum(p.grad.pow(2).sum() for p in parameters if p.grad is not None)
+            else:
+                grads = torch.autograd.grad(loss, parameters, create_graph=True)
+                penalty = loss + sum(g.pow(2).sum() for g in grads)
+                optimizer.zero_grad()
+            torch.as_tensor(penalty).backward()
+            optimizer.step()
+
+        return step
+
+    return make
+
+
+def _micro_batches(deferred: bool) -> Any:
+    def make(setup: Setup) -> Step:
+        model = setup.language_model()
+        optimizer = setup.adamw(model)
+        number = 4
+
+        def step() -> None:
+            optimizer.zero_grad()
+            total: Any = 0.0
+            for _ in range(number):
+                loss = setup.loss_of(model, setup.tokens(batch=max(1, setup.size.batch // number))) / number
+                if deferred:
+                    total = total + loss
+                else:
+                    loss.backward()
+            if deferred:
+                total.backward()
+            optimizer.step()
+
+        return step
+
+    return make
+
+
+def _zero_grad(to_none: bool) -> Any:
+    def make(setup: Setup) -> Step:
+        model = setup.language_model()
+        optimizer = setup.adamw(model)
+
+        def step() -> None:
+            optimizer.zero_grad(set_to_none=to_none)
+            setup.note("allocated after zero_grad", setup.allocated())
+            setup.loss_of(model, setup.tokens()).backward()
+            optimizer.step()
+
+        return step
+
+    return make
+
+
+CASES = [
+    Case(
+        "GPU201",
+        "evaluation, nothing held",
+        {"with grad": _evaluate("grad"), "no_grad": _evaluate("no_grad"), "inference_mode": _evaluate("inference_mode")},
+    ),
+    Case("GPU202", "teacher in the train step", {"with grad": _teacher(False), "no_grad": _teacher(True)}),
+    Case(
+        "GPU203",
+        "discriminator step",
+        {"fake": _discriminator("fake"), "fake.detach()": _discriminator("detach"), "no_grad": _discriminator("no_grad")},
+    ),
+    Case("GPU204", "no_grad() as a statement", {"statement": _evaluate("bare"), "with": _evaluate("no_grad")}),
+    Case("GPU301", "retain_graph without a second backward", {"retain": _retained(True), "default": _retained(False)}),
+    Case("GPU302", "create_graph", {"backward(create_graph=True)": _penalty(True), "autograd.grad": _penalty(False)}),
+    Case("GPU303", "four micro-batches", {"one backward": _micro_batches(True), "one each": _micro_batches(False)}),
+    Case("GPU304", "zero_grad", {"set_to_none=False": _zero_grad(False), "set_to_none=True": _zero_grad(True)}),
+]

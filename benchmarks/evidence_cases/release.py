@@ -1,0 +1,226 @@
+"""Cases of the rules 4xx and 5xx: when to let go, and what cleanup costs."""
+
+from __future__ import annotations
+
+import copy
+import gc
+import io
+from typing import Any
+
+import torch
+from torch.nn import functional as F
+
+from evidence_cases.setup import Case, Setup, Step, training
+
+
+def _late(when: str) -> Any:
+    def make(setup: Setup) -> Step:
+        model = setup.language_model()
+        optimizer = setup.adamw(model)
+        memory: dict[str, Any] = {}
+
+        def step() -> None:
+            tokens = setup.tokens()
+            memory["out"] = model(tokens)
+            loss = F.cross_entropy(memory["out"].flatten(0, 1), tokens.flatten())
+            if when == "before backward":
+                del memory["out"]
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            if when == "end of body":
+                memory.clear()
+
+        return step
+
+    return make
+
+
+def _late_evaluation(release: bool) -> Any:
+    def make(setup: Setup) -> Step:
+        model = setup.language_model().eval()
+        memory: dict[str, Any] = {}
+
+        @torch.no_grad()
+        def step() -> None:
+            memory["out"] = model(setup.tokens())
+            memory["hits"] = memory["out"].argmax(-1).sum().item()
+            if release:
+                del memory["out"]
+
+        return step
+
+    return make
+
+
+def _recovery(inside: bool) -> Any:
+    """A step that fails after its forward, as one that runs out of memory in backward does."""
+
+    def make(setup: Setup) -> Step:
+        model = setup.language_model()
+
+        def failing() -> None:
+            loss = setup.loss_of(model, setup.tokens())
+            raise torch.OutOfMemoryError(f"CUDA out of memory at {loss.dim()}")
+
+        def recover() -> None:
+            if setup.device == "cuda":
+                torch.cuda.empty_cache()
+            setup.note("allocated during recovery", setup.allocated())
+
+        def step() -> None:
+            failed = False
+            try:
+                failing()
+            except torch.OutOfMemoryError:
+                failed = True
+                if inside:
+                    recover()
+            if failed and not inside:
+                recover()
+
+        return step
+
+    return make
+
+
+def _load(to_host: bool) -> Any:
+    def make(setup: Setup) -> Step:
+        model = setup.language_model()
+        optimizer = setup.adamw(model)
+        setup.loss_of(model, setup.tokens()).backward()
+        optimizer.step()
+        buffer = io.BytesIO()
+        torch.save({"model": model.state_dict(), "optimizer": optimizer.state_dict()}, buffer)
+
+        def step() -> None:
+            buffer.seek(0)
+            checkpoint = torch.load(buffer, map_location="cpu" if to_host else None)
+            model.load_state_dict(checkpoint["model"])
+            setup.note("allocated while loading", setup.allocated())
+
+        return step
+
+    return make
+
+
+def _snapshot(to_host: bool) -> Any:
+    def make(setup: Setup) -> Step:
+        model = setup.language_model()
+        best: dict[str, Any] = {}
+
+        def step() -> None:
+            if to_host:
+                best["state"] = {name: value.cpu() for name, value in model.state_dict().items()}
+            else:
+                best["state"] = copy.deepcopy(model.state_dict())
+            setup.note("allocated with the snapshot", setup.allocated())
+
+        return step
+
+    return make
+
+
+def _cleanup(works: bool) -> Any:
+    """`del` of a parameter inside a helper: the caller still holds the object."""
+
+    def make(setup: Setup) -> Step:
+        model = setup.language_model().eval()
+
+        def clean(out: Any) -> None:
+            del out
+            if setup.device == "cuda":
+                torch.cuda.empty_cache()
+
+        @torch.no_grad()
+        def step() -> None:
+            out = model(setup.tokens())
+            if works:
+                del out
+                clean(None)
+            else:
+                clean(out)
+            setup.note("allocated after the cleanup", setup.allocated())
+
+        return step
+
+    return make
+
+
+def _phases(clean: bool) -> Any:
+    """Training steps, then a validation of another shape; how much stays reserved afterwards."""
+
+    def make(setup: Setup) -> Step:
+        model = setup.language_model()
+        optimizer = setup.adamw(model)
+
+        def step() -> None:
+            setup.loss_of(model, setup.tokens()).backward()
+            optimizer.step()
+            optimizer.zero_grad()
+            with torch.no_grad():
+                setup.loss_of(model, setup.tokens(batch=2 * setup.size.batch)).item()
+            if clean:
+                gc.collect()
+                if setup.device == "cuda":
+                    torch.cuda.empty_cache()
+            if setup.device == "cuda":
+                setup.note("reserved after validation", torch.cuda.memory_reserved())
+
+        return step
+
+    return make
+
+
+def _calling(what: str) -> Any:
+    def act(setup: Setup, loss: Any, memory: dict[str, Any]) -> None:
+        on_device = setup.device == "cuda"
+        if what == "empty_cache" and on_device:
+            torch.cuda.empty_cache()
+        elif what == "gc.collect":
+            gc.collect()
+        elif what == "synchronize" and on_device:
+            torch.cuda.synchronize()
+
+    return training(act)
+
+
+def _elements(each: bool) -> Any:
+    def make(setup: Setup) -> Step:
+        model = setup.mlp()
+        optimizer = torch.optim.SGD(model.parameters(), lr=1e-4)
+
+        def step() -> None:
+            per_sample = model(setup.features()).pow(2).mean(1)
+            optimizer.zero_grad()
+            per_sample.mean().backward()
+            optimizer.step()
+            some = per_sample.detach()[:64]
+            sum(value.item() for value in some) if each else sum(some.tolist())
+
+        return step
+
+    return make
+
+
+CASES = [
+    Case(
+        "GPU401",
+        "logits of a train step",
+        {
+            "kept until rebound": _late("never"),
+            "del at the end of the body": _late("end of body"),
+            "del before backward": _late("before backward"),
+        },
+    ),
+    Case("GPU401", "logits of an evaluation", {"kept": _late_evaluation(False), "del": _late_evaluation(True)}),
+    Case("GPU402", "recovery from a failed step", {"inside except": _recovery(True), "after it": _recovery(False)}),
+    Case("GPU403", "torch.load of a checkpoint", {"default": _load(False), 'map_location="cpu"': _load(True)}),
+    Case("GPU404", "best weights kept", {"deepcopy on the device": _snapshot(False), "on the host": _snapshot(True)}),
+    Case("GPU405", "del in a helper", {"caller holds it": _cleanup(False), "del in the caller": _cleanup(True)}),
+    Case("GPU406", "between phases", {"nothing": _phases(False), "gc.collect, empty_cache": _phases(True)}),
+    Case("GPU501", "empty_cache every step", {"every step": _calling("empty_cache"), "never": _calling("")}),
+    Case("GPU502", "gc.collect every step", {"every step": _calling("gc.collect"), "never": _calling("")}),
+    Case("GPU503", "synchronize every step", {"every step": _calling("synchronize"), "never": _calling("")}),
+    Case("GPU504", "64 values read", {".item() each": _elements(True), "one .tolist()": _elements(False)}),
+]

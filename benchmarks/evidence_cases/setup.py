@@ -1,0 +1,119 @@
+"""What the cases are made of: sizes, models, data; and what a case is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+Step = Callable[[], None]
+
+
+@dataclass(frozen=True)
+class Size:
+    """Dimensions of the models and their batches."""
+
+    width: int
+    heads: int
+    layers: int
+    vocabulary: int
+    batch: int
+    length: int
+    mlp_width: int
+    mlp_layers: int
+    mlp_batch: int
+
+
+FULL = Size(512, 8, 4, 32_000, 16, 256, 1024, 8, 512)
+QUICK = Size(32, 2, 2, 200, 2, 16, 64, 4, 32)
+
+
+class LanguageModel(nn.Module):
+    """A small transformer language model."""
+
+    def __init__(self, size: Size) -> None:
+        super().__init__()
+        self.embedding = nn.Embedding(size.vocabulary, size.width)
+        layer = nn.TransformerEncoderLayer(
+            size.width, size.heads, 4 * size.width, dropout=0.0, batch_first=True, norm_first=True
+        )
+        self.body = nn.TransformerEncoder(layer, size.layers, enable_nested_tensor=False)
+        self.head = nn.Linear(size.width, size.vocabulary)
+
+    def forward(self, tokens: Tensor) -> Tensor:
+        out: Tensor = self.head(self.body(self.embedding(tokens)))
+        return out
+
+
+@dataclass
+class Setup:
+    """One run of one variant: sizes, device, and what it wants to note beside the usual figures."""
+
+    size: Size
+    device: str
+    allocated: Callable[[], int]
+    notes: dict[str, list[float]] = field(default_factory=dict)
+
+    def note(self, name: str, value: float) -> None:
+        """Keep a figure of this step; the median is reported."""
+        self.notes.setdefault(name, []).append(value)
+
+    def language_model(self) -> LanguageModel:
+        return LanguageModel(self.size).to(device=self.device)
+
+    def mlp(self, layers: int | None = None) -> nn.Sequential:
+        width = self.size.mlp_width
+        parts = [p for _ in range(layers or self.size.mlp_layers) for p in (nn.Linear(width, width), nn.GELU())]
+        return nn.Sequential(*parts).to(device=self.device)
+
+    def tokens(self, length: int | None = None, batch: int | None = None) -> Tensor:
+        shape = (batch or self.size.batch, length or self.size.length)
+        return torch.randint(0, self.size.vocabulary, shape, device=self.device)
+
+    def features(self, batch: int | None = None) -> Tensor:
+        return torch.randn(batch or self.size.mlp_batch, self.size.mlp_width, device=self.device)
+
+    def loss_of(self, model: nn.Module, tokens: Tensor) -> Tensor:
+        logits = model(tokens)
+        return F.cross_entropy(logits.flatten(0, 1), tokens.flatten())
+
+    def adamw(self, *models: nn.Module) -> torch.optim.Optimizer:
+        return torch.optim.AdamW([p for model in models for p in model.parameters()], lr=1e-4)
+
+
+Maker = Callable[[Setup], Step]
+
+
+@dataclass(frozen=True)
+class Case:
+    """What a rule finds, and what it advises: named variants, the bad one first."""
+
+    code: str
+    title: str
+    variants: Mapping[str, Maker]
+    cuda_only: bool = False
+
+
+def training(act: Callable[[Setup, Tensor, dict[str, Any]], None], retain: bool = False) -> Maker:
+    """A training step of the language model, after which `act(setup, loss, memory)` does what the case is about;
+    `memory` lives as long as the loop."""
+
+    def make(setup: Setup) -> Step:
+        model = setup.language_model()
+        optimizer = setup.adamw(model)
+        memory: dict[str, Any] = {}
+
+        def step() -> None:
+            loss = setup.loss_of(model, setup.tokens())
+            optimizer.zero_grad()
+            loss.backward(retain_graph=retain)
+            optimizer.step()
+            act(setup, loss, memory)
+
+        return step
+
+    return make
