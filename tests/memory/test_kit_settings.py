@@ -18,8 +18,10 @@ needs_gpu = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CU
 
 @pytest.fixture(autouse=True)
 def _clean(monkeypatch):
-    monkeypatch.delenv(alloc_conf.OLD, raising=False)
-    monkeypatch.delenv(alloc_conf.NEW, raising=False)
+    for name in (alloc_conf.OLD, alloc_conf.NEW):
+        # Set first, so that what `configure` writes is taken back afterwards.
+        monkeypatch.setenv(name, "")
+        monkeypatch.delenv(name)
 
 
 class TestText:
