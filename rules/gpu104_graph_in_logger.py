@@ -3,10 +3,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from gpulint.rules._held import claim, report
+
 from gpulint.analysis.facts import FileFacts
 from gpulint.findings import Severity
 from gpulint.rule import Option, Report, Rule
-from gpulint.rules._held import claim, report
 
 
 class GraphInLogger(Rule):

@@ -22,6 +22,7 @@ from gpulint.analysis.values import (
     Kind,
     ParamToken,
     Site,
+    Tokens,
     Val,
     container,
     detached,
@@ -229,7 +230,7 @@ class Calling(Calls):
             return container(items=tuple(args.all())) if args.any_graph() else Val(Kind.INSTANCE, ref=info)
         return Val(Kind.INSTANCE, ref=info)
 
-    def carried(self, expr: ir.Call, args: Args, sites: frozenset[Site]) -> None:
+    def carried(self, expr: ir.Call, args: Args, sites: Tokens) -> None:
         """Note arguments that descend from this same call's result in the iteration, or the call, before."""
         if not self.record or self.stmt is None or not sites:
             return

@@ -38,9 +38,9 @@ if TYPE_CHECKING:
     from gpulint.analysis.arguments import Args
     from gpulint.analysis.evidence import Evidence
     from gpulint.analysis.facts import FunctionFacts, Keep, Loop
-    from gpulint.analysis.summaries import Events, Summary
-    from gpulint.analysis.values import Holder, Site
     from gpulint.analysis.program import FileAnalysis
+    from gpulint.analysis.summaries import Events, Summary
+    from gpulint.analysis.values import Holder, Tokens
 
 # What a callable is for, where the program names it so and hands it a model's output. A role, not a value: `criterion`
 # applied to a graph gives a graph, while a value that is merely called `loss` proves nothing.
@@ -73,7 +73,7 @@ class Evaluator:
             self, expr: ir.Call, callee: Val, args: Args, owner: Val | None, owner_path: str | None, forward: bool = False
         ) -> Val: ...
         def construct(self, expr: ir.Call, callee: Val, args: Args) -> Val: ...
-        def carried(self, expr: ir.Call, args: Args, sites: frozenset[Site]) -> None: ...
+        def carried(self, expr: ir.Call, args: Args, sites: Tokens) -> None: ...
         def unknown_call(self, expr: ir.Call, args: Args, base: Val = UNKNOWN) -> Val: ...
         def unknown_method(self, expr: ir.Call, func: ir.Attr, base: Val) -> Val: ...
         def hot_call(self, expr: ir.Call, qualified: str) -> None: ...
@@ -300,7 +300,8 @@ class Evaluator:
             ):
                 return base.items[constant]
             if base.ref is not None and base.items is not None and isinstance(constant, str) and constant in base.ref:
-                return base.items[base.ref.index(constant)]
+                keys: tuple[object, ...] = base.ref
+                return base.items[keys.index(constant)]
             if isinstance(expr.index, ir.Slice):
                 return container(base.elem)
             return self.with_evidence(expr.path or "", element(base))

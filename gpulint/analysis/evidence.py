@@ -38,6 +38,10 @@ class Evidence:
     """
 
     __slots__ = (
+        "_callees",
+        "_inputs",
+        "_produced",
+        "_sums",
         "accumulates",
         "assigned",
         "backward",
@@ -50,15 +54,11 @@ class Evidence:
         "optimizers",
         "scalars",
         "stored",
-        "terms",
         "strings",
+        "terms",
         "thawed",
         "trains",
         "words",
-        "_callees",
-        "_inputs",
-        "_produced",
-        "_sums",
     )
 
     def __init__(self, function: ir.Function) -> None:
@@ -155,7 +155,7 @@ class Evidence:
                 self._sums += [(t.path, statement.value) for t in statement.targets if t.path is not None]
             if isinstance(statement, ir.Assign) and isinstance(statement.value, ir.Call):
                 callee = statement.value.func.path
-                if callee is not None and ("." not in callee or callee.startswith("self.") and callee.count(".") == 1):
+                if callee is not None and ("." not in callee or (callee.startswith("self.") and callee.count(".") == 1)):
                     for target in targets(statement):
                         if isinstance(target, ir.Name):
                             self._produced.setdefault(target.id, []).append(callee)

@@ -165,7 +165,7 @@ class Backward:
     @property
     def retain_node(self) -> cst.CSTNode | None:
         """The argument `retain_graph=…`."""
-        for argument in self.call.node.args:  # type: ignore[attr-defined]
+        for argument in self.call.node.args:
             if argument.keyword is not None and argument.keyword.value == "retain_graph":
                 return argument  # type: ignore[no-any-return]
         return None
@@ -183,7 +183,7 @@ class Carried:
     loop: Loop | None
     backward: Backward | None = None
     nested: bool = False
-    sites: frozenset[Site] = frozenset()
+    sites: Tokens = frozenset()
     starts_none: bool = False
     only_reason: bool = False  # nothing but the carried state asks for retain_graph
 

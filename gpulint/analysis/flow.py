@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 from gpulint.analysis import ir
 from gpulint.analysis.calling import Calling
 from gpulint.analysis.evidence import arithmetic_leaves, is_accumulation
@@ -708,7 +711,7 @@ def _is_availability(test: ir.Expr) -> bool:
     return any("cuda" in word.lower() or word in ("is_available", "gpu", "use_gpu") for word in words)
 
 
-_STATEMENTS = {
+_STATEMENTS: dict[type, Callable[[Flow, Any], None]] = {
     ir.Assign: Flow.assign,
     ir.AugAssign: Flow.aug_assign,
     ir.ExprStmt: Flow.expression,

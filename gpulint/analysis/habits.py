@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from gpulint.analysis.alloc_conf import Setting
     from gpulint.analysis.averages import Average
+    from gpulint.analysis.caches import Cache
     from gpulint.analysis.checkpoints import Load
     from gpulint.analysis.cleanup import IdleCleanup
     from gpulint.analysis.environment import LateSetting
@@ -130,3 +131,9 @@ class Habits:
         from gpulint.analysis.averages import averages
 
         return averages(self._file, self._functions)
+
+    @cached_property
+    def caches(self) -> list[Cache]:
+        from gpulint.analysis.caches import caches
+
+        return caches(self._file, self._functions)

@@ -9,16 +9,16 @@ takes three times as long to construct. Nothing changes them after lowering.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any, TypeAlias
 
-if TYPE_CHECKING:
-    import libcst as cst
+# libcst's node; in the lowering that only screens, whatever stands for its place.
+Node: TypeAlias = Any
 
 
 class Expr:
     __slots__ = ("node",)
     path: str | None = None
-    node: cst.CSTNode
+    node: Node
 
     def children(self) -> tuple[Expr, ...]:
         return ()
@@ -29,7 +29,7 @@ class Const(Expr):
 
     __slots__ = ("value",)
 
-    def __init__(self, node: cst.CSTNode, value: Any) -> None:
+    def __init__(self, node: Node, value: Any) -> None:
         self.node = node
         self.value = value
 
@@ -37,7 +37,7 @@ class Const(Expr):
 class Name(Expr):
     __slots__ = ("id", "path")
 
-    def __init__(self, node: cst.CSTNode, id: str) -> None:
+    def __init__(self, node: Node, id: str) -> None:
         self.node = node
         self.id = id
         self.path = id
@@ -46,7 +46,7 @@ class Name(Expr):
 class Attr(Expr):
     __slots__ = ("attr", "base", "path")
 
-    def __init__(self, node: cst.CSTNode, base: Expr, attr: str) -> None:
+    def __init__(self, node: Node, base: Expr, attr: str) -> None:
         self.node = node
         self.base = base
         self.attr = attr
@@ -61,7 +61,7 @@ class Sub(Expr):
 
     __slots__ = ("base", "index", "path")
 
-    def __init__(self, node: cst.CSTNode, base: Expr, index: Expr) -> None:
+    def __init__(self, node: Node, base: Expr, index: Expr) -> None:
         self.node = node
         self.base = base
         self.index = index
@@ -76,7 +76,7 @@ class Sub(Expr):
 class Slice(Expr):
     __slots__ = ("parts",)
 
-    def __init__(self, node: cst.CSTNode, parts: tuple[Expr, ...]) -> None:
+    def __init__(self, node: Node, parts: tuple[Expr, ...]) -> None:
         self.node = node
         self.parts = parts
 
@@ -91,7 +91,7 @@ class Call(Expr):
 
     def __init__(
         self,
-        node: cst.CSTNode,
+        node: Node,
         func: Expr,
         args: tuple[Expr, ...],
         keywords: tuple[tuple[str | None, Expr], ...],
@@ -130,7 +130,7 @@ class Op(Expr):
 
     __slots__ = ("op", "operands")
 
-    def __init__(self, node: cst.CSTNode, op: str, operands: tuple[Expr, ...]) -> None:
+    def __init__(self, node: Node, op: str, operands: tuple[Expr, ...]) -> None:
         self.node = node
         self.op = op
         self.operands = operands
@@ -144,7 +144,7 @@ class Seq(Expr):
 
     __slots__ = ("items", "kind")
 
-    def __init__(self, node: cst.CSTNode, kind: str, items: tuple[Expr, ...]) -> None:
+    def __init__(self, node: Node, kind: str, items: tuple[Expr, ...]) -> None:
         self.node = node
         self.kind = kind
         self.items = items
@@ -158,7 +158,7 @@ class DictDisplay(Expr):
 
     __slots__ = ("pairs",)
 
-    def __init__(self, node: cst.CSTNode, pairs: tuple[tuple[Expr | None, Expr], ...]) -> None:
+    def __init__(self, node: Node, pairs: tuple[tuple[Expr | None, Expr], ...]) -> None:
         self.node = node
         self.pairs = pairs
 
@@ -173,7 +173,7 @@ class Comp(Expr):
 
     def __init__(
         self,
-        node: cst.CSTNode,
+        node: Node,
         kind: str,
         elements: tuple[Expr, ...],
         clauses: tuple[tuple[Expr, Expr, tuple[Expr, ...]], ...],
@@ -195,7 +195,7 @@ class Wrapper(Expr):
 
     __slots__ = ("kind", "value")
 
-    def __init__(self, node: cst.CSTNode, kind: str, value: Expr) -> None:
+    def __init__(self, node: Node, kind: str, value: Expr) -> None:
         self.node = node
         self.kind = kind
         self.value = value
@@ -211,7 +211,7 @@ class Starred(Wrapper):
 class Walrus(Expr):
     __slots__ = ("target", "value")
 
-    def __init__(self, node: cst.CSTNode, target: Expr, value: Expr) -> None:
+    def __init__(self, node: Node, target: Expr, value: Expr) -> None:
         self.node = node
         self.target = target
         self.value = value
@@ -223,7 +223,7 @@ class Walrus(Expr):
 class LambdaExpr(Expr):
     __slots__ = ("function",)
 
-    def __init__(self, node: cst.CSTNode, function: Function) -> None:
+    def __init__(self, node: Node, function: Function) -> None:
         self.node = node
         self.function = function
 
@@ -233,7 +233,7 @@ class Text(Expr):
 
     __slots__ = ("parts",)
 
-    def __init__(self, node: cst.CSTNode, parts: tuple[Expr, ...]) -> None:
+    def __init__(self, node: Node, parts: tuple[Expr, ...]) -> None:
         self.node = node
         self.parts = parts
 
@@ -245,8 +245,8 @@ class Stmt:
     """`node` is the small or compound statement, `line` the statement that stands in the block."""
 
     __slots__ = ("line", "node")
-    node: cst.CSTNode
-    line: cst.CSTNode
+    node: Node
+    line: Node
 
     def expressions(self) -> tuple[Expr, ...]:
         """The expressions evaluated by this statement itself, not by statements nested in it."""
@@ -422,7 +422,7 @@ class Handler:
     __slots__ = ("body", "name", "node", "types")
 
     def __init__(
-        self, node: cst.CSTNode, types: tuple[Expr, ...], name: str | None, body: list[Stmt]
+        self, node: Node, types: tuple[Expr, ...], name: str | None, body: list[Stmt]
     ) -> None:
         self.node = node
         self.types = types
@@ -509,7 +509,7 @@ class Function:
 
     def __init__(
         self,
-        node: cst.CSTNode,
+        node: Node,
         name: str,
         qualname: str,
         params: tuple[Param, ...],
@@ -536,7 +536,7 @@ class Class:
 
     def __init__(
         self,
-        node: cst.CSTNode,
+        node: Node,
         name: str,
         qualname: str,
         bases: tuple[Expr, ...],
@@ -556,7 +556,7 @@ class Module:
 
     __slots__ = ("body", "classes", "functions", "imports", "node")
 
-    def __init__(self, node: cst.Module, body: Function) -> None:
+    def __init__(self, node: Node, body: Function) -> None:
         self.node = node
         self.body = body
         self.functions: list[Function] = []

@@ -180,9 +180,8 @@ class Methods(TorchCalls):
         elem = stored if base.elem is None else weak_join(base.elem, stored)
         updated = container(elem, flags=base.flags & BOUNDED)
         self.state.vars[path] = updated
-        self.state.born.setdefault(
-            path, self.state.born_at(path) if self.state.born_at(path) is not None else -1
-        )  # type: ignore[arg-type]
+        born = self.state.born_at(path)
+        self.state.born.setdefault(path, -1 if born is None else born)
         if "." in path or "[" in path:
             self.state.dotted.add(path)
         self.store_attribute(path, updated)

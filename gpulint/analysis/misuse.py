@@ -57,7 +57,7 @@ class KeptGradients:
     @property
     def argument(self) -> cst.CSTNode | None:
         """The argument that says so."""
-        for argument in self.call.node.args:  # type: ignore[attr-defined]
+        for argument in self.call.node.args:
             if argument.keyword is None or argument.keyword.value == "set_to_none":
                 return argument  # type: ignore[no-any-return]
         return None

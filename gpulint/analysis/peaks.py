@@ -142,9 +142,7 @@ def _bound_name(stmt: ir.Assign, forward: Forward) -> str | None:
     """`logits` in `logits = model(x)` and `logits = model(x).logits`."""
     target = stmt.targets[0]
     value = stmt.value
-    if isinstance(value, ir.Attr) and value.attr == "logits":
-        value = value.base
-    elif isinstance(value, ir.Sub) and isinstance(value.index, ir.Const) and value.index.value in ("out", "logits"):
+    if (isinstance(value, ir.Attr) and value.attr == "logits") or (isinstance(value, ir.Sub) and isinstance(value.index, ir.Const) and value.index.value in ("out", "logits")):
         value = value.base
     if isinstance(target, ir.Name) and value is forward.call:
         return target.id

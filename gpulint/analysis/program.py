@@ -12,6 +12,7 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
 from gpulint.analysis import frameworks, gradmode, ir
+from gpulint.analysis.calling import Calling
 from gpulint.analysis.classes import ClassInfo
 from gpulint.analysis.evidence import Evidence, assigned, resets
 from gpulint.analysis.facts import FileFacts, FunctionFacts, Keep, Loop
@@ -417,7 +418,7 @@ class FileAnalysis:
         return False
 
     def is_frozen(self, function: ir.Function, path: str) -> bool:
-        root, _, rest = path.partition(".")
+        rest = path.partition(".")[2]
         current: ir.Function | None = function
         while current is not None:
             evidence = self.evidence[current]
@@ -564,7 +565,7 @@ class FileAnalysis:
             found = self.sites[id(node)] = Site(node, what, function, path)
         return found
 
-    def holder(self, flow: Flow, path: str) -> Holder:
+    def holder(self, flow: Calling, path: str) -> Holder:
         root, _, rest = path.partition(".")
         if rest and root == flow.self_name and flow.cls is not None:
             key = (flow.cls.cls.qualname, rest)

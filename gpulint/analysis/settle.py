@@ -202,8 +202,6 @@ def _whole_function(facts: FunctionFacts) -> None:
     )
     if any(forward.returned and not forward.evaluating for forward in facts.forwards):
         facts.all_evaluation = False
-    order = 0
-    for forward in facts.forwards:
-        order += 1
+    for order, forward in enumerate(facts.forwards, start=1):
         forward.order = order
         forward.loop_is_evaluation = not needs and bool(forward.loops)

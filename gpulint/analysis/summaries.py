@@ -108,7 +108,7 @@ def substitute(value: Val, given: dict[str, Val], function: ir.Function) -> Val:
                 mapped = argument if mapped is None else join(mapped, argument)
         else:
             tokens.add(token)
-    merged: Tokens = frozenset(tokens)  # type: ignore[arg-type]
+    merged: Tokens = frozenset(tokens)
     if value.kind is Kind.SYMBOL:
         if mapped is None:
             return Val(Kind.UNKNOWN, merged)

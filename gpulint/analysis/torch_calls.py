@@ -84,7 +84,7 @@ class TorchCalls(Evaluator):
             "fully_shard"
         ):
             return args.first()
-        if qualified.endswith("checkpoint.checkpoint") or qualified.endswith("checkpoint_sequential"):
+        if qualified.endswith(("checkpoint.checkpoint", "checkpoint_sequential")):
             return self.checkpoint_call(expr, args)
         if qualified in ("torch.load", "torch.save") or qualified.startswith(
             ("torch.cuda.", "torch.backends.", "torch.hub.")

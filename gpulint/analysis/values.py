@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from enum import Enum
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 if TYPE_CHECKING:
     import libcst as cst
@@ -119,7 +119,8 @@ class ParamToken(Token):
         self.name = name
 
 
-Tokens = frozenset[Token]
+# Of Token: any of its kinds, and sets of one kind are met with sets of all.
+Tokens: TypeAlias = frozenset[Any]
 NO_TOKENS: Tokens = frozenset()
 
 
@@ -158,7 +159,8 @@ class Val:
         return self.kind in _TENSORS
 
     @property
-    def sites(self) -> frozenset[Site]:
+    def sites(self) -> frozenset[Any]:
+        """The calls whose graphs stand behind the value (of `Site`)."""
         return frozenset(token for token in self.tokens if isinstance(token, Site))
 
 

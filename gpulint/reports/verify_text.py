@@ -237,7 +237,7 @@ def closing(verification: Verification) -> Line:
     """``3 findings: 2 confirmed, 1 refuted. 1 unpredicted. Drift: 4.61 MiB a step.``"""
     counts = []
     for status in ("confirmed", "refuted", "inconclusive", "not reached"):
-        number = verification.count(status)  # type: ignore[arg-type]
+        number = verification.count(status)
         if number:
             counts.append(f"{number} {status}")
     line: Line = [(plural(len(verification.verdicts), "finding"), "strong")]

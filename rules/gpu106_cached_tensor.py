@@ -1,0 +1,108 @@
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from gpulint.analysis.caches import Cache
+from gpulint.analysis.facts import FileFacts
+from gpulint.findings import Severity
+from gpulint.rule import Repair, Replace, Report, Rule
+
+_GRAPH_COST = "every activation behind it, for each new key (16 MiB for an 8-layer MLP; H200, torch 2.11)"
+_BYTES_COST = "its own bytes on the device, for each new key (2 MiB for 512 × 1,024 floats; H200, torch 2.11)"
+
+
+class CachedTensor(Rule):
+    """
+    ## What it does
+    Finds caches without a bound that keep a network's outputs on the device: `@cache` and `@lru_cache(maxsize=None)` on
+    a function that returns them, a dict of the module or of a class that is filled with them key by key.
+
+    ## Why is this bad
+    The cache lives as long as the process and grows with every new key. An output with its autograd graph keeps every
+    activation behind it as well: that is an *error*, and the second backward through it fails.
+
+    ## What it costs
+    Per new key, an 8-layer MLP, batch 512 × 1,024 (NVIDIA H200, torch 2.11):
+
+    | cached | GPU |
+    |---|---|
+    | `net(x)` with grad enabled | 16 MiB |
+    | `net(x).cpu()` with grad enabled | 16 MiB |
+    | `net(x)` under `no_grad` | 2 MiB |
+    | `net(x).cpu()` under `no_grad` | 0 |
+
+    ## Example
+    ```python
+    import torch
+    from torchvision.models import resnet18
+
+    net = resnet18().eval()
+    FEATURES = {}
+
+    @torch.no_grad()
+    def features(name, image):
+        if name not in FEATURES:
+            FEATURES[name] = net(image)
+        return FEATURES[name]
+    ```
+
+    ## Use instead
+    ```python
+    import torch
+    from torchvision.models import resnet18
+
+    net = resnet18().eval()
+    FEATURES = {}
+
+    @torch.no_grad()
+    def features(name, image):
+        if name not in FEATURES:
+            FEATURES[name] = net(image).cpu()
+        return FEATURES[name]
+    ```
+
+    Or bound the cache: `@lru_cache(maxsize=64)`.
+
+    ## Fix safety
+    Moving what a dict keeps to the host, detached where it has a graph, is unsafe: what is taken out of it is then on
+    another device. Nothing is offered for decorators: what a good bound is, the code does not tell.
+    """
+
+    code = "GPU106"
+    name = "cached-tensor"
+    severity = Severity.WARNING
+    facts_only = True
+    triggers = ((b"torch",), (b" not in ", b"lru_cache(", b"@cache", b"functools.cache"))
+
+    def check(self, facts: FileFacts, options: Mapping[str, Any]) -> Iterator[Report]:
+        if facts.is_test:
+            return
+        for cache in facts.habits.caches:
+            yield _report(facts, cache)
+
+
+def _report(facts: FileFacts, cache: Cache) -> Report:
+    how = "together with its autograd graph" if cache.graph else "on the device"
+    if cache.what == "function":
+        message = f"the cache of `{cache.name}` keeps a network's output for every new argument, {how}"
+    else:
+        message = f"`{cache.name}` keeps a network's output for every new key, {how}"
+    return Report(
+        cache.node.node,
+        message,
+        "it has no bound, nothing empties it, and it lives as long as the process",
+        _GRAPH_COST if cache.graph else _BYTES_COST,
+        Severity.ERROR if cache.graph else Severity.WARNING,
+        lambda: _repair(cache),
+    )
+
+
+def _repair(cache: Cache) -> Repair | None:
+    from gpulint.nodes import method_chain
+
+    if cache.value is None:
+        return None
+    methods = ("detach", "cpu") if cache.graph else ("cpu",)
+    node = cache.value.node
+    return Repair("unsafe", "keep it on the host", (Replace(node, method_chain(node, methods)),))
