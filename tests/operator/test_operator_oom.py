@@ -1,6 +1,5 @@
 """Out-of-memory messages of every torch since 1.10, alone and in logs."""
 
-# ruff: noqa: E501
 
 from __future__ import annotations
 
