@@ -7,11 +7,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from gpulint.analysis import ir
+from gpulint.analysis.averages import recording
 from gpulint.analysis.evidence import resets, targets
+from gpulint.analysis.names import NO_GRAD
 from gpulint.analysis.values import LARGE, MAYBE, MIXED, UNSURE_GRAD, Grad, Kind, Val, held_parts
 
 if TYPE_CHECKING:
-    from gpulint.analysis.facts import Forward, FunctionFacts
+    from gpulint.analysis.facts import FunctionFacts
     from gpulint.analysis.program import FileAnalysis
 
 _CACHES = frozenset({"functools.cache", "functools.lru_cache"})
@@ -124,7 +126,7 @@ def _memo(
             if name is None or path in evidence.assigned:
                 continue
             for statement in ir.statements([*test.body, *test.orelse]):
-                kept = _kept(facts, statement, path)
+                kept = _kept(file, facts, function, statement, path)
                 if kept is not None and not any(_measures(s, path) for s in ir.statements(function.body)):
                     yield Cache(statement, name, "dict", kept, statement.value)  # type: ignore[attr-defined]
 
@@ -158,7 +160,9 @@ def _measures(statement: ir.Stmt, path: str) -> bool:
     )
 
 
-def _kept(facts: FunctionFacts | None, statement: ir.Stmt, path: str) -> bool | None:
+def _kept(
+    file: FileAnalysis, facts: FunctionFacts | None, function: ir.Function, statement: ir.Stmt, path: str
+) -> bool | None:
     """Whether the statement stores a network's output under a key: True with its graph, False without, else None."""
     if not isinstance(statement, ir.Assign) or statement.value is None:
         return None
@@ -169,18 +173,71 @@ def _kept(facts: FunctionFacts | None, statement: ir.Stmt, path: str) -> bool | 
         return None
     for forward in facts.forwards if facts is not None else ():
         if forward.stmt is statement and forward.proven:
-            return _state(statement.value, forward)
+            return _left(statement.value, forward.call, forward.grad)
     for hold in facts.holds if facts is not None else ():
         if hold.stmt is statement and hold.how == "item":
             part = _network_output(hold.value)
             return None if part is None else part.kind is Kind.GRAPH
+    return _unfollowed(file, function, statement)
+
+
+def _unfollowed(file: FileAnalysis, function: ir.Function, statement: ir.Assign) -> bool | None:
+    """The same for a forward that the flow does not tell: of a module known by its attribute, on a tensor moved to
+    the device."""
+    for part in ir.walk(statement.value) if statement.value is not None else ():
+        if isinstance(part, ir.Call) and part.args and _is_forward(file, function, part):
+            mode = file.grad_at_entry(function)
+            if mode is Grad.ENABLED and not any(
+                inner is statement for inner in recording(file, function, function.body, True)
+            ):
+                mode = Grad.DISABLED if _under_no_grad(file, function, statement) else Grad.UNKNOWN
+            return _left(statement.value, part, mode) if statement.value is not None else None
     return None
 
 
-def _state(value: ir.Expr, forward: Forward) -> bool | None:
+def _under_no_grad(file: FileAnalysis, function: ir.Function, statement: ir.Stmt) -> bool:
+    for block in ir.statements(function.body):
+        if isinstance(block, ir.With) and any(inner is statement for inner in ir.statements(block.body)):
+            for expr, _ in block.items:
+                path = expr.func.path if isinstance(expr, ir.Call) else None
+                if path is not None and file.names.qualify(path) in NO_GRAD:
+                    return True
+    return False
+
+
+def _is_forward(file: FileAnalysis, function: ir.Function, call: ir.Call) -> bool:
+    func = call.func
+    if isinstance(func, ir.Name):
+        return (
+            file.free_name(function, func.id).kind is Kind.MODULE
+            and func.id not in file.evidence[function].assigned
+        )
+    if not isinstance(func, ir.Attr) or func.base.path is None or func.attr in _NOT_FORWARDS:
+        return False
+    owner = file.class_of(function)
+    if owner is not None and func.base.path == "self":
+        return owner.attr(func.attr).kind is Kind.MODULE
+    state = file.states.get(function)
+    known = state.vars.get(func.base.path) if state is not None else None
+    return known is not None and known.kind is Kind.MODULE and _takes_tensor(call)
+
+
+def _takes_tensor(call: ir.Call) -> bool:
+    """Whether an argument is moved to the device in the call: what is called is given a tensor."""
+    return any(
+        isinstance(part, ir.Call) and part.method in ("cuda", "to")
+        for arg in call.args
+        for part in ir.walk(arg)
+    )
+
+
+_NOT_FORWARDS = frozenset("load_state_dict to cuda cpu register_buffer generate apply".split())
+
+
+def _left(value: ir.Expr, forward: ir.Call, mode: Grad) -> bool | None:
     """What is left of a forward's result after the methods called on it."""
-    graph = forward.grad is Grad.ENABLED
-    while value is not forward.call:
+    graph = mode is Grad.ENABLED
+    while value is not forward:
         if isinstance(value, ir.Call) and isinstance(value.func, ir.Attr):
             if value.method == "detach":
                 graph = False
@@ -205,4 +262,4 @@ def _state(value: ir.Expr, forward: Forward) -> bool | None:
             value = value.base
         else:
             return None
-    return graph if forward.grad is not Grad.UNKNOWN else None
+    return graph if mode is not Grad.UNKNOWN else None
