@@ -86,12 +86,15 @@ class TorchCalls(Evaluator):
             return args.first()
         if qualified.endswith(("checkpoint.checkpoint", "checkpoint_sequential")):
             return self.checkpoint_call(expr, args)
+        if last == "GradScaler":
+            return UNKNOWN  # its `scale` gives back what it is given
         if qualified in ("torch.load", "torch.save") or qualified.startswith(
             ("torch.cuda.", "torch.backends.", "torch.hub.")
         ):
             return Val(Kind.MODULE) if qualified == "torch.hub.load" else UNKNOWN if last == "load" else HOST
         if qualified.startswith("torch.distributed."):
-            return HOST
+            first = args.first()
+            return first if first.kind is Kind.MODULE else HOST  # FullyShardedDataParallel(model), fully_shard(model)
         return self.tensor_function(expr, last, args)
 
     def torch_class(self, qualified: str, last: str, args: Args) -> Val:
