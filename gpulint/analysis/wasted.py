@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 from gpulint.analysis import ir
 from gpulint.analysis.evidence import targets
 from gpulint.analysis.facts import Backward, Forward, FunctionFacts
-from gpulint.analysis.values import Grad, Token
+from gpulint.analysis.names import HOST_ATTRS
+from gpulint.analysis.values import Grad
 
 if TYPE_CHECKING:
     from gpulint.analysis.program import FileAnalysis
@@ -54,30 +55,130 @@ class Undetached:
 
 def wasted_forwards(file: FileAnalysis, functions: list[FunctionFacts]) -> list[WastedForward]:
     """Forwards in training code, with grad enabled, of which only detached values or numbers remain."""
-    reached: set[Token] = set()
-    for facts in functions:
-        for backward in facts.backwards:
-            reached |= backward.tokens
-    # A helper that calls backward on what it is given frees graphs that no backward of these facts names.
-    wrappers = {function.name for function, summary in file.summaries.items() if summary.frees}
     found: list[WastedForward] = []
     for facts in functions:
-        if facts.is_test or facts.function.name == "test" or facts.needs_grad or not _trains(file, facts):
+        function = facts.function
+        if facts.is_test or function.name == "test" or facts.needs_grad or not _trains(file, facts):
             continue
-        if _words(file, facts.function) & _SWITCHING:
+        if _words(file, function) & _SWITCHING:
             continue
-        wrapped = bool(wrappers & file.evidence[facts.function].called)
-        wasted = [
-            forward
-            for forward in facts.forwards
-            if _is_wasted(forward, wrapped) and forward.site not in reached and _in_step(facts, forward)
-        ]
+        uses: Uses | None = None
+        wasted: list[Forward] = []
+        for forward in facts.forwards:
+            if _may_be_wasted(facts, forward) and _in_step(facts, forward):
+                uses = uses or Uses(file, function)
+                if uses.is_cut(forward):
+                    wasted.append(forward)
         seen: set[int] = set()
         for forward in wasted:
             if id(forward.stmt) not in seen:
                 seen.add(id(forward.stmt))
                 found.append(WastedForward(facts, forward, _is_alone(facts, forward, wasted)))
     return found
+
+
+class Uses:
+    """Where a function uses its names, to tell whether every use of a result cuts its graph off."""
+
+    def __init__(self, file: FileAnalysis, function: ir.Function) -> None:
+        self._inner = {
+            word
+            for other in file.module.functions
+            if other.parent is function
+            for word in file.evidence[other].words
+        }
+        self._names: dict[str, list[tuple[ir.Stmt, bool]]] = {}
+        for statement in ir.statements(function.body):
+            bound = {id(target) for target in targets(statement)}
+            for root in statement.expressions():
+                self._note(statement, root, False, bound)
+
+    def _note(self, statement: ir.Stmt, expr: ir.Expr, cut: bool, bound: set[int]) -> None:
+        if isinstance(expr, ir.Name):
+            if id(expr) not in bound:
+                self._names.setdefault(expr.id, []).append((statement, cut))
+            return
+        inner = cut or cuts_graph(expr)
+        for child in expr.children():
+            self._note(statement, child, inner, bound)
+
+    def is_cut(self, forward: Forward) -> bool:
+        """Whether nothing of the forward's result is left with a graph: in its own statement, or at each use of the
+        names that the statement binds."""
+        statement = forward.stmt
+        if any(_cut_above(root, forward.call) for root in statement.expressions()):
+            return True
+        if not isinstance(statement, ir.Assign) or not _is_chain(statement.value, forward.call):
+            return False
+        return self._bound_are_cut(statement, 3)
+
+    def _bound_are_cut(self, statement: ir.Assign, depth: int) -> bool:
+        names = targets(statement)
+        return bool(names) and all(
+            isinstance(target, ir.Name) and self._all_cut(target.id, statement, depth) for target in names
+        )
+
+    def _all_cut(self, name: str, origin: ir.Stmt, depth: int) -> bool:
+        uses = self._names.get(name, [])
+        if name in self._inner or not uses:
+            return name.startswith("_") and not uses and name not in self._inner
+        for statement, cut in uses:
+            if cut:
+                continue
+            again = isinstance(statement, ir.Assign) and statement is not origin and depth > 0
+            if not again or not self._bound_are_cut(statement, depth - 1):  # type: ignore[arg-type]
+                return False
+            if not _is_chain_of(statement.value, name):  # type: ignore[attr-defined]
+                return False
+        return True
+
+
+_CUTTING = frozenset("detach item tolist numpy argmax argmin argsort".split())
+_NUMBERS = frozenset({"float", "int", "len"})
+
+
+def cuts_graph(expr: ir.Expr) -> bool:
+    """Whether the expression leaves nothing of its operands' graphs: `x.detach()`, `x.shape`, `float(x)`."""
+    if isinstance(expr, ir.Attr):
+        return expr.attr in HOST_ATTRS or expr.attr == "data"
+    if isinstance(expr, ir.Call):
+        if isinstance(expr.func, ir.Attr):
+            return expr.method in _CUTTING
+        return expr.method in _NUMBERS
+    return False
+
+
+def _cut_above(expr: ir.Expr, call: ir.Call) -> bool:
+    """Whether `call` stands inside something that cuts its graph off."""
+    if expr is call:
+        return False
+    for child in expr.children():
+        if any(part is call for part in ir.walk(child)):
+            return cuts_graph(expr) or _cut_above(child, call)
+    return False
+
+
+def _is_chain(expr: ir.Expr | None, call: ir.Call) -> bool:
+    """Whether an expression is the call itself, or methods, items and attributes of its result."""
+    while expr is not None and expr is not call:
+        if isinstance(expr, ir.Call) and isinstance(expr.func, ir.Attr):
+            expr = expr.func.base
+        elif isinstance(expr, (ir.Sub, ir.Attr)):
+            expr = expr.base
+        else:
+            return False
+    return expr is call
+
+
+def _is_chain_of(expr: ir.Expr | None, name: str) -> bool:
+    while expr is not None and not isinstance(expr, ir.Name):
+        if isinstance(expr, ir.Call) and isinstance(expr.func, ir.Attr):
+            expr = expr.func.base
+        elif isinstance(expr, (ir.Sub, ir.Attr)):
+            expr = expr.base
+        else:
+            return False
+    return expr is not None and expr.id == name
 
 
 def _trains(file: FileAnalysis, facts: FunctionFacts) -> bool:
@@ -96,13 +197,11 @@ def _in_step(facts: FunctionFacts, forward: Forward) -> bool:
     )
 
 
-def _is_wasted(forward: Forward, wrapped: bool) -> bool:
-    if forward.grad is not Grad.ENABLED or forward.site is None or not forward.proven or not forward.used:
+def _may_be_wasted(facts: FunctionFacts, forward: Forward) -> bool:
+    if forward.grad is not Grad.ENABLED or forward.site is None or not forward.proven:
         return False
-    # What several calls of one helper make counts as freed as soon as a backward goes through one of them.
-    if forward.freed and (wrapped or not forward.site.inner or not forward.evaluating):
-        return False
-    return forward.read_only and not forward.phased
+    # A branch of a module's forward may be there for evaluation alone, which its caller guards.
+    return not forward.phased and not (facts.is_module_forward and forward.guarded)
 
 
 def _words(file: FileAnalysis, function: ir.Function) -> set[str]:
