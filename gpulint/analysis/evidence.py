@@ -7,18 +7,10 @@ import re
 from gpulint.analysis import ir
 
 MODULE_METHODS = frozenset(
-    [
-        "parameters",
-        "named_parameters",
-        "train",
-        "eval",
-        "requires_grad_",
-        "modules",
-        "named_modules",
-        "children",
-        "state_dict_",
-        "apply_",
-    ]
+    (
+        "parameters named_parameters train eval requires_grad_ modules named_modules children state_dict_ "
+        "apply_"
+    ).split()
 )
 
 _BACKWARD = re.compile(r"(?:^|_)backward(?:_|$)|^update_params$")
@@ -409,4 +401,4 @@ def _is_cat(target: ir.Expr, value: ir.Expr) -> bool:
 
 LOSSY = re.compile(r"(?i)(?:loss\w*|criterion|cross_entropy|criteri\w*|^ce|^bce|^mse|^crit|^nll)$")
 
-_EMPTYING = frozenset(["clear", "pop", "popleft", "popitem", "reset", "detach_", "zero_", "get_nowait"])
+_EMPTYING = frozenset("clear pop popleft popitem reset detach_ zero_ get_nowait".split())

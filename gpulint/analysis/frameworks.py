@@ -3,68 +3,25 @@
 from __future__ import annotations
 
 HOST_LIBRARIES = frozenset(
-    [
-        "numpy",
-        "np",
-        "math",
-        "random",
-        "scipy",
-        "pandas",
-        "sklearn",
-        "matplotlib",
-        "seaborn",
-        "PIL",
-        "cv2",
-        "json",
-        "os",
-        "sys",
-        "time",
-        "datetime",
-        "statistics",
-        "itertools",
-        "logging",
-        "re",
-        "pathlib",
-        "shutil",
-        "subprocess",
-        "yaml",
-        "pickle",
-        "csv",
-        "argparse",
-        "collections",
-        "functools",
-        "string",
-        "nltk",
-        "evaluate",
-        "sacrebleu",
-        "skimage",
-    ]
+    (
+        "numpy np math random scipy pandas sklearn matplotlib seaborn PIL cv2 json os sys time datetime "
+        "statistics itertools logging re pathlib shutil subprocess yaml pickle csv argparse collections "
+        "functools string nltk evaluate sacrebleu skimage"
+    ).split()
 )
 
 # Methods of a module, of unknown class, that run a forward and give tensors.
 FORWARD_METHODS = frozenset(
-    [
-        "forward",
-        "encode",
-        "decode",
-        "encoder",
-        "decoder",
-        "get_image_features",
-        "get_text_features",
-        "encode_image",
-        "encode_text",
-        "forward_features",
-        "extract_features",
-        "features",
-        "embed",
-        "get_features",
-        "extract_feat",
-        "log_prob",
-    ]
+    (
+        "forward encode decode encoder decoder get_image_features get_text_features encode_image encode_text "
+        "forward_features extract_features features embed get_features extract_feat log_prob"
+    ).split()
 )
 
 # Submodules by their usual names: calling one of a known model runs a forward.
-SUBMODULES = frozenset("encoder decoder backbone feature_extractor features trunk body stem transformer bert roberta".split())
+SUBMODULES = frozenset(
+    "encoder decoder backbone feature_extractor features trunk body stem transformer bert roberta".split()
+)
 
 # Methods of well-known modules that run under no_grad by themselves.
 NO_GRAD_METHODS = frozenset(["generate", "sample"])
@@ -74,29 +31,13 @@ SINKS = frozenset(["log", "log_dict", "log_scalars", "scalar", "add_metric", "tr
 
 # Hooks of a LightningModule that the framework runs without grad, and those it runs in training.
 LIGHTNING_NO_GRAD = frozenset(
-    [
-        "validation_step",
-        "test_step",
-        "predict_step",
-        "on_validation_epoch_end",
-        "on_test_epoch_end",
-        "on_validation_batch_end",
-        "on_test_batch_end",
-        "validation_epoch_end",
-        "test_epoch_end",
-        "validation_step_end",
-        "test_step_end",
-        "on_validation_epoch_start",
-        "on_validation_start",
-        "on_validation_end",
-        "on_test_start",
-        "on_test_end",
-        "on_predict_start",
-        "on_predict_end",
-        "on_predict_epoch_end",
-        "on_validation_batch_start",
-        "on_test_epoch_start",
-    ]
+    (
+        "validation_step test_step predict_step on_validation_epoch_end on_test_epoch_end "
+        "on_validation_batch_end on_test_batch_end validation_epoch_end test_epoch_end validation_step_end "
+        "test_step_end on_validation_epoch_start on_validation_start on_validation_end on_test_start "
+        "on_test_end on_predict_start on_predict_end on_predict_epoch_end on_validation_batch_start "
+        "on_test_epoch_start"
+    ).split()
 )
 LIGHTNING_TRAIN = frozenset({"training_step"})
 
@@ -107,7 +48,9 @@ HF_TRAINER_NO_GRAD = frozenset({"prediction_step", "prediction_loop", "evaluatio
 HF_TRAINER_KEEPS = {"log": "state.log_history"}
 
 # Hooks that a framework calls once per batch.
-PER_BATCH_HOOKS = frozenset({"training_step", "validation_step", "test_step", "predict_step", "compute_loss", "prediction_step"})
+PER_BATCH_HOOKS = frozenset(
+    {"training_step", "validation_step", "test_step", "predict_step", "compute_loss", "prediction_step"}
+)
 
 LIGHTNING_BASES = frozenset({"LightningModule", "pl.LightningModule", "L.LightningModule"})
 
@@ -149,22 +92,11 @@ def _not_a_model(owner: str) -> bool:
 
 # Names of base classes, by their last part, that make a class an nn.Module.
 MODULE_BASES = frozenset(
-    [
-        "Module",
-        "LightningModule",
-        "PreTrainedModel",
-        "Sequential",
-        "ModuleList",
-        "BaseModule",
-        "FairseqEncoder",
-        "FairseqDecoder",
-        "BaseFairseqModel",
-        "ModelMixin",
-        "TorchModel",
-        "TorchModelV2",
-        "TransformerEncoderLayer",
-        "MessagePassing",
-    ]
+    (
+        "Module LightningModule PreTrainedModel Sequential ModuleList BaseModule FairseqEncoder "
+        "FairseqDecoder BaseFairseqModel ModelMixin TorchModel TorchModelV2 TransformerEncoderLayer "
+        "MessagePassing"
+    ).split()
 )
 
 # Context managers of libraries, by qualified name, that leave grad mode alone.

@@ -8,75 +8,16 @@ from gpulint.analysis.values import Grad
 
 # Decorators, by last name, known to leave grad mode alone.
 NEUTRAL_DECORATORS = frozenset(
-    [
-        "staticmethod",
-        "classmethod",
-        "property",
-        "cached_property",
-        "abstractmethod",
-        "override",
-        "overload",
-        "final",
-        "wraps",
-        "contextmanager",
-        "main",
-        "command",
-        "option",
-        "argument",
-        "group",
-        "pass_context",
-        "hydra_main",
-        "lru_cache",
-        "cache",
-        "compile",
-        "jit",
-        "script",
-        "ignore",
-        "unused",
-        "export",
-        "record",
-        "fixture",
-        "parametrize",
-        "mark",
-        "skip",
-        "skipif",
-        "setter",
-        "getter",
-        "deleter",
-        "dataclass",
-        "register",
-        "register_module",
-        "register_model",
-        "task",
-        "flow",
-        "find_executable_batch_size",
-        "timer",
-        "timeit",
-        "app",
-        "callback",
-        "function",
-        "cli",
-        "asynccontextmanager",
-        "typechecked",
-        "beartype",
-        "jaxtyped",
-        "deprecated",
-        "require_torch",
-        "retry",
-        "main_process_only",
-        "rank_zero_only",
-        "on_main_process",
-        "profile",
-        "autocast",
-        "custom_fwd",
-        "custom_bwd",
-        "torch_required",
-        "add_start_docstrings",
-        "add_start_docstrings_to_model_forward",
-        "replace_return_docstrings",
-        "can_return_tuple",
-        "auto_docstring",
-    ]
+    (
+        "staticmethod classmethod property cached_property abstractmethod override overload final wraps "
+        "contextmanager main command option argument group pass_context hydra_main lru_cache cache compile "
+        "jit script ignore unused export record fixture parametrize mark skip skipif setter getter deleter "
+        "dataclass register register_module register_model task flow find_executable_batch_size timer timeit "
+        "app callback function cli asynccontextmanager typechecked beartype jaxtyped deprecated require_torch "
+        "retry main_process_only rank_zero_only on_main_process profile autocast custom_fwd custom_bwd "
+        "torch_required add_start_docstrings add_start_docstrings_to_model_forward replace_return_docstrings "
+        "can_return_tuple auto_docstring"
+    ).split()
 )
 
 

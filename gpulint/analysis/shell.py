@@ -61,7 +61,9 @@ def text_settings(text: str) -> Iterator[TextSetting]:
             end = match.end("value") - quoted
             inner = line[start:end]
             filled = inner if value[:1] == "'" else _EXPANSION.sub("{}", _DEFAULT.sub(r"\1", inner))
-            yield TextSetting(match["name"], filled, row, match.start() + 1, start + 1, end + 1, filled == inner)
+            yield TextSetting(
+                match["name"], filled, row, match.start() + 1, start + 1, end + 1, filled == inner
+            )
 
 
 def _comment_start(line: str) -> int:
