@@ -12,7 +12,7 @@ import time
 import weakref
 from collections.abc import Callable
 from types import CodeType, FrameType, ModuleType
-from typing import Any, NamedTuple
+from typing import Any
 
 from gpulint import marks
 from gpulint.runtime import drift
@@ -23,11 +23,9 @@ from gpulint.runtime.importing import ImportHook
 from gpulint.runtime.lines import LineCounter
 from gpulint.runtime.result import (
     CallFigures,
-    Drift,
     End,
     Environment,
     ForwardFigures,
-    Holder,
     Options,
     Progress,
     RankResult,
@@ -35,9 +33,10 @@ from gpulint.runtime.result import (
     StepKind,
     Trend,
 )
+from gpulint.runtime.series import Mark, Series, Window, sample_of, united
 from gpulint.runtime.stepping import Stepper
 
-CUT = "Epochs of training were cut short, to reach lines that had not run when enough steps were sampled."
+CUT = "Epochs were cut short, to reach lines that had not run when enough steps were sampled."
 KINDS: tuple[StepKind, ...] = ("train", "eval", "explicit")
 FEWEST_WARMUP = 3
 MOST_WARMUP = 10
@@ -50,47 +49,6 @@ MOST_EVALUATIONS = 12  # looks into evaluation loops that include a search for h
 class Stop(BaseException):
     """Ends the script once enough steps were sampled. Not an Exception: `except Exception` is not meant for
     it."""
-
-
-class Mark(NamedTuple):
-    """One reading of everything."""
-
-    seconds: float
-    figures: Any  # probes.base.Figures
-    rss: int | None
-    heap: int | None
-    sequence: int  # number of the next autograd node
-
-
-class Window(NamedTuple):
-    """What one look at one run of steps found."""
-
-    drifts: list[Drift]
-    holders: list[Holder]
-    steps: int
-
-
-class Series:
-    """The steps of one kind so far: their boundaries as mark numbers, and how many of them are warm-up."""
-
-    def __init__(self, kind: StepKind) -> None:
-        self.kind: StepKind = kind
-        self.count = 0
-        self.warmup = 0
-        self.warm = False
-        self.boundaries: list[int] = []  # of the window: its start and every step's end
-        self.samples: list[Sample] = []
-        self.sampled = 0
-        self.window: Window | None = None
-        self.past: list[Window] = []  # of earlier loops
-        self.begun = 0  # `count` when the present loop began
-
-    def archive(self) -> None:
-        """The present loop is over: what was found in it stays, its steps are not joined with those to
-        come."""
-        if self.window is not None:
-            self.past.append(self.window)
-        self.window = None
 
 
 class Harness:
@@ -235,9 +193,13 @@ class Harness:
         if not self._here():
             return False
         self._iterator = weakref.ref(iterator)
-        if self._waiting_since is not None and iterator in self._trained_from:
-            self._cut = True
-            return True
+        if self._waiting_since is not None:
+            if not self._waits():
+                self._finish(look=False)  # the loop that was judged last may be over
+            judged = self._stepper.in_phase and len(self._series["eval"].boundaries) > LOOKS[-1] + 1
+            if judged or iterator in self._trained_from:
+                self._cut = True
+                return True
         self._stepper.batch(id(iterator))
         return False
 
@@ -302,7 +264,7 @@ class Harness:
         if series.kind == "eval" and (not series.boundaries or series.boundaries[-1] != previous):
             self._begin_phase(series, previous)
         sampled = series.warm and bool(series.boundaries)
-        sample = self._sample(series, previous, mark, sampled)
+        sample = sample_of(self._marks, series, previous, mark, sampled)
         series.samples.append(sample)
         if series.warm:
             series.boundaries.append(mark)
@@ -362,24 +324,6 @@ class Harness:
         with contextlib.suppress(NotImplementedError, RuntimeError):
             return int(value.untyped_storage().nbytes())
         return None
-
-    def _sample(self, series: Series, previous: int, mark: int, sampled: bool) -> Sample:
-        reading = self._marks[mark]
-        begin = self._marks[previous].seconds if previous >= 0 else 0.0
-        figures = reading.figures._asdict() if reading.figures is not None else {}
-        peaks = [m.figures.peak for m in self._marks[previous + 1 : mark + 1] if m.figures is not None]
-        if peaks and all(peak is not None for peak in peaks):
-            figures["peak"] = max(peaks)
-        return Sample(
-            step=series.count,
-            kind=series.kind,
-            sampled=sampled,
-            seconds=reading.seconds,
-            duration=reading.seconds - begin,
-            rss=reading.rss,
-            heap=reading.heap,
-            **figures,
-        )
 
     def _tell(self, series: Series, sample: Sample) -> None:
         drifted = None
@@ -463,8 +407,8 @@ class Harness:
         evaluating = self._stepper.in_phase and len(self._series["eval"].boundaries) <= LOOKS[-1] + 1
         return evaluating or self._lines.missing(self.options.awaited)
 
-    def _finish(self) -> None:
-        for series in self._series.values():
+    def _finish(self, look: bool = True) -> None:
+        for series in self._series.values() if look else ():
             waited = (
                 self._waiting_since is not None
             )  # then the others were judged when their steps were sampled
@@ -527,7 +471,7 @@ class Harness:
         samples = sorted(
             (s for series in self._series.values() for s in series.samples), key=lambda s: s.seconds
         )
-        drifts, found = _united(list(self._series.values()))
+        drifts, found = united(list(self._series.values()))
         notes = [
             *self._notes,
             *([CUT] if self._cut else []),
@@ -579,24 +523,3 @@ class Harness:
 def _parameters(optimizer: Any) -> list[Any]:
     groups = getattr(optimizer, "param_groups", ())
     return [parameter for group in groups for parameter in group["params"]]
-
-
-def _united(all_series: list[Series]) -> tuple[tuple[Drift, ...], tuple[Holder, ...]]:
-    """What all windows found, each site and holder once: as the window saw it in which it grew most."""
-    windows = [w for series in all_series for w in (*series.past, series.window) if w is not None]
-    drifts: dict[Any, Drift] = {}
-    holders: dict[Any, Holder] = {}
-    for window in windows:
-        for one in window.drifts:
-            place = (one.site, one.kind, one.place)
-            if place not in drifts or _weight(one) > _weight(drifts[place]):
-                drifts[place] = one
-        for held in window.holders:
-            name = (held.file, held.line, held.variable, held.owner, held.place)
-            if name not in holders or (held.bytes, held.nodes) > (holders[name].bytes, holders[name].nodes):
-                holders[name] = held
-    return tuple(drifts.values()), tuple(holders.values())
-
-
-def _weight(one: Drift) -> tuple[bool, int]:
-    return one.status == "leak", one.total

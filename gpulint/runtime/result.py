@@ -396,8 +396,8 @@ class Lines(Record):
 @dataclass(frozen=True, slots=True)
 class Options(Record):
     """What the parent asks of the child. `warmup` None means: at least 3 steps, until optimizer state is
-    constant. Once `steps` steps are sampled the script may go on for `reach` seconds more, until each of the lines in
-    `awaited` has run: an evaluation at the epoch's end, say."""
+    constant. Once `steps` steps are sampled the script may go on for `reach` seconds more, until each of the
+    lines in `awaited` has run: an evaluation at the epoch's end, say."""
 
     steps: int = 20
     warmup: int | None = None

@@ -38,8 +38,9 @@ class Run:
     """What to run and how. `target` is a script, or a module name with `module`.
 
     `launch` are torchrun's own flags (`--nproc-per-node 2 --nnodes …`); torchrun is used if there are any.
-    `lines` are lines of interest; for those of them in `awaited` the script may run `reach` seconds longer. `timeout` is in seconds, None for no limit. `capture` keeps the last
-    megabyte of output instead of passing it through.
+    `lines` are lines of interest; for those of them in `awaited` the script may run `reach` seconds longer.
+    `timeout` is in seconds, None for no limit. `capture` keeps the last megabyte of output instead of passing
+    it through.
     """
 
     target: str

@@ -85,15 +85,17 @@ def watch_scalers(stepped: Callable[[Any], None]) -> Callable[[], None]:
     return undo
 
 
-def watch_loaders(batch: Callable[[Any], None], loading: Callable[[int], None]) -> Callable[[], None]:
-    """Call `batch` before each batch of a DataLoader, and `loading` with +1 and -1 around its making."""
+def watch_loaders(batch: Callable[[Any], bool], loading: Callable[[int], None]) -> Callable[[], None]:
+    """Call `batch` with the iterator before each batch of a DataLoader, and `loading` with +1 and -1 around
+    its making. Where `batch` says True, the epoch ends instead."""
     from torch.utils.data.dataloader import _BaseDataLoaderIter
 
     original = _BaseDataLoaderIter.__next__
 
     @functools.wraps(original)
     def __next__(self: Any) -> Any:
-        batch(self)
+        if batch(self):
+            raise StopIteration
         loading(1)
         try:
             return original(self)

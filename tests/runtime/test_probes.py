@@ -112,7 +112,7 @@ def test_a_batch_from_a_loader_is_on_the_host_until_it_is_moved():
     from torch.utils.data import DataLoader, TensorDataset
 
     device = torch.device("cpu")
-    with Watch(home=HERE) as watch:
+    with Watch(home=HERE, device="cpu") as watch:
         probe = watch._harness.probe
         loader = DataLoader(TensorDataset(torch.zeros(8, 128)), batch_size=4)
         model = torch.nn.Linear(128, 1).to(device)
@@ -150,7 +150,7 @@ def test_the_watcher_itself_reads_nothing():
 
 def test_the_smallest_leak_is_found_in_process():
     kept = []
-    with Watch(steps=20, home=HERE) as watch:
+    with Watch(steps=20, home=HERE, device="cpu") as watch:
         for _ in range(25):
             kept.append(torch.zeros(1))
             watch.step()
@@ -189,7 +189,7 @@ def test_watching_leaves_torch_as_it_was():
 def test_saved_activations_of_an_evaluation_with_grad_are_measured():
     model = torch.nn.Sequential(torch.nn.Linear(128, 128), torch.nn.ReLU(), torch.nn.Linear(128, 128)).eval()
     x = torch.zeros(16, 128)
-    with Watch(home=HERE) as watch:
+    with Watch(home=HERE, device="cpu") as watch:
         line = sys._getframe().f_lineno + 2
         for _ in range(3):
             model(x)

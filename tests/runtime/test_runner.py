@@ -155,7 +155,8 @@ def test_a_script_that_ends_by_itself(script):
 def test_a_script_that_raises_shows_its_own_traceback_only(script):
     path = script(STEPS.replace("1000", "4") + "def fail():\n    raise KeyError('batch 7')\nfail()\n")
     result = start(path)
-    plain = subprocess.run([sys.executable, path], capture_output=True, text=True)
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parent.parent.parent)}
+    plain = subprocess.run([sys.executable, path], capture_output=True, text=True, env=environment)
     assert result.stderr == plain.stderr
     assert result.end.reason == "raised"
     assert result.end.message == "the script raised KeyError: 'batch 7' after 4 steps"
@@ -306,7 +307,8 @@ def test_when_the_parent_dies_the_child_ends(script, tmp_path):
     pid_file = tmp_path / "pid"
     path = script(f"import os, time\nopen({str(pid_file)!r}, 'w').write(str(os.getpid()))\ntime.sleep(1000)")
     parent = subprocess.Popen(
-        [sys.executable, "-c", f"from gpulint.runtime.runner import *; run(Run({path!r}))"], cwd=os.getcwd()
+        [sys.executable, "-c", f"from gpulint.runtime.runner import *; run(Run({path!r}))"],
+        cwd=Path(__file__).parent.parent.parent,
     )
     deadline = time.monotonic() + 20
     while not (pid_file.exists() and pid_file.read_text()) and time.monotonic() < deadline:
@@ -439,9 +441,55 @@ def test_an_out_of_memory_error_tells_what_was_measured_until_then(script):
         + "kept = []\ndef more():\n    for n in range(100):\n        train(1)\n        kept.append(torch.ones(1000))\n"
     )
     text += "        if n == 12: raise torch.OutOfMemoryError('CUDA out of memory')\nmore()\n"
-    result = start(script(text))
+    result = start(script(text), device="cpu")
     assert result.end.reason == "raised"
     assert "OutOfMemoryError: CUDA out of memory after 12 steps" in result.end.message
     (leak,) = result.ranks[0].leaks()
     assert leak.bytes_per_step == 4096
     assert any(holder.variable == "kept" for holder in result.ranks[0].holders)
+
+
+LONG_EPOCHS = """
+import torch
+from torch.utils.data import DataLoader, TensorDataset
+torch.manual_seed(0)
+model = torch.nn.Linear(8, 4)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+data = TensorDataset(torch.randn(100_000, 8))
+def evaluate():
+    model.eval()
+    outs = []
+    for (x,) in DataLoader(data, batch_size=4):
+        outs.append(model(x))
+    model.train()
+for epoch in range(10):
+    for (x,) in DataLoader(data, batch_size=4, shuffle=True):
+        loss = model(x).pow(2).mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    evaluate()
+"""
+
+
+@pytest.mark.parametrize(("line", "hits"), [(12, 10), (13, 1)])
+def test_an_awaited_line_in_or_after_an_evaluation_is_reached_by_ending_epochs_early(script, line, hits):
+    path = script(LONG_EPOCHS)
+    lines = join_lines([(path, line)])
+    result = start(path, lines=lines, awaited=lines, reach=30.0, device="cpu")
+    assert result.end.reason == "stopped"
+    (rank,) = result.ranks
+    assert rank.steps("train") == 20
+    assert any("cut short" in note for note in rank.notes)
+    (leak,) = (drift for drift in rank.leaks() if drift.kind == "eval")
+    assert leak.bytes_per_step == 512
+    assert any(holder.text.startswith("list `outs` in `evaluate()`") for holder in rank.holders)
+    assert (rank.lines[0].hits or 0) >= hits
+
+
+def test_nothing_is_cut_short_unless_a_line_is_awaited(script):
+    path = script(LONG_EPOCHS)
+    (rank,) = start(path, lines=join_lines([(path, 12)])).ranks
+    assert rank.lines[0].hits == 0
+    assert rank.steps("eval") == 0
+    assert not any("cut short" in note for note in rank.notes)
