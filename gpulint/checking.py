@@ -9,6 +9,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final, Literal
 
+from gpulint.analysis.shell import MARKER as SETTINGS_MARKER
+from gpulint.analysis.shell import is_settings_file
 from gpulint.cache import content_hash
 from gpulint.config import Config
 from gpulint.files import FileError, SourceFile, decode, read_bytes
@@ -136,6 +138,8 @@ class Checker:
 
     def check_bytes(self, raw: bytes, task: Task) -> FileResult:
         """Check (and fix, in the file) what was read from `task.path`."""
+        if is_settings_file(task.path) and SETTINGS_MARKER not in raw and MARKER_BYTES not in raw.lower():
+            return FileResult()
         try:
             source = decode(task.path, raw)
         except FileError as error:
@@ -153,12 +157,19 @@ class Checker:
         """The findings in force in `text`. Raises `SourceError`, and whatever goes wrong inside a rule."""
         from gpulint.linter import lint_text
 
+        if is_settings_file(task.path):
+            return self._in_force(self._settings(text, task), task)
         if self._project is None:
             from gpulint.analysis.project import Project
 
             self._project = Project()
         found = lint_text(text, task.path, self.selection(task.config).rules_for(task.path), self._project)
         return self._in_force(found, task)
+
+    def _settings(self, text: str, task: Task) -> list[Finding]:
+        from gpulint.settings_linter import lint_settings
+
+        return lint_settings(text, task.path, self.selection(task.config).rules_for(task.path))
 
     def _in_force(self, findings: Iterable[Finding], task: Task) -> list[Finding]:
         """What the configuration leaves of the findings, with its severities, in order."""
@@ -169,7 +180,8 @@ class Checker:
 
     def _checked(self, source: SourceFile, task: Task) -> FileResult:
         # Where this Python's parser finds a flaw, libcst decides: the file may be written for a newer Python.
-        if not task.passes_gate and flaw(source.text) is None:
+        is_python = not is_settings_file(task.path)
+        if not task.passes_gate and (not is_python or flaw(source.text) is None):
             return FileResult(tuple(self._unused_suppressions(source, task)))
         result = self._linted(source.text, task)
         if self.mode != "check" and any(self._applies(finding) for finding in result.findings):
@@ -213,7 +225,12 @@ class Checker:
         if not source.survives_rewriting:
             return result  # the encoding is not one-to-one: writing would change bytes outside the fix
         try:
-            outcome = fixing.fix_text(source.text, lambda text: self.lint(text, task), self.unsafe)
+            outcome = fixing.fix_text(
+                source.text,
+                lambda text: self.lint(text, task),
+                self.unsafe,
+                is_python=not is_settings_file(task.path),
+            )
         except SourceError as error:
             raise RuntimeError(
                 f"a fix gives code that does not parse (nothing was written): {error}"

@@ -1,4 +1,5 @@
-"""Which files a command means: named ones always, directories searched for Python files.
+"""Which files a command means: named ones always, directories searched for Python files and for those that set
+environment variables: shell scripts, Dockerfiles, `.env` files.
 
 Left out of a search are what git ignores, what the configuration excludes, and directories behind symbolic
 links.
@@ -12,6 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from gpulint.analysis.shell import is_settings_file
 from gpulint.config import Config, ConfigResolver, Glob
 from gpulint.files import FileError, why_unreadable
 
@@ -157,7 +159,7 @@ class _Search:
         below: list[tuple[str, str, _Ignores]] = []
         for entry in entries:
             is_directory = entry.is_dir(follow_symlinks=False)
-            if not is_directory and not entry.name.endswith(SUFFIXES) and not entry.is_symlink():
+            if not is_directory and not _is_meant(entry.name) and not entry.is_symlink():
                 continue
             reason = excludes.reason(entry.path, entry.name, is_directory)
             if reason is None and config.respect_gitignore:
@@ -174,7 +176,7 @@ class _Search:
         linked = entry.is_symlink()
         if linked and self._is_directory_link(entry, real):
             return
-        if not entry.name.endswith(SUFFIXES):
+        if not _is_meant(entry.name):
             return
         try:
             status = entry.stat()
@@ -206,6 +208,10 @@ class _Search:
         else:
             self._found.skipped.append((entry.path, "symbolic link to a directory"))
         return True
+
+
+def _is_meant(name: str) -> bool:
+    return name.endswith(SUFFIXES) or is_settings_file(name)
 
 
 class _Excludes:

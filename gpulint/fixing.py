@@ -56,11 +56,13 @@ def render(module: cst.Module, spans: Spans, repair: Repair) -> Fix | None:
     return fix if fix.edits else None
 
 
-def fix_text(text: str, lint: Callable[[str], list[Finding]], unsafe: bool) -> FixResult:
+def fix_text(
+    text: str, lint: Callable[[str], list[Finding]], unsafe: bool, is_python: bool = True
+) -> FixResult:
     """Apply the fixes that `lint` offers until it offers no more. Raises only what `lint` raises.
 
     Every text on the way parses: a rule whose fix would break the syntax is left out for this text and named
-    in `error`.
+    in `error`. Where the text is no Python, nothing is parsed.
     """
     findings = lint(text)
     applied: list[Finding] = []
@@ -73,7 +75,7 @@ def fix_text(text: str, lint: Callable[[str], list[Finding]], unsafe: bool) -> F
         candidate, taken = apply_edits(text, offered, unsafe)
         if candidate == text:
             break
-        if not parses(candidate):
+        if is_python and not parses(candidate):
             broken.append(_breaker(text, taken, unsafe))
             continue
         if candidate in seen or passes == MAX_PASSES:

@@ -109,9 +109,15 @@ class Selection:
             if code not in rules:
                 raise ConfigError(f'{place}: unknown rule "{code}"{self._nearest(code)}')
         return {
-            code: _options_of(rule, self.config.options.get(code, {}), f"{place}.{code}")
+            code: self._with_target(_options_of(rule, self.config.options.get(code, {}), f"{place}.{code}"))
             for code, rule in rules.items()
         }
+
+    def _with_target(self, options: dict[str, Any]) -> dict[str, Any]:
+        """The options of a rule with the configuration's version of torch, where the rule asks for one."""
+        if options.get("target-torch") == "" and self.config.target_torch is not None:
+            return {**options, "target-torch": self.config.target_torch}
+        return options
 
 
 def _options_of(rule: type[Rule], given: Mapping[str, Any], place: str) -> dict[str, Any]:

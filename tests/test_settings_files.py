@@ -1,0 +1,151 @@
+"""Allocator settings in shell scripts, Dockerfiles and `.env` files: found, silenced, mended."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from gpulint.rules import all_rules
+from support import gpulint
+
+from gpulint.analysis.alloc_conf import OPTIONS, bad_options, split_size
+from gpulint.analysis.shell import is_settings_file, text_settings
+from gpulint.memory.alloc_conf import KEYS
+from gpulint.rule import RuleSet
+from gpulint.settings_linter import lint_settings
+
+RULES = RuleSet(all_rules())
+
+
+def found(text: str) -> list[tuple[int, str]]:
+    return [(finding.line, finding.code) for finding in lint_settings(text, "run.sh", RULES)]
+
+
+@pytest.mark.parametrize(
+    ("line", "codes"),
+    [
+        ("export PYTORCH_CUDA_ALLOC_CONF=max_split_size_mb:128", ["GPU601"]),
+        ("PYTORCH_CUDA_ALLOC_CONF=max_split_size_mb:128 python train.py", ["GPU601"]),
+        ("export PYTORCH_ALLOC_CONF='expandable_segments:True,max_split_size_mb:64' # both", ["GPU601"]),
+        ('docker run -e PYTORCH_CUDA_ALLOC_CONF="max_split_size_mb:128" image', ["GPU601"]),
+        ("ENV PYTORCH_CUDA_ALLOC_CONF max_split_size_mb:256", ["GPU601"]),
+        ("ENV A=b PYTORCH_HIP_ALLOC_CONF=expandable_segment:True", ["GPU604"]),
+        ("export PYTORCH_CUDA_ALLOC_CONF=expandable_segments:true", ["GPU604"]),
+        ("export PYTORCH_CUDA_ALLOC_CONF=expandable_segments=True", ["GPU604"]),
+        ('export PYTORCH_CUDA_ALLOC_CONF="${PYTORCH_CUDA_ALLOC_CONF:-max_split_size_mb:128}"', ["GPU601"]),
+        ("export PYTORCH_CUDA_ALLOC_CONF=max_split_size_mb:${SIZE}", ["GPU601"]),
+        ("export PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True", []),
+        ("export PYTORCH_CUDA_ALLOC_CONF=max_split_size_mb:2048", []),
+        ("export PYTORCH_CUDA_ALLOC_CONF=$CONF", []),
+        ("export PYTORCH_CUDA_ALLOC_CONF=${CONF:+$CONF,}expandable_segments:True", []),
+        ("# export PYTORCH_CUDA_ALLOC_CONF=max_split_size_mb:128", []),
+        ("python x.py  # try PYTORCH_CUDA_ALLOC_CONF=max_split_size_mb:128", []),
+        ('echo "try PYTORCH_CUDA_ALLOC_CONF=max_split_size_mb:128"', []),
+        ('if [ "$PYTORCH_CUDA_ALLOC_CONF" = "max_split_size_mb:128" ]; then', []),
+        ("export MY_PYTORCH_CUDA_ALLOC_CONF=max_split_size_mb:128", []),
+        ("unset PYTORCH_CUDA_ALLOC_CONF", []),
+        ("export PYTORCH_CUDA_ALLOC_CONF=", []),
+    ],
+)
+def test_lines(line: str, codes: list[str]) -> None:
+    assert found(f"#!/bin/bash\n{line}\n") == [(2, code) for code in codes]
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        ("run.sh", True),
+        ("a.bash", True),
+        (".env", True),
+        (".env.local", True),
+        ("prod.env", True),
+        ("Dockerfile", True),
+        ("Dockerfile.gpu", True),
+        ("train.py", False),
+        ("Dockerfiles", False),
+        ("environment.yml", False),
+        (".envrc.py", False),
+    ],
+)
+def test_which_files(name: str, meant: bool) -> None:
+    assert is_settings_file(f"/some/where/{name}") is meant
+
+
+def test_comments_silence() -> None:
+    line = "export PYTORCH_CUDA_ALLOC_CONF=max_split_size_mb:128"
+    assert found(f"{line}  # gpulint: ignore[GPU601]\n") == []
+    assert found(f"# gpulint: ignore[GPU601] -- measured\n{line}\n") == []
+    assert found(f"# gpulint: ignore-file\n\n{line}\n") == []
+    assert found("x=1  # gpulint: ignore[GPU601]\n") == [(1, "GPU001")]
+
+
+def test_places_span_the_setting() -> None:
+    (setting,) = text_settings('export PYTORCH_CUDA_ALLOC_CONF="a:1" x\n')
+    assert (setting.text, setting.row, setting.start, setting.value_start, setting.end) == (
+        "a:1",
+        1,
+        8,
+        33,
+        36,
+    )
+
+
+def test_the_command_finds_and_mends_them(tmp_path: Path) -> None:
+    script = tmp_path / "run.sh"
+    script.write_bytes(
+        b"set -e\r\nexport PYTORCH_CUDA_ALLOC_CONF='expandable_segments:True,max_split_size_mb:128'\r\n"
+    )
+    (tmp_path / "Dockerfile").write_text("FROM x\nENV PYTORCH_CUDA_ALLOC_CONF=expandable_segment:True\n")
+    (tmp_path / "latin.sh").write_bytes(b"echo \xe9\n")
+    (tmp_path / "other.sh").write_text("((((\n")
+    done = gpulint("--output-format", "json", ".", cwd=tmp_path)
+    listed = [(Path(item["filename"]).name, item["code"]) for item in json.loads(done.stdout)]
+    assert (done.returncode, sorted(listed)) == (1, [("Dockerfile", "GPU604"), ("run.sh", "GPU601")])
+    assert gpulint("--fix", "run.sh", cwd=tmp_path).returncode == 0
+    assert script.read_bytes() == b"set -e\r\nexport PYTORCH_CUDA_ALLOC_CONF='expandable_segments:True'\r\n"
+    assert gpulint("--fix", "--unsafe-fixes", "Dockerfile", cwd=tmp_path).returncode == 0
+    assert (tmp_path / "Dockerfile").read_text().endswith("=expandable_segments:True\n")
+
+
+def test_both_parts_of_the_program_know_the_same_options() -> None:
+    assert set(OPTIONS) == KEYS | {"release_lock_on_hipmalloc"}
+
+
+@pytest.mark.parametrize(
+    ("text", "target", "bad"),
+    [
+        ("expandable_segments:True", (2, 0), True),
+        ("expandable_segments:True", (2, 1), False),
+        ("expandable_segments:True", None, False),
+        ("throw_on_cudamalloc_oom:True", (2, 11), True),
+        ("roundup_bypass_threshold_mb:100", None, True),
+        ("roundup_bypass_threshold_mb:100", (1, 13), False),
+        ("roundup_power2_divisions:[256:1,512:2,>:4]", None, False),
+        ("roundup_power2_divisions:3", None, True),
+        ("garbage_collection_threshold:80", None, True),
+        ("max_split_size_mb:10", None, True),
+        ("backend:cudamallocasync", None, True),
+        ("expandable_segments:True, garbage_collection_threshold:0.8,", None, False),
+    ],
+)
+def test_options(text: str, target: tuple[int, int] | None, bad: bool) -> None:
+    assert bool(bad_options(text, target)) is bad
+
+
+@pytest.mark.parametrize(
+    ("text", "mended"),
+    [
+        ("max_split_size_mb:128", "expandable_segments:True"),
+        (
+            "garbage_collection_threshold:0.8, max_split_size_mb:512",
+            "expandable_segments:True,garbage_collection_threshold:0.8",
+        ),
+        ("expandable_segments:True,max_split_size_mb:128", "expandable_segments:True"),
+        ("max_split_size_mb:1024", None),
+        ("backend:cudaMallocAsync,max_split_size_mb:128", None),
+    ],
+)
+def test_split_size(text: str, mended: str | None) -> None:
+    problem = split_size(text)
+    assert (problem.mended if problem else None) == mended
