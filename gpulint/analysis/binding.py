@@ -1,0 +1,274 @@
+"""Assignment: names, attributes, items and tuples bound; sums and lists that grow; what a later backward proves."""
+
+from __future__ import annotations
+
+from gpulint.analysis import ir
+from gpulint.analysis.calling import Calling
+from gpulint.analysis.evidence import arithmetic_leaves, is_accumulation
+from gpulint.analysis.facts import Loop
+from gpulint.analysis.values import (
+    BOUNDED,
+    MAYBE,
+    OUTPUT,
+    SCALAR,
+    UNSURE_GRAD,
+    Grad,
+    Kind,
+    Val,
+    container,
+    element,
+)
+
+
+class Binding(Calling):
+    """Binds values to places."""
+
+    def assign(self, statement: ir.Assign) -> None:
+        if statement.value is None:
+            return
+        source = statement.value
+        if len(statement.targets) == 1 and is_accumulation(statement.targets[0], source):
+            self.accumulate_by_assignment(statement.targets[0], source)
+            return
+        if len(statement.targets) == 1 and self.grows_by_cat(statement.targets[0], source):
+            return
+        value = self.eval(source)
+        if isinstance(source, ir.Const) and source.value is None:
+            self.started_none.update(target.path for target in statement.targets if target.path is not None)
+        if statement.annotation is not None and value.kind is Kind.UNKNOWN:
+            value = self.file.annotated(statement.annotation) or value
+        for target in statement.targets:
+            self.bind(target, value, source)
+        if isinstance(source, ir.Comp):
+            self.comprehended(statement.targets[0], source, value)
+
+    def grows_by_cat(self, target: ir.Expr, source: ir.Expr) -> bool:
+        """`outputs = torch.cat([outputs, new])`: a tensor that grows is a container that grows."""
+        if not isinstance(source, ir.Call) or source.method not in ("cat", "concat", "vstack", "hstack") or not source.args:
+            return False
+        parts = source.args[0]
+        if target.path is None or not isinstance(parts, ir.Seq):
+            return False
+        added = tuple(part for part in parts.items if part.path != target.path)
+        if len(added) == len(parts.items) or not added:
+            return False
+        total = self.eval(source)
+        value = self.eval(added[0])
+        token = self.held(None, "cat", target.path, value, added, True, False)
+        self.update(target.path, total if token is None else total.with_tokens((token,)))
+        return True
+
+    def bind(self, target: ir.Expr, value: Val, source: ir.Expr | None) -> None:
+        if isinstance(target, ir.Seq):
+            self.unpack(target, value, source)
+            return
+        if isinstance(target, ir.Wrapper):
+            self.bind(target.value, container(element(value)), None)
+            return
+        path = target.path
+        if path is None:
+            if isinstance(target, ir.Sub):
+                self.store_item(target, value, source)
+            elif isinstance(target, ir.Attr):
+                self.eval(target.base)
+            return
+        value = self.strengthened(path, value)
+        if isinstance(target, ir.Sub):
+            self.store_item(target, value, source)
+        elif isinstance(target, ir.Name) and target.id in self.evidence.declared:
+            self.state.assign(path, value, -1)
+            self.file.store_global(self, target.id, value)
+        else:
+            self.state.assign(path, value, len(self.loops))
+        if isinstance(target, ir.Attr):
+            self.store_attribute(path, value)
+        if isinstance(source, ir.DictDisplay):
+            self.bind_fields(path, source, value)
+
+    def bind_fields(self, path: str, source: ir.DictDisplay, value: Val) -> None:
+        if value.items is None:
+            return
+        for (key, _), item in zip(source.pairs, value.items, strict=True):
+            if isinstance(key, ir.Const):
+                self.state.assign(f"{path}[{key.value!r}]", item, len(self.loops))
+
+    def unpack(self, target: ir.Seq, value: Val, source: ir.Expr | None) -> None:
+        parts = (
+            source.items if isinstance(source, ir.Seq) and len(source.items) == len(target.items) else None
+        )
+        starred = any(isinstance(item, ir.Wrapper) for item in target.items)
+        known = (
+            value.items
+            if value.items is not None and len(value.items) == len(target.items) and not starred
+            else None
+        )
+        single = element(value)
+        if value.kind is Kind.GRAPH and value.has(OUTPUT):
+            # The parts of an unknown module's tuple: tensors, most likely, but a float is possible.
+            single = Val(Kind.GRAPH, value.tokens, value.flags | MAYBE)
+        for position, item in enumerate(target.items):
+            part = known[position] if known is not None else single
+            self.bind(item, part, parts[position] if parts is not None else None)
+
+    def strengthened(self, path: str, value: Val) -> Val:
+        """`loss.backward()` somewhere in this function proves that `loss` is a tensor with a graph."""
+        if value.kind is Kind.GRAPH and value.has(MAYBE) and path in self.evidence.terms:
+            return value.without_flags(MAYBE | OUTPUT)
+        if path in self.evidence.terms:
+            if value.kind is Kind.GRAPH and value.has(MAYBE):
+                return value.without_flags(MAYBE | OUTPUT)
+            if value.kind is Kind.UNKNOWN and self.state.grad is not Grad.DISABLED and self.calls_unseen():
+                return self.opaque(path, value, 0)
+        if path not in self.evidence.backward and not self.file.backward_attribute(self.function, path):
+            return value
+        scalar = SCALAR if path in self.evidence.scalars else 0
+        if value.kind is Kind.GRAPH:
+            return value.without_flags(MAYBE | OUTPUT).with_flags(scalar)
+        if value.kind in (Kind.UNKNOWN, Kind.SYMBOL) and self.state.grad is not Grad.DISABLED:
+            return self.opaque(path, value, scalar)
+        return value
+
+    def calls_unseen(self) -> bool:
+        return isinstance(self.stmt, ir.Assign) and isinstance(self.stmt.value, ir.Call)
+
+    def opaque(self, path: str, value: Val, flags: int) -> Val:
+        """A graph made by something unseen: it may share parts with others unless only this iteration's data went in."""
+        if self.stmt is None:
+            return value
+        site = self.file.site(self.stmt.node, "loss", self.function, path)
+        inside = bool(self.loops) and self.closed(self.stmt) and _optimizes(self.loops[-1])
+        site.depth = len(self.loops) if inside else -1
+        self.state.fresh(site)
+        extra = UNSURE_GRAD if self.state.grad is Grad.UNKNOWN else 0
+        return Val(Kind.GRAPH, value.tokens | {site}, flags | extra)
+
+    def closed(self, statement: ir.Stmt) -> bool:
+        """Whether everything that went into the statement's call was made in this iteration, modules aside."""
+        if not isinstance(statement, ir.Assign) or statement.value is None:
+            return False
+        stack: list[ir.Expr] = [statement.value]
+        while stack:
+            expr = stack.pop()
+            if isinstance(expr, ir.Call):
+                stack += expr.children()[1:]
+                if isinstance(expr.func, ir.Attr):
+                    stack.append(expr.func.base)
+            elif isinstance(expr, ir.Name):
+                if self.is_older_data(expr.id):
+                    return False
+            elif isinstance(expr, ir.Comp):
+                return False
+            else:
+                stack += expr.children()
+        return True
+
+    def is_older_data(self, name: str) -> bool:
+        known = self.state.vars.get(name)
+        if known is None or known.kind not in (Kind.UNKNOWN, Kind.SYMBOL, Kind.CONTAINER, Kind.GRAPH):
+            return False
+        if self.with_evidence(name, known).kind is Kind.MODULE:
+            return False
+        return self.state.born[name] < len(self.loops)
+
+    def store_item(self, target: ir.Sub, value: Val, source: ir.Expr | None) -> None:
+        """`x[k] = v`: a list or dict keeps v under a key that changes, a tensor slot keeps v's graph."""
+        base = self.eval(target.base)
+        path = target.base.path
+        constant = isinstance(target.index, ir.Const)
+        if not constant:
+            self.eval(target.index)
+        if path is None:
+            return
+        if (
+            base.kind in (Kind.CONTAINER, Kind.UNKNOWN, Kind.SYMBOL)
+            and not constant
+            and not isinstance(target.index, ir.Slice)
+        ):
+            if base.kind is Kind.CONTAINER or value.kind in (Kind.GRAPH, Kind.SYMBOL):
+                token = self.held(
+                    None,
+                    "item",
+                    path,
+                    value,
+                    (source,) if source is not None else (),
+                    True,
+                    base.has(BOUNDED),
+                )
+                self.add_to(path, base, value if token is None else value.with_tokens((token,)))
+        elif base.kind is Kind.CONTAINER:
+            self.add_to(path, base, value)
+        elif base.kind is Kind.DEVICE and value.kind is Kind.GRAPH:
+            self.state.vars[path] = Val(Kind.GRAPH, value.tokens, value.flags | MAYBE)
+        if target.path is not None:
+            self.state.assign(target.path, value, len(self.loops))
+
+    def aug_assign(self, statement: ir.AugAssign) -> None:
+        target = statement.target
+        value = self.eval(statement.value)
+        current = self.eval(target)
+        path = target.path
+        if path is None and isinstance(target, ir.Sub):
+            path = target.base.path
+        if path is None:
+            return
+        if value.kind is Kind.CONTAINER or current.kind is Kind.CONTAINER:
+            if statement.op == "+":
+                self.extend_by_sum(statement, path, current, value)
+            return
+        leaves = tuple(arithmetic_leaves(statement.value))
+        token = (
+            self.held(None, "add", path, value, leaves, False, False)
+            if statement.op in ("+", "-", "*", "/")
+            else None
+        )
+        result = self.arithmetic(statement.op, [current, value])
+        if current.kind in (Kind.UNKNOWN, Kind.SYMBOL) and value.kind is Kind.GRAPH:
+            result = Val(Kind.GRAPH, current.tokens | value.tokens, value.flags)
+        self.update(path, result if token is None else result.with_tokens((token,)))
+
+    def extend_by_sum(self, statement: ir.AugAssign, path: str, current: Val, value: Val) -> None:
+        base = current if current.kind is Kind.CONTAINER else container()
+        leaves: tuple[ir.Expr, ...] = (statement.value,)
+        if isinstance(statement.value, ir.Seq):
+            leaves = statement.value.items
+        token = self.held(None, "extend", path, value, leaves, True, base.has(BOUNDED))
+        stored = element(value)
+        self.add_to(path, base, stored if token is None else stored.with_tokens((token,)))
+
+    def accumulate_by_assignment(self, target: ir.Expr, source: ir.Expr) -> None:
+        assert target.path is not None
+        leaves = tuple(leaf for leaf in arithmetic_leaves(source) if leaf.path != target.path)
+        values = [self.eval(leaf) for leaf in leaves]
+        total = self.eval(source)
+        if total.kind is Kind.CONTAINER:
+            added = container(element(total))
+            token = self.held(None, "extend", target.path, added, leaves, True, total.has(BOUNDED))
+            stored = element(total)
+            self.add_to(target.path, total, stored if token is None else stored.with_tokens((token,)))
+            return
+        added_value: Val | None = None
+        for value in values:
+            if value.is_tensor or value.kind is Kind.SYMBOL:
+                added_value = value if added_value is None else self.arithmetic("+", [added_value, value])
+        token = None
+        if added_value is not None:
+            token = self.held(None, "add", target.path, added_value, leaves, False, False)
+        self.update(target.path, total if token is None else total.with_tokens((token,)))
+
+    def update(self, path: str, value: Val) -> None:
+        """Change a place without making it anew: it stays as old as it was."""
+        born = self.state.born_at(path)
+        self.state.forget(path)
+        value = self.strengthened(path, value)
+        self.state.vars[path] = value
+        if path not in self.state.born:
+            self.state.born[path] = self.default_born(path) if born is None else born
+        if "." in path or "[" in path:
+            self.state.dotted.add(path)
+            self.store_attribute(path, value)
+        elif path in self.evidence.declared:
+            self.file.store_global(self, path, value)
+
+
+def _optimizes(loop: Loop) -> bool:
+    return any(call.method in ("step", "zero_grad") for _, call in ir.calls(loop.stmt.body))

@@ -1,0 +1,179 @@
+"""Loops: a pass to learn what comes round the back edge, one that records; what a loop iterates over."""
+
+from __future__ import annotations
+
+from gpulint.analysis import ir
+from gpulint.analysis.binding import Binding
+from gpulint.analysis.facts import Loop
+from gpulint.analysis.peaks import loop_names
+from gpulint.analysis.state import State, merge
+from gpulint.analysis.values import (
+    LOADER,
+    Grad,
+    Kind,
+    Val,
+)
+
+_DEEP = 3  # loops nested deeper than this are followed once: their fixpoint is that of the outer passes
+
+
+class Loops(Binding):
+    """Follows `for`, `while` and comprehensions."""
+
+    def for_(self, statement: ir.For) -> None:
+        over_loader = self.iterates_loader(statement.iterable)
+        self.loop(statement, over_loader)
+
+    def while_(self, statement: ir.While) -> None:
+        self.loop(statement, False)
+
+    def iterates_loader(self, iterable: ir.Expr) -> bool:
+        for part in ir.walk(iterable):
+            if isinstance(part, (ir.Name, ir.Attr)) and part.path is not None:
+                found = self.state.vars.get(part.path)
+                if found is not None and found.kind is Kind.LOADER:
+                    return True
+                if found is None and isinstance(part, ir.Attr) and self.attribute(part).kind is LOADER.kind:
+                    return True
+        return False
+
+    def iterates_data(self, statement: ir.For | ir.While) -> bool:
+        """Whether the iterable can be batches: not `range(n)`, not the layers of a model, not a display."""
+        if isinstance(statement, ir.While):
+            return any(call.method == "next" for _, call in ir.calls(statement.body))
+        if any(call.method == "next" and isinstance(call.func, ir.Name) for _, call in ir.calls(statement.body)):
+            return True
+        iterable = statement.iterable
+        while isinstance(iterable, ir.Call) and iterable.method in (
+            "enumerate",
+            "tqdm",
+            "zip",
+            "iter",
+            "track",
+            "islice",
+            "log_every",
+        ):
+            if not iterable.args:
+                return False
+            iterable = iterable.args[0]
+        if isinstance(iterable, ir.Call) and iterable.method in ("range", "trange"):
+            chunked = any(isinstance(part, ir.Op) and part.op == "//" for arg in iterable.args for part in ir.walk(arg))
+            return len(iterable.args) == 3 or chunked or _slices_by(statement)
+        if isinstance(iterable, (ir.Seq, ir.DictDisplay, ir.Const)):
+            return False
+        record, self.record = self.record, False
+        value = self.eval(iterable)
+        self.record = record
+        if value.kind in (Kind.MODULE, Kind.HOST, Kind.NUMBER):
+            return False
+        return not (
+            value.kind is Kind.CONTAINER
+            and value.elem is not None
+            and value.elem.kind in (Kind.HOST, Kind.MODULE, Kind.GRAPH)
+        )
+
+    def loop(self, statement: ir.For | ir.While, over_loader: bool) -> None:
+        """Two passes to learn what comes round the back edge, one more that records."""
+        record = self.record
+        loop = self.file.loop(statement, self.function, self.loops[-1] if self.loops else None)
+        loop.over_loader |= over_loader
+        loop.over_data = loop.over_loader or self.iterates_data(statement)
+        entry = self.state.copy()
+        self.record = False
+        if record or len(self.loops) < _DEEP:
+            back = self.iteration(statement, loop)
+            self.state = merge(entry.copy(), back)
+        if record:
+            loop.forwards = loop.backwards = loop.steps = 0
+            self.record = True
+        back = self.iteration(statement, loop)
+        self.record = record
+        if isinstance(statement, ir.While) and _always(statement.test):
+            exits = self.broken.copy()
+        else:
+            exits = [merge(entry, back), *self.broken]
+        result = exits[0] if exits else _dead(entry)
+        for state in exits[1:]:
+            result = merge(result, state)
+        result.grad = (
+            entry.grad
+            if result.alive and entry.grad is not Grad.UNKNOWN and result.grad is Grad.UNKNOWN
+            else result.grad
+        )
+        self.state = result.copy()
+        self.block(statement.orelse)
+
+    def iteration(self, statement: ir.For | ir.While, loop: Loop) -> State:
+        """Run the body once; gives the state at the back edge and leaves the broken-out states in `broken`."""
+        self.loops.append(loop)
+        self.jumps.append({"break": [], "continue": []})
+        self.stmt = statement
+        if isinstance(statement, ir.For):
+            self.bind_iteration(statement.target, statement.iterable)
+        else:
+            self.eval(statement.test)
+        guards, self.guards = self.guards, []
+        self.block(statement.body)
+        self.guards = guards
+        jumps = self.jumps.pop()
+        back = self.state
+        for state in jumps["continue"]:
+            state.alive = True
+            back = merge(back, state)
+        if self.record:
+            self.state = back
+            self.settle(loop)
+        self.loops.pop()
+        self.broken = jumps["break"]
+        for state in self.broken:
+            state.alive = True
+        return back
+
+    def enter_comprehension(self, expr: ir.Comp) -> None:
+        target, iterable, _ = expr.clauses[0]
+        loop = self.file.comprehension_loop(expr, target, iterable, self.function, self.loops[-1] if self.loops else None)
+        loop.over_data = self.iterates_data(loop.stmt)
+        self.loops.append(loop)
+
+    def leave_comprehension(self, expr: ir.Comp) -> None:
+        self.loops.pop()
+
+    def comprehended(self, target: ir.Expr, source: ir.Comp, value: Val) -> None:
+        """`losses = [step(x) for x in loader]` holds what each iteration made."""
+        if self.stmt is None or target.path is None or value.elem is None or source.kind == "generator":
+            return
+        loop = self.file.loops[id(source)]
+        self.loops.append(loop)
+        before = self.state.born.get(target.path)
+        self.state.born[target.path] = len(self.loops) - 1
+        token = self.held(None, "comprehension", target.path, value.elem, (source.elements[-1],), True, False)
+        if token is not None and target.path in self.state.vars:
+            self.state.vars[target.path] = self.state.vars[target.path].with_tokens((token,))
+        if before is None:
+            self.state.born.pop(target.path)
+        else:
+            self.state.born[target.path] = before
+        self.settle(loop)
+        self.loops.pop()
+
+
+def _slices_by(loop: ir.For) -> bool:
+    """`x[i * n : (i + 1) * n]`, `x[begin:end]` with both made from the loop's index: the loop runs through chunks."""
+    names = loop_names(loop)
+    for statement in ir.statements(loop.body):
+        for root in statement.expressions():
+            for part in ir.walk(root):
+                if isinstance(part, ir.Sub) and isinstance(part.index, ir.Slice) and len(part.index.parts) == 2:
+                    if all(any(isinstance(p, ir.Name) and p.id in names for p in ir.walk(end)) for end in part.index.parts):
+                        return True
+    return False
+
+
+def _dead(state: State) -> State:
+    copy = state.copy()
+    copy.alive = False
+    return copy
+
+
+def _always(test: ir.Expr) -> bool:
+    return isinstance(test, ir.Const) and bool(test.value)
