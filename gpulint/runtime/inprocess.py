@@ -18,10 +18,10 @@ class Watch:
                 watch.step()
         result = watch.result
 
-    Optimizer steps and forwards are seen by themselves; the first `step()` makes the explicit steps the only ones.
-    Reports what `gpulint verify` reports, for this process: `result` is final once the context has been left, which is when
-    holders are looked for, so leave it while what may leak is still held. `device` is auto, cuda or cpu. More than
-    `steps` steps are sampled if they come. Not reentrant, and for one thread.
+    Optimizer steps and forwards are seen by themselves; the first `step()` makes the explicit steps the only
+    ones. Reports what `gpulint verify` reports, for this process: `result` is final once the context has been
+    left, which is when holders are looked for, so leave it while what may leak is still held. `device` is
+    auto, cuda or cpu. More than `steps` steps are sampled if they come. Not reentrant, and for one thread.
     """
 
     def __init__(
@@ -51,8 +51,8 @@ class Watch:
         return self._harness.sampled
 
     def leave(self, anew: bool = True, failed: bool = False) -> None:
-        """What leaving the context does. Not `anew`: what was judged on the way stands, because what leaked may be gone
-        by now, with the function that held it."""
+        """What leaving the context does. Not `anew`: what was judged on the way stands, because what leaked
+        may be gone by now, with the function that held it."""
         harness = self._harness
         harness.look_at_end((), anew)
         reason = "raised" if failed else "finished"

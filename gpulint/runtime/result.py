@@ -16,7 +16,7 @@ SCHEMA = 1
 
 StepKind = Literal["train", "eval", "explicit"]
 Place = Literal["device", "host"]
-Status = Literal["leak", "occasional", "bounded", "gc-garbage", "warm-up"]
+Status = Literal["leak", "occasional", "bounded", "gc-garbage"]
 TrendStatus = Literal["flat", "growing", "shrinking", "fragmentation", "unknown"]
 Figure = Literal["allocated", "reserved", "host_tensors", "rss", "heap"]
 EndReason = Literal[
@@ -169,8 +169,8 @@ class Drift(Record):
     that left something behind, `slope` the Theil-Sen slope of the site's live bytes per step. `total` bytes
     in `count` blocks are alive at the end. Status: *leak* grows in every step or at regular intervals;
     *occasional* survives without regularity; *bounded* is kept by something with a limit (deque, lru_cache,
-    optimizer state); *gc-garbage* was freed by `gc.collect()`; *warm-up* was born before sampling began and
-    has been constant since.
+    optimizer state) or stopped growing; *gc-garbage* was freed by `gc.collect()`. What was born in warm-up is
+    not listed.
     """
 
     site: Site
