@@ -441,7 +441,7 @@ class FileAnalysis:
             and function.params[0].name == root
         )
 
-    def store_global(self, flow: Flow, name: str, value: Val) -> None:
+    def store_global(self, flow: Calling, name: str, value: Val) -> None:
         known = self.globals.get(name)
         self.globals[name] = value if known is None else join(known, value)
 

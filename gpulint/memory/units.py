@@ -29,4 +29,4 @@ def parse_bytes(text: str) -> int:
         raise ValueError(f"{text!r} is not a size; write it like 512MiB or 1.5GiB")
     unit = match[2].upper()
     power = 0 if unit in ("", "B", "BYTES") else "BKMGTPE".index(unit[0])
-    return round(float(match[1]) * 1024**power)
+    return round(float(match[1]) * 1024.0**power)
