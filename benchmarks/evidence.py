@@ -197,11 +197,15 @@ def allocator_settings(quick: bool, steps: int) -> dict[str, Any]:
     """GPU601: the same training in a process per setting."""
     variants = {}
     for setting in SETTINGS:
-        environment = {k: v for k, v in os.environ.items() if k not in ("PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_ALLOC_CONF")}
+        environment = {
+            k: v for k, v in os.environ.items() if k not in ("PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_ALLOC_CONF")
+        }
         if setting:
             environment["PYTORCH_CUDA_ALLOC_CONF"] = setting
         command = [sys.executable, __file__, "--allocator-child", str(steps), *(["--quick"] if quick else [])]
-        done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300, check=False)
+        done = subprocess.run(
+            command, env=environment, capture_output=True, text=True, timeout=300, check=False
+        )
         if done.returncode == 0:
             variants[setting or "default"] = json.loads(done.stdout.splitlines()[-1])
         else:
@@ -266,7 +270,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for case in all_cases():
         if not given.codes or case.code in given.codes:
             cases.append(measure_case(case, meter, size, given.steps, runs))
-            print(f"{time.perf_counter() - begin:6.1f} s  {case.code} {case.title}", file=sys.stderr, flush=True)
+            print(
+                f"{time.perf_counter() - begin:6.1f} s  {case.code} {case.title}", file=sys.stderr, flush=True
+            )
     if device == "cuda" and (not given.codes or "GPU601" in given.codes):
         cases.append(allocator_settings(given.quick, 30 if given.quick else 120))
     result = {

@@ -48,10 +48,14 @@ class Outcome:
         """What contradicts the fixture, one line each."""
         end = self.verification.run.end
         found = [] if end.reason in ("finished", "stopped") else [f"{self.script.name}: {end.message}"]
-        found += [f"{where(v)} {v.code} {v.status}: {v.text}" for v in self.verification.verdicts if is_wrong(v)]
+        found += [
+            f"{where(v)} {v.code} {v.status}: {v.text}" for v in self.verification.verdicts if is_wrong(v)
+        ]
         for drift in self.verification.unpredicted:
             if drift.device > 0:
-                found.append(f"{self.script.name}:{drift.line} unpredicted {drift.device:.0f} B a step: {drift.text}")
+                found.append(
+                    f"{self.script.name}:{drift.line} unpredicted {drift.device:.0f} B a step: {drift.text}"
+                )
         return found
 
 
@@ -147,7 +151,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--quick", action="store_true", help="40 steps at most for each fixture")
     parser.add_argument("--out", type=Path, help="where the JSON goes, instead of benchmarks/results/")
     given = parser.parse_args(arguments)
-    chosen = [s for s in scripts() if not given.names or s.stem in given.names or s.parent.name in given.names]
+    chosen = [
+        s for s in scripts() if not given.names or s.stem in given.names or s.parent.name in given.names
+    ]
     steps = 40 if given.quick else TO_THE_END
     with ThreadPoolExecutor(given.jobs) as pool:
         outcomes = list(pool.map(lambda script: verify_fixture(script, given.device, steps), chosen))
@@ -157,7 +163,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     path.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
     print(table(("line", "rule", "verdict", "measured"), rows(outcomes)))
     problems = [problem for outcome in outcomes for problem in outcome.problems()]
-    print(f"\n{len(outcomes)} fixtures, {len(rows(outcomes))} lines, {len(problems)} problems; written to {path}")
+    print(
+        f"\n{len(outcomes)} fixtures, {len(rows(outcomes))} lines, {len(problems)} problems; written to {path}"
+    )
     for problem in problems:
         print(f"problem: {problem}")
     return 1 if problems else 0

@@ -250,7 +250,10 @@ CASES = [
     Case(
         "GPU101",
         "loss appended after backward(retain_graph=True)",
-        {"append(loss)": training(_append, retain=True), "append(loss.item())": training(_append_item, retain=True)},
+        {
+            "append(loss)": training(_append, retain=True),
+            "append(loss.item())": training(_append_item, retain=True),
+        },
     ),
     Case(
         "GPU101",
@@ -288,11 +291,21 @@ CASES = [
             "ctx.x = x, item": _function(_Remembering, False),
         },
     ),
-    Case("GPU102", "outputs kept under no_grad", {"append(out)": _outputs("outputs"), "argmax, cpu": _outputs("cpu")}),
-    Case("GPU102", "view of an output kept", {"append(out[0])": _outputs("view"), "clone": _outputs("clone")}),
+    Case(
+        "GPU102",
+        "outputs kept under no_grad",
+        {"append(out)": _outputs("outputs"), "argmax, cpu": _outputs("cpu")},
+    ),
+    Case(
+        "GPU102", "view of an output kept", {"append(out[0])": _outputs("view"), "clone": _outputs("clone")}
+    ),
     Case("GPU103", "LSTM state carried", {"carried": _recurrent(False), "detach": _recurrent(True)}),
     Case("GPU104", "loss in a log's rows", {"loss": training(_log), "loss.item()": training(_log_item)}),
-    Case("GPU105", "forward hooks that keep outputs", {"output": _hooked("output"), "a number": _hooked("number")}),
+    Case(
+        "GPU105",
+        "forward hooks that keep outputs",
+        {"output": _hooked("output"), "a number": _hooked("number")},
+    ),
     Case("GPU106", "masks in lru_cache", {"unbounded": _cached(None), "maxsize=4": _cached(4)}),
     Case("GPU107", "moving average of weights", {"with grad": _ema(False), "no_grad": _ema(True)}),
 ]

@@ -153,17 +153,41 @@ CASES = [
     Case(
         "GPU201",
         "evaluation, nothing held",
-        {"with grad": _evaluate("grad"), "no_grad": _evaluate("no_grad"), "inference_mode": _evaluate("inference_mode")},
+        {
+            "with grad": _evaluate("grad"),
+            "no_grad": _evaluate("no_grad"),
+            "inference_mode": _evaluate("inference_mode"),
+        },
     ),
     Case("GPU202", "teacher in the train step", {"with grad": _teacher(False), "no_grad": _teacher(True)}),
     Case(
         "GPU203",
         "discriminator step",
-        {"fake": _discriminator("fake"), "fake.detach()": _discriminator("detach"), "no_grad": _discriminator("no_grad")},
+        {
+            "fake": _discriminator("fake"),
+            "fake.detach()": _discriminator("detach"),
+            "no_grad": _discriminator("no_grad"),
+        },
     ),
-    Case("GPU204", "no_grad() as a statement", {"statement": _evaluate("bare"), "with": _evaluate("no_grad")}),
-    Case("GPU301", "retain_graph without a second backward", {"retain": _retained(True), "default": _retained(False)}),
-    Case("GPU302", "create_graph", {"backward(create_graph=True)": _penalty(True), "autograd.grad": _penalty(False)}),
-    Case("GPU303", "four micro-batches", {"one backward": _micro_batches(True), "one each": _micro_batches(False)}),
-    Case("GPU304", "zero_grad", {"set_to_none=False": _zero_grad(False), "set_to_none=True": _zero_grad(True)}),
+    Case(
+        "GPU204", "no_grad() as a statement", {"statement": _evaluate("bare"), "with": _evaluate("no_grad")}
+    ),
+    Case(
+        "GPU301",
+        "retain_graph without a second backward",
+        {"retain": _retained(True), "default": _retained(False)},
+    ),
+    Case(
+        "GPU302",
+        "create_graph",
+        {"backward(create_graph=True)": _penalty(True), "autograd.grad": _penalty(False)},
+    ),
+    Case(
+        "GPU303",
+        "four micro-batches",
+        {"one backward": _micro_batches(True), "one each": _micro_batches(False)},
+    ),
+    Case(
+        "GPU304", "zero_grad", {"set_to_none=False": _zero_grad(False), "set_to_none=True": _zero_grad(True)}
+    ),
 ]

@@ -213,11 +213,25 @@ CASES = [
             "del before backward": _late("before backward"),
         },
     ),
-    Case("GPU401", "logits of an evaluation", {"kept": _late_evaluation(False), "del": _late_evaluation(True)}),
-    Case("GPU402", "recovery from a failed step", {"inside except": _recovery(True), "after it": _recovery(False)}),
-    Case("GPU403", "torch.load of a checkpoint", {"default": _load(False), 'map_location="cpu"': _load(True)}),
-    Case("GPU404", "best weights kept", {"deepcopy on the device": _snapshot(False), "on the host": _snapshot(True)}),
-    Case("GPU405", "del in a helper", {"caller holds it": _cleanup(False), "del in the caller": _cleanup(True)}),
+    Case(
+        "GPU401", "logits of an evaluation", {"kept": _late_evaluation(False), "del": _late_evaluation(True)}
+    ),
+    Case(
+        "GPU402",
+        "recovery from a failed step",
+        {"inside except": _recovery(True), "after it": _recovery(False)},
+    ),
+    Case(
+        "GPU403", "torch.load of a checkpoint", {"default": _load(False), 'map_location="cpu"': _load(True)}
+    ),
+    Case(
+        "GPU404",
+        "best weights kept",
+        {"deepcopy on the device": _snapshot(False), "on the host": _snapshot(True)},
+    ),
+    Case(
+        "GPU405", "del in a helper", {"caller holds it": _cleanup(False), "del in the caller": _cleanup(True)}
+    ),
     Case("GPU406", "between phases", {"nothing": _phases(False), "gc.collect, empty_cache": _phases(True)}),
     Case("GPU501", "empty_cache every step", {"every step": _calling("empty_cache"), "never": _calling("")}),
     Case("GPU502", "gc.collect every step", {"every step": _calling("gc.collect"), "never": _calling("")}),

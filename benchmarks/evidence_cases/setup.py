@@ -67,7 +67,9 @@ class Setup:
 
     def mlp(self, layers: int | None = None) -> nn.Sequential:
         width = self.size.mlp_width
-        parts = [p for _ in range(layers or self.size.mlp_layers) for p in (nn.Linear(width, width), nn.GELU())]
+        parts = [
+            p for _ in range(layers or self.size.mlp_layers) for p in (nn.Linear(width, width), nn.GELU())
+        ]
         return nn.Sequential(*parts).to(device=self.device)
 
     def tokens(self, length: int | None = None, batch: int | None = None) -> Tensor:

@@ -45,7 +45,7 @@ def write_page(verification: Verification) -> str:
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        '<meta http-equiv="Content-Security-Policy" content="default-src \'none\'; style-src \'unsafe-inline\'; '
+        "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'; "
         "script-src 'unsafe-inline'\">\n"
         f"<title>{escape(title)}</title>\n<style>\n{_asset('report.css')}</style>\n</head>\n<body>\n<main>\n"
         + "\n".join(part for part in body if part)
@@ -54,7 +54,7 @@ def write_page(verification: Verification) -> str:
 
 
 def _asset(name: str) -> str:
-    return files("gpulint.reports").joinpath("assets", name).read_text(encoding="utf-8")
+    return (files("gpulint.reports") / "assets" / name).read_text(encoding="utf-8")
 
 
 def _foot() -> str:
@@ -81,7 +81,9 @@ def _head(verification: Verification) -> str:
         torch = f", torch {environment.torch}" if environment.torch else ""
         lines.append(f'<p class="soft">On {escape(on)}{escape(torch)}, {escape(environment.date)}</p>')
     style, headline, more = _conclusion(verification)
-    lines.append(f'<p class="banner {style}" role="status"><strong>{escape(headline)}</strong><br>{escape(more)}</p>')
+    lines.append(
+        f'<p class="banner {style}" role="status"><strong>{escape(headline)}</strong><br>{escape(more)}</p>'
+    )
     return "\n".join(["<header>", *lines, _figures(verification, rank), "</header>"])
 
 

@@ -8,7 +8,7 @@ import os
 import re
 import statistics
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from gpulint.findings import Finding
 from gpulint.runtime import loops
@@ -44,6 +44,9 @@ class Share(NamedTuple):
 
     def __bool__(self) -> bool:
         return self.device > 0 or self.host > 0 or self.nodes > 0
+
+
+_Sited = TypeVar("_Sited", CallFigures, ForwardFigures)
 
 
 class Evidence:
@@ -109,7 +112,8 @@ class Evidence:
         through = [
             h
             for h in self.rank.holders
-            if h.scope != "local" and any(loops.function_at(h.file, n) in called for n in (h.line, *h.lines[:1]))
+            if h.scope != "local"
+            and any(loops.function_at(h.file, n) in called for n in (h.line, *h.lines[:1]))
         ]
         if through:
             return through
@@ -167,22 +171,19 @@ class Evidence:
         return self._through(finding, [call for call in self.rank.calls if call.what in what])
 
     def _through(self, finding: Finding, figures: Iterable[_Sited]) -> list[_Sited]:
-        figures = list(figures)
+        known = list(figures)
         spots = set(self.spots(finding))
-        direct = [one for one in figures if (real(one.site.file), one.site.line) in spots]
+        direct = [one for one in known if (real(one.site.file), one.site.line) in spots]
         if direct:
             return direct
         called = self._called(spots)
-        return [one for one in figures if one.site.function.rsplit(".", 1)[-1] in called]
+        return [one for one in known if one.site.function.rsplit(".", 1)[-1] in called]
 
     @staticmethod
     def _called(spots: Iterable[Spot]) -> set[str]:
         """The names of what the lines call, or hand over to be called (`register_forward_hook(self.save)`)."""
         text = "\n".join(linecache.getline(file, line).partition("#")[0] for file, line in spots)
         return set(re.findall(r"(\w+)\s*\(", text)) | set(re.findall(r"\.(\w+)\s*\)", text))
-
-
-_Sited = CallFigures | ForwardFigures
 
 
 def _base(variable: str) -> str:

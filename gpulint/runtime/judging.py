@@ -72,7 +72,9 @@ def _unmeasured(finding: Finding, evidence: Evidence) -> Judgement | None:
         return Judgement("inconclusive", "how often the line ran could not be counted")
     if figures.hits == 0:
         steps = len(evidence.rank.samples)
-        return Judgement("not reached", f"the line did not run within {steps} steps; run more (--steps, --reach)")
+        return Judgement(
+            "not reached", f"the line did not run within {steps} steps; run more (--steps, --reach)"
+        )
     if evidence.steps() == 0:
         return Judgement("inconclusive", f"the line ran {times(figures.hits)}, but no step was sampled")
     if not figures.sampled_hits:
@@ -151,7 +153,9 @@ def _explained(claim: Claim, holders: list[Holder], drifts: list[Drift]) -> Judg
     if garbage and claim.kind == "cycle":
         amount = sum(drift.bytes_per_step for drift in garbage)
         return Judgement(
-            "confirmed", f"{size(amount)} a step waits in reference cycles for gc.collect()", bytes=round(amount)
+            "confirmed",
+            f"{size(amount)} a step waits in reference cycles for gc.collect()",
+            bytes=round(amount),
         )
     limited = next((holder for holder in holders if holder.bound is not None), None)
     if limited is not None:
@@ -169,7 +173,9 @@ def _explained(claim: Claim, holders: list[Holder], drifts: list[Drift]) -> Judg
 def _refuted_drift(finding: Finding, evidence: Evidence) -> Judgement:
     figures = evidence.at(finding)
     hits = figures.sampled_hits or 0 if figures is not None else 0
-    return Judgement("refuted", f"the line ran {times(hits)} in {evidence.steps()} sampled steps, nothing grew")
+    return Judgement(
+        "refuted", f"the line ran {times(hits)} in {evidence.steps()} sampled steps, nothing grew"
+    )
 
 
 # -- forwards ------------------------------------------------------------------------------------------------
@@ -193,7 +199,9 @@ def _forwards(finding: Finding, found: list[ForwardFigures], evidence: Evidence)
         if figures is not None and figures.hits:
             text = f"the line ran {times(figures.hits)}, but no module's forward was seen there"
             return Judgement("inconclusive", text)
-        return _unmeasured(finding, evidence) or Judgement("inconclusive", "no module's forward was seen there")
+        return _unmeasured(finding, evidence) or Judgement(
+            "inconclusive", "no module's forward was seen there"
+        )
     evaluating = [forward for forward in found if not forward.training]
     found = evaluating or found  # a helper may serve training too
     with_grad = [forward for forward in found if forward.grad and forward.kept]
@@ -209,7 +217,9 @@ def _forwards(finding: Finding, found: list[ForwardFigures], evidence: Evidence)
         )
         return Judgement("confirmed", text, bytes=kept, hits=count)
     if any(forward.grad for forward in found):
-        return Judgement("refuted", f"ran {times(count)} with grad enabled, and kept no activations", hits=count)
+        return Judgement(
+            "refuted", f"ran {times(count)} with grad enabled, and kept no activations", hits=count
+        )
     return Judgement("refuted", f"ran {times(count)}, with grad disabled", hits=count)
 
 
@@ -236,7 +246,9 @@ def _late(finding: Finding, claim: Claim, evidence: Evidence) -> Judgement:
     where = max(idle, key=lambda line: levels[line])
     saving = max(0, top_idle - max(top_used, top_idle - held))
     if saving <= 0 or top_idle < TOP * max(levels.values()):
-        text = f"`{name}` ({size(held)}) is kept, but the peak of {size(top_used)} is reached while it is in use"
+        text = (
+            f"`{name}` ({size(held)}) is kept, but the peak of {size(top_used)} is reached while it is in use"
+        )
         return Judgement("refuted", text, bytes=0)
     text = (
         f"`{name}` ({size(held)}) is still alive at the peak of {size(top_idle)}, on line {where}; "
@@ -314,7 +326,9 @@ def _growth(finding: Finding, claim: Claim, evidence: Evidence) -> Judgement:
     if figures is None or figures.growth is None:
         return Judgement("inconclusive", "what the line allocates was not measured")
     if figures.growth <= 0:
-        return Judgement("refuted", f"the line ran {times(figures.hits or 0)} and allocated nothing that stayed")
+        return Judgement(
+            "refuted", f"the line ran {times(figures.hits or 0)} and allocated nothing that stayed"
+        )
     return Judgement("confirmed", f"the line leaves {size(figures.growth)} allocated", bytes=figures.growth)
 
 
@@ -364,7 +378,9 @@ def _timed(claim: Claim, evidence: Evidence, calls: list[CallFigures], steps: in
     name = calls[0].what
     often = f"{name} ran {times(count)} in {steps} sampled steps"
     if claim.device_only and not evidence.on_device:
-        return Judgement("inconclusive", f"{often}; without a GPU it does nothing, so its cost was not measured")
+        return Judgement(
+            "inconclusive", f"{often}; without a GPU it does nothing, so its cost was not measured"
+        )
     share = per_step / step if step else 0.0
     text = f"{often}: {per_step * 1000:.2f} ms a step, {share:.0%} of its time"
     released = sum(call.released or 0 for call in calls)

@@ -223,7 +223,14 @@ def _left(holder: Holder, share: Share, one: Evidence) -> Unpredicted:
     born = tuple(held.site for held in holder.births)[:5]
     line, file = holder.line, real(holder.file) if holder.file else ""
     return Unpredicted(
-        holder.text, file, line, share.device, max(share.host, host or 0.0), share.nodes, born, (one.rank.rank,)
+        holder.text,
+        file,
+        line,
+        share.device,
+        max(share.host, host or 0.0),
+        share.nodes,
+        born,
+        (one.rank.rank,),
     )
 
 

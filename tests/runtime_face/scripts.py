@@ -1,0 +1,63 @@
+"""Small training scripts for tests of the command."""
+
+from __future__ import annotations
+
+LEAKING = """
+import sys
+import torch
+from torch import nn
+
+def train(steps):
+    print("argv", sys.argv[1:], flush=True)
+    model = nn.Linear(64, 64)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    losses = []
+    for _ in range(steps):
+        out = model(torch.randn(16, 64))
+        loss = out.pow(2).mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        losses.append(loss)
+    print(len(losses))
+
+if __name__ == "__main__":
+    train(100000)
+"""
+
+CLEAN = LEAKING.replace("losses.append(loss)", "losses.append(loss.item())")
+
+# What it keeps is put into a global by a helper: the linter is told to ignore it, so nothing predicts it.
+SURPRISING = """
+import torch
+from torch import nn
+
+KEPT = {}
+
+def remember(step, value):
+    KEPT[step] = value.clone()  # gpulint: ignore
+
+model = nn.Linear(64, 64)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+for step in range(100000):
+    out = model(torch.randn(16, 64))
+    loss = out.pow(2).mean()
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+    with torch.no_grad():
+        remember(step, out.detach())
+"""
+
+RAISING = """
+import torch
+from torch import nn
+
+model = nn.Linear(4, 4)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+for step in range(9):
+    model(torch.randn(2, 4)).sum().backward()
+    optimizer.step()
+    if step == 6:
+        raise ValueError("bad batch 6 <b>")
+"""

@@ -1,0 +1,138 @@
+"""The HTML report: complete in itself, safe against what users write, and alive in a real browser."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+from gpulint.findings import Finding, Severity
+from gpulint.reports.html import write_page
+from gpulint.runtime.result import Drift, End, Environment, Held, Holder, RankResult, RunResult, Sample, Site
+from gpulint.runtime.verdict import Verification, verify
+
+EVIL = "</script><script>document.title='owned'</script><img src=x onerror=\"document.title='owned'\">"
+VOID = {"meta", "br", "img", "line", "circle", "rect", "polyline", "polygon"}
+
+
+def verification(folder: Path) -> Verification:
+    script = folder / "train<b>.py"
+    script.write_text(f"x = 1\nlosses.append(loss)  # {EVIL}\ny = 2\n", encoding="utf-8")
+    site = Site(str(script), 2, EVIL)
+    samples = tuple(
+        Sample(
+            n,
+            "train",
+            n > 3,
+            0.02 * n,
+            0.02,
+            1_000_000 + 4096 * n,
+            4_000_000,
+            peak=2_000_000,
+            retries=n > 9,
+            rss=1,
+        )
+        for n in range(1, 24)
+    )
+    held = Holder(f"list `losses` {EVIL}", "losses", "list", "local", "f()", str(script), 2, 16, 65536, (2,))
+    drift = Drift(site, "train", "device", "leak", 4096.0, 1.0, 16, 65536, 16)
+    environment = Environment(
+        "3.12", "python", EVIL, "2026-01-01T00:00:00+00:00", "2.11.0", "cuda", f"GPU {EVIL}"
+    )
+    rank = RankResult(
+        0, 1, environment, End("stopped", EVIL), "optimizer", 3, samples, (drift,), notes=(EVIL,)
+    )
+    rank = RankResult.from_json(
+        {**rank.to_json(), "holders": [{**held.to_json(), "births": [Held(site, 16, 65536).to_json()]}]}
+    )
+    run = RunResult(("python", EVIL), rank.end, 3.0, (rank,))
+    claim = Finding("GPU101", "held-graph", Severity.ERROR, f"`losses` {EVIL}", str(script), 2, 1, 2, 20)
+    return verify(EVIL, run, [claim])
+
+
+class _Reader(HTMLParser):
+    def __init__(self) -> None:
+        super().__init__()
+        self.stack: list[str] = []
+        self.tags: list[str] = []
+        self.addresses: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+        self.addresses += [
+            value or "" for name, value in attrs if name in ("src", "href", "action", "srcset")
+        ]
+        assert not any(name.startswith("on") for name, _ in attrs)
+        if tag not in VOID:
+            self.stack.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag not in VOID:
+            assert self.stack.pop() == tag
+
+
+def test_the_page_is_well_formed_self_contained_and_escaped(tmp_path: Path) -> None:
+    page = write_page(verification(tmp_path))
+    reader = _Reader()
+    reader.feed(page)
+    assert reader.stack == []
+    assert "img" not in reader.tags
+    assert reader.tags.count("script") == 2
+    assert reader.addresses == []
+    assert not re.search(r"https?://", page)
+    assert not re.search(r"@import|url\(", page)
+    assert "prefers-color-scheme: dark" in page
+    assert "@media print" in page
+    assert 'aria-label="Memory by step' in page
+
+
+@pytest.fixture
+def browser() -> str:
+    for name in ("chromium", "chromium-browser", "google-chrome", "chrome"):
+        found = shutil.which(name)
+        if found:
+            return found
+    pytest.skip("no Chromium is installed (Debian: apt-get install chromium)")
+
+
+def test_it_opens_in_a_real_browser(browser: str, tmp_path: Path) -> None:
+    page = tmp_path / "report.html"
+    probe = (
+        "<script>const svg = document.querySelector('figure svg'); const box = svg.getBoundingClientRect();"
+        "svg.dispatchEvent(new PointerEvent('pointermove', {clientX: box.left + box.width, clientY: box.top + 9}));"
+        "const mark = (name, value) => document.body.setAttribute('data-' + name, value);"
+        "mark('hover', document.querySelector('.tip').textContent);"
+        "svg.dispatchEvent(new KeyboardEvent('keydown', {key: 'Home'}));"
+        "mark('home', document.querySelector('.tip').textContent);"
+        "document.querySelector('.key[data-series=reserved]').click();"
+        "mark('reserved', document.querySelector('.s-reserved').classList.contains('hidden'));"
+        "mark('width', document.documentElement.scrollWidth <= window.innerWidth);</script></body>"
+    )
+    page.write_text(write_page(verification(tmp_path)).replace("</body>", probe), encoding="utf-8")
+    command = [
+        browser,
+        "--headless",
+        "--no-sandbox",
+        "--disable-gpu",
+        "--disable-dev-shm-usage",
+        f"--user-data-dir={tmp_path / 'profile'}",
+        "--window-size=1200,1600",
+        "--virtual-time-budget=3000",
+        "--dump-dom",
+        page.as_uri(),
+    ]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    dom = done.stdout
+    assert 'data-ready="true"' in dom, done.stderr[-2000:]
+    assert "<title>owned" not in dom
+    hover = re.search(r'data-hover="([^"]*)"', dom)
+    assert hover is not None
+    assert hover[1].startswith("step 23 (train)")
+    assert "reserved: 3.81 MiB" in hover[1]
+    assert re.search(r'data-home="step 1 \(train, warm-up\)', dom)
+    assert 'data-reserved="true"' in dom
+    assert 'data-width="true"' in dom

@@ -1,0 +1,256 @@
+"""Verdicts from made-up measurements: what each kind of claim needs to be confirmed or refuted."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from gpulint.rules import all_rules
+
+from gpulint.findings import Finding, Position, Related, Severity
+from gpulint.runtime.claims import CLAIMS, claim_of
+from gpulint.runtime.result import (
+    CallFigures,
+    Drift,
+    End,
+    Environment,
+    ForwardFigures,
+    Held,
+    Holder,
+    LineFigures,
+    RankResult,
+    RunResult,
+    Sample,
+    Site,
+    Trend,
+)
+from gpulint.runtime.verdict import Verdict, Verification, verify
+
+FILE = str(Path("/project/train.py"))
+SITE = Site("/project/model.py", 8, "forward")
+
+
+def finding(code: str, line: int = 12, message: str = "`total` adds up `loss`", **more: object) -> Finding:
+    base = Finding(code, "a-rule", Severity.WARNING, message, FILE, line, 9, line, 30)
+    return replace(base, **more)  # type: ignore[arg-type]
+
+
+def samples(number: int = 20, peak: int = 2000) -> tuple[Sample, ...]:
+    return tuple(
+        Sample(n, "train", True, 0.02 * n, 0.02, allocated=1000, peak=peak, rss=1)
+        for n in range(1, number + 1)
+    )
+
+
+def rank(device: str = "cuda", **more: object) -> RankResult:
+    environment = Environment("3.12", "python", "linux", "2026-01-01", "2.11", device)  # type: ignore[arg-type]
+    base = RankResult(0, 1, environment, End("stopped", "stopped"), "optimizer", 3, samples())
+    return replace(base, **more)  # type: ignore[arg-type]
+
+
+def judged(code: str, result: RankResult, claim: Finding | None = None) -> Verdict:
+    return verification(claim or finding(code), result).verdicts[0]
+
+
+def verification(claim: Finding | list[Finding], *ranks: RankResult, max_drift: int = 0) -> Verification:
+    claims = claim if isinstance(claim, list) else [claim]
+    end = ranks[0].end if ranks else End("not-started", "no interpreter")
+    return verify("train.py", RunResult(("python",), end, 1.0, tuple(ranks)), claims, max_drift)
+
+
+def ran(line: int = 12, hits: int = 24, sampled: int = 20, **more: object) -> LineFigures:
+    return replace(LineFigures(FILE, line, hits, sampled), **more)  # type: ignore[arg-type]
+
+
+def holder(size: int = 16 * 4096, line: int = 12, nodes: int = 0, **more: object) -> Holder:
+    births = (Held(SITE, 16, size),) if size else ()
+    base = Holder("list `losses` in `train()`", "losses", "list", "local", "train()", FILE, line, 16, size)
+    return replace(base, lines=(line, 10), nodes=nodes, births=births, **more)  # type: ignore[arg-type]
+
+
+def leak(per_step: float = 4096.0, status: str = "leak", place: str = "device", site: Site = SITE) -> Drift:
+    return Drift(site, "train", place, status, per_step, 1.0, 16, int(16 * per_step), 16, reason="why")  # type: ignore[arg-type]
+
+
+def test_every_rule_has_a_claim() -> None:
+    assert {rule.code for rule in all_rules()} <= set(CLAIMS)
+    assert claim_of("MINE1").kind == "drift"
+
+
+def test_held_memory_is_confirmed_with_its_holder_and_birth() -> None:
+    found = judged("GPU101", rank(holders=(holder(),), drifts=(leak(),), lines=(ran(),)))
+    assert (found.status, found.device, found.negligible) == ("confirmed", 4096.0, False)
+    assert found.holder == "list `losses` in `train()`"
+    assert found.born == (SITE,)
+    assert "4.00 KiB a step" in found.text
+
+
+def test_nodes_without_bytes_are_confirmed_and_negligible_on_the_gpu() -> None:
+    heap = Trend("heap", "train", "growing", 21000.0, 0, 420000, 20)
+    found = judged("GPU101", rank(holders=(holder(0, nodes=18 * 12),), lines=(ran(),), trends=(heap,)))
+    assert found.headline == "confirmed, negligible on the GPU"
+    assert (found.device, found.nodes, found.host) == (0.0, 12.0, 21000.0)
+
+
+def test_a_scalar_block_a_step_is_negligible_but_drift() -> None:
+    found = verification(finding("GPU101"), rank(holders=(holder(16 * 512),), drifts=(leak(512.0),)))
+    assert found.verdicts[0].negligible
+    assert found.exit_code == 1
+    assert (
+        verification(
+            finding("GPU101"), rank(holders=(holder(16 * 512),), drifts=(leak(512.0),)), max_drift=512
+        ).exit_code
+        == 0
+    )
+
+
+def test_a_holder_is_matched_by_related_line_by_name_and_by_birth() -> None:
+    elsewhere = holder(line=40, variable="losses")
+    by_line = finding("GPU104", related=(Related(FILE, Position(40, 1), "kept here"),))
+    measured = rank(holders=(elsewhere,), drifts=(leak(),), lines=(ran(),))
+    assert judged("GPU104", measured, by_line).device == 4096.0
+    by_name = finding("GPU101", message="`losses` keeps `loss`")
+    assert judged("GPU101", measured, by_name).device == 4096.0
+    assert judged("GPU101", measured, finding("GPU101", message="`other` keeps `losses`")).status == "refuted"
+    here = Site(FILE, 12, "train")
+    born = rank(holders=(), drifts=(leak(site=here),), lines=(ran(),))
+    assert judged("GPU102", born).device == 4096.0
+
+
+@pytest.mark.parametrize(
+    ("lines", "status", "words"),
+    [
+        ((ran(hits=24, sampled=20),), "refuted", "ran 20 times in 20 sampled steps, nothing grew"),
+        ((ran(hits=0, sampled=0),), "not reached", "did not run"),
+        ((ran(hits=3, sampled=0),), "inconclusive", "before sampling began"),
+        ((ran(hits=6, sampled=2),), "inconclusive", "only 2 of the sampled steps"),
+        ((), "inconclusive", "could not be counted"),
+    ],
+)
+def test_without_drift_the_line_decides(lines: tuple[LineFigures, ...], status: str, words: str) -> None:
+    found = judged("GPU101", rank(lines=lines))
+    assert found.status == status
+    assert words in found.text
+
+
+def test_limits_garbage_and_irregular_survivors() -> None:
+    bounded = holder(bound=100)
+    assert (
+        judged("GPU101", rank(holders=(bounded,), drifts=(leak(status="bounded"),), lines=(ran(),))).status
+        == "refuted"
+    )
+    irregular = rank(holders=(holder(),), drifts=(leak(status="occasional"),), lines=(ran(),))
+    assert judged("GPU101", irregular).status == "inconclusive"
+    here = Site(FILE, 12, "train")
+    waiting = rank(drifts=(leak(status="gc-garbage", site=here),), lines=(ran(),))
+    assert judged("GPU101", waiting).status == "refuted"
+    assert judged("GPU302", waiting).status == "confirmed"
+    assert verification(finding("GPU101"), waiting).garbage
+
+
+def test_unpredicted_drift_names_its_holder() -> None:
+    found = verification([], rank(holders=(holder(),), drifts=(leak(),)))
+    assert [(u.device, u.line, u.born) for u in found.unpredicted] == [(4096.0, 12, (SITE,))]
+    assert found.exit_code == 1
+    predicted = verification(finding("GPU101"), rank(holders=(holder(),), drifts=(leak(),)))
+    assert predicted.unpredicted == ()
+
+
+def test_drift_without_a_holder_is_unpredicted_by_site() -> None:
+    found = verification([], rank(drifts=(leak(),)))
+    assert [(u.file, u.line, u.device) for u in found.unpredicted] == [(SITE.file, 8, 4096.0)]
+
+
+def test_tensors_that_pile_up_on_the_host_are_no_gpu_drift() -> None:
+    found = verification([], rank(holders=(holder(place="host"),), drifts=(leak(place="host"),)))
+    assert found.unpredicted == ()
+    assert found.exit_code == 0
+
+
+def test_a_forward_with_grad_in_an_evaluation() -> None:
+    def forward(grad: bool, kept: int) -> tuple[ForwardFigures, ...]:
+        return (ForwardFigures(Site(FILE, 12, "evaluate"), "Net", False, grad, 30, kept, 512, 0.1),)
+
+    found = judged("GPU201", rank(forwards=forward(True, 1 << 20), lines=(ran(),)))
+    assert (found.status, found.bytes, found.hits) == ("confirmed", 1 << 20, 30)
+    assert judged("GPU201", rank(forwards=forward(False, 0), lines=(ran(),))).status == "refuted"
+    assert judged("GPU201", rank(lines=(ran(hits=0, sampled=0),))).status == "not reached"
+
+
+def test_calls_are_judged_by_their_time() -> None:
+    def call(seconds: float, what: str = "gc.collect") -> tuple[CallFigures, ...]:
+        return (CallFigures(what, Site(FILE, 12, "train"), 23, 20, seconds),)
+
+    slow = judged("GPU502", rank(calls=call(0.2), lines=(ran(),)))
+    assert (slow.status, slow.seconds) == ("confirmed", 0.01)
+    assert "50% of its time" in slow.text
+    assert judged("GPU502", rank(calls=call(0.0001), lines=(ran(),))).status == "refuted"
+    on_cpu = rank("cpu", calls=call(0.0001, "torch.cuda.empty_cache"), lines=(ran(),))
+    assert judged("GPU501", on_cpu).status == "inconclusive"
+    freed = replace(call(0.1, "torch.cuda.empty_cache")[0], released=20 << 20)
+    assert "gave back 1.00 MiB a call" in judged("GPU501", rank(calls=(freed,), lines=(ran(),))).text
+
+
+def test_a_handler_is_judged_by_whether_it_ran() -> None:
+    found = judged("GPU402", rank(lines=(ran(hits=4, level=9000),)))
+    assert (found.status, found.bytes) == ("confirmed", 8000)
+    assert judged("GPU402", rank(lines=(ran(hits=0, sampled=0),))).status == "not reached"
+
+
+def test_late_release_is_judged_at_the_peak(tmp_path: Path) -> None:
+    script = tmp_path / "train.py"
+    script.write_text(
+        "for x in data:\n    out = model(x)\n    loss = criterion(out)\n    loss.backward()\n    step()\n"
+    )
+
+    def figures(backward: int) -> RankResult:
+        levels = {2: 500, 3: 600, 4: backward, 5: 300}
+        tensors = {"out": 200, "loss": 4}
+        lines = [
+            LineFigures(str(script), n, 20, 20, tensors=tensors, level=level) for n, level in levels.items()
+        ]
+        return rank(lines=tuple(lines))
+
+    claim = finding("GPU401", 3, "`out` is used here for the last time", filename=str(script))
+    found = judged("GPU401", figures(750), claim)
+    assert (found.status, found.bytes) == ("confirmed", 150)
+    assert "on line 4" in found.text
+    assert judged("GPU401", figures(550), claim).status == "refuted"
+
+
+def test_retained_and_deferred_graphs() -> None:
+    forward = (ForwardFigures(Site(FILE, 5, "train"), "Net", True, True, 20, 10_000, 512, 0.1),)
+    kept = rank(forwards=forward, lines=(ran(growth=0),))
+    assert (judged("GPU301", kept).status, judged("GPU301", kept).bytes) == ("confirmed", 10_000)
+    freed = rank(forwards=forward, lines=(ran(growth=-9_000),))
+    assert judged("GPU301", freed).status == "refuted"
+    piled = rank(forwards=forward, lines=(ran(hits=80, sampled=80),), samples=samples(peak=45_000))
+    assert (judged("GPU303", piled).status, judged("GPU303", piled).bytes) == ("confirmed", 30_000)
+    low = rank(forwards=forward, lines=(ran(hits=80, sampled=80),), samples=samples(peak=12_000))
+    assert judged("GPU303", low).status == "refuted"
+
+
+def test_ranks_are_merged_and_named() -> None:
+    clean = rank(lines=(ran(),))
+    leaking = replace(rank(holders=(holder(),), drifts=(leak(),), lines=(ran(),)), rank=1)
+    found = verification(finding("GPU101"), clean, leaking)
+    assert found.verdicts[0].ranks == (1,)
+    assert found.verdicts[0].text.startswith("on rank 1: ")
+    assert verification([], clean, leaking).unpredicted[0].ranks == (1,)
+
+
+def test_exit_codes_of_runs_that_did_not_end_well() -> None:
+    assert verification(finding("GPU101")).exit_code == 2
+    assert verification(finding("GPU101")).verdicts[0].status == "inconclusive"
+    raised = replace(rank(), end=End("raised", "the script raised"))
+    assert verification([], raised).exit_code == 2
+    late = End("timeout", "the time was up")
+    assert verification([], replace(rank(), end=late)).exit_code == 2
+    assert verification([], replace(rank(holders=(holder(),), drifts=(leak(),)), end=late)).exit_code == 1
+    assert verification([], replace(rank(), end=End("interrupted", "interrupted"))).exit_code == 130
+
+
+def test_it_survives_json() -> None:
+    found = verification(finding("GPU101"), rank(holders=(holder(),), drifts=(leak(),), lines=(ran(),)))
+    assert Verification.from_json(found.to_json()) == found

@@ -1,0 +1,196 @@
+"""`gpulint verify` as people call it, on small scripts."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gpulint.findings import Finding, Severity
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from scripts import CLEAN, LEAKING, RAISING, SURPRISING
+
+pytestmark = pytest.mark.skipif(find_spec("torch") is None, reason="torch is not installed")
+
+
+def verify(folder: Path, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    env = {**os.environ, "OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": "", **environment}
+    return subprocess.run(
+        [sys.executable, "-m", "gpulint", "verify", *arguments],
+        cwd=folder,
+        env=env,
+        capture_output=True,
+        text=True,
+        timeout=200,
+        check=False,
+    )
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "train.py").write_text(LEAKING, encoding="utf-8")
+    return tmp_path
+
+
+def test_confirmed_drift_is_exit_1_and_is_shown_beside_its_line(folder: Path) -> None:
+    done = verify(folder, "--steps", "10", "train.py")
+    assert done.returncode == 1, done.stderr
+    assert "confirmed, negligible on the GPU GPU101" in done.stdout
+    assert "losses.append(loss)" in done.stdout
+    assert "512 B a step" in done.stdout
+    assert "list `losses` in `train()`, train.py:17" in done.stdout
+    assert "10 steps sampled" in done.stdout
+    assert "⣿" in done.stdout
+    assert "\x1b" not in done.stdout + done.stderr
+    assert done.stderr.startswith("gpulint: running train.py")
+    assert "note: Ran on the CPU" in done.stdout
+    assert verify(folder, "--steps", "10", "--max-drift", "1KiB", "-q", "train.py").returncode == 0
+
+
+def test_a_finding_that_does_not_hold_is_refuted(folder: Path) -> None:
+    (folder / "clean.py").write_text(CLEAN, encoding="utf-8")
+    claim = Finding("GPU101", "held-graph", Severity.WARNING, "kept", str(folder / "clean.py"), 17, 9, 17, 35)
+    (folder / "claims.json").write_text(json.dumps([claim.to_json()]), encoding="utf-8")
+    done = verify(folder, "--steps", "10", "--output-format", "json", "--findings", "claims.json", "clean.py")
+    data: dict[str, Any] = json.loads(done.stdout)
+    assert done.returncode == data["exit_code"] == 0
+    assert [v["status"] for v in data["verdicts"]] == ["refuted"]
+    assert data["run"]["ranks"][0]["environment"]["probe"] == "host-storages"
+    assert data["sampled_steps"] == 10
+
+
+def test_unpredicted_drift_and_chosen_rules(folder: Path) -> None:
+    (folder / "surprise.py").write_text(SURPRISING, encoding="utf-8")
+    done = verify(folder, "--steps", "10", "-q", "--ignore", "GPU1", "surprise.py")
+    assert done.returncode == 1
+    assert "unpredicted growth that no finding explains: 4.00 KiB a step on the GPU" in done.stdout
+    assert "global dict `KEPT[...]`" in done.stdout
+    done = verify(folder, "--steps", "10", "-q", "--ignore", "GPU1", "train.py")
+    assert done.returncode == 1
+    assert "GPU101" not in done.stdout
+    assert "unpredicted" in done.stdout
+
+
+def test_findings_from_a_file(folder: Path) -> None:
+    check = [sys.executable, "-m", "gpulint", "--output-format", "json", "--no-cache", "train.py"]
+    given = subprocess.run(check, cwd=folder, capture_output=True, text=True, check=False).stdout
+    (folder / "findings.json").write_text(given, encoding="utf-8")
+    done = verify(folder, "--steps", "10", "-q", "--findings", "findings.json", "train.py")
+    assert "confirmed, negligible on the GPU GPU101" in done.stdout
+    for content, words in (
+        ("{", "is not JSON"),
+        ('[{"code": 3}]', "is not what gpulint"),
+        ("", "is not JSON"),
+    ):
+        (folder / "findings.json").write_text(content, encoding="utf-8")
+        done = verify(folder, "--findings", "findings.json", "train.py")
+        assert done.returncode == 2
+        assert words in done.stderr
+    assert "No such file" in verify(folder, "--findings", "missing.json", "train.py").stderr
+
+
+def test_a_module_with_its_arguments(folder: Path) -> None:
+    package = folder / "pkg"
+    package.mkdir()
+    (package / "__init__.py").write_text("")
+    (package / "train.py").write_text(LEAKING, encoding="utf-8")
+    done = verify(folder, "--steps", "5", "-q", "-s", "-m", "pkg.train", "9", "--steps=3", "--keep")
+    assert "argv ['9', '--steps=3', '--keep']" in done.stdout
+    assert "GPU101" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "words"),
+    [
+        ("raises.py", RAISING, "the script raised ValueError: bad batch 6 <b> after 6 steps"),
+        (
+            "exits.py",
+            "import sys, torch; sys.exit('no data')",
+            "the script called sys.exit(1) before its first step",
+        ),
+        ("nothing.py", "import torch", "ended without a step"),
+        ("plain.py", "x = 1", "ended without importing torch"),
+        ("broken.py", "def", "SyntaxError"),
+    ],
+)
+def test_scripts_that_fail_give_one_clear_line(folder: Path, name: str, text: str, words: str) -> None:
+    (folder / name).write_text(text, encoding="utf-8")
+    done = verify(folder, "-q", name)
+    assert done.returncode == 2, done.stdout
+    last = done.stderr.strip().splitlines()[-1]
+    assert last.startswith("gpulint: ")
+    assert words in last
+    if name == "raises.py":
+        assert f'File "{folder / name}", line 11' in done.stderr
+        assert "gpulint/runtime" not in done.stderr
+        assert "3 steps were sampled until then" in last
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["missing.py"], "there is no script missing.py"),
+        (["--steps", "0", "train.py"], "--steps"),
+        (["--max-drift", "much", "train.py"], "'much' is not a size"),
+        (["--show-output", "--output-format", "json", "train.py"], "leave one out"),
+        (["--report", "no/such/page.html", "train.py"], "there is no folder"),
+        (["--python", "no-python", "train.py"], "no-python does not exist"),
+        ([], "Missing argument"),
+    ],
+)
+def test_wrong_use_is_exit_2(folder: Path, arguments: list[str], words: str) -> None:
+    done = verify(folder, *arguments)
+    assert done.returncode == 2
+    assert words in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_two_ranks(folder: Path) -> None:
+    kept = 'losses.append(loss if os.environ["RANK"] == "1" else 0.0)'
+    leak_on_one = LEAKING.replace("losses.append(loss)", kept).replace("import sys", "import os, sys")
+    (folder / "ranks.py").write_text(leak_on_one, encoding="utf-8")
+    done = verify(folder, "--steps", "8", "-q", "--nproc-per-node", "2", "ranks.py")
+    assert done.returncode == 1, done.stderr
+    assert re.search(r"on rank 1: 512 B a step|512 B a step .*\(rank 1\)", done.stdout)
+    assert "2 ranks" in done.stdout
+
+
+def test_live_progress_on_a_terminal(folder: Path) -> None:
+    pty = pytest.importorskip("pty")
+    primary, secondary = pty.openpty()
+    env = {
+        **os.environ,
+        "OMP_NUM_THREADS": "1",
+        "CUDA_VISIBLE_DEVICES": "",
+        "TERM": "xterm-256color",
+        "COLUMNS": "120",
+    }
+    env.pop("NO_COLOR", None)
+    command = [sys.executable, "-m", "gpulint", "verify", "--steps", "8", "train.py"]
+    process = subprocess.Popen(command, cwd=folder, env=env, stdout=secondary, stderr=secondary)
+    os.close(secondary)
+    seen = bytearray()
+    while True:
+        try:
+            data = os.read(primary, 1 << 16)
+        except OSError:  # the other end is closed
+            break
+        if not data:
+            break
+        seen += data
+    os.close(primary)
+    text = seen.decode("utf-8", "replace")
+    assert process.wait(timeout=60) == 1
+    assert "\x1b[" in text
+    assert "train steps" in text
+    assert "drift" in text
+    assert "argv" not in text
