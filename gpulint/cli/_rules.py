@@ -1,0 +1,136 @@
+"""What `gpulint rule` and `gpulint rules` print."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sys
+import textwrap
+from typing import Any
+
+import click
+
+from gpulint.config import ConfigResolver, did_you_mean
+from gpulint.documentation import Page, example_problems, page
+from gpulint.rule import Rule, RuleSet
+from gpulint.selection import Selection, load_rule_file
+
+
+def print_pages(code: str | None, output_format: str) -> int:
+    """Print one page, or all of them where no code is given; the exit status."""
+    selection = _selection(None, False)
+    rules = selection.known if code is None else (_find(selection.known, code),)
+    pages = [page(rule) for rule in rules]
+    if output_format == "json":
+        described = [_described(item, selection) for item in pages]
+        click.echo(json.dumps(described if code is None else described[0], indent=2))
+    elif output_format == "text" and sys.stdout.isatty():
+        _render("\n\n---\n\n".join(item.markdown() for item in pages))
+    else:
+        click.echo("\n".join(item.markdown() for item in pages), nl=False)
+    return 0
+
+
+def print_table(output_format: str, file: str | None, isolated: bool) -> int:
+    """Print the rules that the configuration here knows; the exit status."""
+    selection = _selection(file, isolated)
+    enabled = selection.codes_for(os.path.join(os.getcwd(), "x.py"))
+    pages = [page(rule) for rule in selection.known]
+    if output_format == "json":
+        click.echo(json.dumps([_described(item, selection) for item in pages], indent=2))
+    elif output_format == "markdown":
+        click.echo("| Code | Name | Severity | On | What it finds |\n| --- | --- | --- | --- | --- |")
+        for item in pages:
+            row = (
+                item.rule.code,
+                item.rule.name,
+                item.rule.severity.value,
+                _on(item.rule, enabled),
+                item.summary,
+            )
+            click.echo("| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |")
+    else:
+        _columns(pages, enabled)
+    return 0
+
+
+def test_file(path: str) -> int:
+    """Run the examples of the rules in a file, say what is wrong; 1 where something is. Raises `ConfigError`."""
+    known = _selection(None, False).known
+    tested = load_rule_file(path, "--test")
+    codes = {rule.code for rule in tested}
+    others = tuple(rule for rule in known if rule.default and rule.code not in codes)
+    rules = RuleSet(
+        (*others, *tested), {rule.code: {o.name: o.default for o in rule.options} for rule in known}
+    )
+    failed = False
+    for rule in tested:
+        problems = example_problems(rule, rules)
+        failed |= bool(problems)
+        click.echo(f"{rule.code} {rule.name}: {'ok' if not problems else 'wrong'}")
+        for problem in problems:
+            click.echo(textwrap.indent(problem, "  "))
+    return int(failed)
+
+
+def _selection(file: str | None, isolated: bool) -> Selection:
+    return Selection(ConfigResolver(file, isolated).for_directory(os.getcwd()))
+
+
+def _find(rules: tuple[type[Rule], ...], code: str) -> type[Rule]:
+    wanted = code.casefold().replace("_", "-")
+    for rule in rules:
+        if wanted in (rule.code.casefold(), rule.name):
+            return rule
+    names = [name for rule in rules for name in (rule.code, rule.name)]
+    raise click.BadParameter(f'there is no rule "{code}"{did_you_mean(code, names)}', param_hint="CODE")
+
+
+def _described(item: Page, selection: Selection) -> dict[str, Any]:
+    enabled = selection.codes_for(os.path.join(os.getcwd(), "x.py"))
+    return {
+        "code": item.rule.code,
+        "name": item.rule.name,
+        "severity": item.rule.severity.value,
+        "default": item.rule.default,
+        "enabled": item.rule.code in enabled,
+        "summary": item.summary,
+        "options": [
+            {
+                "name": option.name,
+                "default": option.default,
+                "choices": list(option.choices),
+                "help": option.help,
+            }
+            for option in item.rule.options
+        ],
+        "documentation": item.markdown(),
+    }
+
+
+def _on(rule: type[Rule], enabled: frozenset[str]) -> str:
+    return "yes" if rule.code in enabled else "no"
+
+
+def _columns(pages: list[Page], enabled: frozenset[str]) -> None:
+    wide = max((len(item.rule.name) for item in pages), default=4)
+    room = shutil.get_terminal_size((120, 24)).columns - wide - 25
+    click.echo(f"{'code':8}{'name':{wide + 2}}{'severity':10}{'on':5}what it finds")
+    for item in pages:
+        summary = (
+            textwrap.shorten(item.summary, room, placeholder="…")
+            if room > 20 and sys.stdout.isatty()
+            else item.summary
+        )
+        rule = item.rule
+        click.echo(
+            f"{rule.code:8}{rule.name:{wide + 2}}{rule.severity.value:10}{_on(rule, enabled):5}{summary}"
+        )
+
+
+def _render(text: str) -> None:
+    from rich.console import Console
+    from rich.markdown import Markdown
+
+    Console().print(Markdown(text))
