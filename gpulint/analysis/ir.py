@@ -244,9 +244,10 @@ class Text(Expr):
 class Stmt:
     """`node` is the small or compound statement, `line` the statement that stands in the block."""
 
-    __slots__ = ("line", "node")
+    __slots__ = ("_calls", "line", "node")
     node: Node
     line: Node
+    _calls: tuple[Call, ...]  # see `own_calls`
 
     def expressions(self) -> tuple[Expr, ...]:
         """The expressions evaluated by this statement itself, not by statements nested in it."""
@@ -584,13 +585,23 @@ def walk(expr: Expr) -> Iterator[Expr]:
     while stack:
         current = stack.pop()
         yield current
-        stack.extend(current.children())
+        children = current.children()
+        if children:
+            stack.extend(children)
 
 
 def calls(block: list[Stmt]) -> Iterator[tuple[Stmt, Call]]:
     """Every call in the block, with the statement that makes it."""
     for statement in statements(block):
-        for root in statement.expressions():
-            for expr in walk(root):
-                if isinstance(expr, Call):
-                    yield statement, expr
+        for call in own_calls(statement):
+            yield statement, call
+
+
+def own_calls(statement: Stmt) -> tuple[Call, ...]:
+    """The calls in the statement's own expressions. Asked for again and again, so they are kept."""
+    try:
+        return statement._calls
+    except AttributeError:
+        found = tuple([part for root in statement.expressions() for part in walk(root) if isinstance(part, Call)])
+        statement._calls = found
+        return found

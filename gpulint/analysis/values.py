@@ -37,6 +37,8 @@ class Kind(Enum):
     CONTEXT = "context"  # a context manager whose effect on grad mode is known
     DISTRIBUTION = "distribution"
 
+    __hash__ = object.__hash__  # members are looked up in sets all the time; an Enum's own hash is a Python function
+
 
 class Grad(Enum):
     """Whether autograd records at a statement."""
