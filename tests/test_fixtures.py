@@ -34,6 +34,7 @@ RUN_SECONDS = 90
 EXPECT = re.compile(r"#\s*expect:\s*(GPU\d{3}(?:\s*,\s*GPU\d{3})*)\s*$")
 # What these rules claim is shown by a whole script, not only by a rule's own examples.
 SHOWN = {"GPU101", "GPU102", "GPU103", "GPU201", "GPU301", "GPU303", "GPU401", "GPU402", "GPU501", "GPU502"}
+SHOWN |= {"GPU105", "GPU106", "GPU107", "GPU202", "GPU203", "GPU204", "GPU302", "GPU304"}
 
 needs_torch = pytest.mark.skipif(
     find_spec("torch") is None, reason="torch is not installed; fixtures import it"
