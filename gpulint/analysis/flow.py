@@ -285,7 +285,8 @@ def _is_availability(test: ir.Expr) -> bool:
         for part in ir.walk(test)
         if isinstance(part, (ir.Attr, ir.Name))
     ]
-    return any("cuda" in word.lower() or word in ("is_available", "gpu", "use_gpu") for word in words)
+    named = any("cuda" in word.lower() or word in ("is_available", "gpu", "use_gpu") for word in words)
+    return named or any(isinstance(part, ir.Const) and isinstance(part.value, str) for part in ir.walk(test))
 
 
 _STATEMENTS: dict[type, Callable[[Flow, Any], None]] = {
