@@ -12,7 +12,7 @@ from typing import Literal
 
 Kind = Literal[
     "drift",  # memory made at or held by the line grows from step to step, on the device or on the host
-    "cycle",  # as drift, or freed by gc.collect() alone
+    "cycle",  # as drift, or freed by gc.collect() alone, or as retained
     "forward",  # the forward at the line runs with grad and leaves saved activations
     "guard",  # the forwards that follow the line run with grad, although the line was to prevent it
     "late",  # the value is alive at the peak, after its last use

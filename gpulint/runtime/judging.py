@@ -316,6 +316,12 @@ def _retained(finding: Finding, claim: Claim, evidence: Evidence) -> Judgement:
     return Judgement("confirmed", text, bytes=kept - freed)
 
 
+def _cycle(finding: Finding, claim: Claim, evidence: Evidence) -> Judgement:
+    """Growth, or garbage, or else what the backward leaves allocated until the gradients go."""
+    found = _drift(finding, claim, evidence)
+    return found if found.status == "confirmed" else _retained(finding, claim, evidence)
+
+
 def _growth(finding: Finding, claim: Claim, evidence: Evidence) -> Judgement:
     if claim.device_only and not evidence.on_device:
         return _cannot_tell(finding, evidence, "where the tensors land shows only on a machine with a GPU")
@@ -423,7 +429,7 @@ def _code(finding: Finding, claim: Claim, evidence: Evidence) -> Judgement:
 
 _JUDGES: Mapping[Kind, Callable[[Finding, Claim, Evidence], Judgement]] = {
     "drift": _drift,
-    "cycle": _drift,
+    "cycle": _cycle,
     "forward": _forward,
     "guard": _guard,
     "late": _late,

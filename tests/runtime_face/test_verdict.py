@@ -147,6 +147,9 @@ def test_limits_garbage_and_irregular_survivors() -> None:
     assert judged("GPU101", waiting).status == "refuted"
     assert judged("GPU302", waiting).status == "confirmed"
     assert verification(finding("GPU101"), waiting).garbage
+    forward = (ForwardFigures(Site(FILE, 5, "train"), "Net", True, True, 20, 10_000, 512, 0.1),)
+    assert judged("GPU302", rank(forwards=forward, lines=(ran(growth=200),))).bytes == 10_000
+    assert judged("GPU302", rank(forwards=forward, lines=(ran(growth=-9_000),))).status == "refuted"
 
 
 def test_unpredicted_drift_names_its_holder() -> None:
