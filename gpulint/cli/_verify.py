@@ -14,7 +14,7 @@ import click
 from gpulint.config import shown_path
 from gpulint.findings import Finding
 from gpulint.runtime import firstparty, loops
-from gpulint.runtime.claims import claim_of
+from gpulint.runtime.claims import DIAGNOSTICS, claim_of
 from gpulint.runtime.result import RunResult, join_lines
 from gpulint.runtime.runner import Run, run
 from gpulint.runtime.verdict import Verification, verify
@@ -196,7 +196,7 @@ def _chosen(findings: list[Finding], request: Request) -> list[Finding]:
     def named(code: str, prefixes: tuple[str, ...]) -> bool:
         return any(prefix == "ALL" or code.startswith(prefix) for prefix in prefixes)
 
-    kept = [f for f in findings if f.code != "GPU000"]
+    kept = [f for f in findings if not f.code.startswith(DIAGNOSTICS)]
     if request.select:
         kept = [f for f in kept if named(f.code, request.select)]
     return [f for f in kept if not named(f.code, request.ignore)]

@@ -37,6 +37,8 @@ class Claim:
     device_only: bool = False
 
 
+DIAGNOSTICS = "GPU0"  # codes about files and comments, which claim nothing about a run
+
 _DRIFT = Claim("drift")
 
 CLAIMS: Mapping[str, Claim] = {

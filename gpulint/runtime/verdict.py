@@ -12,7 +12,7 @@ from typing import Literal
 
 from gpulint.findings import Finding
 from gpulint.runtime import judging
-from gpulint.runtime.claims import claim_of
+from gpulint.runtime.claims import DIAGNOSTICS, claim_of
 from gpulint.runtime.evidence import Evidence, Share, real
 from gpulint.runtime.judging import NEGLIGIBLE, Judgement
 from gpulint.runtime.result import Holder, Place, Record, RunResult, Site, Trend
@@ -124,7 +124,7 @@ class Verification(Record):
 
 def verify(target: str, run: RunResult, findings: Iterable[Finding], max_drift: int = 0) -> Verification:
     """Judge every finding by every rank, and list what they leave unexplained."""
-    claims = [f for f in findings if f.code != "GPU000"]
+    claims = [f for f in findings if not f.code.startswith(DIAGNOSTICS)]
     evidence = [Evidence(rank) for rank in run.ranks if rank.environment.torch or rank.samples]
     return Verification(
         target=target,

@@ -27,7 +27,7 @@ if __name__ == "__main__":
 
 CLEAN = LEAKING.replace("losses.append(loss)", "losses.append(loss.item())")
 
-# What it keeps is put into a global by a helper: the linter is told to ignore it, so nothing predicts it.
+# What it keeps is put into a global by a helper; with GPU1 ignored nothing predicts it.
 SURPRISING = """
 import torch
 from torch import nn
@@ -35,7 +35,7 @@ from torch import nn
 KEPT = {}
 
 def remember(step, value):
-    KEPT[step] = value.clone()  # gpulint: ignore
+    KEPT[step] = value.clone()
 
 model = nn.Linear(64, 64)
 optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
