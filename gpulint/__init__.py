@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from gpulint.api import check_paths, check_source, fix_source
     from gpulint.config import Config, ConfigError
     from gpulint.findings import Edit, Finding, Fix, Position, Severity
+    from gpulint.marks import step
     from gpulint.rule import Rule
 
 _HOMES = {
@@ -28,6 +29,7 @@ _HOMES = {
     "Position": "gpulint.findings",
     "Severity": "gpulint.findings",
     "Rule": "gpulint.rule",
+    "step": "gpulint.marks",
 }
 
 __all__ = [
@@ -43,6 +45,7 @@ __all__ = [
     "check_paths",
     "check_source",
     "fix_source",
+    "step",
 ]
 
 

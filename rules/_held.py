@@ -10,7 +10,9 @@ from gpulint.rule import RelatedNode, Repair, Replace, Report
 
 _LIVE_COST = "every activation behind it, for each iteration (925 MB a step for a 4-layer language model; H200, torch 2.11)"
 _FREED_COST = "0 to 512 B a step on the GPU, and about 1.3 kB of host memory per autograd node and step (H200, torch 2.11)"
-_KEPT_COST = "512 B a call where backward follows, every activation behind it where none does (H200, torch 2.11)"
+_KEPT_COST = (
+    "512 B a call where backward follows, every activation behind it where none does (H200, torch 2.11)"
+)
 _RETAINED_COST = (
     "the tensors its graph still saves, each iteration (34 MiB a step for an 8-layer MLP; H200, torch 2.11)"
 )
@@ -36,7 +38,12 @@ def claim(hold: Hold, facts: FileFacts) -> str | None:
         return "live"
     if hold.in_module and hold.never_reset and hold.container and not hold.returned and not hold.escaped:
         return "kept"
-    local = hold.holder_kind == "variable" and not hold.returned and not hold.escaped and not hold.method_of_module
+    local = (
+        hold.holder_kind == "variable"
+        and not hold.returned
+        and not hold.escaped
+        and not hold.method_of_module
+    )
     return "live" if local and hold.inference and hold.over_data else None
 
 
@@ -59,7 +66,14 @@ def report(facts: FileFacts, hold: Hold, state: str, style: str) -> Report:
     message = f"{where} {verb} `{what}` across iterations together with {graph}"
     unless = hold.only_called_elsewhere if state == "live" else None
     return Report(
-        hold.node, message, _reason(hold, state), cost, severity, lambda: _repair(hold, state, style), related, unless
+        hold.node,
+        message,
+        _reason(hold, state),
+        cost,
+        severity,
+        lambda: _repair(hold, state, style),
+        related,
+        unless,
     )
 
 
@@ -68,9 +82,11 @@ def _reason(hold: Hold, state: str) -> str:
         mode = "in an evaluation with grad enabled" if hold.evaluating else "with grad enabled"
         return f"graph live: made {mode}, and no backward goes through it before the next iteration"
     if state == "kept":
-        return "nothing in this file ever empties it; whether the graph's buffers are freed is up to the caller"
+        return (
+            "nothing in this file ever empties it; whether the graph's buffers are freed is up to the caller"
+        )
     if state == "retained":
-        return "graph kept after backward: retain_graph, create_graph or activation checkpointing leaves saved tensors in it"
+        return "graph kept after backward: retain_graph or create_graph leaves the saved tensors in it"
     return "graph freed: backward released the saved tensors, the graph's nodes stay as long as the value is held"
 
 

@@ -86,9 +86,13 @@ def _report(facts: FileFacts, carried: Carried) -> Report:
     if retain:
         reason = "retain_graph=True keeps every earlier iteration's activations alive"
     elif carried.backward is not None:
-        reason = "the next backward would go through the graph of the iteration before, which is freed: it fails"
+        reason = (
+            "the next backward would go through the graph of the iteration before, which is freed: it fails"
+        )
     else:
-        reason = "grad is enabled in this evaluation: each graph is the input of the next, and none is ever freed"
+        reason = (
+            "grad is enabled in this evaluation: each graph is the input of the next, and none is ever freed"
+        )
     return Report(
         carried.call.node,
         f"`{what}` carries its autograd graph from one iteration into the next",

@@ -102,4 +102,6 @@ def _repair(backward: Backward) -> Repair | None:
     node = backward.retain_node
     if node is None:
         return None
-    return Repair("safe" if backward.models_known else "unsafe", "remove `retain_graph=True`", (Remove(node),))
+    return Repair(
+        "safe" if backward.models_known else "unsafe", "remove `retain_graph=True`", (Remove(node),)
+    )

@@ -21,7 +21,8 @@ class CheckpointOnDevice(Rule):
 
     ## What it costs
     Resuming a 4-layer language model with AdamW: peak 1,284 MB, 762 MB with `map_location="cpu"`. Weights alone: 800 MB
-    against 614 (NVIDIA H200, torch 2.11). As long as a name holds the checkpoint, the memory stays taken.
+    against 614 (NVIDIA H200, torch 2.11). As long as a name holds the checkpoint, the memory stays taken; where none
+    does, the finding is only an info.
 
     ## Example
     ```python
@@ -74,7 +75,8 @@ def _report(facts: FileFacts, load: Load) -> Report:
         f"`{facts.source(load.call)}` puts the whole checkpoint on {where} before any of it is copied",
         "`load_state_dict` copies from the CPU just as well, one tensor at a time",
         '1,284 MB at the peak of resuming, 762 MB with `map_location="cpu"` (4-layer language model; H200, torch 2.11)',
-        repair=lambda: _repair(load),
+        None if load.held else Severity.INFO,
+        lambda: _repair(load),
     )
 
 

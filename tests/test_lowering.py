@@ -1,4 +1,3 @@
-
 """Both lowerings, from Python's own tree and from libcst's, must give the same form: the first decides for the second."""
 
 from __future__ import annotations
@@ -45,7 +44,9 @@ def dump(part: Any) -> Any:
         return (functions, {name: dump(cls) for name, cls in part.classes.items()}, part.imports)
     if isinstance(part, (ir.Expr, ir.Stmt, ir.Param, ir.Handler)):
         names = [name for cls in type(part).__mro__ for name in getattr(cls, "__slots__", ())]
-        fields = [(name, dump(getattr(part, name))) for name in sorted(set(names) - {"node", "line", "_calls"})]
+        fields = [
+            (name, dump(getattr(part, name))) for name in sorted(set(names) - {"node", "line", "_calls"})
+        ]
         return (type(part).__name__, fields)
     return (type(part).__name__, repr(part))
 

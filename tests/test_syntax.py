@@ -5,7 +5,9 @@ import pytest
 from gpulint.syntax import flaw
 
 
-@pytest.mark.parametrize("text", ["", "x = 1\n", "\r\n\r\n", "x = '\\d'\n", "def f():\n    return 1", "x = 1\rdel x\r"])
+@pytest.mark.parametrize(
+    "text", ["", "x = 1\n", "\r\n\r\n", "x = '\\d'\n", "def f():\n    return 1", "x = 1\rdel x\r"]
+)
 def test_sound(text: str) -> None:
     assert flaw(text) is None
 
@@ -30,7 +32,13 @@ def test_flawed(text: str, line: int, words: str) -> None:
 
 @pytest.mark.parametrize(
     "expression",
-    ["(" * 3000 + ")" * 3000, "-" * 50_000 + "1", "a" + ".b" * 30_000, "lambda: " * 9000 + "1", "[" * 201 + "]" * 201],
+    [
+        "(" * 3000 + ")" * 3000,
+        "-" * 50_000 + "1",
+        "a" + ".b" * 30_000,
+        "lambda: " * 9000 + "1",
+        "[" * 201 + "]" * 201,
+    ],
     ids=["brackets", "operators", "attributes", "lambdas", "just too deep"],
 )
 def test_too_deep(expression: str) -> None:

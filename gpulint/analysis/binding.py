@@ -44,7 +44,11 @@ class Binding(Calling):
 
     def grows_by_cat(self, target: ir.Expr, source: ir.Expr) -> bool:
         """`outputs = torch.cat([outputs, new])`: a tensor that grows is a container that grows."""
-        if not isinstance(source, ir.Call) or source.method not in ("cat", "concat", "vstack", "hstack") or not source.args:
+        if (
+            not isinstance(source, ir.Call)
+            or source.method not in ("cat", "concat", "vstack", "hstack")
+            or not source.args
+        ):
             return False
         parts = source.args[0]
         if target.path is None or not isinstance(parts, ir.Seq):

@@ -148,7 +148,9 @@ class Calling(Calls):
         if made <= self.state.freed:
             self.state.freed |= {here}
             self.file.freed |= {here}
-            self.file.freed_by.setdefault(here, set()).update(*(self.file.freed_by.get(s, set()) for s in made))
+            self.file.freed_by.setdefault(here, set()).update(
+                *(self.file.freed_by.get(s, set()) for s in made)
+            )
         if self._evaluates(summary, given, owner_path):
             self.file.evaluating.add(here)
             self._helper_forward(expr, here)
@@ -242,12 +244,16 @@ class Calling(Calls):
                 continue
             loop = self.loops[-1] if self.loops else None
             born = self.state.born_at(path)
-            if loop is not None and (path not in loop.assigned or (born is not None and born >= len(self.loops))):
+            if loop is not None and (
+                path not in loop.assigned or (born is not None and born >= len(self.loops))
+            ):
                 continue  # not bound in this loop, or bound afresh in this very iteration
             if loop is None and not (self.self_name and path.startswith(f"{self.self_name}.")):
                 continue
             nested = value.kind is Kind.CONTAINER or value.has(MAYBE)
-            event = Carried(self.function, self.stmt, expr, path, argument, loop, nested=nested, sites=value.sites & sites)
+            event = Carried(
+                self.function, self.stmt, expr, path, argument, loop, nested=nested, sites=value.sites & sites
+            )
             event.starts_none = path in self.started_none
             self.events.carried[id(argument.node)] = event
 
@@ -401,7 +407,9 @@ class Calling(Calls):
     def settle(self, loop: Loop | None) -> None:
         """The iteration (or the function) ends: decide for what it held whether the graph is freed by now."""
         for hold in self.events.holds.values():
-            if hold.state not in ("unknown", "live") or (loop not in hold.loops if loop is not None else hold.loops):
+            if hold.state not in ("unknown", "live") or (
+                loop not in hold.loops if loop is not None else hold.loops
+            ):
                 continue
             if hold.value.kind is Kind.DEVICE:
                 hold.state = "device"
@@ -460,7 +468,14 @@ class Calling(Calls):
     def _hot_event(self, expr: ir.Call, name: str, via: ir.Function | None) -> None:
         if self.record and self.stmt is not None:
             self.events.hot_calls[id(expr.node), name] = HotCall(
-                self.function, self.stmt, expr, name, tuple(self.loops), bool(self.guards), self.handlers_open > 0, via
+                self.function,
+                self.stmt,
+                expr,
+                name,
+                tuple(self.loops),
+                bool(self.guards),
+                self.handlers_open > 0,
+                via,
             )
 
     def oom_event(self, statement: ir.Try, handler: ir.Handler, found: tuple[ir.Stmt, str]) -> None:

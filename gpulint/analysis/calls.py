@@ -60,7 +60,12 @@ class Calls(Methods):
         """A callable that the program names as its model, in a file that uses torch, is a module."""
         path = func.path or ""
         own = "." not in path or (path.count(".") == 1 and path.startswith(f"{self.self_name}."))
-        if callee.kind in (Kind.UNKNOWN, Kind.SYMBOL) and own and MODEL_NAME.search(path) and self.file.uses_torch:
+        if (
+            callee.kind in (Kind.UNKNOWN, Kind.SYMBOL)
+            and own
+            and MODEL_NAME.search(path)
+            and self.file.uses_torch
+        ):
             return Val(Kind.MODULE, flags=ROLE)
         return callee
 
@@ -107,7 +112,11 @@ class Calls(Methods):
             return self.torch_call(expr, qualified, args)
         made = frameworks.constructor(qualified)
         if made == "module":
-            owner = qualified.split(".")[-2] if qualified.endswith(("from_pretrained", "from_config")) else qualified
+            owner = (
+                qualified.split(".")[-2]
+                if qualified.endswith(("from_pretrained", "from_config"))
+                else qualified
+            )
             return Val(Kind.MODULE, ref=owner)
         if made is not None:
             return self.constructed(made, args)
@@ -175,7 +184,8 @@ class Calls(Methods):
         ):
             return self.container_add(expr, func, Val(Kind.CONTAINER, base.tokens), args)
         if name in ("step", "step_and_update_lr", "optimizer_step") and (
-            "opt" in (func.base.path or "").lower() or any(v.kind is Kind.OPTIMIZER for v in args.positional[:1])
+            "opt" in (func.base.path or "").lower()
+            or any(v.kind is Kind.OPTIMIZER for v in args.positional[:1])
         ):
             self.optimizer_step()
             return HOST

@@ -24,7 +24,7 @@ _NUMBERS_ONLY = re.compile(r"(?i)sched|scaler|sampler|loader|amp$|meter|(?:^|[._
 class Load:
     """`torch.load` of a training checkpoint onto the GPU. `location` is the given `map_location`, None where none is.
 
-    `plain_uses` says that what is loaded only goes into `load_state_dict`, or is a number.
+    `plain_uses` says that what is loaded only goes into `load_state_dict`, or is a number; `held`, that a name keeps it.
     """
 
     function: ir.Function
@@ -32,6 +32,7 @@ class Load:
     call: ir.Call
     location: ir.Expr | None
     plain_uses: bool
+    held: bool = True
 
 
 def loads(file: FileAnalysis) -> list[Load]:
@@ -59,7 +60,7 @@ def _load(file: FileAnalysis, function: ir.Function, statement: ir.Stmt, call: i
         return None
     parents = parents_of(statement)
     if _goes_into_state(call, parents):
-        return Load(function, statement, call, location, True)
+        return Load(function, statement, call, location, True, held=False)
     path = _name_of(statement, call)
     if path is None or "quantiz" in path:  # quantized weights are the CPU's
         return None

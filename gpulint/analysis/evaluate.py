@@ -49,7 +49,9 @@ CRITERION_NAME = re.compile(
 )
 
 # The same for what runs a forward: `model(x)`, `self.net(x)`, `student_model(x)`.
-MODEL_NAME = re.compile(r"(?:^|\.)(?!(?:make|build|create|get|load|init|prepare|setup|new|save|wrap|unwrap|compile|configure|clone|copy|export|train|fit|eval|test|run|is|update|call)_)(?:\w+_)?(?:model|net|network|net[DG])$")
+MODEL_NAME = re.compile(
+    r"(?:^|\.)(?!(?:make|build|create|get|load|init|prepare|setup|new|save|wrap|unwrap|compile|configure|clone|copy|export|train|fit|eval|test|run|is|update|call)_)(?:\w+_)?(?:model|net|network|net[DG])$"
+)
 
 OUTPUT_FIELDS = frozenset(
     ["loss", "logits", "last_hidden_state", "hidden_states", "pooler_output", "sample", "prediction"]
@@ -70,7 +72,13 @@ class Evaluator:
         def arguments(self, call: ir.Call) -> Args: ...
         def value_call(self, expr: ir.Call, callee: Val, args: Args) -> Val: ...
         def function_call(
-            self, expr: ir.Call, callee: Val, args: Args, owner: Val | None, owner_path: str | None, forward: bool = False
+            self,
+            expr: ir.Call,
+            callee: Val,
+            args: Args,
+            owner: Val | None,
+            owner_path: str | None,
+            forward: bool = False,
         ) -> Val: ...
         def construct(self, expr: ir.Call, callee: Val, args: Args) -> Val: ...
         def carried(self, expr: ir.Call, args: Args, sites: Tokens) -> None: ...
@@ -131,7 +139,11 @@ class Evaluator:
         if value.kind in (Kind.UNKNOWN, Kind.SYMBOL) and self.file.treated_as_module(self.function, path):
             flags = FROZEN if self.file.is_frozen(self.function, path) else 0
             return Val(Kind.MODULE, flags=flags)
-        if value.kind in (Kind.UNKNOWN, Kind.SYMBOL) and path in self.evidence.optimizers and "opt" in path.lower():
+        if (
+            value.kind in (Kind.UNKNOWN, Kind.SYMBOL)
+            and path in self.evidence.optimizers
+            and "opt" in path.lower()
+        ):
             return OPTIMIZER
         return value
 
@@ -301,7 +313,12 @@ class Evaluator:
                 and -len(base.items) <= constant < len(base.items)
             ):
                 return base.items[constant]
-            if base.ref is not None and base.items is not None and isinstance(constant, str) and constant in base.ref:
+            if (
+                base.ref is not None
+                and base.items is not None
+                and isinstance(constant, str)
+                and constant in base.ref
+            ):
                 keys: tuple[object, ...] = base.ref
                 return base.items[keys.index(constant)]
             if isinstance(expr.index, ir.Slice):

@@ -14,7 +14,9 @@ MODULE_METHODS = frozenset(
 )
 
 _BACKWARD = re.compile(r"(?:^|_)backward(?:_|$)|^update_params$")
-_NO_BACKWARD = re.compile(r"^(?:require|register|supports|check|is|has|can|on|set|before|after|pre|post)_|hook")
+_NO_BACKWARD = re.compile(
+    r"^(?:require|register|supports|check|is|has|can|on|set|before|after|pre|post)_|hook"
+)
 
 
 def runs_backward(method: str) -> bool:
@@ -122,10 +124,22 @@ class Evidence:
                 self._callees.add(expr.func.id)
                 stack += expr.args[:1]
             elif isinstance(expr, ir.Call) and isinstance(expr.func, ir.Attr):
-                if expr.func.path is not None and expr.func.path.count(".") == 1 and expr.func.path.startswith("self."):
+                if (
+                    expr.func.path is not None
+                    and expr.func.path.count(".") == 1
+                    and expr.func.path.startswith("self.")
+                ):
                     self._callees.add(expr.func.path)
                     stack += expr.args[:1]
-                elif expr.method in ("view", "reshape", "squeeze", "float", "flatten", "transpose", "permute"):
+                elif expr.method in (
+                    "view",
+                    "reshape",
+                    "squeeze",
+                    "float",
+                    "flatten",
+                    "transpose",
+                    "permute",
+                ):
                     stack.append(expr.func.base)
             elif isinstance(expr, (ir.Sub, ir.Attr)):
                 stack.append(expr.base)
@@ -147,7 +161,9 @@ class Evidence:
                 self._sums += [(t.path, statement.value) for t in statement.targets if t.path is not None]
             if isinstance(statement, ir.Assign) and isinstance(statement.value, ir.Call):
                 callee = statement.value.func.path
-                if callee is not None and ("." not in callee or (callee.startswith("self.") and callee.count(".") == 1)):
+                if callee is not None and (
+                    "." not in callee or (callee.startswith("self.") and callee.count(".") == 1)
+                ):
                     for target in targets(statement):
                         if isinstance(target, ir.Name):
                             self._produced.setdefault(target.id, []).append(callee)
@@ -339,7 +355,11 @@ def resets(block: list[ir.Stmt]) -> frozenset[str]:
     for statement in ir.statements(block):
         if isinstance(statement, ir.Assign) and statement.value is not None:
             for target in targets(statement):
-                if target.path is not None and not is_accumulation(target, statement.value) and not _is_cat(target, statement.value):
+                if (
+                    target.path is not None
+                    and not is_accumulation(target, statement.value)
+                    and not _is_cat(target, statement.value)
+                ):
                     found.add(target.path)
                 elif isinstance(target, ir.Sub) and isinstance(target.index, ir.Slice) and target.base.path:
                     found.add(target.base.path)
@@ -362,18 +382,28 @@ def resets(block: list[ir.Stmt]) -> frozenset[str]:
 
 def assigned(block: list[ir.Stmt]) -> frozenset[str]:
     """The paths that the block binds, sums included."""
-    return frozenset(target.path for statement in ir.statements(block) for target in targets(statement) if target.path)
+    return frozenset(
+        target.path for statement in ir.statements(block) for target in targets(statement) if target.path
+    )
 
 
 def cuts(block: list[ir.Stmt], detachers: frozenset[str] = frozenset()) -> frozenset[str]:
     """The paths whose graph the block cuts somewhere: `h = h.detach()`, `h = repackage(h)`, `h.detach_()`, `h.data`."""
     found: set[str] = set()
     for statement in ir.statements(block):
-        if isinstance(statement, ir.Assign) and statement.value is not None and _cuts(statement.value, detachers):
+        if (
+            isinstance(statement, ir.Assign)
+            and statement.value is not None
+            and _cuts(statement.value, detachers)
+        ):
             found |= {target.path for target in targets(statement) if target.path is not None}
         for root in statement.expressions():
             for expr in ir.walk(root):
-                if isinstance(expr, ir.Call) and expr.method in ("detach_", "detach_state") and isinstance(expr.func, ir.Attr):
+                if (
+                    isinstance(expr, ir.Call)
+                    and expr.method in ("detach_", "detach_state")
+                    and isinstance(expr.func, ir.Attr)
+                ):
                     if expr.func.base.path is not None:
                         found.add(expr.func.base.path)
     return frozenset(found)
@@ -383,7 +413,9 @@ def _cuts(value: ir.Expr, detachers: frozenset[str]) -> bool:
     for part in ir.walk(value):
         if isinstance(part, ir.Attr) and part.attr in ("detach", "data", "detach_"):
             return True
-        if isinstance(part, ir.Call) and ("detach" in part.method or "repackage" in part.method or part.method in detachers):
+        if isinstance(part, ir.Call) and (
+            "detach" in part.method or "repackage" in part.method or part.method in detachers
+        ):
             return True
     return False
 

@@ -422,9 +422,7 @@ class Handler:
 
     __slots__ = ("body", "name", "node", "types")
 
-    def __init__(
-        self, node: Node, types: tuple[Expr, ...], name: str | None, body: list[Stmt]
-    ) -> None:
+    def __init__(self, node: Node, types: tuple[Expr, ...], name: str | None, body: list[Stmt]) -> None:
         self.node = node
         self.types = types
         self.name = name
@@ -602,6 +600,8 @@ def own_calls(statement: Stmt) -> tuple[Call, ...]:
     try:
         return statement._calls
     except AttributeError:
-        found = tuple([part for root in statement.expressions() for part in walk(root) if isinstance(part, Call)])
+        found = tuple(
+            [part for root in statement.expressions() for part in walk(root) if isinstance(part, Call)]
+        )
         statement._calls = found
         return found

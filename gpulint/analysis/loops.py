@@ -41,7 +41,9 @@ class Loops(Binding):
         """Whether the iterable can be batches: not `range(n)`, not the layers of a model, not a display."""
         if isinstance(statement, ir.While):
             return any(call.method == "next" for _, call in ir.calls(statement.body))
-        if any(call.method == "next" and isinstance(call.func, ir.Name) for _, call in ir.calls(statement.body)):
+        if any(
+            call.method == "next" and isinstance(call.func, ir.Name) for _, call in ir.calls(statement.body)
+        ):
             return True
         iterable = statement.iterable
         while isinstance(iterable, ir.Call) and iterable.method in (
@@ -57,7 +59,9 @@ class Loops(Binding):
                 return False
             iterable = iterable.args[0]
         if isinstance(iterable, ir.Call) and iterable.method in ("range", "trange"):
-            chunked = any(isinstance(part, ir.Op) and part.op == "//" for arg in iterable.args for part in ir.walk(arg))
+            chunked = any(
+                isinstance(part, ir.Op) and part.op == "//" for arg in iterable.args for part in ir.walk(arg)
+            )
             return len(iterable.args) == 3 or chunked or _slices_by(statement)
         if isinstance(iterable, (ir.Seq, ir.DictDisplay, ir.Const)):
             return False
@@ -131,7 +135,9 @@ class Loops(Binding):
 
     def enter_comprehension(self, expr: ir.Comp) -> None:
         target, iterable, _ = expr.clauses[0]
-        loop = self.file.comprehension_loop(expr, target, iterable, self.function, self.loops[-1] if self.loops else None)
+        loop = self.file.comprehension_loop(
+            expr, target, iterable, self.function, self.loops[-1] if self.loops else None
+        )
         loop.over_data = self.iterates_data(loop.stmt)
         self.loops.append(loop)
 
@@ -163,8 +169,15 @@ def _slices_by(loop: ir.For) -> bool:
     for statement in ir.statements(loop.body):
         for root in statement.expressions():
             for part in ir.walk(root):
-                if isinstance(part, ir.Sub) and isinstance(part.index, ir.Slice) and len(part.index.parts) == 2:
-                    if all(any(isinstance(p, ir.Name) and p.id in names for p in ir.walk(end)) for end in part.index.parts):
+                if (
+                    isinstance(part, ir.Sub)
+                    and isinstance(part.index, ir.Slice)
+                    and len(part.index.parts) == 2
+                ):
+                    if all(
+                        any(isinstance(p, ir.Name) and p.id in names for p in ir.walk(end))
+                        for end in part.index.parts
+                    ):
                         return True
     return False
 

@@ -52,7 +52,7 @@ class _Lowering:
 
     def literal(self, node: Any) -> ir.Expr:
         text = node.value
-        if text[0] in "'\"" and "\\" not in text and text[:3] not in ("\"\"\"", "'''") and "\n" not in text:
+        if text[0] in "'\"" and "\\" not in text and text[:3] not in ('"""', "'''") and "\n" not in text:
             return ir.Const(node, text[1:-1])
         if text.isdecimal() and text[0] != "0":
             return ir.Const(node, int(text))

@@ -65,19 +65,28 @@ class OldCall:
 
 def old_calls(file: FileAnalysis) -> list[OldCall]:
     """The calls and decorators of a file that go by a deprecated name, those aside that ask for the version first."""
-    if not any(
-        word in name.split(".") for name in file.names.imports.values() for word in _WORDS | {"torch"}
-    ):
+    imports = file.names.imports
+    if not any(full == "torch" or full.startswith("torch.") for full in imports.values()):
         return []
+    words = _WORDS | {local for local, full in imports.items() if full in DEPRECATED}
     found: list[OldCall] = []
-    chosen = _chosen_imports(file)
     for function, evidence in file.evidence.items():
-        if not _WORDS.isdisjoint(evidence.words):
+        if not words.isdisjoint(evidence.words):
             for expr in _unguarded(function.body):
-                found += _old(file, function, expr)
+                found += _old(file, function, expr, words)
         for decorator in function.decorators:
-            found += _old(file, function, decorator, decorates=True)
-    return [old for old in found if (old.func.path or "").partition(".")[0] not in chosen]
+            found += _old(file, function, decorator, words, decorates=True)
+    if not found:
+        return []
+    chosen = _chosen_imports(file)
+    return [
+        old for old in found if (old.func.path or "").partition(".")[0] not in chosen and not _passes_on(old)
+    ]
+
+
+def _passes_on(old: OldCall) -> bool:
+    """`def memory_cached(self): return torch.cuda.memory_cached()`: the old name is what is offered."""
+    return old.function.name == old.name.rpartition(".")[2]
 
 
 def _chosen_imports(file: FileAnalysis) -> frozenset[str]:
@@ -92,14 +101,14 @@ def _chosen_imports(file: FileAnalysis) -> frozenset[str]:
 
 
 def _old(
-    file: FileAnalysis, function: ir.Function, expr: ir.Expr, decorates: bool = False
+    file: FileAnalysis, function: ir.Function, expr: ir.Expr, words: frozenset[str], decorates: bool = False
 ) -> Iterator[OldCall]:
     if any(
         isinstance(part, ir.Op) and part.op == "if" and _chooses(part.operands[0]) for part in ir.walk(expr)
     ):
         return
     for part in ir.walk(expr):
-        if isinstance(part, ir.Call) and part.method in _WORDS | _alias_words(file):
+        if isinstance(part, ir.Call) and part.method in words:
             name = qualified(file, function, part.func.path)
             if name in DEPRECATED and name is not None:
                 yield OldCall(function, part.func, part, name, DEPRECATED[name])
@@ -107,10 +116,6 @@ def _old(
             name = qualified(file, function, part.path)
             if name in DEPRECATED and name is not None and DEPRECATED[name].decorator:
                 yield OldCall(function, part, None, name, DEPRECATED[name])
-
-
-def _alias_words(file: FileAnalysis) -> frozenset[str]:
-    return frozenset(local for local, full in file.names.imports.items() if full in DEPRECATED)
 
 
 def _unguarded(block: list[ir.Stmt]) -> Iterator[ir.Expr]:

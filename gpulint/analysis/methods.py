@@ -41,7 +41,12 @@ class Methods(TorchCalls):
         kind = base.kind
         if name == "backward" and not (kind is Kind.INSTANCE and self.file.method(base.ref, name)):
             return self.backward_method(expr, func, base)
-        if name in ("eval", "train") and kind in (Kind.SYMBOL, Kind.UNKNOWN) and not expr.args and self.file.uses_torch:
+        if (
+            name in ("eval", "train")
+            and kind in (Kind.SYMBOL, Kind.UNKNOWN)
+            and not expr.args
+            and self.file.uses_torch
+        ):
             return self.module_method(expr, func, Val(Kind.MODULE))
         if kind in (Kind.GRAPH, Kind.DEVICE, Kind.SYMBOL):
             found = self.tensor_method(expr, func, base)
@@ -310,7 +315,16 @@ class Methods(TorchCalls):
         args = self.arguments(expr)
         if self.stmt is not None and args.positional and func.base.path is not None:
             keep = Keep(self.function, func.attr, holder, "self", "append", self.stmt, filename="<library>")
-            self.held(expr, "call", f"{func.base.path}.{holder}", args.positional[0], expr.args[:1], True, False, keep)
+            self.held(
+                expr,
+                "call",
+                f"{func.base.path}.{holder}",
+                args.positional[0],
+                expr.args[:1],
+                True,
+                False,
+                keep,
+            )
         return HOST
 
     def instance_call(self, expr: ir.Call, base: Val, args: Args) -> Val:

@@ -77,7 +77,11 @@ def _first(
 
 def _stores(statement: ir.Stmt, name: str) -> bool:
     """Whether the exception object itself is kept: with it its traceback, its frames and their tensors."""
-    if isinstance(statement, ir.Assign) and isinstance(statement.value, ir.Name) and statement.value.id == name:
+    if (
+        isinstance(statement, ir.Assign)
+        and isinstance(statement.value, ir.Name)
+        and statement.value.id == name
+    ):
         return any(not isinstance(target, ir.Name) for target in statement.targets)
     if isinstance(statement, ir.ExprStmt) and isinstance(statement.value, ir.Call):
         call = statement.value

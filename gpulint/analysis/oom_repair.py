@@ -29,7 +29,9 @@ def repair(found: OomHandler) -> Repair | None:
         body=cst.IndentedBlock(body=[raised], header=handler.body.header, indent=handler.body.indent)
     )
     handlers = [flagged if other is handler else other for other in node.handlers]
-    recovery = cst.If(test=cst.Name(FLAG), body=cst.IndentedBlock(body=handler.body.body, indent=handler.body.indent))
+    recovery = cst.If(
+        test=cst.Name(FLAG), body=cst.IndentedBlock(body=handler.body.body, indent=handler.body.indent)
+    )
     changes = (
         Insert(node, _statement(f"{FLAG} = False"), after=False),
         Replace(node, node.with_changes(handlers=handlers, leading_lines=[])),

@@ -48,7 +48,8 @@ def _backward_of(facts: FunctionFacts, hold: Hold) -> Backward | None:
 def _walks(backward: Backward, holder: str) -> bool:
     """Whether the backward goes through the held losses one by one: `for loss in losses: loss.backward()`."""
     return any(
-        isinstance(loop.stmt, ir.For) and any(_names(loop.stmt.iterable, word) for word in (holder,)) for loop in backward.loops
+        isinstance(loop.stmt, ir.For) and any(_names(loop.stmt.iterable, word) for word in (holder,))
+        for loop in backward.loops
     )
 
 
@@ -130,10 +131,14 @@ def _late(file: FileAnalysis, facts: FunctionFacts, forward: Forward, loop: Loop
     if forward.grad is Grad.ENABLED and any(_has_backward(other) for other in rest):
         if not _is_large_for_loss(forward, evidence, name):
             return None
-        return LateRelease(facts.function, name, last, next(o for o in rest if _has_backward(o)), "backward", loop)
+        return LateRelease(
+            facts.function, name, last, next(o for o in rest if _has_backward(o)), "backward", loop
+        )
     if forward.grad is Grad.DISABLED and loop.over_data and not any(_has_backward(other) for other in block):
         if not forward.dense or _in_loss(evidence, name):
-            return None  # a cross-entropy makes a second tensor of that size: releasing the first gains nothing
+            return (
+                None  # a cross-entropy makes a second tensor of that size: releasing the first gains nothing
+            )
         return LateRelease(facts.function, name, last, stmt, "forward", loop)
     return None
 
@@ -142,7 +147,11 @@ def _bound_name(stmt: ir.Assign, forward: Forward) -> str | None:
     """`logits` in `logits = model(x)` and `logits = model(x).logits`."""
     target = stmt.targets[0]
     value = stmt.value
-    if (isinstance(value, ir.Attr) and value.attr == "logits") or (isinstance(value, ir.Sub) and isinstance(value.index, ir.Const) and value.index.value in ("out", "logits")):
+    if (isinstance(value, ir.Attr) and value.attr == "logits") or (
+        isinstance(value, ir.Sub)
+        and isinstance(value.index, ir.Const)
+        and value.index.value in ("out", "logits")
+    ):
         value = value.base
     if isinstance(target, ir.Name) and value is forward.call:
         return target.id

@@ -45,7 +45,9 @@ _ROLES = frozenset(
     {Kind.MODULE, Kind.OPTIMIZER, Kind.LOADER, Kind.INSTANCE, Kind.FUNCTION, Kind.CLASS, Kind.QUALIFIED}
 )
 
-_TORCH = frozenset("torch torchvision lightning pytorch_lightning accelerate transformers deepspeed timm".split())
+_TORCH = frozenset(
+    "torch torchvision lightning pytorch_lightning accelerate transformers deepspeed timm".split()
+)
 
 _KEY_WORDS = frozenset(
     "backward eval empty_cache collect no_grad inference_mode set_grad_enabled autograd retain_graph manual_backward "
@@ -67,7 +69,12 @@ def analyse_lowered(module: ir.Module, filename: str, project: Project | None = 
 
 def _is_test(filename: str) -> bool:
     path = PurePath(filename)
-    return path.name.startswith("test_") or path.name.endswith("_test.py") or path.name == "conftest.py" or "tests" in path.parts
+    return (
+        path.name.startswith("test_")
+        or path.name.endswith("_test.py")
+        or path.name == "conftest.py"
+        or "tests" in path.parts
+    )
 
 
 class _EvidenceByFunction(dict[ir.Function, Evidence]):
@@ -80,7 +87,9 @@ class _EvidenceByFunction(dict[ir.Function, Evidence]):
 class FileAnalysis:
     """What is known of a file while its functions are followed."""
 
-    def __init__(self, module: ir.Module, filename: str, project: Project | None = None, main: bool = False) -> None:
+    def __init__(
+        self, module: ir.Module, filename: str, project: Project | None = None, main: bool = False
+    ) -> None:
         self.module = module
         self.filename = filename
         self.project = project
@@ -176,7 +185,11 @@ class FileAnalysis:
     @cached_property
     def detachers(self) -> frozenset[str]:
         """Names of the file's functions that detach what they are given."""
-        return frozenset(f.name for f, evidence in self.evidence.items() if evidence.words & {"detach", "detach_"} and f.params)
+        return frozenset(
+            f.name
+            for f, evidence in self.evidence.items()
+            if evidence.words & {"detach", "detach_"} and f.params
+        )
 
     # --- the two rounds ------------------------------------------------------------------------------------------
 
@@ -189,7 +202,14 @@ class FileAnalysis:
                 self.summary(function)
         facts = [self.facts[function] for function in self.module.functions if function in self.facts]
         finish(self, facts)
-        return FileFacts(self.module, facts, self.module.imports, Habits(self, facts), _is_test(self.filename), self._on_gpu())
+        return FileFacts(
+            self.module,
+            facts,
+            self.module.imports,
+            Habits(self, facts),
+            _is_test(self.filename),
+            self._on_gpu(),
+        )
 
     def _on_gpu(self) -> bool:
         """False where the file names the CPU as its device and never a GPU."""
@@ -541,7 +561,11 @@ class FileAnalysis:
         if summary is None or function is self.module.body:
             return False
         info = self.class_of(function)
-        if info is not None and function.name in frameworks.PER_BATCH_HOOKS and (info.is_lightning or info.is_hf_trainer):
+        if (
+            info is not None
+            and function.name in frameworks.PER_BATCH_HOOKS
+            and (info.is_lightning or info.is_hf_trainer)
+        ):
             return True
         return summary.steps > 0 or self.framework_backward(function)
 

@@ -282,5 +282,3 @@ def _last(expr: ir.Expr) -> str:
     if isinstance(expr, ir.Call):
         return expr.method
     return expr.attr if isinstance(expr, ir.Attr) else expr.path or ""
-
-

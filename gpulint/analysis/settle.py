@@ -32,8 +32,12 @@ def finish(file: FileAnalysis, facts: list[FunctionFacts]) -> None:
         )
         function.is_test = _is_test(function.function)
         owner = file.class_of(function.function)
-        function.is_module_forward = function.function.name == "forward" and owner is not None and owner.is_module
-        function.called_here = bool(file.callers.get(function.function)) or function.function is file.module.body
+        function.is_module_forward = (
+            function.function.name == "forward" and owner is not None and owner.is_module
+        )
+        function.called_here = (
+            bool(file.callers.get(function.function)) or function.function is file.module.body
+        )
         uses = Uses(function.function)
         for hold in function.holds:
             _finish_hold(file, function, hold, uses)
@@ -59,14 +63,20 @@ def finish(file: FileAnalysis, facts: list[FunctionFacts]) -> None:
                 loop.forwards or any(loop in f.loops for f in function.forwards) for loop in hold.loops
             )
             inside = [f for f in function.forwards if f.site in hold.value.tokens and f.evaluating]
-            hold.under_no_grad_fix = bool(inside) and (function.all_evaluation or all(f.loop_is_evaluation for f in inside))
+            hold.under_no_grad_fix = bool(inside) and (
+                function.all_evaluation or all(f.loop_is_evaluation for f in inside)
+            )
         function.late = late_releases(file, function)
         function.deferred = deferred_backwards(function)
 
 
 def _is_test(function: ir.Function) -> bool:
     cls = function.cls.name if function.cls is not None else ""
-    return function.name.startswith("test_") or cls.startswith("Test") or cls.endswith(("TestCase", "Test", "Tests"))
+    return (
+        function.name.startswith("test_")
+        or cls.startswith("Test")
+        or cls.endswith(("TestCase", "Test", "Tests"))
+    )
 
 
 def _finish_hold(file: FileAnalysis, facts: FunctionFacts, hold: Hold, uses: Uses) -> None:
@@ -132,12 +142,16 @@ def _finish_training(facts: FunctionFacts, forward: Forward) -> None:
 def _finish_carried(everything: list[FunctionFacts], facts: FunctionFacts, carried: Carried) -> None:
     inside = [b for b in facts.backwards if carried.loop is None or carried.loop in b.loops]
     if carried.loop is None and not inside:
-        reached = [b for f in everything for b in f.backwards if b.retain and carried.sites & with_inner(b.tokens)]
+        reached = [
+            b for f in everything for b in f.backwards if b.retain and carried.sites & with_inner(b.tokens)
+        ]
         inside = reached
     carried.backward = inside[0] if inside else None
     if carried.backward is not None:
         others = [b for b in facts.backwards if b is not carried.backward]
-        carried.only_reason = carried.backward.retain and carried.backward.function is carried.function and not others
+        carried.only_reason = (
+            carried.backward.retain and carried.backward.function is carried.function and not others
+        )
 
 
 def _truly_carried(file: FileAnalysis, facts: FunctionFacts, carried: Carried) -> bool:
@@ -146,17 +160,27 @@ def _truly_carried(file: FileAnalysis, facts: FunctionFacts, carried: Carried) -
     if carried.path in cuts(body, file.detachers):
         return False
     if carried.loop is None and file.assigned_elsewhere(facts.function, carried.path):
-        return carried.backward is not None and carried.backward.retain and bool(carried.sites & with_inner(carried.backward.tokens))
+        return (
+            carried.backward is not None
+            and carried.backward.retain
+            and bool(carried.sites & with_inner(carried.backward.tokens))
+        )
     if carried.backward is not None:
         return bool(carried.sites & with_inner(carried.backward.tokens))
     return carried.loop is not None and bool(carried.sites & file.evaluating) and carried.loop.over_data
 
 
 def _same_class(site: Site, backward: Backward) -> bool:
-    return site.function is not None and site.function.cls is not None and site.function.cls is backward.function.cls
+    return (
+        site.function is not None
+        and site.function.cls is not None
+        and site.function.cls is backward.function.cls
+    )
 
 
-def _again(file: FileAnalysis, everything: list[FunctionFacts], facts: FunctionFacts, backward: Backward) -> bool:
+def _again(
+    file: FileAnalysis, everything: list[FunctionFacts], facts: FunctionFacts, backward: Backward
+) -> bool:
     """Whether any later backward may go through part of the same graph, so that retaining it has a reason."""
     sites = frozenset(token for token in backward.tokens if isinstance(token, Site))
     if not sites or backward.value.kind is not Kind.GRAPH:
@@ -169,7 +193,10 @@ def _again(file: FileAnalysis, everything: list[FunctionFacts], facts: FunctionF
     if any(site.function is not backward.function and not _same_class(site, backward) for site in sites):
         return True
     if sites & file.stored and any(
-        sites & other.tokens for function in everything if function is not facts for other in function.backwards
+        sites & other.tokens
+        for function in everything
+        if function is not facts
+        for other in function.backwards
     ):
         return True
     if any(isinstance(token, Holder) for token in backward.tokens):

@@ -94,7 +94,9 @@ class TorchCalls(Evaluator):
             return Val(Kind.MODULE) if qualified == "torch.hub.load" else UNKNOWN if last == "load" else HOST
         if qualified.startswith("torch.distributed."):
             first = args.first()
-            return first if first.kind is Kind.MODULE else HOST  # FullyShardedDataParallel(model), fully_shard(model)
+            return (
+                first if first.kind is Kind.MODULE else HOST
+            )  # FullyShardedDataParallel(model), fully_shard(model)
         return self.tensor_function(expr, last, args)
 
     def torch_class(self, qualified: str, last: str, args: Args) -> Val:
@@ -138,7 +140,9 @@ class TorchCalls(Evaluator):
             small = result.without_flags(LARGE | VIEW | OUTPUT)
             if is_loss_function(f"torch.{name}") and not is_unreduced(expr):
                 return self.loss_result(expr, small)
-            has_dim = expr.keyword("dim") is not None or any(v.kind is Kind.NUMBER for v in args.positional[1:])
+            has_dim = expr.keyword("dim") is not None or any(
+                v.kind is Kind.NUMBER for v in args.positional[1:]
+            )
             if has_dim and name in ("mean", "amax"):
                 return result.without_flags(VIEW)
             return small if has_dim else small.with_flags(SCALAR) if small.kind is Kind.GRAPH else small
@@ -360,9 +364,9 @@ def _asks_for_training(guard: ir.Stmt) -> bool:
 def _is_dense(module: Val) -> bool:
     """A language model or a segmentation network, by its class or its maker's name."""
     if isinstance(module.ref, str):
-        return module.ref.endswith(("ForCausalLM", "LMHeadModel", "ForMaskedLM", "ForConditionalGeneration", "ForSeq2SeqLM")) or (
-            "egmentation" in module.ref
-        )
+        return module.ref.endswith(
+            ("ForCausalLM", "LMHeadModel", "ForMaskedLM", "ForConditionalGeneration", "ForSeq2SeqLM")
+        ) or ("egmentation" in module.ref)
     return module.ref is not None and module.ref.is_dense
 
 

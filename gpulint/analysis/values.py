@@ -37,7 +37,9 @@ class Kind(Enum):
     CONTEXT = "context"  # a context manager whose effect on grad mode is known
     DISTRIBUTION = "distribution"
 
-    __hash__ = object.__hash__  # members are looked up in sets all the time; an Enum's own hash is a Python function
+    __hash__ = (
+        object.__hash__
+    )  # members are looked up in sets all the time; an Enum's own hash is a Python function
 
 
 class Grad(Enum):
@@ -178,7 +180,10 @@ LOADER = Val(Kind.LOADER)
 
 
 def container(
-    elem: Val | None = None, items: tuple[Val, ...] | None = None, flags: int = 0, keys: tuple[Any, ...] | None = None
+    elem: Val | None = None,
+    items: tuple[Val, ...] | None = None,
+    flags: int = 0,
+    keys: tuple[Any, ...] | None = None,
 ) -> Val:
     """A list, tuple, set, dict or deque. `elem` joins what is in it; `items` are its values where all are known,
     `keys` a dict's keys, in the order of the items."""
@@ -257,7 +262,9 @@ def _join_containers(a: Val, b: Val, tokens: Tokens, flags: int) -> Val:
         elem = a.elem if b.elem is None else b.elem
     else:
         elem = join(a.elem, b.elem)
-    return Val(Kind.CONTAINER, tokens, flags, elem, items, a.ref if a.ref == b.ref and items is not None else None)
+    return Val(
+        Kind.CONTAINER, tokens, flags, elem, items, a.ref if a.ref == b.ref and items is not None else None
+    )
 
 
 def held_parts(val: Val) -> list[Val]:

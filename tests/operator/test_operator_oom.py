@@ -1,6 +1,5 @@
 """Out-of-memory messages of every torch since 1.10, alone and in logs."""
 
-
 from __future__ import annotations
 
 import io
