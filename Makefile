@@ -4,7 +4,7 @@ PYTHON ?= python3
 TORCH ?= torch==2.13.0
 VENV ?= .venv
 BIN := $(VENV)/bin
-DEMO := fixtures/classifier_held_loss.py
+DEMO := fixtures/evaluate_with_metrics.py
 
 .PHONY: demo test lint types format clean
 
@@ -19,10 +19,14 @@ $(BIN)/.test-extra: $(BIN)/gpulint pyproject.toml
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[test,dev]"
 	touch $@
 
-## lint a training script, show what --fix would change
+## lint, verify, fix and verify again one training script (the fix is made in a copy)
 demo: $(BIN)/gpulint
-	-$(BIN)/gpulint --no-cache --isolated $(DEMO)
-	-$(BIN)/gpulint --no-cache --isolated --diff $(DEMO)
+	rm -rf $(VENV)/demo && mkdir -p $(VENV)/demo && cp $(DEMO) $(VENV)/demo/train.py
+	-$(BIN)/gpulint --no-cache --isolated $(VENV)/demo/train.py
+	$(if $(TORCH),-$(BIN)/gpulint verify $(VENV)/demo/train.py)
+	-$(BIN)/gpulint --no-cache --isolated --diff --unsafe-fixes $(VENV)/demo/train.py
+	-$(BIN)/gpulint --no-cache --isolated --fix --unsafe-fixes $(VENV)/demo/train.py
+	$(if $(TORCH),-$(BIN)/gpulint verify $(VENV)/demo/train.py)
 
 ## the test suite, with ruff and mypy
 test: $(BIN)/.test-extra lint types
