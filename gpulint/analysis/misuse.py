@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 _MODES = NO_GRAD | ENABLE_GRAD
 _MODE_WORDS = frozenset(name.rsplit(".", 1)[-1] for name in _MODES)
 # A captured graph replays into the same gradient tensors: there they must stay where they are.
-_CAPTURING = frozenset({"CUDAGraph", "make_graphed_callables", "capture_begin"})
+_CAPTURING = re.compile(r"cuda_?graph|graphed|capture_begin", re.IGNORECASE)
 
 
 @dataclass(slots=True)
@@ -206,17 +207,37 @@ def _lets_go(statement: ir.Stmt) -> bool:
 
 def kept_gradients(file: FileAnalysis) -> list[KeptGradients]:
     """Calls that fill gradients with zeros where letting them go would do."""
-    if any(evidence.words & _CAPTURING for evidence in file.evidence.values()):
+    if not any("zero_grad" in evidence.called for evidence in file.evidence.values()):
+        return []
+    if any(_CAPTURING.search(word) for evidence in file.evidence.values() for word in evidence.words):
         return []
     if any("zero_grad" in cls.methods for cls in file.module.classes.values()):
         return []
     found: list[KeptGradients] = []
     for function in file.module.functions:
         if "zero_grad" in file.evidence[function].called:
-            for _, call in ir.calls(function.body):
+            rare = _rare(function.body, False)
+            for statement, call in ir.calls(function.body):
                 if call.method == "zero_grad" and isinstance(call.func, ir.Attr) and _keeps(call):
-                    found.append(KeptGradients(function, call))
+                    if id(statement) not in rare:
+                        found.append(KeptGradients(function, call))
     return found
+
+
+def _rare(block: list[ir.Stmt], guarded: bool) -> set[int]:
+    """The statements under an `if`, every k-th step aside: gradients found to be invalid are meant to become zeros."""
+    found: set[int] = set()
+    for statement in block:
+        if guarded:
+            found.add(id(statement))
+        inside = guarded or (isinstance(statement, ir.If) and not _counts(statement.test))
+        for inner in statement.blocks():
+            found |= _rare(inner, inside)
+    return found
+
+
+def _counts(test: ir.Expr) -> bool:
+    return any(isinstance(part, ir.Op) and part.op == "%" for part in ir.walk(test))
 
 
 def _keeps(call: ir.Call) -> bool:
