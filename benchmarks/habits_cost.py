@@ -82,7 +82,7 @@ def zeroing(set_to_none: bool, late: bool) -> Callable[[int], None]:
         loss = F.cross_entropy(model(tokens).flatten(0, 1), tokens.flatten())
         if late:
             optimizer.zero_grad(set_to_none=set_to_none)
-        loss.backward()
+        loss.backward()  # type: ignore[no-untyped-call]
         optimizer.step()
 
     return step
@@ -113,7 +113,7 @@ def second_order(how: str) -> Callable[[int], None]:
                 optimizer.zero_grad()
             loss.backward(create_graph=True)
             if how.endswith("and penalty"):
-                sum(p.grad.pow(2).sum() for p in parameters).backward()
+                torch.stack([p.grad.pow(2).sum() for p in parameters if p.grad is not None]).sum().backward()  # type: ignore[no-untyped-call]
         optimizer.step()
         if how.startswith("zero_grad after"):
             optimizer.zero_grad()
@@ -180,7 +180,7 @@ def teaching(no_grad: bool) -> Callable[[int], None]:
         with torch.set_grad_enabled(not no_grad):
             target = teacher(inputs)
         optimizer.zero_grad()
-        F.mse_loss(out, target.detach()).backward()
+        F.mse_loss(out, target.detach()).backward()  # type: ignore[no-untyped-call]
         optimizer.step()
 
     return step
@@ -198,7 +198,7 @@ def discriminating(how: str) -> Callable[[int], None]:
         loss = F.softplus(-discriminator(real)).mean()
         loss = loss + F.softplus(discriminator(fake.detach() if how == "fake.detach()" else fake)).mean()
         optimizer.zero_grad()
-        loss.backward()
+        loss.backward()  # type: ignore[no-untyped-call]
         optimizer.step()
 
     return step

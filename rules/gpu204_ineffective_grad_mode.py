@@ -93,7 +93,7 @@ def _repair(misuse: GradModeMisuse) -> Repair | None:
         called = cst.Call(misuse.node)  # type: ignore[arg-type]
         return Repair("safe", "call it", (Replace(misuse.node, called),))
     if misuse.what == "volatile" and misuse.call is not None:
-        for argument in misuse.call.node.args:  # type: ignore[attr-defined]
+        for argument in misuse.call.node.args:
             if argument.keyword is not None and argument.keyword.value == "volatile":
                 return Repair("safe", "remove `volatile=True`", (Remove(argument),))
     if (
