@@ -30,7 +30,7 @@ demo: $(BIN)/gpulint
 
 ## the test suite, with ruff and mypy
 test: $(BIN)/.test-extra lint types
-	$(BIN)/python -m pytest -q
+	$(BIN)/python -m pytest -q -n 2 --dist loadfile
 
 lint: $(BIN)/.test-extra
 	$(BIN)/ruff check .
