@@ -131,6 +131,8 @@ def test_runs_after_every_fix(script: Path, tmp_path: Path) -> None:
     def lint(source: str) -> list[Finding]:
         return lint_text(source, script.name, in_force(text))
 
+    if not any(finding.fix for finding in lint(text)):
+        pytest.skip("none of its findings can be fixed by machine")
     fixed = fixing.fix_text(text, lint, True).text
     assert fixed != text
     target = tmp_path / script.name
