@@ -23,6 +23,7 @@ class Snapshot:
 
     `what` is "deepcopy", "clone" or "alias"; `holder` the name that keeps it; `copy` the expression that makes it;
     `source` the `state_dict()` call in it; `cloned` what `.clone()` is called on.
+    `certain` says that the file names a GPU; otherwise only that it moves things to a device of some name.
     """
 
     function: ir.Function
@@ -33,6 +34,7 @@ class Snapshot:
     source: ir.Call
     cloned: ir.Expr | None = None
     restored_only: bool = False
+    certain: bool = True
 
 
 def snapshots(file: FileAnalysis) -> list[Snapshot]:
@@ -83,7 +85,8 @@ def _snapshot(
         source, cloned = _cloned_items(file, function, value)
     else:
         return None
-    if source is None or not _on_gpu(file, function, statement, source):
+    certainty = "" if source is None else _on_gpu(file, function, statement, source)
+    if source is None or not certainty:
         return None
     is_list = holder.endswith("[]")
     uses = _later_uses(file, function, holder.removesuffix("[]"))
@@ -98,6 +101,7 @@ def _snapshot(
         source,
         cloned,
         uses.restored and not is_list,
+        certainty == "certain",
     )
 
 
@@ -138,8 +142,9 @@ def _cloned_items(
     return (source, cloned) if base.path == name else (None, None)
 
 
-def _on_gpu(file: FileAnalysis, function: ir.Function, statement: ir.Stmt, source: ir.Call) -> bool:
-    """Whether the model of the `state_dict()` is on the GPU: the file moves it, or the data of its steps, there."""
+def _on_gpu(file: FileAnalysis, function: ir.Function, statement: ir.Stmt, source: ir.Call) -> str:
+    """Whether the model of the `state_dict()` is on the GPU: "certain" where the file moves something there, "likely"
+    where it moves something to a `device`, else ""."""
     assert isinstance(source.func, ir.Attr)
     model = source.func.base.path or ""
     previous: ir.Stmt | None = None
@@ -151,13 +156,18 @@ def _on_gpu(file: FileAnalysis, function: ir.Function, statement: ir.Stmt, sourc
         call.method == "cpu" and isinstance(call.func, ir.Attr) and call.func.base.path == model
         for _, call in ir.calls([previous])
     ):
-        return False
+        return ""
     devices = _cuda_devices(file)
-    return any(
-        _moves(file, other, call, devices)
-        for other in file.module.functions
-        for _, call in _moving_calls(file, other)
-    )
+    moving = [(other, call) for other in file.module.functions for _, call in _moving_calls(file, other)]
+    if any(_moves(file, other, call, devices) for other, call in moving):
+        return "certain"
+    likely = any(call.method == "to" and call.args and _names_device(call.args[0]) for _, call in moving)
+    return "likely" if likely else ""
+
+
+def _names_device(expr: ir.Expr) -> bool:
+    last = expr.attr if isinstance(expr, ir.Attr) else expr.path or ""
+    return last in ("device", "_device", "dev", "DEVICE")
 
 
 def _moving_calls(file: FileAnalysis, function: ir.Function) -> Iterator[tuple[ir.Stmt, ir.Call]]:

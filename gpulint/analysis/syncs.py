@@ -9,7 +9,15 @@ from typing import TYPE_CHECKING
 
 from gpulint.analysis import ir
 from gpulint.analysis.evaluate import CRITERION_NAME
-from gpulint.analysis.names import HOST_ATTRS, KEEPS_GRAPH, PAIRS, REDUCTIONS, TO_DEVICE, TO_HOST
+from gpulint.analysis.names import (
+    HOST_ATTRS,
+    KEEPS_GRAPH,
+    PAIRS,
+    REDUCTIONS,
+    TO_DEVICE,
+    TO_HOST,
+    is_loss_function,
+)
 
 if TYPE_CHECKING:
     from gpulint.analysis.facts import FunctionFacts, HotCall, Loop
@@ -216,7 +224,8 @@ class _Step:
         qualified = self.file.names.qualify(expr.func.path) if expr.func.path is not None else None
         if qualified is not None and qualified.startswith("torch."):
             kinds = [self.kind(arg) for arg in expr.args]
-            if method in _TENSOR_METHODS and ("tensor" in kinds or "output" in kinds):
+            known = method in _TENSOR_METHODS or is_loss_function(qualified)
+            if known and ("tensor" in kinds or "output" in kinds):
                 return self.shape(expr, method, len(expr.args) > 1)
             return None
         if isinstance(expr.func, ir.Attr):
