@@ -31,7 +31,7 @@ _MOST_ROWS = 200
 def write_page(verification: Verification) -> str:
     """The whole page."""
     sources = Sources()
-    title = f"gpulint verify: {verification.target}"
+    title = f"gpulint {'run' if _only_watched(verification) else 'verify'}: {verification.target}"
     body = [
         _head(verification),
         _timelines(verification),
@@ -87,7 +87,19 @@ def _head(verification: Verification) -> str:
     return "\n".join(["<header>", *lines, _figures(verification, rank), "</header>"])
 
 
+def _only_watched(verification: Verification) -> bool:
+    """Whether this is the timeline of `gpulint run`: samples by time, nothing judged."""
+    ranks = verification.run.ranks
+    return bool(ranks) and all(rank.boundary == "none" for rank in ranks) and not verification.verdicts
+
+
 def _conclusion(verification: Verification) -> tuple[str, str, str]:
+    if _only_watched(verification) and not verification.failed:
+        return (
+            "good",
+            "The program was watched while it ran",
+            f"{verification.run.end.message}. Nothing was judged.",
+        )
     counts = [
         f"{number} {status}"
         for status in ("confirmed", "refuted", "inconclusive", "not reached")
@@ -116,9 +128,14 @@ def _figures(verification: Verification, rank: RankResult | None) -> str:
     reserved = max((s.reserved for s in sampled if s.reserved is not None), default=None)
     durations = sorted(s.duration for s in sampled)
     middle = durations[len(durations) // 2] if durations else None
-    cells = [
+    judged = [
         ("Steps sampled", str(verification.sampled), f"after {rank.warmup} of warm-up, by {rank.boundary}"),
         ("Largest drift", f"{format_bytes(round(verification.drift))}", "a step, on the GPU"),
+    ]
+    if _only_watched(verification):
+        judged = [("Samples", str(len(rank.samples)), "by time")]
+    cells = [
+        *judged,
         ("Peak allocated", format_bytes(peak) if peak is not None else "not measured", "within a step"),
         ("Most reserved", format_bytes(reserved) if reserved is not None else "not measured", ""),
         ("Step time", f"{middle * 1000:.1f} ms" if middle is not None else "not measured", "median, watched"),
@@ -146,6 +163,8 @@ def _timelines(verification: Verification) -> str:
 
 
 def _verdicts(verification: Verification, sources: Sources) -> str:
+    if _only_watched(verification):
+        return ""
     if not verification.verdicts:
         return "<section><h2>Findings</h2><p>The linter found nothing in the script and its own modules.</p></section>"
     cards = "\n".join(_verdict(verdict, sources) for verdict in verification.verdicts)
