@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 _PLAIN = re.compile(
     r"(?i)epoch|step|iter|best|acc|config|args|param|version|name|arch|hyper|seed|score|metric|history|lr$|loss"
 )
-_NUMBERS_ONLY = re.compile(r"(?i)sched|scaler|sampler|loader|amp$|meter|(?:^|[._])lr")
+_NUMBERS_ONLY = re.compile(r"(?i)sched|scaler|sampler|loader|amp$|meter|transform$|(?:^|[._])lr")
 
 
 @dataclass(slots=True)
