@@ -6,6 +6,9 @@ that libcst's native parser would overflow the stack and take the process with i
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from gpulint.files import split_lines
@@ -27,7 +30,7 @@ def flaw(text: str) -> Flaw | None:
     import warnings
 
     try:
-        with warnings.catch_warnings():
+        with warnings.catch_warnings(), _usual_depth():
             warnings.simplefilter("ignore")
             symtable.symtable(text, "<text>", "exec")
     except SyntaxError as error:
@@ -41,6 +44,21 @@ def flaw(text: str) -> Flaw | None:
     except (ValueError, OverflowError) as error:
         return Flaw(f"syntax error: {error}", 1, 1)
     return None
+
+
+@contextmanager
+def _usual_depth() -> Iterator[None]:
+    """Python's own measure of too deep, whatever recursion limit the host program has set for itself."""
+    limit = sys.getrecursionlimit()
+    try:
+        sys.setrecursionlimit(min(limit, 1000))
+    except RecursionError:  # already deeper than that
+        yield
+        return
+    try:
+        yield
+    finally:
+        sys.setrecursionlimit(limit)
 
 
 def _too_deep(line: int, column: int) -> Flaw:

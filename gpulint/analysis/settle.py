@@ -217,7 +217,9 @@ def _per_step(file: FileAnalysis, call: HotCall) -> bool:
     if call.loops:
         loop = call.loops[-1]
         made_here = loop.assigned & file.evidence[call.function].modules
-        return loop.is_step_loop and not made_here  # a loop that makes its model anew runs through models, not steps
+        return (
+            loop.is_step_loop and not made_here
+        )  # a loop that makes its model anew runs through models, not steps
     return file.runs_per_step(call.function)
 
 

@@ -60,7 +60,7 @@ CLAIMS: Mapping[str, Claim] = {
     "GPU401": Claim("late"),
     "GPU402": Claim("handler"),
     "GPU403": Claim("growth", device_only=True),
-    "GPU404": Claim("growth"),
+    "GPU404": Claim("growth", device_only=True),
     "GPU405": Claim("useless"),
     "GPU406": Claim("code"),
     "GPU501": Claim("time", ("torch.cuda.empty_cache",), device_only=True),
