@@ -6,7 +6,9 @@ import errno
 import os
 import stat
 import tempfile
+from collections.abc import Callable
 from contextlib import suppress
+from typing import IO
 
 _REASONS = {
     errno.ENOSPC: "no space is left on the disk",
@@ -25,16 +27,22 @@ def write_atomic(path: str, data: bytes) -> None:
     Raises OSError, its `strerror` a phrase with the reason; the file is then unchanged and no temporary file
     left.
     """
+    write_atomic_with(path, lambda stream: stream.write(data))
+
+
+def write_atomic_with(path: str, write: Callable[[IO[bytes]], object]) -> int:
+    """The same with content that `write` puts into an open file; its size in bytes. What `write` raises goes on, and
+    the file is unchanged then too."""
     target = os.path.realpath(path)
     try:
-        _replace(target, data)
+        return _replace(target, write)
     except OSError as error:
         number = error.errno or errno.EIO
         reason = _REASONS.get(number, error.strerror or str(error))
         raise OSError(number, f"{reason}; the file is unchanged", path) from error
 
 
-def _replace(target: str, data: bytes) -> None:
+def _replace(target: str, write: Callable[[IO[bytes]], object]) -> int:
     try:
         old: os.stat_result | None = os.stat(target)
     except FileNotFoundError:
@@ -45,8 +53,9 @@ def _replace(target: str, data: bytes) -> None:
     handle, temporary = tempfile.mkstemp(prefix=f".{name[:100]}.", suffix=".tmp", dir=folder or ".")
     try:
         with os.fdopen(handle, "wb") as stream:
-            stream.write(data)
+            write(stream)
             stream.flush()
+            size = os.fstat(stream.fileno()).st_size
             _copy_metadata(target, old, temporary)
             os.fsync(stream.fileno())
         os.replace(temporary, target)
@@ -55,6 +64,7 @@ def _replace(target: str, data: bytes) -> None:
             os.unlink(temporary)
         raise
     _sync_folder(folder or ".")
+    return size
 
 
 def _copy_metadata(target: str, old: os.stat_result | None, temporary: str) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import libcst as cst
 
 from gpulint.codemods.editing import Plan, calls_kit, kit_name, with_import
-from gpulint.codemods.shape import Loop, Place, Shape, body_of, checkpoint_path, is_validation, read_shape
+from gpulint.codemods.shape import Loop, Place, Shape, body_of, is_validation, read_shape, saves_checkpoint
 
 RUN = "memory_run"
 EVERY = 100
@@ -39,7 +39,7 @@ def _around(plan: Plan, shape: Shape, place: Place, name: str) -> None:
     for statement in body_of(loop):
         if is_validation(statement, shape):
             plan.put_after(statement, f"{RUN}.validation()")
-        elif checkpoint_path(statement) is not None:
+        elif saves_checkpoint(statement):
             plan.put_after(statement, f"{RUN}.checkpoint()")
     plan.put_at_end(loop, f"{RUN}.epoch({_counter(loop)})")
 

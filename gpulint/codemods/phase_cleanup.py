@@ -11,10 +11,10 @@ from gpulint.codemods.shape import (
     body_of,
     call_name,
     calls_in,
-    checkpoint_path,
     dotted,
     is_validation,
     read_shape,
+    saves_checkpoint,
 )
 
 
@@ -40,7 +40,7 @@ def apply(module: cst.Module) -> cst.Module:
 
 
 def _is_phase(statement: Statement, shape: Shape) -> bool:
-    return is_validation(statement, shape) or checkpoint_path(statement) is not None
+    return is_validation(statement, shape) or saves_checkpoint(statement)
 
 
 def _another_follows(following: list[Statement], shape: Shape) -> bool:

@@ -19,6 +19,7 @@ _VALIDATION = re.compile(
 _NOT_AN_OPTIMIZER = re.compile(r"(?i)sched|prof|env|writer|timer|bar|pbar|progress|meter|monitor|warmup")
 _HOLDERS = (cst.BaseCompoundStatement, cst.IndentedBlock, cst.Else, cst.Finally, cst.ExceptHandler)
 _NO_GRAD = {"no_grad", "inference_mode"}
+_SAVING = {"save_checkpoint", "save_state", "save_pretrained"}  # our own, accelerate's, transformers'
 
 
 @dataclass(slots=True)
@@ -245,17 +246,11 @@ def _under_no_grad(decorator: cst.BaseExpression) -> bool:
     ) in _NO_GRAD
 
 
-def checkpoint_path(statement: Statement) -> cst.BaseExpression | None:
-    """Where a statement saves a checkpoint, as far as that can be repeated; an empty name where it cannot."""
-    if not isinstance(statement, (cst.SimpleStatementLine, cst.If)):
-        return None
-    for call in calls_in(statement):
-        if (
-            dotted(call.func) in ("torch.save", "memory.save_checkpoint")
-            or call_name(call) == "save_checkpoint"
-        ):
-            return cst.Name("_")
-    return None
+def saves_checkpoint(statement: Statement) -> bool:
+    """Whether a statement of an epoch writes a checkpoint, perhaps under a condition."""
+    return isinstance(statement, (cst.SimpleStatementLine, cst.If)) and any(
+        dotted(call.func) == "torch.save" or call_name(call) in _SAVING for call in calls_in(statement)
+    )
 
 
 def is_entry(module: cst.Module) -> bool:

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import sys
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     from gpulint.memory.milestones import Monitor
 
+# Not the run's end: a test may follow, or another fit. That is noted when the program ends.
+_TRAINED: Final = "training over"
+
 
 def lightning_callback(monitor: Monitor) -> Any:
     """A Lightning callback that reports to `monitor`. Raises ImportError where Lightning is not installed."""
-    base = _first("lightning.pytorch", "pytorch_lightning", attribute="Callback", project="Lightning")
+    base = _base("lightning.pytorch", "pytorch_lightning", attribute="Callback", project="Lightning")
 
     class MemoryCallback(base):  # type: ignore[misc, valid-type]
+        steps = 0
+
         def on_fit_start(self, trainer: Any, pl_module: Any) -> None:
             monitor.model(pl_module)
 
@@ -21,12 +27,18 @@ def lightning_callback(monitor: Monitor) -> Any:
             for optimizer in trainer.optimizers:
                 monitor.optimizer(optimizer)
 
-        def on_train_batch_end(self, *args: Any, **kwargs: Any) -> None:
-            monitor.step()
+        def on_train_batch_end(self, trainer: Any, *args: Any, **kwargs: Any) -> None:
+            # Under accumulation only some batches end with a step of the optimizer.
+            if trainer.global_step != self.steps:
+                self.steps = trainer.global_step
+                monitor.step()
 
         def on_validation_end(self, trainer: Any, pl_module: Any) -> None:
             if not trainer.sanity_checking:
                 monitor.validation()
+
+        def on_test_end(self, trainer: Any, pl_module: Any) -> None:
+            monitor.validation("test")
 
         def on_train_epoch_end(self, trainer: Any, pl_module: Any) -> None:
             monitor.epoch(trainer.current_epoch)
@@ -38,14 +50,14 @@ def lightning_callback(monitor: Monitor) -> Any:
             monitor.milestone("exception", type(exception).__name__)
 
         def on_fit_end(self, trainer: Any, pl_module: Any) -> None:
-            monitor.end()
+            monitor.milestone(_TRAINED)
 
     return MemoryCallback()
 
 
 def huggingface_callback(monitor: Monitor) -> Any:
     """A transformers callback that reports to `monitor`. Raises ImportError where it is not installed."""
-    base = _first("transformers", attribute="TrainerCallback", project="transformers")
+    base = _base("transformers", attribute="TrainerCallback", project="transformers")
 
     class MemoryCallback(base):  # type: ignore[misc, valid-type]
         def on_train_begin(
@@ -53,7 +65,8 @@ def huggingface_callback(monitor: Monitor) -> Any:
         ) -> None:
             monitor.model(model)
             if optimizer is not None:
-                monitor.optimizer(optimizer)
+                # accelerate's wrapper says nothing about what it wraps.
+                monitor.optimizer(getattr(optimizer, "optimizer", optimizer))
 
         def on_step_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
             monitor.step()
@@ -61,22 +74,31 @@ def huggingface_callback(monitor: Monitor) -> Any:
         def on_evaluate(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
             monitor.validation()
 
+        def on_predict(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+            monitor.validation("predict")
+
         def on_save(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
-            monitor.checkpoint(args.output_dir)
+            monitor.checkpoint(f"{args.output_dir}/checkpoint-{state.global_step}")
 
         def on_epoch_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
             monitor.epoch(None if state.epoch is None else round(state.epoch))
 
         def on_train_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
-            monitor.end()
+            monitor.milestone(_TRAINED)
 
     return MemoryCallback()
 
 
-def _first(*modules: str, attribute: str, project: str) -> Any:
-    for name in modules:
+def _base(*modules: str, attribute: str, project: str) -> Any:
+    """The class to derive from: of the package that the program has imported, else of the first that is installed."""
+    missing: ImportError | None = None
+    for name in sorted(modules, key=lambda name: name not in sys.modules):
         try:
             return getattr(import_module(name), attribute)
-        except ImportError:
-            continue
-    raise ImportError(f"{project} is not installed, so there is no trainer to attach this callback to")
+        except ModuleNotFoundError as error:
+            if error.name not in (name, name.partition(".")[0]):
+                raise  # it is installed, and lacks something
+            missing = error
+    raise ImportError(
+        f"{project} is not installed, so there is no trainer to attach this callback to"
+    ) from missing

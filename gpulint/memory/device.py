@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import sys
 from types import ModuleType
@@ -74,7 +75,10 @@ def tell(message: str, level: int = logging.INFO) -> None:
     if logger.hasHandlers() or level >= logging.WARNING:
         logger.log(level, "%s", message)
     elif logger.level <= level:
-        print(message, file=sys.stderr)
+        with contextlib.suppress(
+            OSError, ValueError
+        ):  # nobody reads it any more: no reason to end a training
+            print(message, file=sys.stderr or sys.__stderr__)
 
 
 def say_once(message: str, _said: set[str] = set()) -> None:  # noqa: B006

@@ -141,11 +141,14 @@ def _largest_free_block(index: int) -> int:
 
 
 def _card_without_cuda(index: int) -> tuple[int | None, int | None]:
-    """Free and total bytes through NVML, because `mem_get_info` would start CUDA. Only where the numbering is
-    certain: NVML ignores CUDA_VISIBLE_DEVICES."""
+    """Free and total bytes through NVML, because `mem_get_info` would start CUDA. Only where NVML's numbers are
+    CUDA's: NVML ignores CUDA_VISIBLE_DEVICES, and orders cards by their bus where CUDA puts the fastest first."""
     import os
 
     if os.environ.get("CUDA_VISIBLE_DEVICES") is not None:
+        return None, None
+    in_order = os.environ.get("CUDA_DEVICE_ORDER") == "PCI_BUS_ID"
+    if not in_order and torch_module().cuda.device_count() != 1:
         return None, None
     try:
         import pynvml  # type: ignore[import-untyped, unused-ignore]

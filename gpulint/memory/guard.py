@@ -7,6 +7,7 @@ everything else happens when the block is over.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import gc
 import inspect
@@ -17,7 +18,7 @@ import traceback
 from collections.abc import Callable
 from dataclasses import dataclass
 from types import TracebackType
-from typing import Any, Literal, TypeVar, cast
+from typing import Any, Final, Literal, TypeVar, cast
 
 from gpulint.memory.cleaning import Cleared, clear
 from gpulint.memory.device import cuda_started, logger, torch_module
@@ -28,6 +29,7 @@ from gpulint.memory.units import format_bytes
 
 F = TypeVar("F", bound=Callable[..., Any])
 Retry = Literal["halve"] | int | None
+_TOLD: Final = "_gpulint_told"
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,6 +127,12 @@ class OomGuard:
     # -- calls -----------------------------------------------------------------------------------------------
 
     def __call__(self, function: F) -> F:
+        if inspect.iscoroutinefunction(function) or inspect.isgeneratorfunction(function):
+            raise TypeError(
+                f"{function.__qualname__}() is a coroutine or generator, which fails after its call has returned:"
+                " put `with oom_guard():` into its body"
+            )
+
         @functools.wraps(function)
         def guarded(*args: Any, **kwargs: Any) -> Any:
             return self.run(function, *args, **kwargs)
@@ -167,11 +175,14 @@ class OomGuard:
             return None
 
     def _recover(self, failure: _Failure, error: BaseException) -> None:
-        cleared = clear()
         event = OomEvent(
-            failure.diagnosis, failure.where, failure.before, cleared, self._write_snapshot(failure)
+            failure.diagnosis, failure.where, failure.before, _cleared(), self._write_snapshot(failure)
         )
         self.events.append(event)
+        if getattr(error, _TOLD, False):
+            return  # a guard further in has explained this very error
+        with contextlib.suppress(AttributeError):
+            setattr(error, _TOLD, True)
         logger.log(self._level, "%s", "\n".join(event.lines()))
         if self._reraise and hasattr(error, "add_note"):
             error.add_note(f"gpulint: {event.diagnosis.headline}")
@@ -182,9 +193,14 @@ class OomGuard:
         import pickle
 
         path = os.fspath(self._snapshot)
-        with open(path, "wb") as file:
-            pickle.dump(failure.snapshot, file)
-        failure.snapshot = None
+        try:
+            with open(path, "wb") as file:
+                pickle.dump(failure.snapshot, file)
+        except OSError as error:  # a full disk must not take the place of the error, nor prevent a retry
+            logger.warning("no snapshot could be written: %s", error)
+            return None
+        finally:
+            failure.snapshot = None
         return path
 
 
@@ -222,13 +238,31 @@ class _Failure:
     """What is to be known about an error, noted while its frames are alive."""
 
     def __init__(self, error: BaseException, snapshot: bool) -> None:
-        self.before = stats(blocks=False)
+        self.before = _figures()
         self.where = _where(error)
         message = parse_message(str(error)) or OomMessage("cuda")
         self.diagnosis = diagnose(message, self.before.retries or None)
         self.snapshot: Any = None
         if snapshot and cuda_started():
-            self.snapshot = torch_module().cuda.memory._snapshot()
+            with contextlib.suppress(RuntimeError):
+                self.snapshot = torch_module().cuda.memory._snapshot()
+
+
+# After some CUDA errors every further call fails as well. The error at hand must not be replaced by such a one.
+
+
+def _figures() -> MemoryStats:
+    try:
+        return stats(blocks=False)
+    except RuntimeError as error:
+        return MemoryStats(-1, missing=f"the driver does not answer any more ({error})")
+
+
+def _cleared() -> Cleared:
+    try:
+        return clear()
+    except RuntimeError as error:
+        return Cleared(0, missing=f"the driver does not answer any more ({error})")
 
 
 def _where(error: BaseException) -> str:

@@ -7,6 +7,8 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
+from gpulint.memory.storages import storage_bytes, storage_key
+
 
 def holders_of(tensors: Sequence[Any]) -> list[tuple[str, ...]]:
     """For each tensor, in words, the variable, container or attribute that keeps its memory alive."""
@@ -22,7 +24,7 @@ def holders_of(tensors: Sequence[Any]) -> list[tuple[str, ...]]:
     for number, tensor in enumerate(tensors):
         # One birth site a tensor: it is how the answer tells which tensor a holder holds.
         frames.sites.append(Site("", number + 1, "asked for"))
-        targets[_key(tensor)] = Block(len(frames.sites) - 1, "device", 0, _size(tensor), 1)
+        targets[_key(tensor)] = Block(len(frames.sites) - 1, "device", 0, storage_bytes(tensor), 1)
     held: list[list[str]] = [[] for _ in tensors]
     for holder in find(targets, _key, range(0), frames):
         if holder.scope == "unknown":
@@ -39,15 +41,4 @@ def _home() -> str:
 
 
 def _key(tensor: Any) -> Any:
-    try:
-        pointer = tensor.untyped_storage().data_ptr()
-    except (NotImplementedError, RuntimeError):
-        pointer = 0
-    return (str(tensor.device), pointer) if pointer else ("object", id(tensor))
-
-
-def _size(tensor: Any) -> int:
-    try:
-        return int(tensor.untyped_storage().nbytes())
-    except (NotImplementedError, RuntimeError):
-        return int(tensor.numel() * tensor.element_size())
+    return storage_key(tensor) or ("object", id(tensor))

@@ -9,6 +9,7 @@ from typing import Any
 
 from gpulint.memory.device import cuda_started, torch_module
 from gpulint.memory.holding import holders_of
+from gpulint.memory.storages import storage_bytes, storage_key
 from gpulint.memory.units import format_bytes
 
 
@@ -44,9 +45,9 @@ def lingering(device: Any = None, largest: int = 10) -> tuple[Lingering, ...]:
     torch = torch_module()
     wanted = None if device is None else torch.device(device)
     found = [t for t in live_tensors() if _on(t, wanted)]
-    biggest: dict[int, Any] = {}
-    for tensor in sorted(found, key=_storage_bytes, reverse=True):
-        biggest.setdefault(_pointer(tensor), tensor)
+    biggest: dict[Any, Any] = {}
+    for tensor in sorted(found, key=storage_bytes, reverse=True):
+        biggest.setdefault(storage_key(tensor) or id(tensor), tensor)
     chosen = [t for t in biggest.values() if not isinstance(t, torch.nn.Parameter)][:largest]
     del found, biggest
     held = holders_of(chosen)
@@ -55,7 +56,7 @@ def lingering(device: Any = None, largest: int = 10) -> tuple[Lingering, ...]:
             shape=tuple(tensor.shape),
             dtype=str(tensor.dtype).removeprefix("torch."),
             device=str(tensor.device),
-            bytes=_storage_bytes(tensor),
+            bytes=storage_bytes(tensor),
             has_graph=tensor.grad_fn is not None,
             holders=texts,
         )
@@ -80,17 +81,3 @@ def _on(tensor: Any, wanted: Any) -> bool:
     if wanted is None:
         return bool(tensor.is_cuda)
     return tensor.device.type == wanted.type and wanted.index in (None, tensor.device.index)
-
-
-def _storage_bytes(tensor: Any) -> int:
-    try:
-        return int(tensor.untyped_storage().nbytes())
-    except (NotImplementedError, RuntimeError):
-        return int(tensor.numel() * tensor.element_size())
-
-
-def _pointer(tensor: Any) -> int:
-    try:
-        return int(tensor.untyped_storage().data_ptr()) or id(tensor)
-    except (NotImplementedError, RuntimeError):
-        return id(tensor)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import atexit
-import contextlib
 import json
+import logging
 import os
+import sys
 import time
 from dataclasses import dataclass
+from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
@@ -49,7 +51,8 @@ class Monitor:
             run.epoch(epoch)
         run.end()
 
-    `Monitor.install()` does this for a plain loop by itself; callbacks for Lightning and Hugging Face are made by
+    The file is appended to; all records of one Monitor have the same `run`, the time of its start. Where it
+    cannot be written, a warning says so and the run goes on. `Monitor.install()` does this for a plain loop by itself; callbacks for Lightning and Hugging Face are made by
     `run.lightning_callback()` and `run.huggingface_callback()`. Under torchrun each process has its rank in its
     lines and, where `file` is given, in its file's name.
     """
@@ -62,13 +65,13 @@ class Monitor:
         device: Any = None,
         quiet: bool = False,
     ) -> None:
-        self._rank = int(os.environ.get("RANK", "0") or 0)
-        self._world = int(os.environ.get("WORLD_SIZE", "1") or 1)
         self._file = self._path(file)
         self._every = every
         self._device = device
         self._quiet = quiet
         self._began = time.perf_counter()
+        self._run = datetime.now(timezone.utc).isoformat(timespec="milliseconds")
+        self._process = os.getpid()
         self._steps = 0
         self._ended = False
         self._hooks: Hooks | None = None
@@ -97,9 +100,7 @@ class Monitor:
         self.milestones.append(made)
         if not self._quiet:
             tell(self._line(made, previous))
-        if self._file is not None:
-            with open(self._file, "a", encoding="utf-8") as file:
-                file.write(json.dumps({"rank": self._rank, **made.to_json()}) + "\n")
+        self._write({"run": self._run, "rank": _rank()[0], **made.to_json()})
         return made
 
     def model(self, model: Any = None) -> Milestone:
@@ -128,8 +129,8 @@ class Monitor:
 
     def end(self) -> None:
         """The run is over; called at exit too. Once."""
-        if self._ended:
-            return
+        if self._ended or os.getpid() != self._process:
+            return  # at the exit of a forked child the run goes on
         self._ended = True
         atexit.unregister(self.end)
         if self._hooks is not None:
@@ -162,21 +163,41 @@ class Monitor:
         if file is None:
             return None
         path = Path(file)
-        if self._world > 1:
-            path = path.with_name(f"{path.stem}-rank{self._rank}{path.suffix}")
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with contextlib.suppress(FileNotFoundError):
-            path.unlink()
+        rank, world = _rank()
+        if world > 1:
+            path = path.with_name(f"{path.stem}-rank{rank}{path.suffix}")
         return path
+
+    def _write(self, record: dict[str, Any]) -> None:
+        if self._file is None:
+            return
+        try:
+            self._file.parent.mkdir(parents=True, exist_ok=True)
+            with open(self._file, "a", encoding="utf-8") as file:
+                file.write(json.dumps(record) + "\n")
+        except OSError as error:  # a full disk is no reason to end a training
+            tell(f"milestones are no longer written to {self._file}: {error}", logging.WARNING)
+            self._file = None
 
     def _line(self, made: Milestone, previous: Milestone | None) -> str:
         name = f"{made.name} {made.detail}".strip()
-        rank = f"[rank {self._rank}] " if self._world > 1 else ""
-        line = f"{rank}memory at {name} ({made.seconds:.1f} s): {made.figures.summary()}"
+        rank, world = _rank()
+        line = f"[rank {rank}] " if world > 1 else ""
+        line += f"memory at {name} ({made.seconds:.1f} s): {made.figures.summary()}"
         if previous is None or made.figures.missing:
             return line
         change = made.figures.allocated - previous.figures.allocated
         return f"{line} | {format_bytes(change, signed=True)} since {previous.name}"
+
+
+def _rank() -> tuple[int, int]:
+    """Rank and number of processes: what torch.distributed says, before it has started what the launcher says
+    (Lightning's own launcher numbers only the processes of a node)."""
+    distributed = sys.modules.get("torch.distributed")
+    if distributed is not None and distributed.is_available() and distributed.is_initialized():
+        return int(distributed.get_rank()), int(distributed.get_world_size())
+    said = os.environ.get("RANK") or os.environ.get("LOCAL_RANK") or "0"
+    return int(said), int(os.environ.get("WORLD_SIZE") or 1)
 
 
 def _parameters(model: Any) -> str:

@@ -44,23 +44,21 @@ def _hand_over(device: int) -> None:
 
 
 def open_window(device: int) -> PeakWindow:
-    """Begin a window at the memory in use now."""
+    """Begin a window at the memory in use now; before CUDA has started that is none."""
     window = PeakWindow(device)
-    if not cuda_started():
-        return window
     with _lock:
-        _hand_over(device)
-        torch_module().cuda.reset_peak_memory_stats(device)
+        if cuda_started():
+            _hand_over(device)
+            torch_module().cuda.reset_peak_memory_stats(device)
         _open.append(window)
     return window
 
 
 def close_window(window: PeakWindow) -> None:
     """End a window; its figures are final."""
-    if not cuda_started():
-        return
     with _lock:
-        window._see(*_counters(window.device))
+        if cuda_started():
+            window._see(*_counters(window.device))
         # By identity: equal figures do not make two windows the same one.
         _open[:] = [other for other in _open if other is not window]
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from gpulint.memory.device import cuda_started, torch_module
-from gpulint.memory.transfer import storage_key
+from gpulint.memory.storages import storage_bytes, storage_key
 from gpulint.memory.units import format_bytes
 
 
@@ -64,8 +64,9 @@ def release(model: Any = None, optimizer: Any = None, *, keep: bool = True) -> R
         + [p for o in optimizers for g in o.param_groups for p in g["params"]]
     )
     for parameter in held:
-        gradients += _size(parameter.grad)
-        parameter.grad = None
+        if parameter.grad is not None:
+            gradients += storage_bytes(parameter.grad)
+            parameter.grad = None
     for parameter in held:
         parameters += exchange.content(parameter)
     for module in modules:
@@ -119,10 +120,6 @@ def _allocated() -> int | None:
     return sum(int(cuda.memory_allocated(index)) for index in range(cuda.device_count()))
 
 
-def _size(tensor: Any) -> int:
-    return 0 if tensor is None else int(tensor.untyped_storage().nbytes())
-
-
 def _mapped(value: Any, change: Callable[[Any], Any]) -> Any:
     torch = torch_module()
     if isinstance(value, torch.Tensor):
@@ -150,20 +147,19 @@ class _Exchange:
             key: Any = storage_key(tensor)
             first = key is not None and key not in self.copies
             self.copies[key] = True
-            return self.torch.empty(0, dtype=tensor.dtype, device=tensor.device), _size(
-                tensor
-            ) if first else 0
+            size = storage_bytes(tensor) if first else 0
+            return self.torch.empty(0, dtype=tensor.dtype, device=tensor.device), size
         if tensor.device.type in ("cpu", "meta"):
             return tensor, 0
         base = storage_key(tensor)
         view = (base, tensor.dtype, tensor.storage_offset(), tuple(tensor.size()), tuple(tensor.stride()))
         if base is None:
-            return tensor.detach().cpu(), int(tensor.numel() * tensor.element_size())
+            return tensor.detach().cpu(), storage_bytes(tensor)
         if view not in self.copies:
             self.copies[view] = tensor.detach().cpu()
         first = base not in self.copies
         self.copies[base] = True
-        return self.copies[view], _size(tensor) if first else 0
+        return self.copies[view], storage_bytes(tensor) if first else 0
 
     def content(self, tensor: Any) -> int:
         """Exchange the storage under a parameter or buffer that others hold by reference."""

@@ -53,11 +53,13 @@ def configure(
     take give an AllocatorSettingsWarning, with `strict` an AllocatorSettingsError. `check=False` does not
     import torch. On a machine without CUDA the variable is set and nothing else happens.
 
-    Raises AllocatorSettingsError when CUDA is in use already: the settings would have no effect; ValueError for
-    unknown settings.
+    Raises AllocatorSettingsError when CUDA is in use already, with other settings: the new ones would have no
+    effect; ValueError for unknown settings.
     """
     wanted = alloc_conf.from_keywords({"expandable_segments": expandable_segments, **settings})
     if cuda_started():
+        if (actual := read_back()) is not None and not _refused(wanted, actual, report_unknown=True):
+            return _in_force(wanted)
         raise AllocatorSettingsError(
             "CUDA is already in use in this process, so allocator settings would have no effect; call configure()"
             " before the first tensor goes to the GPU, best right after the imports"
@@ -76,6 +78,12 @@ def configure(
     if missing:
         return Configured(variable, value, notes=(*notes, f"not checked: {missing}"))
     return _checked(variable, value, wanted, notes, strict)
+
+
+def _in_force(wanted: dict[str, str]) -> Configured:
+    variable = alloc_conf.variable_for(_torch_version())
+    value = os.environ.get(variable) or alloc_conf.render(wanted)
+    return Configured(variable, value, checked=True, notes=("CUDA is in use, with these settings already",))
 
 
 def _torch_version() -> str | None:
@@ -160,12 +168,16 @@ def _tell(value: str) -> None:
 _REPORTED = {"max_split_size_mb": "max_split_size"}
 
 
-def _refused(wanted: dict[str, str], actual: dict[str, Any]) -> dict[str, str]:
+def _refused(wanted: dict[str, str], actual: dict[str, Any], report_unknown: bool = False) -> dict[str, str]:
+    """What torch has instead of what was wanted. Settings that are not part of its report, or are reported in a form
+    of their own, count as taken, or with `report_unknown` as refused."""
     found = {}
     for key, value in wanted.items():
         reported = actual.get(_REPORTED.get(key, key))
         if reported is None or isinstance(reported, dict):
-            continue  # not part of the report, or reported in a form of its own
+            if report_unknown:
+                found[key] = "unknown"
+            continue
         if not _same(key, value, reported):
             found[key] = str(reported)
     return found

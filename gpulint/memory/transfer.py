@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import Any, TypeVar
 
 from gpulint.memory.device import torch_module
+from gpulint.memory.storages import storage_key
 
 T = TypeVar("T")
 
@@ -52,15 +53,6 @@ def tensors_in(obj: Any) -> list[Any]:
         else:
             waiting.extend(reversed(_children(current)))
     return found
-
-
-def storage_key(tensor: Any) -> tuple[str, int] | None:
-    """What identifies the memory of a strided tensor; None for tensors without a storage of their own kind."""
-    try:
-        pointer = tensor.untyped_storage().data_ptr()
-    except (NotImplementedError, RuntimeError):
-        return None  # sparse, functional and some subclass tensors
-    return (str(tensor.device), pointer) if pointer else None
 
 
 def _shared_storages(obj: Any) -> set[tuple[str, int]]:

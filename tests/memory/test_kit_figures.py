@@ -7,6 +7,7 @@ import logging
 import subprocess
 import sys
 import threading
+import types
 
 import pytest
 import torch
@@ -107,6 +108,31 @@ class TestFigures:
         cuda.started = False
         assert memory.stats().allocated == 0
 
+    @pytest.mark.parametrize(
+        ("environment", "cards", "known"),
+        [
+            ({}, 1, True),
+            ({}, 2, False),  # CUDA puts the fastest first, NVML goes by the bus
+            ({"CUDA_DEVICE_ORDER": "PCI_BUS_ID"}, 2, True),
+            ({"CUDA_VISIBLE_DEVICES": "1"}, 1, False),
+        ],
+    )
+    def test_the_card_before_cuda_only_where_the_numbering_is_certain(
+        self, cuda, monkeypatch, environment, cards, known
+    ) -> None:
+        cuda.started = False
+        for name in ("CUDA_DEVICE_ORDER", "CUDA_VISIBLE_DEVICES"):
+            monkeypatch.delenv(name, raising=False)
+        for name, value in environment.items():
+            monkeypatch.setenv(name, value)
+        monkeypatch.setattr(torch.cuda, "device_count", lambda: cards)
+        driver = types.ModuleType("pynvml")
+        driver.nvmlInit = driver.nvmlShutdown = lambda: None
+        driver.nvmlDeviceGetHandleByIndex = lambda index: index
+        driver.nvmlDeviceGetMemoryInfo = lambda handle: types.SimpleNamespace(free=5 * GIB, total=8 * GIB)
+        monkeypatch.setitem(sys.modules, "pynvml", driver)
+        assert memory.stats().free == (5 * GIB if known else None)
+
 
 class TestClear:
     def test_says_what_each_step_freed(self, cuda) -> None:
@@ -197,6 +223,15 @@ class TestMonitor:
         with memory.monitor("outer", level=None) as outer, memory.monitor("inner", level=None):
             cuda.free(cuda.alloc(100 * MIB))
         assert outer.peak == 100 * MIB
+
+    def test_a_window_from_before_cuda_keeps_its_peak_too(self, cuda) -> None:
+        cuda.started = False
+        with memory.monitor("outer") as outer:
+            cuda.started = True
+            cuda.free(cuda.alloc(300 * MIB))
+            with memory.monitor("inner") as inner:
+                cuda.free(cuda.alloc(100 * MIB))
+        assert (outer.rise, inner.rise) == (300 * MIB, 100 * MIB)
 
     def test_the_process_keeps_its_peak(self, cuda) -> None:
         cuda.free(cuda.alloc(300 * MIB))

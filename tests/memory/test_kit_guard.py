@@ -247,6 +247,53 @@ class TestWith:
         with pytest.raises(TypeError, match="decorator"), memory.oom_guard(retry=1):
             pass
 
+    def test_guards_around_each_other_explain_an_error_once(self, caplog) -> None:
+        inner, outer = memory.oom_guard(), memory.oom_guard(reraise=False)
+        with outer, inner:
+            torch.empty(TOO_MUCH, dtype=torch.uint8)
+        assert len(inner.events) == len(outer.events) == 1
+        assert caplog.text.count("what to try") == 1
+
+    def test_coroutines_and_generators_are_refused(self) -> None:
+        async def train() -> None: ...
+
+        def steps():
+            yield 1
+
+        for function in (train, steps):
+            with pytest.raises(TypeError, match="into its body"):
+                memory.oom_guard()(function)
+
+
+class TestTrouble:
+    """Whatever goes wrong while recovering, the error at hand is the one that is seen, and a retry is made."""
+
+    def test_a_snapshot_that_cannot_be_written(self, cuda, tmp_path, monkeypatch, caplog) -> None:
+        monkeypatch.setattr(torch.cuda.memory, "_snapshot", lambda: {"segments": []})
+        sizes: list[int] = []
+        guard = memory.oom_guard(retry="halve", snapshot=tmp_path / "no" / "such" / "folder.pickle")
+        assert guard.run(step, 32, sizes) == 16
+        assert guard.last is not None
+        assert guard.last.snapshot is None
+        assert "no snapshot could be written" in caplog.text
+
+    def test_a_driver_that_does_not_answer(self, cuda, monkeypatch) -> None:
+        def broken(*_: Any) -> None:
+            raise RuntimeError("CUDA error: an illegal memory access was encountered")
+
+        for name in ("memory_stats", "empty_cache", "synchronize"):
+            monkeypatch.setattr(torch.cuda, name, broken)
+        guard = memory.oom_guard()
+        with pytest.raises(RuntimeError, match="CUDA out of memory"):
+            guard.run(
+                lambda: (_ for _ in ()).throw(
+                    RuntimeError("CUDA out of memory. Tried to allocate 1.00 GiB.")
+                ).__next__()
+            )
+        assert guard.last is not None
+        assert "does not answer" in guard.last.before.missing
+        assert "does not answer" in guard.last.cleared.missing
+
 
 class TestDiagnosisOfTheEvent:
     def test_figures_before_and_after(self, cuda, caplog) -> None:

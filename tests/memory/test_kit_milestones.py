@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import os
 import subprocess
 import sys
 import types
@@ -70,6 +71,62 @@ class TestExplicit:
         assert (tmp_path / "m-rank1.jsonl").exists()
         assert not (tmp_path / "m.jsonl").exists()
 
+    def test_a_second_run_adds_to_the_file(self, tmp_path) -> None:
+        for _ in range(2):
+            memory.Monitor(tmp_path / "m.jsonl").end()
+        records = [json.loads(line) for line in (tmp_path / "m.jsonl").read_text().splitlines()]
+        assert [record["milestone"] for record in records] == ["start", "end"] * 2
+        assert records[0]["run"] == records[1]["run"] < records[2]["run"]
+
+    def test_a_file_that_cannot_be_written_is_no_reason_to_stop(self, tmp_path, caplog) -> None:
+        (tmp_path / "file").write_text("")
+        run = memory.Monitor(tmp_path / "file" / "m.jsonl")
+        run.epoch(1)
+        run.end()
+        assert names(run) == ["start", "epoch", "end"]
+        assert caplog.text.count("no longer written") == 1
+
+    def test_a_full_disk_is_none_either(self, caplog) -> None:
+        if not os.path.exists("/dev/full"):
+            pytest.skip("needs /dev/full")
+        run = memory.Monitor("/dev/full")
+        run.end()
+        assert names(run) == ["start", "end"]
+        assert "No space left" in caplog.text
+
+    def test_a_closed_standard_error_is_none_either(self) -> None:
+        code = "import os; os.close(2); from gpulint import memory; memory.Monitor().end(); print('done')"
+        assert subprocess.check_output([sys.executable, "-c", code], text=True) == "done\n"
+
+    @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+    def test_a_forked_child_does_not_end_the_run(self, tmp_path) -> None:
+        code = (
+            f"import os, sys; from gpulint import memory; memory.Monitor({str(tmp_path / 'm.jsonl')!r})\n"
+            "if os.fork() == 0: sys.exit()\n"
+            "os.wait()"
+        )
+        subprocess.run([sys.executable, "-c", code], check=True, capture_output=True)
+        assert (tmp_path / "m.jsonl").read_text().count('"end"') == 1
+
+    def test_the_rank_is_what_torch_distributed_says(self, tmp_path, monkeypatch) -> None:
+        for name in ("RANK", "LOCAL_RANK", "WORLD_SIZE"):
+            monkeypatch.delenv(name, raising=False)
+        monkeypatch.setattr(torch.distributed, "is_initialized", lambda: True)
+        monkeypatch.setattr(torch.distributed, "get_rank", lambda: 3)
+        monkeypatch.setattr(torch.distributed, "get_world_size", lambda: 4)
+        with memory.Monitor(tmp_path / "m.jsonl"):
+            pass
+        record = json.loads((tmp_path / "m-rank3.jsonl").read_text().splitlines()[0])
+        assert record["rank"] == 3
+
+    def test_lightnings_launcher_numbers_the_processes_of_a_node(self, tmp_path, monkeypatch) -> None:
+        monkeypatch.delenv("RANK", raising=False)
+        monkeypatch.setenv("LOCAL_RANK", "1")
+        monkeypatch.setenv("WORLD_SIZE", "2")
+        with memory.Monitor(tmp_path / "m.jsonl"):
+            pass
+        assert (tmp_path / "m-rank1.jsonl").exists()
+
 
 def plain_loop(save_to: str, epochs: int = 2) -> None:
     model = torch.nn.Sequential(torch.nn.Linear(8, 8), torch.nn.Dropout(), torch.nn.Linear(8, 1))
@@ -128,10 +185,23 @@ class TestInstalled:
         run.end()
         assert names(run).count("validation") == 1
 
+    @pytest.mark.filterwarnings("ignore:Using `torch.compile")
+    def test_a_compiled_model(self, tmp_path) -> None:
+        run = memory.Monitor.install(every=1)
+        model = torch.nn.Linear(4, 1)
+        compiled = torch.compile(model, backend="eager")
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for _ in range(2):
+            compiled(torch.randn(2, 4)).sum().backward()
+            optimizer.step()
+        run.end()
+        assert names(run) == ["start", "model on device", "first optimizer step", "step", "step", "end"]
+
 
 class TestCallbacks:
+    """With stand-ins for the frameworks; test_kit_frameworks.py has the real ones."""
+
     def test_lightning(self, monkeypatch) -> None:
-        """With a stand-in for Lightning: the base class and the order in which its trainer calls."""
         fake = types.ModuleType("lightning.pytorch")
         fake.Callback = type("Callback", (), {})
         monkeypatch.setitem(sys.modules, "lightning", types.ModuleType("lightning"))
@@ -143,17 +213,22 @@ class TestCallbacks:
             optimizers=[torch.optim.SGD([torch.nn.Parameter(torch.zeros(1))], lr=0.1)],
             sanity_checking=True,
             current_epoch=0,
+            global_step=0,
         )
         module = torch.nn.Linear(2, 2)
         callback.on_fit_start(trainer, module)
         callback.on_validation_end(trainer, module)  # sanity check: not a validation
         callback.on_train_start(trainer, module)
-        callback.on_train_batch_end(trainer, module, None, None, 0)
+        callback.on_train_batch_end(trainer, module, None, None, 0)  # accumulates: no step yet
+        trainer.global_step = 1
+        callback.on_train_batch_end(trainer, module, None, None, 1)
         trainer.sanity_checking = False
         callback.on_validation_end(trainer, module)
         callback.on_save_checkpoint(trainer, module, {})
         callback.on_train_epoch_end(trainer, module)
         callback.on_fit_end(trainer, module)
+        callback.on_test_end(trainer, module)
+        run.end()
         assert names(run) == [
             "start",
             "model on device",
@@ -162,6 +237,8 @@ class TestCallbacks:
             "validation",
             "checkpoint",
             "epoch",
+            "training over",
+            "validation",
             "end",
         ]
 
@@ -171,13 +248,15 @@ class TestCallbacks:
         monkeypatch.setitem(sys.modules, "transformers", fake)
         run = memory.Monitor()
         callback = run.huggingface_callback()
-        args, state = types.SimpleNamespace(output_dir="out"), types.SimpleNamespace(epoch=1.0)
+        args, state = types.SimpleNamespace(output_dir="out"), types.SimpleNamespace(epoch=1.0, global_step=7)
         callback.on_train_begin(args, state, None, model=torch.nn.Linear(2, 2), optimizer=object())
         callback.on_step_end(args, state, None)
         callback.on_evaluate(args, state, None, metrics={})
         callback.on_save(args, state, None)
         callback.on_epoch_end(args, state, None)
         callback.on_train_end(args, state, None)
+        run.end()
+        assert run.milestones[4].detail == "out/checkpoint-7"
         assert names(run) == [
             "start",
             "model on device",
@@ -185,6 +264,7 @@ class TestCallbacks:
             "validation",
             "checkpoint",
             "epoch",
+            "training over",
             "end",
         ]
 

@@ -89,6 +89,12 @@ class TestConfigure:
         with pytest.raises(memory.AllocatorSettingsError, match="before the first tensor goes to the GPU"):
             memory.configure(expandable_segments=True)
 
+    def test_in_force_already_is_not_too_late(self, cuda, monkeypatch) -> None:
+        monkeypatch.setattr(settings, "read_back", lambda: {"expandable_segments": True})
+        assert memory.configure(expandable_segments=True).checked
+        with pytest.raises(memory.AllocatorSettingsError):
+            memory.configure(expandable_segments=True, pinned_num_register_threads=4)
+
     @pytest.mark.skipif(torch.cuda.is_available(), reason="needs a machine without CUDA")
     def test_without_cuda_it_says_that_nothing_was_checked(self) -> None:
         made = memory.configure(expandable_segments=True)

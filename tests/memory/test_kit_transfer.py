@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import collections
 import dataclasses
+import errno
 import gc
 import os
 import weakref
@@ -151,6 +152,33 @@ class TestSaveCheckpoint:
         assert path.read_bytes() == before
         assert os.listdir(tmp_path) == ["c.pt"]
 
+    def test_states_in_lists(self, tmp_path) -> None:
+        optimizers = [torch.optim.SGD(torch.nn.Linear(2, 2).parameters(), lr=0.1) for _ in range(2)]
+        memory.save_checkpoint({"optimizers": optimizers}, tmp_path / "c.pt")
+        loaded = torch.load(tmp_path / "c.pt")  # weights_only: no pickled optimizer is in it
+        assert [state["param_groups"][0]["lr"] for state in loaded["optimizers"]] == [0.1, 0.1]
+
+    def test_a_link_stays_a_link(self, tmp_path) -> None:
+        (tmp_path / "link.pt").symlink_to(tmp_path / "real.pt")
+        memory.save_checkpoint({"a": torch.ones(1)}, tmp_path / "link.pt")
+        assert (tmp_path / "link.pt").is_symlink()
+        assert torch.load(tmp_path / "real.pt")["a"] == 1
+
+    def test_a_full_disk_says_so(self, tmp_path, monkeypatch) -> None:
+        class Full:
+            def write(self, data: bytes) -> int:
+                raise OSError(errno.ENOSPC, "No space left on device")
+
+            def flush(self) -> None: ...
+
+        def write_to_a_full_disk(path, write) -> int:
+            write(Full())
+            return 0
+
+        monkeypatch.setattr("gpulint.memory.checkpoint.write_atomic_with", write_to_a_full_disk)
+        with pytest.raises(OSError, match="No space left"):
+            memory.save_checkpoint({"a": torch.ones(1000)}, tmp_path / "c.pt")
+
     def test_rights_are_those_of_a_normal_file(self, tmp_path) -> None:
         mask = os.umask(0o027)
         try:
@@ -227,6 +255,13 @@ class TestRelease:
         model.a = torch.nn.Parameter(torch.zeros(1000))
         model.b = torch.nn.Parameter(model.a.data.view(10, 100))
         assert memory.release(model, keep=False).parameters == 4000
+
+    def test_sparse_gradients(self) -> None:
+        model = torch.nn.Embedding(100, 8, sparse=True)
+        model(torch.tensor([3, 7])).sum().backward()
+        released = memory.release(model)
+        assert model.weight.grad is None
+        assert released.gradients == 2 * 8 * 4 + 2 * 8  # two rows, and their two indices
 
     def test_several_models_and_nothing(self) -> None:
         one, two = torch.nn.Linear(3, 3), torch.nn.Linear(3, 3)

@@ -1,0 +1,265 @@
+"""Monitor's callbacks in the real frameworks, each with a tiny training. Skipped where a framework is not installed
+(`pip install ".[frameworks]"`)."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from gpulint import memory
+
+
+def batches(count: int = 16, size: int = 4) -> torch.utils.data.DataLoader[Any]:
+    x = torch.randn(count, 4)
+    return torch.utils.data.DataLoader(torch.utils.data.TensorDataset(x, x.sum(1)), batch_size=size)
+
+
+def events(run: memory.Monitor) -> list[str]:
+    return [f"{milestone.name} {milestone.detail}".strip() for milestone in run.milestones]
+
+
+@pytest.mark.parametrize("package", ["lightning.pytorch", "pytorch_lightning"])
+@pytest.mark.filterwarnings("ignore")
+def test_lightning(package: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    framework = pytest.importorskip(package, reason=f"{package} is not installed")
+    for other in {"lightning.pytorch", "pytorch_lightning"} - {package}:
+        monkeypatch.delitem(sys.modules, other, raising=False)
+
+    class Model(framework.LightningModule):
+        def __init__(self) -> None:
+            super().__init__()
+            self.layer = torch.nn.Linear(4, 1)
+
+        def training_step(self, batch: Any, index: int) -> torch.Tensor:
+            x, y = batch
+            return (self.layer(x).squeeze(-1) - y).square().mean()
+
+        def validation_step(self, batch: Any, index: int) -> None:
+            self.log("loss", self.training_step(batch, index))
+
+        def test_step(self, batch: Any, index: int) -> None:
+            self.validation_step(batch, index)
+
+        def configure_optimizers(self) -> torch.optim.Optimizer:
+            return torch.optim.Adam(self.parameters())
+
+    run = memory.Monitor(tmp_path / "m.jsonl", every=1)
+    callback = run.lightning_callback()
+    assert isinstance(callback, framework.Callback)
+    trainer = framework.Trainer(
+        max_epochs=2,
+        accumulate_grad_batches=2,
+        accelerator="cpu",
+        callbacks=[callback],
+        default_root_dir=tmp_path,
+        logger=False,
+        enable_progress_bar=False,
+        enable_model_summary=False,
+    )
+    model = Model()
+    trainer.fit(model, batches(), batches())
+    trainer.test(model, batches(), verbose=False)
+    run.end()
+    assert events(run) == [
+        "start",
+        "model on device Model, parameters 20 B",
+        "optimizer created Adam",
+        "step 1",
+        "step 2",
+        "validation",
+        "epoch 0",
+        "checkpoint",
+        "step 3",
+        "step 4",
+        "validation",
+        "epoch 1",
+        "checkpoint",
+        "training over",
+        "validation test",
+        "end",
+    ]
+    assert len((tmp_path / "m.jsonl").read_text().splitlines()) == len(run.milestones)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_lightning_notes_what_ended_it(tmp_path: Path) -> None:
+    framework = pytest.importorskip("lightning.pytorch", reason="lightning is not installed")
+
+    class Failing(framework.LightningModule):
+        def __init__(self) -> None:
+            super().__init__()
+            self.layer = torch.nn.Linear(4, 1)
+
+        def training_step(self, batch: Any, index: int) -> torch.Tensor:
+            raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB.")
+
+        def configure_optimizers(self) -> torch.optim.Optimizer:
+            return torch.optim.Adam(self.parameters())
+
+    run = memory.Monitor()
+    trainer = framework.Trainer(
+        max_epochs=1,
+        accelerator="cpu",
+        callbacks=[run.lightning_callback()],
+        default_root_dir=tmp_path,
+        logger=False,
+        enable_checkpointing=False,
+        enable_progress_bar=False,
+        enable_model_summary=False,
+    )
+    guard = memory.oom_guard(reraise=False)
+    with guard:
+        trainer.fit(Failing(), batches())
+    assert guard.last is not None
+    assert events(run)[-1] == "exception OutOfMemoryError"
+    run.end()
+
+
+HUGGINGFACE = """
+import sys, torch, transformers
+from gpulint import memory
+
+class Model(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = torch.nn.Linear(4, 1)
+
+    def forward(self, x, labels=None):
+        out = self.layer(x).squeeze(-1)
+        return {"loss": (out - labels).square().mean(), "logits": out}
+
+data = [{"x": (x := torch.randn(4)), "labels": x.sum()} for _ in range(16)]
+folder = sys.argv[1]
+run = memory.Monitor(folder + "/m.jsonl", every=1)
+arguments = transformers.TrainingArguments(
+    folder, num_train_epochs=2, per_device_train_batch_size=4, gradient_accumulation_steps=2,
+    eval_strategy="epoch", save_strategy="epoch", report_to=[], use_cpu=True, disable_tqdm=True)
+trainer = transformers.Trainer(
+    Model(), arguments, train_dataset=data, eval_dataset=data, callbacks=[run.huggingface_callback()])
+trainer.train()
+trainer.predict(data)
+"""
+
+
+def test_huggingface_trainer(tmp_path: Path) -> None:
+    pytest.importorskip("transformers", reason="transformers is not installed")
+    pytest.importorskip("accelerate", reason="accelerate is not installed")
+    # In a process of its own: the Trainer leaves an accelerator state behind in its process.
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", HUGGINGFACE, str(tmp_path)],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "HF_HUB_OFFLINE": "1"},
+    )
+    assert done.returncode == 0, done.stderr
+    records = [json.loads(line) for line in (tmp_path / "m.jsonl").read_text().splitlines()]
+    assert [f"{r['milestone']} {r['detail']}".strip().replace(str(tmp_path), "OUT") for r in records] == [
+        "start",
+        "model on device Model, parameters 20 B",
+        "optimizer created AdamW",
+        "step 1",
+        "step 2",
+        "epoch 1",
+        "validation",
+        "checkpoint OUT/checkpoint-2",
+        "step 3",
+        "step 4",
+        "epoch 2",
+        "validation",
+        "checkpoint OUT/checkpoint-4",
+        "training over",
+        "validation predict",
+        "end",
+    ]
+
+
+def test_outputs_of_transformers_come_to_the_cpu_as_what_they_are() -> None:
+    pytest.importorskip("transformers", reason="transformers is not installed")
+    from transformers.modeling_outputs import BaseModelOutput
+    from transformers.tokenization_utils_base import BatchEncoding
+
+    layer = torch.nn.Linear(2, 2)
+    hidden = layer(torch.ones(1, 2))
+    output = memory.to_cpu(BaseModelOutput(last_hidden_state=hidden, hidden_states=(hidden,)))
+    assert type(output) is BaseModelOutput
+    assert output.last_hidden_state.grad_fn is None
+    assert output["hidden_states"][0].grad_fn is None
+    assert hidden.grad_fn is not None
+    encoding = memory.to_cpu(BatchEncoding({"input_ids": hidden}))
+    assert type(encoding) is BatchEncoding
+    assert encoding["input_ids"].grad_fn is None
+
+
+ACCELERATE = """
+import sys, torch
+from accelerate import Accelerator
+
+accelerator = Accelerator(cpu=True)
+model = torch.nn.Linear(4, 1)
+optimizer = torch.optim.AdamW(model.parameters())
+data = torch.utils.data.TensorDataset(torch.randn(16, 4), torch.randn(16, 1))
+loader = torch.utils.data.DataLoader(data, batch_size=4)
+model, optimizer, loader = accelerator.prepare(model, optimizer, loader)
+for epoch in range(2):
+    model.train()
+    for x, y in loader:
+        loss = torch.nn.functional.mse_loss(model(x), y)
+        accelerator.backward(loss)
+        optimizer.step()
+        optimizer.zero_grad()
+    model.eval()
+    with torch.no_grad():
+        for x, y in loader:
+            model(x)
+    accelerator.save_state(sys.argv[1] + "/state")
+print("trained")
+"""
+
+
+@pytest.mark.parametrize("codemod", ["monitor", "oom-guard", "phase-cleanup", "alloc-conf"])
+def test_codemods_in_a_script_of_accelerate(codemod: str, tmp_path: Path) -> None:
+    pytest.importorskip("accelerate", reason="accelerate is not installed")
+    from gpulint.codemods import transform
+
+    text = transform(codemod, ACCELERATE)
+    assert text != ACCELERATE
+    assert transform(codemod, text) == text
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", text, str(tmp_path)],
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines()[-1] == "trained"
+    if codemod == "monitor":
+        records = [json.loads(line) for line in (tmp_path / "memory.jsonl").read_text().splitlines()]
+        assert [r["milestone"] for r in records] == [
+            "start",
+            *["validation", "checkpoint", "epoch"] * 2,
+            "end",
+        ]
+
+
+def test_installed_in_a_script_of_accelerate(tmp_path: Path) -> None:
+    pytest.importorskip("accelerate", reason="accelerate is not installed")
+    head = f"from gpulint import memory; memory.Monitor.install({str(tmp_path / 'm.jsonl')!r}, every=4)\n"
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", head + ACCELERATE, str(tmp_path)],
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+    )
+    assert done.returncode == 0, done.stderr
+    records = [json.loads(line) for line in (tmp_path / "m.jsonl").read_text().splitlines()]
+    names = [r["milestone"] for r in records]
+    assert names[:4] == ["start", "model on device", "first optimizer step", "step"]
+    assert names.count("step") == 2
+    assert names.count("validation") == 2
