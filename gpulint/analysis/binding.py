@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from gpulint.analysis import ir
+from gpulint.analysis.arguments import Args
 from gpulint.analysis.calling import Calling
-from gpulint.analysis.evidence import arithmetic_leaves, is_accumulation
+from gpulint.analysis.evidence import arithmetic_leaves, grown, is_accumulation
 from gpulint.analysis.facts import Loop
+from gpulint.analysis.records import field, proven, with_field
 from gpulint.analysis.values import (
     BOUNDED,
     MAYBE,
+    OPEN,
     OUTPUT,
     SCALAR,
     UNSURE_GRAD,
@@ -27,11 +30,13 @@ class Binding(Calling):
         if statement.value is None:
             return
         source = statement.value
-        if len(statement.targets) == 1 and is_accumulation(statement.targets[0], source):
-            self.accumulate_by_assignment(statement.targets[0], source)
-            return
-        if len(statement.targets) == 1 and self.grows_by_cat(statement.targets[0], source):
-            return
+        if len(statement.targets) == 1:
+            growing = grown(statement.targets[0], source)
+            if is_accumulation(statement.targets[0], growing):
+                self.accumulate_by_assignment(statement.targets[0], growing)
+                return
+            if self.grows_by_cat(statement.targets[0], growing):
+                return
         value = self.eval(source)
         if isinstance(source, ir.Const) and source.value is None:
             self.started_none.update(target.path for target in statement.targets if target.path is not None)
@@ -88,6 +93,8 @@ class Binding(Calling):
             self.store_attribute(path, value)
         if isinstance(source, ir.DictDisplay):
             self.bind_fields(path, source, value)
+        elif path in self.evidence.fields:
+            self.bind_proven(path, value)
 
     def bind_fields(self, path: str, source: ir.DictDisplay, value: Val) -> None:
         if value.items is None:
@@ -95,6 +102,21 @@ class Binding(Calling):
         for (key, _), item in zip(source.pairs, value.items, strict=True):
             if isinstance(key, ir.Const):
                 self.state.assign(f"{path}[{key.value!r}]", item, len(self.loops))
+
+    def bind_proven(self, path: str, value: Val) -> None:
+        """`out = step(batch)` of which `out["loss"].backward()` is called: that field has a graph."""
+        fields = self.evidence.fields[path]
+        if value.kind is Kind.CONTAINER and value.has(OPEN):
+            for key in fields.keys:
+                known = field(value, key)
+                if known is not None:
+                    self.state.assign(f"{path}[{key!r}]", known, len(self.loops))
+        elif value.kind in (Kind.UNKNOWN, Kind.SYMBOL) and self.unseen_graphs():
+            for attr in fields.attributes:
+                self.state.assign(f"{path}.{attr}", self.opaque(path, value, SCALAR), len(self.loops))
+
+    def unseen_graphs(self) -> bool:
+        return self.state.grad is not Grad.DISABLED and self.calls_unseen()
 
     def unpack(self, target: ir.Seq, value: Val, source: ir.Expr | None) -> None:
         parts = (
@@ -118,6 +140,14 @@ class Binding(Calling):
         """`loss.backward()` somewhere in this function proves that `loss` is a tensor with a graph."""
         if value.kind is Kind.GRAPH and value.has(MAYBE) and path in self.evidence.terms:
             return value.without_flags(MAYBE | OUTPUT)
+        if (
+            path in self.evidence.fields
+            and value.kind in (Kind.UNKNOWN, Kind.SYMBOL)
+            and self.unseen_graphs()
+        ):
+            keys = self.evidence.fields[path].keys
+            if keys:
+                return proven(keys, self.opaque(path, value, SCALAR))
         if path in self.evidence.terms:
             if value.kind is Kind.GRAPH and value.has(MAYBE):
                 return value.without_flags(MAYBE | OUTPUT)
@@ -183,6 +213,9 @@ class Binding(Calling):
             self.eval(target.index)
         if path is None:
             return
+        if base.kind is Kind.INSTANCE and source is not None:
+            self.set_item(target, base, value, source)
+            return
         if (
             base.kind in (Kind.CONTAINER, Kind.UNKNOWN, Kind.SYMBOL)
             and not constant
@@ -200,11 +233,26 @@ class Binding(Calling):
                 )
                 self.add_to(path, base, value if token is None else value.with_tokens((token,)))
         elif base.kind is Kind.CONTAINER:
-            self.add_to(path, base, value)
+            key = target.index.value if isinstance(target.index, ir.Const) else None
+            changed = with_field(base, key, value)
+            if changed is None:
+                self.add_to(path, base, value)
+            else:
+                self.state.vars[path] = changed
         elif base.kind is Kind.DEVICE and value.kind is Kind.GRAPH:
             self.state.vars[path] = Val(Kind.GRAPH, value.tokens, value.flags | MAYBE)
         if target.path is not None:
             self.state.assign(target.path, value, len(self.loops))
+
+    def set_item(self, target: ir.Sub, base: Val, value: Val, source: ir.Expr) -> None:
+        """`meter[key] = value` of a class of the project runs its `__setitem__`."""
+        method = self.file.method(base.ref, "__setitem__")
+        if method is None:
+            return
+        func = ir.Attr(target.node, target.base, "__setitem__")
+        call = ir.Call(target.node, func, (target.index, source), ())
+        given = Args([self.eval_quietly(target.index), value], {})
+        self.function_call(call, Val(Kind.FUNCTION, ref=method), given, base, target.base.path)
 
     def aug_assign(self, statement: ir.AugAssign) -> None:
         target = statement.target

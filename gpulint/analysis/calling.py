@@ -17,6 +17,7 @@ from gpulint.analysis.values import (
     MAYBE,
     UNKNOWN,
     UNSURE_GRAD,
+    Detached,
     Grad,
     Holder,
     Kind,
@@ -211,6 +212,8 @@ class Calling(Calls):
             path = source.path
         leaf = sources.get(keep.param)
         container_kept = keep.how != "add"
+        if keep.detached:
+            value = detached(value)
         self.held(
             expr, "call", path, value, (leaf,) if leaf is not None else (), container_kept, keep.bounded, keep
         )
@@ -376,10 +379,13 @@ class Calling(Calls):
         if into is None:
             return
         for part in parts:
-            for token in part.tokens:
+            for given in part.tokens:
+                token = given.param if isinstance(given, Detached) else given
                 if isinstance(token, ParamToken) and token.function is self.function and token.name != into:
-                    if part.kind is Kind.DEVICE or any(
-                        k.param == token.name and k.holder == holder for k in self.summary.keeps
+                    cut = token is not given
+                    if (part.kind is Kind.DEVICE) != cut or any(
+                        k.param == token.name and k.holder == holder and k.detached == cut
+                        for k in self.summary.keeps
                     ):
                         continue
                     stmt = via.stmt if via is not None else self.stmt
@@ -388,7 +394,7 @@ class Calling(Calls):
                         how_kept = via.how if via is not None else how
                         place = (via.filename, via.row) if via is not None else (None, 1)
                         self.summary.keeps.append(
-                            Keep(origin, token.name, holder, into, how_kept, stmt, bounded, *place)
+                            Keep(origin, token.name, holder, into, how_kept, stmt, bounded, *place, cut)
                         )
 
     def _keeper(self, path: str) -> tuple[str | None, str]:
@@ -429,9 +435,32 @@ class Calling(Calls):
 
     def returned(self, value: Val) -> None:
         known = self.summary.returns
-        self.summary.returns = value if known is None else join(known, value)
+        self.summary.returns = value if known is None else self.either(known, value)
         if self.record:
             self.file.returned |= value.tokens
+
+    def either(self, known: Val, value: Val) -> Val:
+        """What comes back where one `return` gives a graph and another something unseen: a graph, unless an argument
+        decides which of them is taken."""
+        unseen = {known.kind, value.kind} == {Kind.GRAPH, Kind.UNKNOWN}
+        if not unseen or self.asks_argument():
+            return join(known, value)
+        graph = known if known.kind is Kind.GRAPH else value
+        return graph.with_tokens(known.tokens | value.tokens)
+
+    def asks_argument(self) -> bool:
+        """Whether any `if` with a `return` in it tests a parameter of this function."""
+        names = {param.name for param in self.function.params if param.name != self.self_name}
+        for statement in ir.statements(self.function.body):
+            if not isinstance(statement, ir.If):
+                continue
+            if any(isinstance(part, ir.Name) and part.id in names for part in ir.walk(statement.test)):
+                if any(
+                    isinstance(inner, ir.Return)
+                    for inner in ir.statements([*statement.body, *statement.orelse])
+                ):
+                    return True
+        return False
 
     def escape(self, value: Val) -> None:
         super().escape(value)

@@ -128,6 +128,10 @@ class Calls(Methods):
             "collections.Counter",
         ):
             return self.collection(expr, last, args)
+        if qualified in frameworks.GRAPH_KEEPING and args.all():
+            return self.combined(args.positional[:1] or args.all()[:1])
+        if qualified == "functools.reduce":
+            return element(args.positional[1]) if len(args.positional) > 1 else UNKNOWN
         if root in frameworks.HOST_LIBRARIES:
             for value in args.all():
                 self.consume(value)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from gpulint.analysis import ir
 from gpulint.analysis.names import HOST_ATTRS, PAIRS
+from gpulint.analysis.records import field, is_dict
 from gpulint.analysis.state import State, merge
 from gpulint.analysis.values import (
     CONVERTED_HOST,
@@ -31,6 +32,7 @@ from gpulint.analysis.values import (
     detached,
     element,
     join,
+    mixed,
     with_inner,
 )
 
@@ -87,6 +89,7 @@ class Evaluator:
         def hot_call(self, expr: ir.Call, qualified: str) -> None: ...
         def bind(self, target: ir.Expr, value: Val, source: ir.Expr | None) -> None: ...
         def block(self, body: list[ir.Stmt]) -> None: ...
+        def opaque(self, path: str, value: Val, flags: int) -> Val: ...
         def comprehended(self, target: ir.Expr, source: ir.Comp, value: Val) -> None: ...
         def store_attribute(self, path: str, value: Val) -> None: ...
         def held(
@@ -215,7 +218,7 @@ class Evaluator:
             if key is None:
                 part = element(part)
             items.append(part)
-            elem = part if elem is None else _join_mixed(elem, part)
+            elem = part if elem is None else mixed(elem, part)
         keys = tuple(key.value if isinstance(key, ir.Const) else None for key, _ in expr.pairs)
         return container(elem, tuple(items), keys=keys)
 
@@ -236,7 +239,7 @@ class Evaluator:
         attr = expr.attr
         kind = base.kind
         if kind is Kind.GRAPH:
-            return self.graph_attribute(base, expr)
+            return self.proven(expr, self.graph_attribute(base, expr))
         if kind is Kind.DEVICE:
             return HOST if attr in HOST_ATTRS else base
         if kind is Kind.SYMBOL:
@@ -307,30 +310,33 @@ class Evaluator:
         base = self.eval(expr.base)
         constant = expr.index.value if isinstance(expr.index, ir.Const) else None
         if base.kind is Kind.CONTAINER:
+            known = field(base, constant) if constant is not None else None
+            if known is not None:
+                return known
             if (
                 base.items is not None
+                and base.ref is None
                 and isinstance(constant, int)
                 and -len(base.items) <= constant < len(base.items)
             ):
                 return base.items[constant]
-            if (
-                base.ref is not None
-                and base.items is not None
-                and isinstance(constant, str)
-                and constant in base.ref
-            ):
-                keys: tuple[object, ...] = base.ref
-                return base.items[keys.index(constant)]
             if isinstance(expr.index, ir.Slice):
                 return container(base.elem)
             return self.with_evidence(expr.path or "", element(base))
         if base.kind is Kind.GRAPH:
-            return self.graph_item(base, expr, constant)
+            return self.proven(expr, self.graph_item(base, expr, constant))
         if base.kind is Kind.MODULE:
             return Val(Kind.MODULE, flags=base.flags & (EVAL | FROZEN | MAYBE))
         if expr.path is not None:
             return self.with_evidence(expr.path, element(base))
         return element(base)
+
+    def proven(self, expr: ir.Attr | ir.Sub, value: Val) -> Val:
+        """A part of a model's output on which the function calls backward is a tensor with a graph."""
+        if value.kind is Kind.GRAPH and value.has(MAYBE) and expr.path in self.evidence.backward:
+            scalar = SCALAR if expr.path in self.evidence.scalars else 0
+            return value.without_flags(MAYBE | NAMED | OUTPUT).with_flags(scalar)
+        return value
 
     def graph_item(self, base: Val, expr: ir.Sub, constant: object) -> Val:
         source = expr.base
@@ -464,6 +470,8 @@ class Evaluator:
             if name in ("parameters", "named_parameters", "modules", "children"):
                 return UNKNOWN
         value = self.eval(iterable)
+        if value.kind is Kind.CONTAINER and is_dict(value):
+            return HOST
         if value.kind is Kind.CONTAINER and value.items is not None and isinstance(iterable, ir.Seq):
             return element(value)
         if value.kind is Kind.MODULE:
@@ -513,16 +521,6 @@ def _constant(expr: ir.Const) -> Val:
     if value is None or (isinstance(value, (int, float)) and not isinstance(value, bool)):
         return NUMBER
     return HOST
-
-
-def _join_mixed(a: Val, b: Val) -> Val:
-    """Join for a dict's values: a graph beside a number is a likely graph."""
-    if a.kind is b.kind:
-        return join(a, b)
-    for one, other in ((a, b), (b, a)):
-        if one.kind is Kind.GRAPH and other.kind in (Kind.HOST, Kind.NUMBER, Kind.DEVICE, Kind.UNKNOWN):
-            return Val(Kind.GRAPH, a.tokens | b.tokens, one.flags | MAYBE)
-    return join(a, b)
 
 
 def _concatenation(op: str, left: Val, right: Val, tokens: frozenset) -> Val:  # type: ignore[type-arg]

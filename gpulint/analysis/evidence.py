@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 
 from gpulint.analysis import ir
 
@@ -24,6 +25,21 @@ def runs_backward(method: str) -> bool:
     return bool(_BACKWARD.search(method)) and not _NO_BACKWARD.search(method)
 
 
+@dataclass(slots=True)
+class Fields:
+    """The constant keys and the attributes of a name on which backward is called: `out["loss"]`, `out.loss`."""
+
+    keys: tuple[object, ...] = ()
+    attributes: tuple[str, ...] = ()
+
+    def add(self, expr: ir.Expr) -> None:
+        if isinstance(expr, ir.Sub) and isinstance(expr.index, ir.Const):
+            if expr.index.value not in self.keys:
+                self.keys += (expr.index.value,)
+        elif isinstance(expr, ir.Attr) and expr.attr not in self.attributes:
+            self.attributes += (expr.attr,)
+
+
 class Evidence:
     """Facts about the names of one function.
 
@@ -42,6 +58,7 @@ class Evidence:
         "called",
         "declared",
         "evals",
+        "fields",
         "frozen",
         "has_loop",
         "modules",
@@ -58,6 +75,7 @@ class Evidence:
     def __init__(self, function: ir.Function) -> None:
         self.backward: set[str] = set()
         self.scalars: set[str] = set()
+        self.fields: dict[str, Fields] = {}
         self.modules: set[str] = set()
         self.optimizers: set[str] = set()
         self.called: set[str] = set()
@@ -245,6 +263,7 @@ class Evidence:
             engine = bool(call.args) and call.args[0].path is not None
             if base.path is not None and not engine:
                 self.backward.add(base.path)
+                self._field(base)
                 if not call.args and call.keyword("gradient") is None:
                     self.scalars.add(base.path)
         for arg in call.args[:1]:
@@ -252,6 +271,11 @@ class Evidence:
             if value.path is not None:
                 self.backward.add(value.path)
                 self.scalars.add(value.path)
+                self._field(value)
+
+    def _field(self, expr: ir.Expr) -> None:
+        if isinstance(expr, (ir.Sub, ir.Attr)) and isinstance(expr.base, ir.Name):
+            self.fields.setdefault(expr.base.id, Fields()).add(expr)
 
 
 def _unmoved(func: ir.Attr) -> ir.Attr:
@@ -342,6 +366,15 @@ def additive_terms(expr: ir.Expr) -> list[ir.Expr]:
     return terms
 
 
+def grown(target: ir.Expr, value: ir.Expr) -> ir.Expr:
+    """The branch that lets the target grow: `t + x` of `t = x if t is None else t + x`; else the value itself."""
+    if isinstance(value, ir.Op) and value.op == "if" and not _is_periodic(value.operands[0]):
+        for branch in value.operands[1:]:
+            if is_accumulation(target, branch) or is_cat(target, branch):
+                return branch
+    return value
+
+
 def is_accumulation(target: ir.Expr, value: ir.Expr) -> bool:
     """Whether `target = value` adds to the target: `t = t + x`, `t = (t * n + x) / (n + 1)`, `t = t + [x]`."""
     if target.path is None or not isinstance(value, ir.Op):
@@ -352,13 +385,15 @@ def is_accumulation(target: ir.Expr, value: ir.Expr) -> bool:
 def resets(block: list[ir.Stmt]) -> frozenset[str]:
     """The paths that a loop's body starts afresh: `x = 0`, `x.clear()`, `del x[:]`, `x.pop(0)`, `x = x.detach()`."""
     found: set[str] = set()
+    first = _first_values(block)
     for statement in ir.statements(block):
         if isinstance(statement, ir.Assign) and statement.value is not None:
             for target in targets(statement):
                 if (
                     target.path is not None
+                    and id(statement) not in first
                     and not is_accumulation(target, statement.value)
-                    and not _is_cat(target, statement.value)
+                    and not is_cat(target, statement.value)
                 ):
                     found.add(target.path)
                 elif isinstance(target, ir.Sub) and isinstance(target.index, ir.Slice) and target.base.path:
@@ -378,6 +413,47 @@ def resets(block: list[ir.Stmt]) -> frozenset[str]:
                 ):
                     found.add(expr.func.base.path)
     return frozenset(found)
+
+
+def _first_values(block: list[ir.Stmt]) -> frozenset[int]:
+    """The assignments that only start a sum: `x = v` of `if x is None: x = v` `else: x = x + v`, by identity."""
+    found: set[int] = set()
+    for statement in ir.statements(block):
+        if not isinstance(statement, ir.If) or _is_periodic(statement.test):
+            continue
+        for one, other in ((statement.body, statement.orelse), (statement.orelse, statement.body)):
+            grows = {target.path for part in ir.statements(other) for target in _growing(part)}
+            asked = _asked_for_none(statement.test)
+            for part in one:
+                if isinstance(part, ir.Assign) and len(part.targets) == 1 and part.value is not None:
+                    path = part.targets[0].path
+                    if not isinstance(part.value, ir.Const) and path is not None:
+                        if path in grows or (path == asked and one is statement.body):
+                            found.add(id(part))
+    return frozenset(found)
+
+
+def _growing(statement: ir.Stmt) -> list[ir.Expr]:
+    if isinstance(statement, ir.AugAssign):
+        return [statement.target]
+    if isinstance(statement, ir.Assign) and statement.value is not None:
+        return [
+            target
+            for target in statement.targets
+            if is_accumulation(target, statement.value) or is_cat(target, statement.value)
+        ]
+    return []
+
+
+def _is_periodic(test: ir.Expr) -> bool:
+    return any(isinstance(part, ir.Op) and part.op == "%" for part in ir.walk(test))
+
+
+def _asked_for_none(test: ir.Expr) -> str | None:
+    """`x` in `x is None`."""
+    if isinstance(test, ir.Op) and test.op == "is" and isinstance(test.operands[1], ir.Const):
+        return test.operands[0].path if test.operands[1].value is None else None
+    return None
 
 
 def assigned(block: list[ir.Stmt]) -> frozenset[str]:
@@ -420,8 +496,9 @@ def _cuts(value: ir.Expr, detachers: frozenset[str]) -> bool:
     return False
 
 
-def _is_cat(target: ir.Expr, value: ir.Expr) -> bool:
+def is_cat(target: ir.Expr, value: ir.Expr) -> bool:
     """`x = torch.cat([x, y])` lets x grow."""
+    value = grown(target, value) if isinstance(value, ir.Op) else value
     return (
         isinstance(value, ir.Call)
         and value.method in ("cat", "concat", "vstack", "hstack")

@@ -51,6 +51,7 @@ class Keep:
     bounded: bool = False
     filename: str | None = None  # None: this file
     row: int = 1
+    detached: bool = False  # what is kept is the parameter without its graph
 
 
 @dataclass(slots=True)

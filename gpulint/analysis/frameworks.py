@@ -10,6 +10,16 @@ HOST_LIBRARIES = frozenset(
     ).split()
 )
 
+# Functions of libraries that give a tensor with the graph of the tensor that they are given.
+GRAPH_KEEPING = frozenset(
+    [
+        "horovod.torch.allreduce",
+        "horovod.torch.allgather",
+        "horovod.torch.broadcast",
+        "horovod.torch.allreduce_",
+    ]
+)
+
 # Methods of a module, of unknown class, that run a forward and give tensors.
 FORWARD_METHODS = frozenset(
     (

@@ -20,8 +20,10 @@ from gpulint.analysis.values import (
     FROZEN,
     HOST,
     MAYBE,
+    NAMED,
     OUTPUT,
     PHASED,
+    SCALAR,
     UNKNOWN,
     VIEW,
     Grad,
@@ -86,6 +88,9 @@ class Methods(TorchCalls):
         if name in ("detach", "data"):
             self.consume(base)
             return detached(base)
+        if base.kind is Kind.SYMBOL and name in ("values", "items", "get", "pop"):
+            self.arguments(expr)
+            return container(base) if name in ("values", "items") else base
         if base.has(OUTPUT) and name in ("values", "items", "get", "pop", "keys", "to_tuple"):
             self.arguments(expr)
             return container(Val(base.kind, base.tokens, base.flags | MAYBE))
@@ -115,7 +120,10 @@ class Methods(TorchCalls):
         )
         if base.kind is Kind.DEVICE and to_cpu:
             return HOST
-        return base.without_flags(VIEW) if base.kind is Kind.DEVICE else base
+        # Where an unknown device is, only the caller knows: what is copied there is no parameter any more.
+        if base.kind is Kind.DEVICE:
+            return Val(Kind.DEVICE, flags=base.flags & ~VIEW)
+        return base if base.has(NAMED) else base.without_flags(MAYBE | OUTPUT)
 
     def container_method(self, expr: ir.Call, func: ir.Attr, base: Val) -> Val:
         args = self.arguments(expr)
@@ -171,6 +179,8 @@ class Methods(TorchCalls):
         if path is not None:
             if name == "update" and base.items is not None:
                 return HOST
+            if how == "append" and value.kind in (Kind.UNKNOWN, Kind.SYMBOL):
+                value = self.appended(path, value)
             token = self.held(expr, how, path, value, (leaf,), in_container=True, bounded=base.has(BOUNDED))
             stored = (
                 value.elem if name in ("extend", "extendleft", "update") and value.elem is not None else value
@@ -180,6 +190,13 @@ class Methods(TorchCalls):
             inner = isinstance(func.base, ir.Sub) and func.base.path is None
             self.add_to(path, container() if inner else base, container(stored) if inner else stored)
         return HOST
+
+    def appended(self, path: str, value: Val) -> Val:
+        """`losses.append(f(x))` where `losses[-1].backward()` is called: a tensor with a graph."""
+        last = f"{path}[-1]"
+        if last not in self.evidence.backward or self.state.grad is Grad.DISABLED:
+            return value
+        return self.opaque(path, value, SCALAR if last in self.evidence.scalars else 0)
 
     def add_to(self, path: str, base: Val, stored: Val) -> None:
         elem = stored if base.elem is None else weak_join(base.elem, stored)

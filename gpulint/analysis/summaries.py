@@ -10,6 +10,7 @@ from gpulint.analysis.values import (
     CHECKPOINTED,
     NO_TOKENS,
     UNSURE_GRAD,
+    Detached,
     Grad,
     Kind,
     ParamToken,
@@ -17,6 +18,7 @@ from gpulint.analysis.values import (
     Tokens,
     Val,
     container,
+    detached,
     join,
 )
 
@@ -90,6 +92,16 @@ def retokened(value: Val, old: frozenset[Site], new: Site) -> Val:
     return replace(value, tokens=(value.tokens - old) | {new})
 
 
+def _uncut(value: Val, given: dict[str, Val], function: ir.Function) -> Val:
+    """A detached parameter in the caller's terms: the argument without its graph."""
+    for token in value.tokens:
+        if isinstance(token, Detached) and token.param.function is function:
+            argument = given.get(token.param.name)
+            if argument is not None and argument.kind in (Kind.GRAPH, Kind.DEVICE, Kind.HOST, Kind.SYMBOL):
+                return detached(argument)
+    return Val(Kind.DEVICE, flags=value.flags)
+
+
 def substitute(value: Val, given: dict[str, Val], function: ir.Function) -> Val:
     """A summary's value in the caller's terms: parameters become arguments."""
     if value.kind is Kind.CONTAINER:
@@ -109,6 +121,8 @@ def substitute(value: Val, given: dict[str, Val], function: ir.Function) -> Val:
         else:
             tokens.add(token)
     merged: Tokens = frozenset(tokens)
+    if value.kind is Kind.DEVICE and value.tokens:
+        return _uncut(value, given, function)
     if value.kind is Kind.SYMBOL:
         if mapped is None:
             return Val(Kind.UNKNOWN, merged)

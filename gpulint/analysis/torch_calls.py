@@ -39,6 +39,7 @@ from gpulint.analysis.values import (
     UNSURE_GRAD,
     VIEW,
     Grad,
+    Holder,
     Kind,
     ParamToken,
     Site,
@@ -194,6 +195,9 @@ class TorchCalls(Evaluator):
     def module_call(self, expr: ir.Call, module: Val, args: Args) -> Val:
         """Run a module. With grad enabled the result has a graph; a criterion's has one if its input has."""
         if module.has(CRITERION):
+            shape = self.own_criterion(expr, module, args)
+            if shape is not None:
+                return shape
             return (
                 self.loss_result(expr, self.combined(args.all()))
                 if not is_unreduced(expr)
@@ -204,6 +208,18 @@ class TorchCalls(Evaluator):
         if forward is not None:
             return self.own_module_call(expr, module, forward, args)
         return self.graph_from(expr, module, args)
+
+    def own_criterion(self, expr: ir.Call, module: Val, args: Args) -> Val | None:
+        """A criterion of the project that gives several values: a tuple or a dict of losses."""
+        forward = (
+            module.ref.method("forward")
+            if module.ref is not None and not isinstance(module.ref, str)
+            else None
+        )
+        if forward is None or not args.any_graph():
+            return None
+        shape = self.function_call(expr, Val(Kind.FUNCTION, ref=forward), args, module, None, forward=True)
+        return shape if shape.kind is Kind.CONTAINER else None
 
     def own_module_call(self, expr: ir.Call, module: Val, forward: ir.Function, args: Args) -> Val:
         """A module whose class is in the project: the shape of its result is known."""
@@ -320,6 +336,8 @@ class TorchCalls(Evaluator):
         create = is_true(expr.keyword("create_graph"))
         retain = is_true(expr.keyword("retain_graph")) or create
         first = args.positional[0] if args.positional else args.keywords.get("loss")
+        if _is_last(func.base):
+            base = replace(base, tokens=frozenset(t for t in base.tokens if not isinstance(t, Holder)))
         engine = base.kind not in (Kind.GRAPH, Kind.DEVICE) and first is not None
         if engine and first is not None and base.tokens and not graphs(first):
             engine = False  # loss.backward(gradient)
@@ -331,6 +349,11 @@ class TorchCalls(Evaluator):
         else:
             self.backward_event(expr, base, retain, create, func.base.path)
         return HOST
+
+
+def _is_last(expr: ir.Expr) -> bool:
+    """`losses[-1]`: only what was added last, not all that the list holds."""
+    return isinstance(expr, ir.Sub) and isinstance(expr.index, ir.Const) and expr.index.value == -1
 
 
 def _shaped(shape: Val, made: Val) -> Val:

@@ -67,6 +67,7 @@ MIXED = 32768  # detached on one path, not on another: the author knows
 ROLE = 131072  # taken for a module only because the program calls it its model
 DENSE = 65536  # scores over a vocabulary or over every pixel: usually the largest tensor of the step
 NAMED = 8192  # looked up by name in a module's result: could be a detached metric
+OPEN = 262144  # a record of which only some fields are known
 UNSURE_GRAD = 4096  # a tensor for certain; whether grad was enabled is not known
 
 
@@ -121,6 +122,13 @@ class ParamToken(Token):
     def __init__(self, function: ir.Function, name: str) -> None:
         self.function = function
         self.name = name
+
+
+@dataclass(frozen=True, slots=True)
+class Detached(Token):
+    """A parameter without its graph: `x.detach()` still shares the storage of `x`."""
+
+    param: ParamToken
 
 
 # Of Token: any of its kinds, and sets of one kind are met with sets of all.
@@ -209,7 +217,7 @@ def element(val: Val) -> Val:
     return Val(Kind.UNKNOWN, val.tokens)
 
 
-_STICKY = MAYBE | NAMED | MIXED | CHECKPOINTED | BOUNDED | VIEW | UNSURE_GRAD
+_STICKY = MAYBE | NAMED | MIXED | CHECKPOINTED | BOUNDED | VIEW | UNSURE_GRAD | OPEN
 
 _ORDER = {Kind.GRAPH: 4, Kind.SYMBOL: 3, Kind.DEVICE: 2, Kind.NUMBER: 1}
 
@@ -255,6 +263,8 @@ _NEED_REF = frozenset({Kind.FUNCTION, Kind.CLASS, Kind.INSTANCE, Kind.QUALIFIED,
 
 
 def _join_containers(a: Val, b: Val, tokens: Tokens, flags: int) -> Val:
+    if a.ref != b.ref and a.ref is not None and b.ref is not None:
+        return _join_records(a, b, tokens, flags)
     items: tuple[Val, ...] | None = None
     if a.items is not None and b.items is not None and len(a.items) == len(b.items):
         items = tuple(join(x, y) for x, y in zip(a.items, b.items, strict=True))
@@ -265,6 +275,28 @@ def _join_containers(a: Val, b: Val, tokens: Tokens, flags: int) -> Val:
     return Val(
         Kind.CONTAINER, tokens, flags, elem, items, a.ref if a.ref == b.ref and items is not None else None
     )
+
+
+def _join_records(a: Val, b: Val, tokens: Tokens, flags: int) -> Val:
+    """Dicts of known keys: a key that only one path sets is what that path sets."""
+    fields: dict[Any, Val] = {}
+    for record in (a, b):
+        for key, item in zip(record.ref, record.items or (), strict=False):
+            fields[key] = join(fields[key], item) if key in fields else item
+    elem: Val | None = None
+    for item in fields.values():
+        elem = item if elem is None else mixed(elem, item)
+    return Val(Kind.CONTAINER, tokens, flags, elem, tuple(fields.values()), tuple(fields))
+
+
+def mixed(a: Val, b: Val) -> Val:
+    """Join for what stands side by side in a dict: a graph beside a number is a likely graph."""
+    if a.kind is b.kind:
+        return join(a, b)
+    for one, other in ((a, b), (b, a)):
+        if one.kind is Kind.GRAPH and other.kind in (Kind.HOST, Kind.NUMBER, Kind.DEVICE, Kind.UNKNOWN):
+            return Val(Kind.GRAPH, a.tokens | b.tokens, one.flags | MAYBE)
+    return join(a, b)
 
 
 def held_parts(val: Val) -> list[Val]:
@@ -287,6 +319,7 @@ def detached(val: Val) -> Val:
             val.flags & BOUNDED,
             val.ref,
         )
-    if val.kind in (Kind.SYMBOL, Kind.UNKNOWN, Kind.DISTRIBUTION):
-        return DEVICE if val.kind is Kind.SYMBOL else UNKNOWN
-    return val
+    if val.kind is Kind.SYMBOL:
+        cut = frozenset(Detached(token) for token in val.tokens if isinstance(token, ParamToken))
+        return Val(Kind.DEVICE, cut) if len(cut) == 1 else DEVICE
+    return UNKNOWN if val.kind in (Kind.UNKNOWN, Kind.DISTRIBUTION) else val
