@@ -238,7 +238,7 @@ class Binding(Calling):
             if changed is None:
                 self.add_to(path, base, value)
             else:
-                self.state.vars[path] = changed
+                self.refill(path, changed)
         elif base.kind is Kind.DEVICE and value.kind is Kind.GRAPH:
             self.state.vars[path] = Val(Kind.GRAPH, value.tokens, value.flags | MAYBE)
         if target.path is not None:

@@ -44,7 +44,8 @@ class Evidence:
     """Facts about the names of one function.
 
     backward: paths that a backward is called on; scalars: those on which it is called without arguments, which only a
-    scalar allows; modules: paths that are treated as `nn.Module`; called: the last names of everything called.
+    scalar allows; modules: paths that are treated as `nn.Module`; called: the last names of everything called;
+    indexed: names of which a fixed position is taken, `xs[0]`: sequences, not loaders.
     """
 
     __slots__ = (
@@ -61,6 +62,7 @@ class Evidence:
         "fields",
         "frozen",
         "has_loop",
+        "indexed",
         "modules",
         "optimizers",
         "scalars",
@@ -86,6 +88,7 @@ class Evidence:
         self.frozen: set[str] = set()
         self.thawed: set[str] = set()
         self.has_loop = False
+        self.indexed: set[str] = set()
         self.accumulates = False
         self.terms: set[str] = set()
         self.evals: set[str] = set()
@@ -223,6 +226,10 @@ class Evidence:
                 self.has_loop = True
             elif isinstance(expr, ir.LambdaExpr):
                 self._scan(expr.function.body)
+            elif isinstance(expr, ir.Sub):
+                if isinstance(expr.base, ir.Name) and isinstance(expr.index, ir.Const):
+                    if isinstance(expr.index.value, int):
+                        self.indexed.add(expr.base.id)
             elif isinstance(expr, ir.Name):
                 self.words.add(expr.id)
             elif isinstance(expr, ir.Const):

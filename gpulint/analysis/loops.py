@@ -65,6 +65,8 @@ class Loops(Binding):
             return len(iterable.args) == 3 or chunked or _slices_by(statement)
         if isinstance(iterable, (ir.Seq, ir.DictDisplay, ir.Const)):
             return False
+        if isinstance(iterable, ir.Name) and self.is_sequence(iterable.id):
+            return False
         record, self.record = self.record, False
         value = self.eval(iterable)
         self.record = record
@@ -75,6 +77,10 @@ class Loops(Binding):
             and value.elem is not None
             and value.elem.kind in (Kind.HOST, Kind.MODULE, Kind.GRAPH)
         )
+
+    def is_sequence(self, name: str) -> bool:
+        """A parameter of which `xs[0]` is taken: the parts of one batch, not all batches."""
+        return name in self.evidence.indexed and any(param.name == name for param in self.function.params)
 
     def loop(self, statement: ir.For | ir.While, over_loader: bool) -> None:
         """Two passes to learn what comes round the back edge, one more that records."""

@@ -200,7 +200,10 @@ class Methods(TorchCalls):
 
     def add_to(self, path: str, base: Val, stored: Val) -> None:
         elem = stored if base.elem is None else weak_join(base.elem, stored)
-        updated = container(elem, flags=base.flags & BOUNDED)
+        self.refill(path, container(elem, flags=base.flags & BOUNDED))
+
+    def refill(self, path: str, updated: Val) -> None:
+        """A container changes in place: it stays as old as it was."""
         self.state.vars[path] = updated
         born = self.state.born_at(path)
         self.state.born.setdefault(path, -1 if born is None else born)
