@@ -34,8 +34,7 @@ def claim(hold: Hold, facts: FileFacts) -> str | None:
         return hold.state if steps else None
     if hold.state != "live" or value.has(UNSURE_GRAD) or facts.is_test:
         return None
-    slots = hold.how in ("comprehension", "item") and bool(hold.loops) and not hold.over_data
-    if hold.evaluating and hold.inference and not slots:
+    if hold.evaluating and hold.inference and not hold.in_few_slots:
         return "live"
     if hold.in_module and hold.never_reset and hold.container and not hold.returned and not hold.escaped:
         return "kept"

@@ -33,6 +33,16 @@ class Loop:
     builds_model: bool = False
 
     @property
+    def only_counts(self) -> bool:
+        """`for i in range(n)`, unless n is the length of something: so many parts, not so many batches."""
+        from gpulint.analysis import ir
+
+        iterable = self.stmt.iterable if isinstance(self.stmt, ir.For) else None
+        if not isinstance(iterable, ir.Call) or iterable.method != "range" or self.over_data:
+            return False
+        return not any(isinstance(part, ir.Call) and part.method == "len" for part in ir.walk(iterable))
+
+    @property
     def is_step_loop(self) -> bool:
         """One iteration is one step: it runs a forward, a backward or an optimizer, and does not build the model."""
         return (self.forwards + self.backwards + self.steps > 0) and not self.builds_model
@@ -102,6 +112,12 @@ class Hold:
     @property
     def loop(self) -> Loop | None:
         return self.loops[-1] if self.loops else None
+
+    @property
+    def in_few_slots(self) -> bool:
+        """Whether it fills slots that a plain count numbers: `x[i] = f(i)` for so many speakers, heads or layers."""
+        counted = bool(self.loops) and all(loop.only_counts for loop in self.loops)
+        return self.how in ("comprehension", "item") and counted
 
     @property
     def kept_elsewhere(self) -> bool:
