@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import sys
 from collections.abc import Sequence
@@ -63,7 +64,12 @@ def cli() -> None:
 
 def run(arguments: Sequence[str]) -> int:
     """Run the command line; the exit status."""
+    _open_closed_streams()
     _never_fail_on_characters()
+    return _flushed(_run(arguments))
+
+
+def _run(arguments: Sequence[str]) -> int:
     try:
         return _status(cli.main(list(arguments), prog_name="gpulint", standalone_mode=False))
     except click.exceptions.Exit as stop:
@@ -76,10 +82,10 @@ def run(arguments: Sequence[str]) -> int:
         return 130
     except BrokenPipeError:
         return _reader_gone()
+    except OSError as error:
+        return _disk_full(error) if error.errno == errno.ENOSPC else _failed(error)
     except Exception as error:
         return _failed(error)
-    finally:
-        _flush()
 
 
 def _status(returned: Any) -> int:
@@ -108,6 +114,13 @@ def _say(message: str) -> None:
         print(f"gpulint: {message}", file=sys.stderr)
 
 
+def _open_closed_streams() -> None:
+    """Started with a closed stream (`>&-`) Python has None in its place, which nothing can be written to."""
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115
+
+
 def _never_fail_on_characters() -> None:
     """A file name or a message that the terminal's encoding lacks is escaped, not a crash."""
     for stream in (sys.stdout, sys.stderr):
@@ -122,11 +135,21 @@ def _reader_gone() -> int:
     return 141  # 128 + SIGPIPE
 
 
-def _flush() -> None:
+def _flushed(status: int) -> int:
+    """The status, or 2 where what was to be said could not be (a full disk)."""
     try:
         sys.stdout.flush()
     except (BrokenPipeError, ValueError):
         _drop_stdout()
+    except OSError as error:
+        return _disk_full(error)
+    return status
+
+
+def _disk_full(error: OSError) -> int:
+    _drop_stdout()
+    _say(f"the output cannot be written: {error.strerror or error}")
+    return 2
 
 
 def _drop_stdout() -> None:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
-import shutil
 import sys
 from pathlib import Path
 
@@ -50,19 +50,31 @@ def command(
     try:
         ended = launcher.launch(program, allocator, interval)
     except launcher.CannotStart as error:
-        print(f"gpulint: {error}", file=sys.stderr)
+        _say([str(error)])
         return error.status
     try:
         processes = timeline.read_notes(ended.folder)
-        written = None
+        written, trouble = None, ""
         if processes and not no_report:
             result = timeline.to_result(program, ended, processes)
-            written = timeline.write_report(result, report or timeline.default_report())
+            try:
+                written = timeline.write_report(result, report or timeline.default_report())
+            except OSError as error:
+                trouble = f"no report could be written: {error.strerror or error}"
         if not quiet:
-            for line in timeline.summary(ended, processes, written):
-                print(f"gpulint: {line}", file=sys.stderr)
+            _say(timeline.summary(ended, processes, written))
+        if trouble:
+            _say([trouble])
     except Exception as error:  # whatever happens here, the status must be the program's
-        print(f"gpulint: the report could not be made: {type(error).__name__}: {error}", file=sys.stderr)
+        _say([f"the report could not be made: {type(error).__name__}: {error}"])
     finally:
-        shutil.rmtree(ended.folder, ignore_errors=True)
+        launcher.remove(ended.folder)
     return launcher.leave_as(ended)
+
+
+def _say(lines: list[str]) -> None:
+    """To standard error without a buffer: one that cannot be written at exit would change the status."""
+    data = "".join(f"gpulint: {line}\n" for line in lines).encode(errors="backslashreplace")
+    with contextlib.suppress(OSError):
+        while data:
+            data = data[os.write(sys.stderr.fileno(), data) :]

@@ -13,6 +13,7 @@ import importlib.machinery
 import importlib.util
 import json
 import os
+import signal
 import sys
 import threading
 import time
@@ -52,6 +53,9 @@ class Recorder:
     # -- the thread ------------------------------------------------------------------------------------------
 
     def run(self) -> None:
+        # A signal that the program's own threads have blocked would be delivered here, and end the program.
+        with contextlib.suppress(Exception):
+            signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
         flushed = time.time()
         while not self.stopping.wait(self.pause()):
             try:

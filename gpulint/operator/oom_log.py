@@ -235,9 +235,7 @@ def _group(group: list[Occurrence], advised: set[str]) -> list[str]:
     lines = [title, f"  {first.diagnosis.headline}"]
     lines += [f"    {line}" for line in first.diagnosis.arithmetic]
     if first.diagnosis.retries:
-        lines.append(
-            f"    the allocator had emptied its cache and retried {first.diagnosis.retries} times before"
-        )
+        lines.append(f"    {first.diagnosis.retried}")
     if len(group) > 1:
         others = ", ".join(
             f"line {o.line}" + (f" (rank {o.rank})" if o.rank else "") for o in group if o is not first

@@ -13,6 +13,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from gpulint.atomic import write_atomic
 from gpulint.memory.oom.diagnosis import Diagnosis, diagnose
 from gpulint.memory.oom.messages import parse_message
 from gpulint.memory.units import format_bytes
@@ -42,8 +43,10 @@ class ProcessNotes:
         return bool(self.cuda) or any("allocated" in sample for sample in self.samples)
 
 
-def read_notes(folder: Path) -> list[ProcessNotes]:
+def read_notes(folder: Path | None) -> list[ProcessNotes]:
     """The processes that had torch, by rank and start. Half-written last lines (a killed process) are left out."""
+    if folder is None:
+        return []
     found = [notes for path in sorted(folder.glob("*.jsonl")) if (notes := _read(path)).about]
     return sorted(found, key=lambda notes: (notes.rank, notes.about.get("began", 0.0)))
 
@@ -209,7 +212,9 @@ def summary(ended: Ended, processes: Sequence[ProcessNotes], report: Path | None
         lines.append(f"{rank}out of memory{f' at {where}' if where else ''}")
         lines += found.lines()
     lines += [line for notes in main_processes(processes) if (line := _peaks(notes))]
-    if not processes:
+    if ended.trouble:
+        lines.append(f"no timeline could be recorded: {ended.trouble}")
+    elif not processes:
         lines.append("no process of the program imported torch, so there is no timeline")
     if report is not None:
         lines.append(f"report: {report}")
@@ -248,5 +253,5 @@ def write_report(result: RunResult, path: Path) -> Path:
         text = str(import_module(_PAGE).write_page(verify(" ".join(result.command), result, ())))
     else:
         text = json.dumps(result.to_json(), indent=1) + "\n"
-    path.write_text(text, encoding="utf-8")
+    write_atomic(str(path), text.encode())
     return path

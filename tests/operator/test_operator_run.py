@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -11,7 +13,7 @@ import time
 
 import pytest
 
-from gpulint.operator import launcher
+from gpulint.operator import launcher, timeline
 from gpulint.runtime.result import RunResult
 
 RUN = [sys.executable, "-m", "gpulint", "run"]
@@ -62,6 +64,39 @@ def started(tmp_path):
         if process.poll() is None:
             process.kill()
         process.communicate()
+
+
+class TestTrouble:
+    """The status is the program's, and the program runs, whatever becomes of our own words."""
+
+    @pytest.mark.parametrize("closed", [">&-", "2>&-", "<&-", ">&- 2>&- <&-", "2>/dev/full", "2> >(true)"])
+    def test_closed_streams(self, closed, tmp_path) -> None:
+        words = [*RUN, "--", sys.executable, "-c", "import os; os._exit(7)"]
+        done = subprocess.run(["bash", "-c", f"{shlex.join(words)} {closed}"], cwd=tmp_path, timeout=60)
+        assert done.returncode == 7
+
+    def test_no_room_for_the_agent(self, tmp_path, monkeypatch) -> None:
+        def full(*_, **__):
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+        monkeypatch.setattr(launcher.shutil, "copyfile", full)
+        ended = launcher.launch([sys.executable, "-c", "import sys; sys.exit(5)"], None)
+        assert (ended.code, ended.folder) == (5, None)
+        assert timeline.summary(ended, timeline.read_notes(ended.folder), None) == [
+            "no timeline could be recorded: No space left on device"
+        ]
+
+    def test_a_report_that_cannot_be_written_takes_nothing_else_away(self, tmp_path) -> None:
+        done = run(
+            sys.executable,
+            "-c",
+            "import torch; torch.empty(1 << 50, dtype=torch.uint8)",
+            options=("--report", str(tmp_path / "no" / "such.json")),
+            cwd=tmp_path,
+        )
+        assert done.returncode == 1
+        assert "what to try" in done.stderr
+        assert "no report could be written" in done.stderr
 
 
 class TestStatus:
@@ -140,6 +175,34 @@ class TestSignals:
         process.send_signal(signal.SIGUSR1)
         output, _ = process.communicate(timeout=20)
         assert output == "SIGUSR1 SIGUSR1\n"
+
+    def test_a_signal_to_the_group_long_ago_is_no_reason_to_keep_one_back(self, started) -> None:
+        """Ctrl-C at the terminal, say, and later `kill -INT` to the launcher alone."""
+        process = started(COUNTING, start_new_session=True)
+        os.killpg(process.pid, signal.SIGUSR1)
+        time.sleep(1)
+        process.send_signal(signal.SIGUSR1)
+        assert process.communicate(timeout=20)[0] == "SIGUSR1 SIGUSR1\n"
+
+    def test_many_to_the_group_at_once_are_not_doubled(self, started) -> None:
+        process = started(COUNTING, start_new_session=True)
+        os.killpg(process.pid, signal.SIGUSR1)
+        os.killpg(process.pid, signal.SIGTERM)
+        time.sleep(0.3)
+        os.killpg(process.pid, signal.SIGTERM)
+        os.killpg(process.pid, signal.SIGUSR1)
+        assert sorted(process.communicate(timeout=20)[0].split()) == ["SIGTERM"] * 2 + ["SIGUSR1"] * 2
+
+    def test_a_signal_that_the_program_blocks_waits_for_it(self, started) -> None:
+        """Threads that the program did not start must not take it."""
+        process = started(
+            "import signal, time; signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGUSR1]); print('up', flush=True)\n"
+            "time.sleep(1); print(signal.sigwait([signal.SIGUSR1]).name)"
+        )
+        time.sleep(0.3)
+        process.send_signal(signal.SIGUSR1)
+        assert process.communicate(timeout=20)[0] == "SIGUSR1\n"
+        assert process.returncode == 0
 
     @pytest.mark.skipif(sys.platform != "linux", reason="needs prctl")
     def test_the_program_does_not_outlive_a_killed_launcher(self, started) -> None:

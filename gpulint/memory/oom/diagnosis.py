@@ -55,6 +55,13 @@ class Diagnosis:
         return _HEADLINES[self.kind]
 
     @property
+    def retried(self) -> str:
+        """In words, how often the allocator had retried; "" where it had not, or the count is not known."""
+        if not self.retries:
+            return ""
+        return f"the allocator had emptied its cache and retried {'once' if self.retries == 1 else f'{self.retries} times'} before"
+
+    @property
     def advice(self) -> tuple[Advice, ...]:
         return _ADVICE[self.kind]
 
@@ -75,7 +82,7 @@ class Diagnosis:
         """The whole diagnosis as text lines."""
         shown = [self.headline, *(f"  {line}" for line in self.arithmetic)]
         if self.retries:
-            shown.append(f"  the allocator had emptied its cache and retried {self.retries} times before")
+            shown.append(f"  {self.retried}")
         shown.append("what to try, in order of measured benefit:")
         shown += [f"  {number}. {each}" for number, each in enumerate(self.advice, 1)]
         return shown
