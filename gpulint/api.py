@@ -7,11 +7,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from gpulint.checking import Checker, FileResult, Task, diagnostic
+from gpulint.checking import Checker
 from gpulint.config import Config, ConfigError, ConfigResolver, load_config
 from gpulint.discovery import discover
 from gpulint.engine import Options, run
-from gpulint.files import SourceFile, split_lines
 from gpulint.findings import Finding
 
 if TYPE_CHECKING:
@@ -28,7 +27,7 @@ def check_source(text: str, filename: str = "<stdin>", config: ConfigLike | None
     Text that does not parse gives one GPU000 finding. Without `config` the built-in settings hold; no
     configuration file is searched for. Raises `ConfigError` for a wrong `config`.
     """
-    return list(_checked(text, filename, Checker((_config(config),), hashing=False)).findings)
+    return list(Checker((_config(config),), hashing=False).check_text(text, filename).findings)
 
 
 def fix_source(
@@ -43,7 +42,7 @@ def fix_source(
     from gpulint.fixing import FixResult
 
     checker = Checker((_config(config),), "diff", unsafe, hashing=False)
-    result = _checked(text, filename, checker)
+    result = checker.check_text(text, filename)
     if result.outcome is None:
         return FixResult(text, [], list(result.findings), 0)
     if text.startswith(_BOM):
@@ -67,21 +66,6 @@ def check_paths(
     resolver = ConfigResolver() if config is None else ConfigResolver.of(_config(config))
     found = discover([os.fspath(path) for path in named], resolver)
     return run(found, Options(jobs=jobs, cache=cache)).findings
-
-
-def _checked(text: str, filename: str, checker: Checker) -> FileResult:
-    if "\0" in text:
-        return FileResult((diagnostic(filename, "invalid-source", "contains a NUL character"),))
-    try:
-        raw = text.encode("utf-8")
-    except UnicodeEncodeError as error:
-        lines = split_lines(text[: error.start])
-        place = (len(lines), len(lines[-1]) + 1)
-        message = "contains half of a surrogate pair, which no file can"
-        return FileResult((diagnostic(filename, "invalid-source", message, *place),))
-    source = SourceFile(filename, raw, text.removeprefix(_BOM), "utf-8", text.startswith(_BOM))
-    passes = checker.passes_gate(raw, os.path.abspath(filename), 0)
-    return checker.check_source(source, Task(filename, 0, len(raw), passes))
 
 
 def _config(config: ConfigLike | None) -> Config:

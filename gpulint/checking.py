@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import traceback
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final, Literal
 
@@ -13,7 +13,7 @@ from gpulint.analysis.shell import MARKER as SETTINGS_MARKER
 from gpulint.analysis.shell import is_settings_file
 from gpulint.cache import content_hash
 from gpulint.config import Config
-from gpulint.files import FileError, SourceFile, decode, read_bytes
+from gpulint.files import FileError, SourceFile, decode, read_bytes, split_lines
 from gpulint.findings import Finding, Severity
 from gpulint.rule import Rule
 from gpulint.selection import Selection
@@ -29,6 +29,8 @@ Mode = Literal["check", "fix", "diff"]
 # Where the caller has switched garbage collection off, so many bytes of source may pass without one. Syntax trees of a
 # megabyte of source are about 100 MiB, most of which reference counting frees.
 _GARBAGE: Final = 1_500_000
+
+_BOM: Final = "\ufeff"
 
 REPORT_URL: Final = "https://github.com/gpulint/gpulint/issues"
 
@@ -91,12 +93,16 @@ class Gate:
 
 @dataclass
 class Checker:
-    """Checks files under a list of configurations. Called in worker processes, so it pickles."""
+    """Checks files under a list of configurations. Called in worker processes, so it pickles.
+
+    `buffers` are texts that stand for files which others import, as bytes by absolute path: an editor's unsaved ones.
+    """
 
     configs: tuple[Config, ...]
     mode: Mode = "check"
     unsafe: bool = False
     hashing: bool = True
+    buffers: Mapping[str, bytes] = field(default_factory=dict, repr=False)
     _selections: dict[int, Selection] = field(default_factory=dict, repr=False)
     _gates: dict[frozenset[str], Gate] = field(default_factory=dict, repr=False)
     _uncollected: int = field(default=0, repr=False)
@@ -146,6 +152,29 @@ class Checker:
             return self._unreadable(task, error)
         return self.check_source(source, task)
 
+    def check_text(self, text: str, path: str) -> FileResult:
+        """Check a text that no file holds, or not yet, under the name `path` and the first configuration.
+
+        Under `diff` the outcome's text is without a byte order mark. Raises `ConfigError`.
+        """
+        if "\0" in text:
+            return FileResult((diagnostic(path, "invalid-source", "contains a NUL character"),))
+        try:
+            raw = text.encode("utf-8")
+        except UnicodeEncodeError as error:
+            lines = split_lines(text[: error.start])
+            message = "contains half of a surrogate pair, which no file can"
+            found = diagnostic(path, "invalid-source", message, len(lines), len(lines[-1]) + 1)
+            return FileResult((found,))
+        source = SourceFile(path, raw, text.removeprefix(_BOM), "utf-8", text.startswith(_BOM))
+        passes = self.passes_gate(raw, os.path.abspath(path), 0)
+        return self.check_source(source, Task(path, 0, len(raw), passes))
+
+    def forget_files(self) -> None:
+        """Files of the project may have changed: read anew what is kept without looking at the disk each time."""
+        if self._project is not None:
+            self._project.forget_files()
+
     def check_source(self, source: SourceFile, task: Task) -> FileResult:
         """Check (and fix) a text that is already decoded."""
         try:
@@ -162,7 +191,7 @@ class Checker:
         if self._project is None:
             from gpulint.analysis.project import Project
 
-            self._project = Project()
+            self._project = Project(self.buffers)
         found = lint_text(text, task.path, self.selection(task.config).rules_for(task.path), self._project)
         return self._in_force(found, task)
 

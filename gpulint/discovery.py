@@ -66,6 +66,22 @@ class Discovery:
     skipped: list[tuple[str, str]] = field(default_factory=list)
 
 
+def excluded(path: str, config: Config) -> str | None:
+    """Why `exclude` and `extend-exclude` leave out the file at the absolute `path`, itself or a directory around it;
+    None where they do not."""
+    return _why_out(path, config, _Excludes(config, None))
+
+
+def _why_out(path: str, config: Config, excludes: _Excludes) -> str | None:
+    step = path
+    while len(step) > len(config.root):
+        reason = excludes.reason(step, os.path.basename(step), step != path)
+        if reason:
+            return reason
+        step = os.path.dirname(step)
+    return None
+
+
 def discover(paths: Sequence[str], resolver: ConfigResolver, force_exclude: bool = False) -> Discovery:
     """The files behind `paths`, each once, those of a directory in the order of their names.
 
@@ -99,22 +115,11 @@ class _Search:
             self._directory(path)
             return
         config = self._resolver.for_directory(os.path.dirname(path))
-        reason = self._forced_out(path, config) if self._force_exclude else None
+        reason = _why_out(path, config, self._excludes(config, None)) if self._force_exclude else None
         if reason:
             self._found.skipped.append((path, reason))
         else:
             self._add(path, status.st_size, config)
-
-    def _forced_out(self, path: str, config: Config) -> str | None:
-        """Why a named file is left out under --force-exclude: by itself or by a directory it lies in."""
-        excludes = self._excludes(config, None)
-        step = path
-        while len(step) > len(config.root):
-            reason = excludes.reason(step, os.path.basename(step), step != path)
-            if reason:
-                return reason
-            step = os.path.dirname(step)
-        return None
 
     def _excludes(self, config: Config, top: str | None) -> _Excludes:
         key = (id(config), top)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 import hashlib
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -35,21 +35,31 @@ _FOREIGN = frozenset(
 
 
 class Project:
-    """The modules that files import from each other. One instance serves many files of one process."""
+    """The modules that files import from each other. One instance serves many files of one process.
 
-    def __init__(self) -> None:
+    `buffers` are texts that stand for files on disk, as bytes by absolute path: what an editor has not yet saved.
+    """
+
+    def __init__(self, buffers: Mapping[str, bytes] | None = None) -> None:
+        self._buffers = {} if buffers is None else buffers
         self._modules: dict[str, tuple[str, FileAnalysis | None]] = {}
         self._used: dict[str, str] = {}
         self._found: dict[tuple[str, str], Path | None] = {}
         self._looked_up = 0
         self._trees: dict[str, list[tuple[str, bytes]]] = {}
-        self._calls: dict[str, dict[str, bool]] = {}
+        self._calls: dict[str, tuple[bytes, dict[str, bool]]] = {}
 
     def begin(self) -> None:
         """A new file is looked at: forget which modules the last one used."""
         self._used = {}
         self._looked_up = 0
         self._found = {}
+
+    def forget_files(self) -> None:
+        """Files may have been written: list and read those that may call a function anew."""
+        self._trees = {}
+        self._calls = {}
+        _roots.cache_clear()
 
     @property
     def dependencies(self) -> tuple[tuple[str, str], ...]:
@@ -108,14 +118,14 @@ class Project:
 
     def _calls_in(self, path: str, raw: bytes) -> dict[str, bool]:
         """What a file calls, by last name, and whether always under a guard. Kept for the functions of other files."""
-        found = self._calls.get(path)
-        if found is None:
+        kept = self._calls.get(path)
+        if kept is None or kept[0] != raw:
             try:
                 found = guarded_calls(lower_ast(ast.parse(raw)), _GUARDS)
             except (SyntaxError, ValueError, RecursionError, MemoryError):
                 found = {}
-            self._calls[path] = found
-        return found
+            kept = self._calls[path] = (raw, found)
+        return kept[1]
 
     def _neighbours(self, origin: str) -> list[tuple[str, bytes]]:
         """The Python files of the project that a file belongs to, as far as the limits allow."""
@@ -123,7 +133,9 @@ class Project:
         if root not in self._trees:
             self._trees = {root: list(_python_files(root))}
             self._calls = {}
-        return self._trees[root]
+        if not self._buffers:
+            return self._trees[root]
+        return [(path, self._buffers.get(path, raw)) for path, raw in self._trees[root]]
 
     # --- modules -------------------------------------------------------------------------------------------------
 
@@ -136,9 +148,8 @@ class Project:
         if self._looked_up >= MAX_MODULES:
             return None
         self._looked_up += 1
-        try:
-            raw = path.read_bytes()
-        except OSError:
+        raw = self._raw(path)
+        if raw is None:
             return None
         digest = hashlib.sha256(raw).hexdigest()
         self._used[key] = digest
@@ -149,6 +160,15 @@ class Project:
             self._modules.pop(next(iter(self._modules)))
         self._modules[key] = (digest, analysis)
         return analysis
+
+    def _raw(self, path: Path) -> bytes | None:
+        buffered = self._buffers.get(os.path.abspath(path)) if self._buffers else None
+        if buffered is not None:
+            return buffered
+        try:
+            return path.read_bytes()
+        except OSError:
+            return None
 
     def _lowered(self, path: str, raw: bytes) -> FileAnalysis | None:
         from gpulint.analysis.program import FileAnalysis

@@ -1,0 +1,27 @@
+"""`gpulint server`: findings, fixes and documentation in editors."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+
+
+@click.command()
+@click.option("-v", "--verbose", is_flag=True, help="Log every message on standard error.")
+def command(verbose: bool) -> int:
+    """Run the language server over standard input and output. Editors start it; docs/editors.md says how.
+
+    Needs the extra `server`. Exit status: 0 after the editor's shutdown request, 1 when it went without one.
+    """
+    try:
+        from gpulint.server.app import serve
+    except ImportError as missing:
+        if (missing.name or "").partition(".")[0] not in ("pygls", "lsprotocol"):
+            raise
+        print(
+            "gpulint: the language server needs pygls 2, which is not installed: pip install 'gpulint[server]'",
+            file=sys.stderr,
+        )
+        return 2
+    return serve(verbose)

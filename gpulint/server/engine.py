@@ -1,0 +1,142 @@
+"""From a document to findings: the configuration in force, exclusions, the checker. Called from the worker's thread only."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+
+from gpulint.checking import Checker
+from gpulint.config import FILE_NAMES, Config, ConfigError, ConfigResolver, Overrides
+from gpulint.discovery import excluded
+from gpulint.findings import Finding
+from gpulint.rule import Rule
+from gpulint.selection import known_rules
+
+Stamp = tuple[tuple[str, int, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """What checking a text gave. `dependencies` are the absolute paths of other files that the findings rest on, `rules`
+    those that exist, and `trace` is the traceback of a failed rule."""
+
+    findings: tuple[Finding, ...] = ()
+    dependencies: frozenset[str] = frozenset()
+    rules: tuple[type[Rule], ...] = ()
+    trace: str = ""
+
+
+class Engine:
+    """Checks texts under the nearest configuration of their path, read anew when its file changes.
+
+    `buffers` stand for files that others import. `complain` gets a sentence about a wrong configuration, once; the last
+    one that was right stays in force.
+    """
+
+    def __init__(
+        self, buffers: Mapping[str, bytes], overrides: Overrides, complain: Callable[[str], None]
+    ) -> None:
+        self._buffers = buffers
+        self._overrides = overrides
+        self._complain = complain
+        self._last: dict[str, Checker] = {}
+        self._reset()
+
+    def configure(self, overrides: Overrides) -> None:
+        """The editor's settings have changed."""
+        self._overrides = overrides
+        self._reset()
+
+    def reload(self) -> None:
+        """Configuration files may have changed."""
+        self._reset()
+
+    def forget_files(self) -> None:
+        """Python files may have changed on disk."""
+        for checker in self._checkers:
+            checker.forget_files()
+
+    def warm(self) -> None:
+        """Import what the first check needs."""
+        import gpulint.analysis.lower_ast
+        import gpulint.analysis.program
+        import gpulint.fixing
+        import gpulint.linter
+        import gpulint.positions
+        import gpulint.rules  # noqa: F401
+
+    def check(self, path: str, text: str) -> Checked:
+        """The findings in `text`, none where the configuration excludes `path` or no configuration is usable."""
+        checker = self._checker(os.path.dirname(path))
+        if checker is None or excluded(path, checker.configs[0]):
+            return Checked()
+        result = checker.check_text(text, path)
+        dependencies = frozenset(name for name, _ in result.dependencies)
+        found = () if result.internal else result.findings
+        return Checked(found, dependencies, known_rules(checker.configs[0]), result.trace)
+
+    def fixed(self, path: str, text: str, unsafe: bool) -> str:
+        """`text` with its fixes applied, as `gpulint --fix` does; itself where there is nothing to fix."""
+        checker = self._checker(os.path.dirname(path))
+        if checker is None or excluded(path, checker.configs[0]):
+            return text
+        outcome = replace(checker, mode="diff", unsafe=unsafe).check_text(text, path).outcome
+        if outcome is None:
+            return text
+        return ("\ufeff" if text.startswith("\ufeff") else "") + outcome.text
+
+    # --- configuration -------------------------------------------------------------------------------------------
+
+    def _reset(self) -> None:
+        self._resolver = ConfigResolver(overrides=self._overrides)
+        self._stamps: dict[str, Stamp] = {}
+        self._current: dict[str, Checker | None] = {}
+        self._checkers: list[Checker] = []
+
+    def _checker(self, directory: str) -> Checker | None:
+        stamp = _stamp(directory)
+        if self._stamps.get(directory, stamp) != stamp:
+            self._reset()
+        self._stamps[directory] = stamp
+        if directory not in self._current:
+            self._current[directory] = self._configured(directory)
+        return self._current[directory]
+
+    def _configured(self, directory: str) -> Checker | None:
+        try:
+            checker = self._checker_of(self._resolver.for_directory(directory))
+            self._last[directory] = checker
+        except ConfigError as error:
+            self._complain(str(error))
+            return self._last.get(directory)
+        return checker
+
+    def _checker_of(self, config: Config) -> Checker:
+        """One checker for each configuration: it keeps what it has read of the project. Raises `ConfigError`."""
+        for known in self._checkers:
+            if known.configs[0] == config:
+                return known
+        checker = Checker((config,), hashing=False, buffers=self._buffers)
+        checker.selection(0)
+        self._checkers.append(checker)
+        return checker
+
+
+def _stamp(directory: str) -> Stamp:
+    """What tells that a configuration file at or above `directory` has come, gone or changed. Twenty calls of `stat`, so
+    that it also works with editors that watch no files."""
+    found: list[tuple[str, int, int]] = []
+    current = directory
+    while True:
+        for name in FILE_NAMES:
+            path = os.path.join(current, name)
+            try:
+                status = os.stat(path)
+            except OSError:
+                continue
+            found.append((path, status.st_mtime_ns, status.st_size))
+        parent = os.path.dirname(current)
+        if parent == current:
+            return tuple(found)
+        current = parent
