@@ -116,7 +116,7 @@ def fixable(findings: Iterable[Finding], unsafe: bool) -> bool:
 
 def fix_all(document: Document, unsafe: bool, edit: types.WorkspaceEdit | None) -> types.CodeAction:
     """The action for all fixes; without `edit` the client asks for it when the action is chosen."""
-    which = "all, unsafe fixes too" if unsafe else "all with safe fixes"
+    which = "unsafe fixes too" if unsafe else "safe fixes"
     return types.CodeAction(
-        title=f"gpulint: fix {which}", kind=FIX_ALL, edit=edit, data={"uri": document.uri, "fix": "all"}
+        title=f"gpulint: fix all ({which})", kind=FIX_ALL, edit=edit, data={"uri": document.uri, "fix": "all"}
     )

@@ -26,12 +26,15 @@ _BUILT_IN_TEXT: Final = {
 
 def hover(document: Document, checked: Checked, place: types.Position) -> tuple[str, types.Range] | None:
     """Markdown and what it is about; None where there is nothing to say."""
+    in_comment = _in_comment(document, checked.rules, place)
+    if in_comment is not None:
+        return in_comment
     found = [
         (finding, spot) for finding in checked.findings if _covers(spot := range_of(finding, document), place)
     ]
-    if found:
-        return _told([finding for finding, _ in found], checked.rules), found[0][1]
-    return _in_comment(document, checked.rules, place)
+    if not found:
+        return None
+    return _told([finding for finding, _ in found], checked.rules), found[0][1]
 
 
 def _covers(spot: types.Range, place: types.Position) -> bool:
