@@ -25,12 +25,12 @@ sys.path[:0] = [str(HERE), str(HERE.parent)]
 from _measure import hardware, table  # noqa: E402
 
 from gpulint.api import check_paths  # noqa: E402
-from gpulint.cli._verify import verification_of  # noqa: E402
 from gpulint.findings import Finding, Severity  # noqa: E402
 from gpulint.runtime.claims import claim_of  # noqa: E402
 from gpulint.runtime.firstparty import first_party  # noqa: E402
 from gpulint.runtime.runner import Run  # noqa: E402
 from gpulint.runtime.verdict import Verdict, Verification  # noqa: E402
+from gpulint.runtime.verifying import verification_of  # noqa: E402
 
 FIXTURES = HERE.parent / "fixtures"
 EXPECT = re.compile(r"#\s*expect:\s*(GPU\d{3}(?:\s*,\s*GPU\d{3})*)\s*$")
@@ -47,7 +47,9 @@ class Outcome:
     def problems(self) -> list[str]:
         """What contradicts the fixture, one line each."""
         end = self.verification.run.end
-        found = [] if end.reason in ("finished", "stopped") else [f"{self.script.name}: {end.message}"]
+        refused = any(v.code == "GPU604" and v.status == "confirmed" for v in self.verification.verdicts)
+        ended = end.reason in ("finished", "stopped") or refused
+        found = [] if ended else [f"{self.script.name}: {end.message}"]
         found += [
             f"{where(v)} {v.code} {v.status}: {v.text}" for v in self.verification.verdicts if is_wrong(v)
         ]

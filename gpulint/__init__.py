@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from gpulint.findings import Edit, Finding, Fix, Position, Severity
     from gpulint.marks import step
     from gpulint.rule import Rule
+    from gpulint.runtime.verdict import Verification
+    from gpulint.runtime.verifying import verify_program as verify
 
 _HOMES = {
     "check_paths": "gpulint.api",
@@ -29,8 +31,11 @@ _HOMES = {
     "Position": "gpulint.findings",
     "Severity": "gpulint.findings",
     "Rule": "gpulint.rule",
+    "Verification": "gpulint.runtime.verdict",
     "step": "gpulint.marks",
+    "verify": "gpulint.runtime.verifying",
 }
+_OTHER_NAMES = {"verify": "verify_program"}  # what its home calls it, where that differs
 
 __all__ = [
     "Config",
@@ -41,11 +46,13 @@ __all__ = [
     "Position",
     "Rule",
     "Severity",
+    "Verification",
     "__version__",
     "check_paths",
     "check_source",
     "fix_source",
     "step",
+    "verify",
 ]
 
 
@@ -55,7 +62,7 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module 'gpulint' has no attribute {name!r}")
     from importlib import import_module
 
-    value = getattr(import_module(home), name)
+    value = getattr(import_module(home), _OTHER_NAMES.get(name, name))
     globals()[name] = value
     return value
 

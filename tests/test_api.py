@@ -88,3 +88,31 @@ def test_names_are_loaded_when_used() -> None:
     subprocess.run([sys.executable, "-c", script], check=True)
     with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
         _ = gpulint.nonsense
+
+
+def test_verify_runs_and_judges(tmp_path: Path) -> None:
+    pytest.importorskip("torch")
+    script = tmp_path / "train.py"
+    script.write_text(
+        "import sys, torch\n"
+        "model = torch.nn.Linear(64, 64)\n"
+        "optimizer = torch.optim.SGD(model.parameters(), lr=0.1)\n"
+        "losses = []\n"
+        "for _ in range(int(sys.argv[1])):\n"
+        "    loss = model(torch.randn(8, 64)).square().mean()\n"
+        "    optimizer.zero_grad()\n"
+        "    loss.backward()\n"
+        "    optimizer.step()\n"
+        "    losses.append(loss)\n"
+    )
+    found = gpulint.verify(script, ["60"], device="cpu", steps=10, timeout=100)
+    assert isinstance(found, gpulint.Verification)
+    assert [(v.code, v.line, v.status) for v in found.verdicts] == [("GPU101", 10, "confirmed")]
+    assert (found.exit_code, found.run.end.reason) == (1, "stopped")
+    assert gpulint.verify(script, ["60"], device="cpu", steps=10, max_drift=512, timeout=100).exit_code == 0
+
+
+def test_verify_says_what_cannot_be_run(tmp_path: Path) -> None:
+    assert gpulint.verify(tmp_path / "missing.py").run.end.reason == "not-started"
+    with pytest.raises(ValueError, match="device is 'gpu'"):
+        gpulint.verify("train.py", device="gpu")

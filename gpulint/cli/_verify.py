@@ -6,18 +6,16 @@ import json
 import os
 import shutil
 import sys
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import click
 
 from gpulint.config import shown_path
 from gpulint.findings import Finding
-from gpulint.runtime import firstparty, loops
-from gpulint.runtime.claims import DIAGNOSTICS, claim_of
-from gpulint.runtime.result import RunResult, join_lines
-from gpulint.runtime.runner import Run, run
-from gpulint.runtime.verdict import Verification, verify
+from gpulint.runtime.claims import DIAGNOSTICS
+from gpulint.runtime.runner import Run
+from gpulint.runtime.verdict import Verification
+from gpulint.runtime.verifying import program_findings, verification_of
 
 _TORCHRUN = (
     ("nproc_per_node", "--nproc-per-node"),
@@ -29,7 +27,6 @@ _TORCHRUN = (
     ("rdzv_endpoint", "--rdzv-endpoint"),
     ("rdzv_id", "--rdzv-id"),
 )
-_UNAWAITED = ("handler", "code")  # lines that a healthy run may never reach
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,28 +90,6 @@ def perform(request: Request) -> int:
     return verification.exit_code
 
 
-def verification_of(
-    what: Run, findings: Sequence[Finding], max_drift: int = 0, on_progress: object = None
-) -> Verification:
-    """Run `what`, watched at the lines of `findings`, and judge them."""
-    from dataclasses import replace
-
-    awaited = [(f.filename, f.line) for f in findings if claim_of(f.code).kind not in _UNAWAITED]
-    watched = replace(what, lines=join_lines(lines_of(findings)), awaited=join_lines(awaited))
-    result: RunResult = run(watched, on_progress)  # type: ignore[arg-type]
-    return verify(what.target, result, findings, max_drift)
-
-
-def lines_of(findings: Sequence[Finding]) -> list[tuple[str, int]]:
-    """The lines whose figures the judges of these findings need."""
-    lines = [(finding.filename, finding.line) for finding in findings]
-    for finding in findings:
-        if claim_of(finding.code).kind == "late":
-            watched = loops.lines_to_watch(finding.filename, finding.line)
-            lines += [(finding.filename, line) for line in watched]
-    return lines
-
-
 def _refuse_nonsense(request: Request) -> None:
     if request.show_output and request.output_format == "json":
         raise click.UsageError("--show-output would mix the script's output into the JSON; leave one out.")
@@ -157,17 +132,6 @@ def _findings(request: Request) -> list[Finding]:
     if request.findings is not None:
         return read_findings(request.findings)
     return program_findings(request.target, request.module)
-
-
-def program_findings(target: str, module: bool = False) -> list[Finding]:
-    """The findings in a script (or module) and in its first-party imports."""
-    from gpulint.api import check_paths
-
-    script = firstparty.find_target(target, module)
-    if script is None:
-        return []
-    files = set(firstparty.first_party(script, module))
-    return [finding for finding in check_paths(sorted(files)) if finding.filename in files]
 
 
 def read_findings(path: str) -> list[Finding]:

@@ -16,6 +16,7 @@ from gpulint.runtime.result import (
     CallFigures,
     Drift,
     ForwardFigures,
+    Held,
     Holder,
     LineFigures,
     Place,
@@ -24,6 +25,8 @@ from gpulint.runtime.result import (
     StepKind,
 )
 
+CLEARING = ("gc.collect", "torch.cuda.empty_cache")
+FEWEST = 3  # blocks below which a holder may just have what the present step uses
 _NAMES = re.compile(r"`([^`]+)`")
 Spot = tuple[str, int]  # real path, line
 
@@ -91,6 +94,14 @@ class Evidence:
         durations = [s.duration for s in self.rank.samples if s.sampled and s.kind == kind]
         return statistics.median(durations) if durations else None
 
+    def work_seconds(self) -> float | None:
+        """`step_seconds` without what clearing up takes: one such call must not hide another."""
+        step = self.step_seconds()
+        if step is None:
+            return None
+        clearing = sum(call.seconds for call in self.rank.calls if call.what in CLEARING)
+        return max(step - clearing / max(1, self.steps()), 0.1 * step)
+
     def heap_slope(self, kind: StepKind | None = None) -> float | None:
         """Host bytes per step that malloc did not get back, where they grow steadily, in steps of a kind."""
         kind = kind or self.main_kind()
@@ -146,7 +157,7 @@ class Evidence:
         size = 0.0
         for held in holder.births:
             leak = self._leak(held.site, holder.place)
-            if leak is not None and leak.total:
+            if leak is not None and leak.total and not _is_passing(held, leak):
                 size += leak.bytes_per_step * min(1.0, held.bytes / leak.total)
         nodes = holder.nodes / max(1, self._judged_steps(self.kind_of(holder)))
         device = size if holder.place == "device" else 0.0
@@ -184,6 +195,12 @@ class Evidence:
         """The names of what the lines call, or hand over to be called (`register_forward_hook(self.save)`)."""
         text = "\n".join(linecache.getline(file, line).partition("#")[0] for file, line in spots)
         return set(re.findall(r"(\w+)\s*\(", text)) | set(re.findall(r"\.(\w+)\s*\)", text))
+
+
+def _is_passing(held: Held, leak: Drift) -> bool:
+    """Whether a holder has no more of a leaking site's blocks than one step makes: this batch's tensor, born on
+    the line where another leaks (`x, y = x.to(device), y.to(device)`), at an address that looked old."""
+    return held.count < FEWEST and held.bytes <= 2 * leak.bytes_per_step
 
 
 def _base(variable: str) -> str:

@@ -10,6 +10,7 @@ import sys
 import threading
 import time
 import weakref
+from collections import Counter
 from collections.abc import Callable
 from types import CodeType, FrameType, ModuleType
 from typing import Any
@@ -42,7 +43,8 @@ FEWEST_WARMUP = 3
 MOST_WARMUP = 10
 SWALLOWED = 3  # how often the script may swallow the stop before the process is ended for it
 LOOKS = (5, 10)  # sampled steps after which the window is judged already, in case the script ends by itself
-MOST_READINGS = 100  # of evaluation steps, for loops too short to be judged
+EARLY = (1, 2, 3, 6)  # sampled steps whose readings the looks need, to tell enough stretches apart
+MOST_READINGS = 50  # in one evaluation loop, for loops too short to be judged
 MOST_EVALUATIONS = 12  # looks into evaluation loops that include a search for holders
 
 
@@ -81,6 +83,7 @@ class Harness:
         self._state_sizes: list[int] = []
         self._evaluations = 0
         self._waiting_since: float | None = None
+        self._readings: Counter[Any] = Counter()  # evaluation loop -> marks taken in it
         self._judged: dict[Any, int] = {}  # evaluation loop -> steps it was judged by
         self._stops = 0
         self._notes: list[str] = []
@@ -243,12 +246,14 @@ class Harness:
         at a few points of the window, and some steps before each look, because what is younger than that is
         not judged."""
         if self._stepper.in_phase:
-            return self._evaluations < MOST_EVALUATIONS and self._series["eval"].count < MOST_READINGS
+            phase = self._stepper.phase
+            self._readings[phase] += 1
+            return self._evaluations < MOST_EVALUATIONS and self._readings[phase] < MOST_READINGS
         series = self._series["explicit" if self._series["explicit"].count else "train"]
         if not series.warm:
             return True
-        wanted, following = self.options.steps, series.sampled + 1
-        return following in {wanted // 3, 2 * wanted // 3, wanted - 2, *(look - 2 for look in LOOKS)}
+        wanted, following = self.options.steps, len(series.boundaries)
+        return following in {*EARLY, wanted // 3, 2 * wanted // 3, wanted - 2, *(look - 2 for look in LOOKS)}
 
     def _confirm(self, kind: StepKind, previous: int, mark: int) -> None:
         if self.done:

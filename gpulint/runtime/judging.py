@@ -18,7 +18,11 @@ from gpulint.runtime.result import CallFigures, Drift, ForwardFigures, Holder, S
 
 NEGLIGIBLE = 1024  # bytes per step on the GPU that nobody will miss: a scalar block or two
 FEWEST = 5  # sampled passes of a line below which nothing is refuted
-NOTABLE = 0.005  # of the step's time; what is below does not matter
+NOTABLE = 0.005  # of the time the step works; what is below does not matter
+FRAGMENTED = 1.3  # times the peak of allocated: reserved beyond this is lost to fragments
+_OFF = ("", "False", "None")
+_REFUSED = re.compile(r"[^:]*allocator (?:config|backend|setting)[^.]*", re.IGNORECASE)
+_IS_ALIAS = "is no copy"  # GPU404, of weights that are kept under a second name
 TOP = 0.98  # of the step's peak: what is above is the peak
 
 Status = Literal["confirmed", "refuted", "inconclusive", "not reached"]
@@ -326,16 +330,24 @@ def _growth(finding: Finding, claim: Claim, evidence: Evidence) -> Judgement:
     if claim.device_only and not evidence.on_device:
         return _cannot_tell(finding, evidence, "where the tensors land shows only on a machine with a GPU")
     figures = evidence.at(finding)
-    problem = _unmeasured(finding, evidence)
-    if problem is not None:
-        return problem
-    if figures is None or figures.growth is None:
+    if figures is None or not figures.hits:
+        return _unmeasured(finding, evidence) or Judgement("inconclusive", "the line was not watched")
+    rise = max((b for b in (figures.early, figures.peak) if b is not None), default=None)
+    if rise is None:
         return Judgement("inconclusive", "what the line allocates was not measured")
-    if figures.growth <= 0:
+    ran = f"the line ran {times(figures.hits)}"
+    if _IS_ALIAS in finding.message:
+        if rise == 0:
+            text = f"{ran} and allocated nothing: what it keeps are the model's own tensors"
+            return Judgement("confirmed", text, bytes=0, negligible=True)
+        return Judgement("refuted", f"{ran} and allocated {size(rise)}: it makes a copy")
+    if rise == 0:
+        return Judgement("refuted", f"{ran} and allocated nothing")
+    if figures.growth is not None and figures.growth > 0:
         return Judgement(
-            "refuted", f"the line ran {times(figures.hits or 0)} and allocated nothing that stayed"
+            "confirmed", f"the line leaves {size(figures.growth)} allocated", bytes=figures.growth
         )
-    return Judgement("confirmed", f"the line leaves {size(figures.growth)} allocated", bytes=figures.growth)
+    return Judgement("confirmed", f"{ran} and allocates {size(rise)} each time", bytes=rise)
 
 
 def _useless(finding: Finding, claim: Claim, evidence: Evidence) -> Judgement:
@@ -380,7 +392,7 @@ def _time(finding: Finding, claim: Claim, evidence: Evidence) -> Judgement:
 
 def _timed(claim: Claim, evidence: Evidence, calls: list[CallFigures], steps: int) -> Judgement:
     count, spent = sum(call.sampled for call in calls), sum(call.seconds for call in calls)
-    per_step, step = spent / steps, evidence.step_seconds()
+    per_step, step, work = spent / steps, evidence.step_seconds(), evidence.work_seconds()
     name = calls[0].what
     often = f"{name} ran {times(count)} in {steps} sampled steps"
     if claim.device_only and not evidence.on_device:
@@ -392,7 +404,7 @@ def _timed(claim: Claim, evidence: Evidence, calls: list[CallFigures], steps: in
     released = sum(call.released or 0 for call in calls)
     if released > 0:
         text += f"; it gave back {size(released / count)} a call, which the next step takes again"
-    if share < NOTABLE:
+    if not work or per_step < NOTABLE * work:
         return Judgement("refuted", f"{often}, and took {per_step * 1e6:.0f} µs a step", seconds=per_step)
     return Judgement("confirmed", text, seconds=per_step)
 
@@ -405,21 +417,29 @@ def _cannot_tell(finding: Finding, evidence: Evidence, why: str) -> Judgement:
 
 
 def _setting(finding: Finding, claim: Claim, evidence: Evidence) -> Judgement:
+    refusal = _REFUSED.search(evidence.rank.end.message)
+    if refusal is not None:
+        return Judgement("confirmed", f"torch refused the setting: {refusal[0].strip()}")
+    figures = evidence.at(finding)
+    if figures is not None and figures.hits == 0:
+        return Judgement("not reached", "the line did not run")
     settings = evidence.rank.environment.allocator
     if settings is None:
         why = "the allocator's settings can be read back only on a machine with a GPU"
         return _cannot_tell(finding, evidence, why)
-    text = linecache.getline(real(finding.filename), finding.line)
-    named = re.findall(r"([a-z_0-9]+):", text)
-    in_force = [name for name in named if re.search(rf"{name}['\": ]*(?!.*(?:False|None))", settings)]
-    if named and not in_force:
-        return Judgement("confirmed", f"the allocator runs without {', '.join(named)}: {settings}")
+    line = linecache.getline(real(finding.filename), finding.line).partition("#")[0]
+    in_force = {key for key, _, value in (s.partition(":") for s in settings.split(",")) if value not in _OFF}
+    missing = [name for name in re.findall(r"([a-z_0-9]+):", line) if name not in in_force]
+    if missing:
+        return Judgement("confirmed", f"the allocator runs without {', '.join(missing)}: {settings}")
     reserved = max((s.reserved for s in evidence.rank.samples if s.reserved), default=0)
     peak = max((s.peak for s in evidence.rank.samples if s.peak), default=0)
     if finding.code == "GPU601" and peak:
         ratio = reserved / peak
         text = f"reserved is {ratio:.2f} times the peak of allocated ({size(reserved)} for {size(peak)})"
-        return Judgement("confirmed" if ratio > 1.3 else "refuted", text)
+        if ratio > FRAGMENTED:
+            return Judgement("confirmed", text)
+        return Judgement("inconclusive", f"{text} in this run; what splits badly shows in longer ones")
     return Judgement("inconclusive", f"the allocator's settings are: {settings}")
 
 

@@ -21,6 +21,7 @@ from gpulint.runtime.frames import frame_locals
 from gpulint.runtime.result import LineFigures, Lines
 
 MEASURED_HITS = 50  # per line; beyond that hits are only counted
+EARLY_HITS = 3  # of those before sampling begins, in which the program is set up
 _ENTER, _LEAVE = "__gpulint_enter__", "__gpulint_leave__"
 _LOOPS = (ast.For, ast.AsyncFor, ast.While)
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
@@ -31,13 +32,14 @@ _JUMPS = (ast.Return, ast.Raise, ast.Break, ast.Continue)
 class _Line:
     """What the statement behind one or more lines of interest did so far."""
 
-    __slots__ = ("growth", "hits", "level", "peak", "sampled", "seconds", "taken", "tensors")
+    __slots__ = ("early", "growth", "hits", "level", "peak", "sampled", "seconds", "taken", "tensors")
 
     def __init__(self) -> None:
         self.hits = 0
         self.sampled = 0
         self.taken = 0
         self.seconds = 0.0
+        self.early: int | None = None
         self.growth: int | None = None
         self.peak: int | None = None
         self.tensors: dict[str, int] | None = None
@@ -58,7 +60,8 @@ class LineCounter:
         self._order = [(entry.file, line) for entry in wanted for line in entry.lines]
         self._figures: dict[tuple[str, int], _Line] = {}
         self._lines: list[_Line] = []
-        self._inside: dict[tuple[int, int], tuple[int, float]] = {}  # (frame, line) -> allocated, clock
+        # (frame, line) -> allocated, clock (None before sampling begins)
+        self._inside: dict[tuple[int, int], tuple[int, float | None]] = {}
         self._undo: Callable[[], None] | None = None
 
     def start(self) -> None:
@@ -129,6 +132,7 @@ class LineCounter:
                     one.peak,
                     one.tensors,
                     one.level,
+                    one.early,
                 )
             )
         return found
@@ -136,10 +140,14 @@ class LineCounter:
     def _enter(self, index: int, frame: FrameType) -> None:
         one = self._lines[index]
         one.hits += 1
+        if self.probe is None:
+            return
         if not self.sampling:
+            if one.hits <= EARLY_HITS:
+                self._inside[(id(frame), index)] = (self.probe.peak(reset=True), None)
             return
         one.sampled += 1
-        if one.taken < MEASURED_HITS and self.probe is not None:
+        if one.taken < MEASURED_HITS:
             if one.tensors is None:
                 one.tensors = self._locals(frame)
             now = self.probe.peak(reset=True)
@@ -152,9 +160,12 @@ class LineCounter:
             return
         one = self._lines[index]
         before, clock = begin
+        top = self.probe.since_reset()
+        if clock is None:
+            one.early = max(one.early or 0, top - before)
+            return
         one.taken += 1
         one.seconds += time.perf_counter() - clock
-        top = self.probe.since_reset()
         growth, peak = self.probe.allocated() - before, top - before
         one.level = top if one.level is None else max(one.level, top)
         one.growth = growth if one.growth is None else max(one.growth, growth)

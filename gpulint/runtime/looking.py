@@ -53,8 +53,14 @@ def look(
     found = holders.find(targets, probe.key, range(*sequences), frames, extra_frames)
     drifts = drift.settle(drifts, found)
     leaking = {(d.site, d.place) for d in drifts if d.status == "leak"}
-    found.sort(key=lambda holder: -sum(b.bytes for b in holder.births if (b.site, holder.place) in leaking))
+    found.sort(key=lambda holder: _rank(holder, leaking))
     return sorted(drifts, key=lambda d: (d.status != "leak", -d.bytes_per_step)), found
+
+
+def _rank(holder: Holder, leaking: set[tuple[Any, Place]]) -> tuple[int, bool, int]:
+    """What explains most of the growth comes first, and an optimizer's state last."""
+    grown = sum(held.bytes for held in holder.births if (held.site, holder.place) in leaking)
+    return -grown, holder.scope == "optimizer", -holder.nodes
 
 
 def _births(

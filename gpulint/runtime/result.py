@@ -252,7 +252,8 @@ class LineFigures(Record):
     `seconds` is the time from this line to the next line of the same frame, over all measured hits; `growth`
     the largest net change of `allocated` over one such stretch, `peak` the largest rise of `allocated` within
     it (None where not measured). `level` is the highest `allocated` seen in the line, `tensors` maps the
-    frame's local names to the bytes of their storages when the line was reached in a sampled step.
+    frame's local names to the bytes of their storages when the line was reached in a sampled step. `early` is
+    the largest rise of `allocated` within the line before sampling began.
     """
 
     file: str
@@ -264,6 +265,7 @@ class LineFigures(Record):
     peak: int | None = None
     tensors: dict[str, int] | None = None
     level: int | None = None
+    early: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

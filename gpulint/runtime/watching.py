@@ -116,6 +116,8 @@ def environment(probe: str) -> dict[str, Any]:
     if probe != "cuda-allocator":
         return {**found, "device": "cpu", "device_name": _processor()}
     found.update(device="cuda", cuda=torch.version.cuda)
+    if not torch.cuda.is_initialized():  # type: ignore[no-untyped-call]  # asking would begin it, or crash where it failed to begin
+        return found
     with contextlib.suppress(Exception):
         found["device_name"] = torch.cuda.get_device_name()
         found["driver"] = _driver()

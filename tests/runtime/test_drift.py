@@ -180,3 +180,9 @@ def test_optimizer_settled():
     assert not drift.optimizer_settled([0])
     assert not drift.optimizer_settled([0, 100])
     assert drift.optimizer_settled([0, 100, 100])
+
+
+def test_one_stray_survivor_does_not_hide_a_regular_leak():
+    every_third = dict.fromkeys(range(0, 18, 3), 2048)
+    assert status(births(every_third | {10: 512})) == "leak"
+    assert status(births({0: 2048, 4: 512, 9: 512, 10: 512, 16: 512, 17: 9})) == "occasional"

@@ -257,3 +257,65 @@ def test_exit_codes_of_runs_that_did_not_end_well() -> None:
 def test_it_survives_json() -> None:
     found = verification(finding("GPU101"), rank(holders=(holder(),), drifts=(leak(),), lines=(ran(),)))
     assert Verification.from_json(found.to_json()) == found
+
+
+def test_the_batch_in_use_is_no_growth() -> None:
+    """One tensor of this step, born on the line where another leaks."""
+    passing = holder(4096, variable="y", text="tensor `y` in `train()`", births=(Held(SITE, 1, 4096),))
+    leaking = holder(births=(Held(SITE, 16, 15 * 4096),))
+    found = verification(
+        finding("GPU101"), rank(holders=(leaking, passing), drifts=(leak(),), lines=(ran(),))
+    )
+    assert found.verdicts[0].status == "confirmed"
+    assert found.unpredicted == ()
+
+
+def test_a_copy_that_takes_the_place_of_the_one_before_is_still_a_copy() -> None:
+    replaced = judged("GPU404", rank(lines=(ran(growth=0, peak=9000),)))
+    assert (replaced.status, replaced.bytes) == ("confirmed", 9000)
+    early = judged("GPU404", rank(lines=(ran(hits=1, sampled=0, early=9000),)))
+    assert (early.status, early.bytes) == ("confirmed", 9000)
+    assert judged("GPU404", rank(lines=(ran(growth=0, peak=0),))).status == "refuted"
+    assert judged("GPU404", rank("cpu", lines=(ran(growth=0, peak=9000),))).status == "inconclusive"
+
+
+def test_an_alias_allocates_nothing() -> None:
+    alias = finding("GPU404", message="`best` is no copy: it changes with every step of training")
+    found = judged("GPU404", rank(lines=(ran(growth=0, peak=0),)), alias)
+    assert (found.status, found.negligible) == ("confirmed", True)
+    assert judged("GPU404", rank(lines=(ran(growth=0, peak=9000),)), alias).status == "refuted"
+
+
+def test_allocator_settings_are_compared_with_what_was_read_back(tmp_path: Path) -> None:
+    script = tmp_path / "train.py"
+    script.write_text('os.environ["PYTORCH_CUDA_ALLOC_CONF"] = "max_split_size_mb:128"  # see: the manual\n')
+
+    def settled(code: str, settings: str | None, peak: int = 2000, **more: object) -> Verdict:
+        claim = finding(code, 1, filename=str(script))
+        environment = Environment("3.12", "python", "linux", "2026-01-01", "2.11", "cuda", allocator=settings)
+        steps = tuple(replace(s, reserved=2200, peak=peak) for s in samples())
+        line = LineFigures(str(script), 1, 1)
+        return judged(code, rank(environment=environment, samples=steps, lines=(line,), **more), claim)
+
+    in_force = "max_split_size_mb:128,expandable_segments:False"
+    assert settled("GPU604", in_force).status == "inconclusive"
+    assert settled("GPU604", "expandable_segments:False").status == "confirmed"
+    assert settled("GPU601", in_force).status == "inconclusive"
+    assert settled("GPU601", in_force, peak=1000).status == "confirmed"
+    said = (
+        "the script raised ValueError: Unrecognized key 'x' in CUDA allocator config. before its first step"
+    )
+    refused = settled("GPU604", None, end=End("raised", said))
+    assert (refused.status, refused.text[-43:]) == (
+        "confirmed",
+        "Unrecognized key 'x' in CUDA allocator config",
+    )
+
+
+def test_one_clearing_call_does_not_hide_another() -> None:
+    def call(what: str, seconds: float) -> CallFigures:
+        return CallFigures(what, Site(FILE, 12, "train"), 23, 20, seconds)
+
+    calls = (call("gc.collect", 0.39), call("torch.cuda.empty_cache", 0.0004))  # of 20 steps of 20 ms
+    assert judged("GPU501", rank(calls=calls, lines=(ran(),))).status == "confirmed"
+    assert judged("GPU501", rank(calls=calls[1:], lines=(ran(),))).status == "refuted"

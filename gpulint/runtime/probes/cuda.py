@@ -95,6 +95,10 @@ class CudaProbe:
             self._snapshots.append((number, self._timed_snapshot()))
         return Figures(*totals)
 
+    def _in_use(self) -> list[int]:
+        """The devices that had memory at an early mark; before the first mark, those that have it now."""
+        return self._devices or (self._used_devices() if self._started else [])
+
     def _used_devices(self) -> list[int]:
         return [
             device
@@ -193,11 +197,11 @@ class CudaProbe:
         return address if pointer < address + self._settled[address][0] else None
 
     def allocated(self) -> int:
-        return sum(_current(device, "current") for device in self._devices) if self._started else 0
+        return sum(_current(device, "current") for device in self._in_use())
 
     def peak(self, reset: bool = False) -> int:
         total = 0
-        for device in self._devices:
+        for device in self._in_use():
             if reset:
                 self._keep_peaks(device, torch._C._cuda_memoryStats(device))
                 torch._C._cuda_resetPeakMemoryStats(device)
@@ -206,7 +210,7 @@ class CudaProbe:
 
     def since_reset(self) -> int:
         """The highest `allocated` since the last `peak(reset=True)`."""
-        return sum(_current(device, "peak") for device in self._devices)
+        return sum(_current(device, "peak") for device in self._in_use())
 
     def raw_bytes(self) -> int:
         return 0

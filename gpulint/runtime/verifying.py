@@ -1,0 +1,101 @@
+"""Findings, run, verdicts: the verifier from end to end. `gpulint.verify` is `verify_program`."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+
+from gpulint.findings import Finding
+from gpulint.runtime import firstparty, loops
+from gpulint.runtime.claims import claim_of
+from gpulint.runtime.result import Progress, join_lines
+from gpulint.runtime.runner import Run, run
+from gpulint.runtime.verdict import Verification, verify
+
+UNAWAITED = ("handler", "code")  # kinds of claims about lines that a healthy run may never reach
+
+OnProgress = Callable[[Progress], None]
+
+
+def verify_program(
+    target: str | os.PathLike[str],
+    arguments: Iterable[str] = (),
+    *,
+    module: bool = False,
+    findings: Iterable[Finding] | None = None,
+    steps: int = 20,
+    warmup: int | None = None,
+    device: str = "auto",
+    timeout: float | None = None,
+    reach: float = 20.0,
+    max_drift: int = 0,
+    python: str | os.PathLike[str] | None = None,
+    launch: Iterable[str] = (),
+    cwd: str | os.PathLike[str] | None = None,
+    environment: Mapping[str, str] | None = None,
+    capture: bool = True,
+    on_progress: OnProgress | None = None,
+) -> Verification:
+    """Run sampled steps of a script (or, with `module`, of `python -m target`) and judge its findings.
+
+    The program runs unchanged in a child process of `python` (default: this interpreter), with `arguments`,
+    in `cwd`, with `environment` added to this process's. It is stopped after warm-up and `steps` sampled
+    steps, at `timeout` seconds (None: never), or when it ends; `reach` are seconds it may take longer to come
+    to lines with findings. Without `findings`, those of the script and its first-party imports are judged.
+    `device` is "auto", "cuda" or "cpu". `launch` are torchrun's flags, such as `("--nproc-per-node", "2")`.
+    `max_drift` bytes a step on the GPU are allowed: `exit_code` and `drifting` of the result go by it.
+    `capture` keeps the program's output in `result.run` instead of showing it. Never raises for what the
+    program does: `result.run.end` tells. Raises ValueError for options that make no sense.
+    """
+    if device not in ("auto", "cuda", "cpu"):
+        raise ValueError(f"device is {device!r}; it must be 'auto', 'cuda' or 'cpu'")
+    where = os.fspath(cwd) if cwd is not None else None
+    what = Run(
+        os.fspath(target),
+        tuple(arguments),
+        module,
+        os.fspath(python) if python is not None else sys.executable,
+        steps,
+        warmup,
+        device,
+        timeout,
+        tuple(launch),
+        reach=reach,
+        capture=capture,
+        cwd=where,
+        environment=environment or {},
+    )
+    known = program_findings(what.target, module, where) if findings is None else list(findings)
+    return verification_of(what, known, max_drift, on_progress)
+
+
+def verification_of(
+    what: Run, findings: Sequence[Finding], max_drift: int = 0, on_progress: OnProgress | None = None
+) -> Verification:
+    """Run `what`, watched at the lines of `findings`, and judge them."""
+    awaited = [(f.filename, f.line) for f in findings if claim_of(f.code).kind not in UNAWAITED]
+    watched = replace(what, lines=join_lines(lines_of(findings)), awaited=join_lines(awaited))
+    return verify(what.target, run(watched, on_progress), findings, max_drift)
+
+
+def lines_of(findings: Sequence[Finding]) -> list[tuple[str, int]]:
+    """The lines whose figures the judges of these findings need."""
+    lines = [(finding.filename, finding.line) for finding in findings]
+    for finding in findings:
+        if claim_of(finding.code).kind == "late":
+            watched = loops.lines_to_watch(finding.filename, finding.line)
+            lines += [(finding.filename, line) for line in watched]
+    return lines
+
+
+def program_findings(target: str, module: bool = False, cwd: str | None = None) -> list[Finding]:
+    """The findings in a script (or module) and in its first-party imports."""
+    from gpulint.api import check_paths
+
+    script = firstparty.find_target(target, module, cwd)
+    if script is None:
+        return []
+    files = set(firstparty.first_party(script, module, cwd))
+    return [finding for finding in check_paths(sorted(files)) if finding.filename in files]
