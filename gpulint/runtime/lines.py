@@ -140,14 +140,12 @@ class LineCounter:
     def _enter(self, index: int, frame: FrameType) -> None:
         one = self._lines[index]
         one.hits += 1
-        if self.probe is None:
-            return
         if not self.sampling:
-            if one.hits <= EARLY_HITS:
+            if one.hits <= EARLY_HITS and self.probe is not None:
                 self._inside[(id(frame), index)] = (self.probe.peak(reset=True), None)
             return
         one.sampled += 1
-        if one.taken < MEASURED_HITS:
+        if one.taken < MEASURED_HITS and self.probe is not None:
             if one.tensors is None:
                 one.tensors = self._locals(frame)
             now = self.probe.peak(reset=True)
