@@ -30,23 +30,24 @@ class Tenant:
 @dataclass(frozen=True, slots=True)
 class Card:
     """One GPU. Sizes in bytes, temperature in degrees Celsius, `load` in percent, `power` in watts; None where the
-    card does not tell."""
+    card does not tell. `problem` says why a card cannot be read at all (it has fallen off the bus)."""
 
     index: int
-    name: str
-    uuid: str
-    total: int
-    used: int
-    free: int
+    name: str = ""
+    uuid: str = ""
+    total: int | None = None
+    used: int | None = None
+    free: int | None = None
     temperature: int | None = None
     load: int | None = None
     power: float | None = None
     tenants: tuple[Tenant, ...] = field(default=())
+    problem: str = ""
 
     @property
     def unexplained(self) -> int:
         """Used memory that no listed process accounts for; 0 where the driver does not tell their sizes."""
-        if any(tenant.bytes is None for tenant in self.tenants):
+        if self.used is None or any(tenant.bytes is None for tenant in self.tenants):
             return 0
         return max(0, self.used - sum(tenant.bytes or 0 for tenant in self.tenants))
 
@@ -56,7 +57,8 @@ class Card:
 
 @contextlib.contextmanager
 def driver() -> Iterator[Any]:
-    """The initialised `pynvml` module. Raises NoDriver with what to install or start."""
+    """The initialised `pynvml` module. Raises NoDriver with what to install or start, also where the driver ceases
+    to answer within the block."""
     try:
         import pynvml  # type: ignore[import-untyped, unused-ignore]
     except ImportError as error:
@@ -67,6 +69,8 @@ def driver() -> Iterator[Any]:
         raise NoDriver(f"no NVIDIA driver answers on this machine ({error})") from error
     try:
         yield pynvml
+    except pynvml.NVMLError as error:
+        raise NoDriver(f"the NVIDIA driver answers with an error ({error})") from error
     finally:
         with contextlib.suppress(Exception):
             pynvml.nvmlShutdown()
@@ -74,21 +78,29 @@ def driver() -> Iterator[Any]:
 
 def read_cards(nvml: Any) -> list[Card]:
     """All cards with their processes."""
-    return [_card(nvml, index) for index in range(nvml.nvmlDeviceGetCount())]
+    return [_card_or_problem(nvml, index) for index in range(nvml.nvmlDeviceGetCount())]
+
+
+def _card_or_problem(nvml: Any, index: int) -> Card:
+    try:
+        return _card(nvml, index)
+    except nvml.NVMLError as error:
+        return Card(index, problem=str(error))
 
 
 def _card(nvml: Any, index: int) -> Card:
     handle = nvml.nvmlDeviceGetHandleByIndex(index)
-    memory = nvml.nvmlDeviceGetMemoryInfo(handle)
+    # Under MIG it takes rights to ask the whole card.
+    memory = _or_none(nvml, lambda: nvml.nvmlDeviceGetMemoryInfo(handle))
     load = _or_none(nvml, lambda: nvml.nvmlDeviceGetUtilizationRates(handle).gpu)
     power = _or_none(nvml, lambda: nvml.nvmlDeviceGetPowerUsage(handle) / 1000)
     return Card(
         index=index,
         name=_text(nvml.nvmlDeviceGetName(handle)),
         uuid=_text(nvml.nvmlDeviceGetUUID(handle)),
-        total=int(memory.total),
-        used=int(memory.used),
-        free=int(memory.free),
+        total=None if memory is None else int(memory.total),
+        used=None if memory is None else int(memory.used),
+        free=None if memory is None else int(memory.free),
         temperature=_or_none(nvml, lambda: nvml.nvmlDeviceGetTemperature(handle, nvml.NVML_TEMPERATURE_GPU)),
         load=load,
         power=power,
@@ -118,7 +130,8 @@ def _tenants(nvml: Any, handle: Any) -> Iterable[Tenant]:
             sizes[int(entry.pid)] = None if entry.usedGpuMemory is None else int(entry.usedGpuMemory)
     for pid, size in sorted(sizes.items(), key=lambda item: -(item[1] or 0)):
         known = processes.describe(pid)
-        if known is None:
+        if known is None or processes.opens_gpu(pid) is False:
+            # Not here, or the number is the host's and by chance that of another process here.
             yield Tenant(pid, size)
         else:
             yield Tenant(pid, size, known.user, known.command, known.uid == os.getuid())
@@ -143,6 +156,9 @@ def table(cards: list[Card]) -> Any:
             size = "?" if tenant.bytes is None else format_bytes(tenant.bytes)
             rows.add_row(str(tenant.pid), tenant.user or "?", size, tenant.command or "not visible from here")
         parts.append(heading)
+        if card.problem:
+            parts += [Text(f"  cannot be read: {card.problem}"), Text("")]
+            continue
         parts.append(rows if card.tenants else Text("  no process", style="dim"))
         if card.unexplained > 512 * 1024**2:
             parts.append(
@@ -155,7 +171,13 @@ def table(cards: list[Card]) -> Any:
 
 
 def _state(card: Card) -> str:
-    words = [f"{format_bytes(card.used)} of {format_bytes(card.total)} used, {format_bytes(card.free)} free"]
+    words = []
+    if card.used is not None and card.total is not None and card.free is not None:
+        words.append(
+            f"{format_bytes(card.used)} of {format_bytes(card.total)} used, {format_bytes(card.free)} free"
+        )
+    elif not card.problem:
+        words.append("memory not told")
     if card.load is not None:
         words.append(f"{card.load} % busy")
     if card.temperature is not None:
@@ -193,7 +215,8 @@ def candidates(
 ) -> tuple[list[processes.Process], list[Refusal]]:
     """Which of the named processes may be ended: the user's own, on a GPU, not this one or its parents.
 
-    `cards` is None where NVML cannot be asked; then open device files decide who is on a GPU.
+    Open device files decide who is on a GPU; where they may not be seen, NVML's list (`cards`, None where NVML cannot
+    be asked).
     """
     import os
 
@@ -209,7 +232,7 @@ def candidates(
             refused.append(Refusal(pid, "it is this command or one that started it"))
         elif process.uid != os.getuid():
             refused.append(Refusal(pid, f"it belongs to {process.user}"))
-        elif pid not in on_card and not processes.opens_gpu(pid):
+        elif not (pid in on_card if (opens := processes.opens_gpu(pid)) is None else opens):
             refused.append(Refusal(pid, f"it uses no GPU ({process.command[:60]})"))
         else:
             allowed.append(process)

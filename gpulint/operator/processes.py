@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Final, Literal
 
 PROC: Final = Path("/proc")
+_DEVICES: Final = ("/dev/nvidia", "/dev/dxg")  # the second one under WSL
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,19 +64,19 @@ def _user(uid: int) -> str:
         return str(uid)
 
 
-def opens_gpu(pid: int) -> bool:
-    """Whether a process has a device file of the NVIDIA driver open. Needs no NVML, and works in containers,
-    where NVML's process numbers are the host's."""
+def opens_gpu(pid: int) -> bool | None:
+    """Whether a process has a device file of a GPU open; None where that may not be seen. Needs no NVML, and works in
+    containers, where NVML's process numbers may be the host's."""
     try:
         handles = list((PROC / str(pid) / "fd").iterdir())
     except OSError:
-        return False
+        return None
     for handle in handles:
         try:
             target = os.readlink(handle)
         except OSError:
             continue
-        if target.startswith("/dev/nvidia") and target != "/dev/nvidiactl":
+        if target.startswith(_DEVICES) and target != "/dev/nvidiactl":
             return True
     return False
 

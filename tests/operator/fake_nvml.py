@@ -16,14 +16,20 @@ def nvmlInit():
 def nvmlShutdown():
     pass
 def nvmlDeviceGetCount():
+    if os.environ["FAKE_NVML"] == '"broken"':
+        raise NVMLError("Unknown Error")
     return len(_cards())
 def nvmlDeviceGetHandleByIndex(index):
+    if _cards()[index].get("lost"):
+        raise NVMLError("GPU is lost")
     return _cards()[index]
 def nvmlDeviceGetName(card):
     return card["name"].encode()
 def nvmlDeviceGetUUID(card):
     return "GPU-" + card["name"]
 def nvmlDeviceGetMemoryInfo(card):
+    if card.get("private"):
+        raise NVMLError("Insufficient Permissions")
     return Record(total=card["total"], used=card["used"], free=card["total"] - card["used"])
 def nvmlDeviceGetTemperature(card, sensor):
     return card["temperature"]

@@ -23,17 +23,27 @@ STUBBORN = (
 )
 
 
+BEFORE = """
+import sys
+from gpulint.cli import main
+from gpulint.operator import processes
+processes.opens_gpu = lambda pid: {opens}
+main(["gpu", *sys.argv[1:]])
+"""
+
+
 @pytest.fixture
 def run(tmp_path):
-    """The command with the fake driver: `run(arguments, cards=[...], given="y\\n")`."""
+    """The command with the fake driver: `run(arguments, cards=[...], given="y\\n")`; `opens` says whether processes
+    are seen to have a GPU's device file open, None that it may not be seen."""
     (tmp_path / "pynvml.py").write_text(SOURCE)
 
-    def call(*arguments: str, cards=None, given: str = "", timeout: float = 60):
+    def call(*arguments: str, cards=None, given: str = "", opens: bool | None = True, timeout: float = 60):
         environment = {**os.environ, "PYTHONPATH": str(tmp_path), "COLUMNS": "160"}
         if cards is not None:
             environment["FAKE_NVML"] = json.dumps(cards)
         return subprocess.run(
-            [sys.executable, "-m", "gpulint", "gpu", *arguments],
+            [sys.executable, "-c", BEFORE.format(opens=opens), *arguments],
             input=given,
             capture_output=True,
             text=True,
@@ -98,6 +108,22 @@ class TestShow:
         assert done.returncode == 2
         assert "no NVIDIA driver answers" in done.stderr
 
+    def test_a_lost_card_does_not_hide_the_others(self, run) -> None:
+        done = run(cards=[card(lost=True), card(name="Other 40G")])
+        assert done.returncode == 0
+        assert "cannot be read: GPU is lost" in done.stdout
+        assert "Other 40G" in done.stdout
+
+    def test_a_card_that_keeps_its_memory_private(self, run) -> None:
+        done = run(cards=[card(private=True)])
+        assert "memory not told" in done.stdout
+        assert json.loads(run("--json", cards=[card(private=True)]).stdout)[0]["total"] is None
+
+    def test_a_driver_that_fails(self, run) -> None:
+        done = run(cards="broken")
+        assert done.returncode == 2
+        assert done.stderr == "gpulint: the NVIDIA driver answers with an error (Unknown Error)\n"
+
     def test_watch_refreshes_until_interrupted(self, tmp_path, run) -> None:
         run(cards=[])  # writes the driver
         environment = {**os.environ, "PYTHONPATH": str(tmp_path), "FAKE_NVML": json.dumps([card()])}
@@ -143,10 +169,25 @@ class TestKill:
 
     def test_a_process_without_gpu_is_left_alone(self, run, child) -> None:
         process = child(SLEEPER)
-        done = run("kill", "-y", str(process.pid), cards=[card()])
+        done = run("kill", "-y", str(process.pid), cards=[card()], opens=False)
         assert done.returncode == 2
         assert "uses no GPU" in done.stderr
         assert process.poll() is None
+
+    def test_a_number_of_the_host_is_not_taken_for_a_process_here(self, run, child) -> None:
+        process = child(SLEEPER)
+        cards = [card((process.pid, GIB))]
+        done = run("kill", "-y", str(process.pid), cards=cards, opens=False)
+        assert done.returncode == 2
+        assert process.poll() is None
+        assert "time.sleep" not in run(cards=cards, opens=False).stdout
+
+    def test_where_it_may_not_be_seen_the_driver_is_believed(self, run, child) -> None:
+        process = child(SLEEPER)
+        assert run("kill", "-y", str(process.pid), cards=[card()], opens=None).returncode == 2
+        assert (
+            run("kill", "-y", str(process.pid), cards=[card((process.pid, GIB))], opens=None).returncode == 0
+        )
 
     def test_our_own_parents_are_left_alone(self, run) -> None:
         done = run("kill", "-y", str(os.getpid()), cards=[card((os.getpid(), GIB))])
@@ -166,6 +207,7 @@ class TestKill:
         known = processes.describe(process.pid)
         assert known is not None
         monkeypatch.setattr(os, "getuid", lambda: known.uid + 1)
+        monkeypatch.setattr(processes, "opens_gpu", lambda pid: True)
         cards = [gpu.Card(0, "x", "u", 1, 1, 0, tenants=(gpu.Tenant(process.pid, 1),))]
         allowed, refused = gpu.candidates([process.pid], cards)
         assert not allowed
