@@ -2,24 +2,31 @@
 
 from __future__ import annotations
 
-from typing import IO
+import sys
 
 import click
 
 
 @click.command()
-@click.argument("log", type=click.File("r", encoding="utf-8", errors="replace", lazy=False), default="-")
+@click.argument("log", default="-")
 @click.option("--json", "as_json", is_flag=True, help="Figures and advice as JSON.")
 @click.option("--all", "all_of_them", is_flag=True, help="Every place, not only the first five.")
-def command(log: IO[str], as_json: bool, all_of_them: bool) -> int:
+def command(log: str, as_json: bool, all_of_them: bool) -> int:
     """Tell capacity from fragmentation in the out-of-memory messages of LOG (a file; standard input by default).
 
     Reads messages of every torch since 1.10, of several ranks, in a log of any size. Exit status: 0 when there
     is no such message, 1 when there is one.
     """
-    from gpulint.operator.oom_log import read_log, render
+    from gpulint.operator.oom_log import open_log, read_log, render
 
-    report = read_log(log)
+    if log == "-" and sys.stdin is not None and sys.stdin.isatty():
+        print("gpulint: reading the log from the terminal; end it with Ctrl-D", file=sys.stderr)
+    try:
+        with open_log(log) as file:
+            report = read_log(file)
+    except OSError as error:
+        print(f"gpulint: {log}: {error.strerror or error}", file=sys.stderr)
+        return 2
     if as_json:
         import json
 

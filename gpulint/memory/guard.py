@@ -16,7 +16,7 @@ import os
 import sys
 import traceback
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import TracebackType
 from typing import Any, Final, Literal, TypeVar, cast
 
@@ -241,7 +241,7 @@ class _Failure:
         self.before = _figures()
         self.where = _where(error)
         message = parse_message(str(error)) or OomMessage("cuda")
-        self.diagnosis = diagnose(message, self.before.retries or None)
+        self.diagnosis = diagnose(_completed(message, self.before), self.before.retries or None)
         self.snapshot: Any = None
         if snapshot and cuda_started():
             with contextlib.suppress(RuntimeError):
@@ -265,13 +265,36 @@ def _cleared() -> Cleared:
         return Cleared(0, missing=f"the driver does not answer any more ({error})")
 
 
+def _completed(message: OomMessage, figures: MemoryStats) -> OomMessage:
+    """What a message does not say of the card (that of another allocator backend, or of an extension), from the
+    allocator's own figures."""
+    if (
+        message.source != "allocator"
+        or message.allocated is not None
+        or figures.total is None
+        or figures.missing
+    ):
+        return message
+    return replace(
+        message,
+        device=figures.device,
+        total=figures.total,
+        free=figures.free,
+        allocated=figures.allocated,
+        cached=figures.cached,
+    )
+
+
 def _where(error: BaseException) -> str:
     """The innermost line that is not torch's or gpulint's."""
     frames = traceback.extract_tb(error.__traceback__)
     inside = (f"{os.sep}site-packages{os.sep}", f"{os.sep}gpulint{os.sep}memory{os.sep}")
     own = [frame for frame in frames if not any(part in frame.filename for part in inside)]
     last = (own or list(frames))[-1:]
-    return f"{last[0].filename}:{last[0].lineno} in {last[0].name}()" if last else "an unknown place"
+    if not last:
+        return "an unknown place"
+    name = last[0].name if last[0].name.startswith("<") else f"{last[0].name}()"
+    return f"{last[0].filename}:{last[0].lineno} in {name}"
 
 
 def _empty_frames(error: BaseException | None, seen: set[int] | None = None) -> None:

@@ -324,6 +324,18 @@ class TestDiagnosisOfTheEvent:
         assert "allocated 2.00 GiB -> 2.00 GiB" in caplog.text  # the list still holds it, and it says so
         holder.clear()
 
+    def test_figures_that_the_message_lacks_come_from_the_allocator(self, cuda) -> None:
+        kept = [cuda.alloc(4 * MIB) for _ in range(1000)]
+        for address in kept[::2]:
+            cuda.free(address)
+        guard = memory.oom_guard(reraise=False)
+        cuda.model.capacity = cuda.model.reserved  # another process took the rest
+        with guard:
+            raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 1.00 GiB.")
+        assert guard.last is not None
+        assert guard.last.diagnosis.kind == "fragmentation"
+        assert guard.last.diagnosis.message.allocated == 2000 * MIB
+
     def test_logs_at_the_level_asked_for(self, caplog) -> None:
         with caplog.at_level(logging.DEBUG, "gpulint.memory"):
             memory.oom_guard(reraise=False, level=logging.DEBUG).run(step, 99, [])

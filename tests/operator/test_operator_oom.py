@@ -379,6 +379,20 @@ class TestCommand:
         assert done.returncode == 1
         assert b"capacity" in done.stdout
 
+    @pytest.mark.parametrize("encoding", ["utf-16", "utf-8-sig"])
+    def test_logs_of_windows_shells(self, encoding, tmp_path) -> None:
+        (tmp_path / "a.log").write_bytes(("step 1\n" + TORCH_2_9).encode(encoding))
+        for done in (self.run(str(tmp_path / "a.log")), self.run(given=(tmp_path / "a.log").read_bytes())):
+            assert done.returncode == 1
+            assert b"capacity" in done.stdout
+
+    def test_a_folder_and_a_closed_input(self, tmp_path) -> None:
+        assert b"directory" in self.run(str(tmp_path)).stderr
+        command = f"{sys.executable} -m gpulint oom <&-"
+        done = subprocess.run(["bash", "-c", command], capture_output=True, text=True)
+        assert done.returncode == 2
+        assert "internal error" not in done.stderr
+
     def test_nothing_found(self) -> None:
         assert self.run(given="all fine\n").returncode == 0
 
