@@ -79,7 +79,7 @@ def compare(path: str, findings: Iterable[Finding], sources: Sources) -> Sorted:
 
 
 def _entry(finding: Finding, sources: Sources, root: str) -> Entry:
-    lines = sources.lines(finding.filename)[finding.line - 1 : finding.end_line]
+    lines = sources.of(finding)[finding.line - 1 : finding.end_line]
     relative = os.path.relpath(finding.filename, root).replace(os.sep, "/")
     return finding.code, relative, "\n".join(line.strip() for line in lines)
 

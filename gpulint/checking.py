@@ -7,6 +7,7 @@ import os
 import traceback
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from gpulint.analysis.shell import MARKER as SETTINGS_MARKER
@@ -15,9 +16,10 @@ from gpulint.cache import content_hash
 from gpulint.config import Config
 from gpulint.files import FileError, SourceFile, decode, read_bytes, split_lines
 from gpulint.findings import Finding, Severity
+from gpulint.notebooks import is_notebook
 from gpulint.rule import Rule
 from gpulint.selection import Selection
-from gpulint.suppressions import MARKER_BYTES, suppressed
+from gpulint.suppressions import MARKER, MARKER_BYTES, suppressed
 from gpulint.syntax import flaw
 
 if TYPE_CHECKING:
@@ -42,7 +44,7 @@ class FileResult:
     `findings` are those left (under `diff`, those there are); `outcome` what fixing did or would do to the
     text `before`, None where it changes nothing. `dependencies` are the other files the findings rest on, as
     (absolute path, hash). `readable` is False where the bytes were no text; `trace` has the traceback of an
-    internal error.
+    internal error. `skipped` says why there was nothing to check in the file, `complaint` what went wrong with a fix.
     """
 
     findings: tuple[Finding, ...] = ()
@@ -53,10 +55,13 @@ class FileResult:
     readable: bool = True
     internal: bool = False
     trace: str = ""
+    skipped: str = ""
+    complaint: str = ""
 
     @property
     def cacheable(self) -> bool:
-        return self.readable and not self.internal and bool(self.digest)
+        settled = self.readable and not self.internal and not self.skipped and not self.complaint
+        return settled and bool(self.digest)
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,20 +192,20 @@ class Checker:
         from gpulint.linter import lint_text
 
         if is_settings_file(task.path):
-            return self._in_force(self._settings(text, task), task)
+            return self.in_force(self._settings(text, task), task)
         if self._project is None:
             from gpulint.analysis.project import Project
 
             self._project = Project(self.buffers)
         found = lint_text(text, task.path, self.selection(task.config).rules_for(task.path), self._project)
-        return self._in_force(found, task)
+        return self.in_force(found, task)
 
     def _settings(self, text: str, task: Task) -> list[Finding]:
         from gpulint.settings_linter import lint_settings
 
         return lint_settings(text, task.path, self.selection(task.config).rules_for(task.path))
 
-    def _in_force(self, findings: Iterable[Finding], task: Task) -> list[Finding]:
+    def in_force(self, findings: Iterable[Finding], task: Task) -> list[Finding]:
         """What the configuration leaves of the findings, with its severities, in order."""
         selection = self.selection(task.config)
         codes = selection.codes_for(task.path)
@@ -208,62 +213,79 @@ class Checker:
         return sorted(graded, key=lambda finding: finding.sort_key)
 
     def _checked(self, source: SourceFile, task: Task) -> FileResult:
+        if is_notebook(task.path):
+            from gpulint.notebook_checking import check_notebook
+
+            return check_notebook(self, source, task)
         # Where this Python's parser finds a flaw, libcst decides: the file may be written for a newer Python.
         is_python = not is_settings_file(task.path)
         if not task.passes_gate and (not is_python or flaw(source.text) is None):
-            return FileResult(tuple(self._unused_suppressions(source, task)))
-        result = self._linted(source.text, task)
-        if self.mode != "check" and any(self._applies(finding) for finding in result.findings):
-            result = self._fixed(source, task, result)
+            return FileResult(tuple(self.unused_suppressions(source.text, task)))
+        result = self.linted(source.text, task)
+        if self.wants_fixing(result):
+            fix = partial(self._fix_text, source.text, task)
+            result = self.fixed(source, task, result, fix)
         return result
 
-    def _linted(self, text: str, task: Task) -> FileResult:
+    def wants_fixing(self, result: FileResult) -> bool:
+        """Whether there is a finding whose fix is to be applied."""
+        return self.mode != "check" and any(map(self._applies, result.findings))
+
+    def linted(self, text: str, task: Task) -> FileResult:
+        """The findings in `text`, or a GPU000 that says why it cannot be analysed."""
         from gpulint.linter import SourceError
 
         try:
             found = tuple(self.lint(text, task))
             return FileResult(found, self._project.dependencies if self._project is not None else ())
         except SourceError as error:
-            return self._refused(task, error.message, error.line, error.column)
+            return self.refused(task, error.message, error.line, error.column)
         except RecursionError:
-            return self._refused(task, "nested too deeply to be analysed")
+            return self.refused(task, "nested too deeply to be analysed")
         except MemoryError:
-            return self._refused(task, "not enough memory to analyse this file")
+            return self.refused(task, "not enough memory to analyse this file")
 
-    def _refused(self, task: Task, message: str, line: int = 1, column: int = 1) -> FileResult:
+    def refused(self, task: Task, message: str, line: int = 1, column: int = 1) -> FileResult:
+        """The result for a file that cannot be analysed."""
         finding = diagnostic(task.path, "syntax-error", message, line, column)
-        return FileResult(tuple(self._in_force([finding], task)))
+        return FileResult(tuple(self.in_force([finding], task)))
 
     def _unreadable(self, task: Task, error: FileError) -> FileResult:
         finding = diagnostic(task.path, error.name, error.message, error.line, error.column)
-        return FileResult(tuple(self._in_force([finding], task)), readable=False)
+        return FileResult(tuple(self.in_force([finding], task)), readable=False)
 
-    def _unused_suppressions(self, source: SourceFile, task: Task) -> list[Finding]:
-        if MARKER_BYTES not in source.raw.lower():
+    def unused_suppressions(self, text: str, task: Task) -> list[Finding]:
+        """The comments of a file without findings that silence nothing."""
+        if MARKER not in text.lower():
             return []
         codes = self.selection(task.config).codes_for(task.path)
-        return self._in_force(suppressed(source.text, [], lambda row: row, task.path, codes), task)
+        return self.in_force(suppressed(text, [], lambda row: row, task.path, codes), task)
 
     def _applies(self, finding: Finding) -> bool:
         return finding.fix is not None and (self.unsafe or finding.fix.applicability == "safe")
 
-    def _fixed(self, source: SourceFile, task: Task, result: FileResult) -> FileResult:
+    def _fix_text(self, text: str, task: Task) -> FixResult:
+        from gpulint.fixing import fix_text
+
+        is_python = not is_settings_file(task.path)
+        return fix_text(text, lambda text: self.lint(text, task), self.unsafe, is_python)
+
+    def fixed(
+        self, source: SourceFile, task: Task, result: FileResult, fix: Callable[[], FixResult]
+    ) -> FileResult:
+        """`result` after `fix` has been applied, in the file where that is the mode."""
         from gpulint import fixing
         from gpulint.linter import SourceError
 
         if not source.survives_rewriting:
             return result  # the encoding is not one-to-one: writing would change bytes outside the fix
         try:
-            outcome = fixing.fix_text(
-                source.text,
-                lambda text: self.lint(text, task),
-                self.unsafe,
-                is_python=not is_settings_file(task.path),
-            )
+            outcome = fix()
         except SourceError as error:
             raise RuntimeError(
                 f"a fix gives code that does not parse (nothing was written): {error}"
             ) from error
+        result = replace(result, complaint=outcome.error or "")
         if outcome.text == source.text:
             return replace(result, findings=tuple(outcome.remaining))
         result = replace(result, before=source.text, outcome=outcome)

@@ -1,4 +1,4 @@
-"""Which files a command means: named ones always, directories searched for Python files and for those that set
+"""Which files a command means: named ones always, directories searched for Python files, notebooks, and what sets
 environment variables: shell scripts, Dockerfiles, `.env` files.
 
 Left out of a search are what git ignores, what the configuration excludes, and directories behind symbolic
@@ -16,8 +16,9 @@ from typing import Any, Final
 from gpulint.analysis.shell import is_settings_file
 from gpulint.config import Config, ConfigResolver, Glob
 from gpulint.files import FileError, why_unreadable
+from gpulint.notebooks import SUFFIX as NOTEBOOK_SUFFIX
 
-SUFFIXES: Final = (".py",)
+SUFFIXES: Final = (".py", NOTEBOOK_SUFFIX)
 DEFAULT_EXCLUDES: Final = frozenset(
     {
         *(".bzr", ".direnv", ".eggs", ".git", ".git-rewrite", ".gpulint_cache", ".hg", ".ipynb_checkpoints"),

@@ -49,6 +49,8 @@ class Run:
     from_cache: int = 0
     gated_out: list[str] = field(default_factory=list)
     internal_errors: list[tuple[str, str]] = field(default_factory=list)  # path, traceback
+    skipped: list[tuple[str, str]] = field(default_factory=list)  # path, why there was nothing to check in it
+    complaints: list[tuple[str, str]] = field(default_factory=list)  # path, what went wrong with a fix
     stages: dict[str, float] = field(default_factory=dict)  # seconds
     _fail_on: dict[str, str] = field(default_factory=dict, repr=False)  # by path
 
@@ -60,6 +62,10 @@ class Run:
             self.changes.append((path, result.before, result.outcome.text))
         if result.internal:
             self.internal_errors.append((path, result.trace))
+        if result.skipped:
+            self.skipped.append((path, result.skipped))
+        if result.complaint:
+            self.complaints.append((path, result.complaint))
         self.checked += result.readable
         self.unreadable += not result.readable
         self._fail_on[path] = config.fail_on

@@ -33,11 +33,12 @@ class Position:
 
 @dataclass(frozen=True, slots=True)
 class Edit:
-    """Replace the text from `start` up to, not including, `end` with `content`."""
+    """Replace the text from `start` up to, not including, `end` with `content`; in a notebook, in cell number `cell`."""
 
     start: Position
     end: Position
     content: str
+    cell: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +57,7 @@ class Related:
     filename: str
     position: Position
     message: str
+    cell: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +65,8 @@ class Finding:
     """One claim about one line.
 
     `message` is one line: which value, held by what. `reason` says whether the graph is live or freed and why;
-    `cost` says what it costs and where that was measured. `end_row`/`end_column` are exclusive.
+    `cost` says what it costs and where that was measured. `end_row`/`end_column` are exclusive. In a notebook rows count
+    in the cell with the number `cell`, which counts all cells from 1.
     """
 
     code: str
@@ -79,14 +82,15 @@ class Finding:
     cost: str = ""
     fix: Fix | None = None
     related: tuple[Related, ...] = ()
+    cell: int | None = None
 
     @property
     def url(self) -> str:
         return f"{DOCS_URL}{self.code}" if self.code.startswith("GPU") else DOCS_URL
 
     @property
-    def sort_key(self) -> tuple[str, int, int, str]:
-        return (self.filename, self.line, self.column, self.code)
+    def sort_key(self) -> tuple[str, int, int, int, str]:
+        return (self.filename, self.cell or 0, self.line, self.column, self.code)
 
     def to_json(self) -> dict[str, Any]:
         """The finding in the shape of ruff's JSON output, with `severity`, `reason`, `cost`, `related` added."""
@@ -98,6 +102,7 @@ class Finding:
             "reason": self.reason,
             "cost": self.cost,
             "filename": self.filename,
+            "cell": self.cell,
             "location": {"row": self.line, "column": self.column},
             "end_location": {"row": self.end_line, "column": self.end_column},
             "fix": None
@@ -108,6 +113,7 @@ class Finding:
                 "edits": [
                     {
                         "content": edit.content,
+                        **_in_cell(edit.cell),
                         "location": {"row": edit.start.row, "column": edit.start.column},
                         "end_location": {"row": edit.end.row, "column": edit.end.column},
                     }
@@ -117,6 +123,7 @@ class Finding:
             "related": [
                 {
                     "filename": other.filename,
+                    **_in_cell(other.cell),
                     "location": {"row": other.position.row, "column": other.position.column},
                     "message": other.message,
                 }
@@ -147,15 +154,25 @@ class Finding:
                 fix["applicability"],
                 fix["message"],
                 tuple(
-                    Edit(_position(edit["location"]), _position(edit["end_location"]), edit["content"])
+                    Edit(
+                        _position(edit["location"]),
+                        _position(edit["end_location"]),
+                        edit["content"],
+                        edit.get("cell"),
+                    )
                     for edit in fix["edits"]
                 ),
             ),
             related=tuple(
-                Related(other["filename"], _position(other["location"]), other["message"])
+                Related(other["filename"], _position(other["location"]), other["message"], other.get("cell"))
                 for other in data.get("related", ())
             ),
+            cell=data.get("cell"),
         )
+
+
+def _in_cell(cell: int | None) -> dict[str, int]:
+    return {} if cell is None else {"cell": cell}
 
 
 def _position(data: dict[str, int]) -> Position:

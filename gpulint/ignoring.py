@@ -7,10 +7,12 @@ import os
 import re
 import tokenize
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Final
 
 from gpulint.files import FileError, read_source, split_lines
 from gpulint.findings import Finding
+from gpulint.notebooks import NotebookError, is_notebook, read_notebook
 from gpulint.suppressions import Directive, directives
 
 _LINE: Final = re.compile(r"([^\r\n]*)(\r\n|\r|\n|\Z)")
@@ -31,15 +33,35 @@ def ignore_in_files(findings: Iterable[Finding]) -> tuple[dict[str, int], dict[s
     for path, found in by_file.items():
         try:
             source = read_source(path)
-            write_atomic(os.path.realpath(path), source.encode(add_ignores(source.text, found)))
+            text = (_in_notebook if is_notebook(path) else add_ignores)(source.text, found)
+            write_atomic(os.path.realpath(path), source.encode(text))
             written[path] = len(found)
         except FileError as error:
             failed[path] = error.message
         except OSError as error:
             failed[path] = f"cannot be written: {error.strerror or error}"
+        except NotebookError as error:
+            failed[path] = error.message
         except (SyntaxError, tokenize.TokenError):
             failed[path] = "no place for a comment was found: the running Python cannot tokenize it"
     return written, failed
+
+
+def _in_notebook(text: str, findings: Iterable[Finding]) -> str:
+    """`add_ignores` for a notebook's JSON, whose findings are placed in cells."""
+    from gpulint.cells import Places, join
+
+    notebook = read_notebook(text)
+    module = join(notebook)
+    places = Places(module.text)
+    moved: list[Finding] = []
+    for finding in findings:
+        first, last = (places.row(finding.cell or 1, row) for row in (finding.line, finding.end_line))
+        moved.append(replace(finding, line=first, end_line=last))
+    sources = module.sources(add_ignores(module.text, moved))
+    if sources is None:
+        raise NotebookError("a finding stands on a magic's line, where no comment can")
+    return notebook.rewritten(sources)
 
 
 def add_ignores(text: str, findings: Iterable[Finding]) -> str:

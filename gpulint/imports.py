@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 import libcst as cst
 
 from gpulint.canvas import AFTER, Canvas
+from gpulint.magics import HIDDEN
 from gpulint.rule import AddImport
 
 
@@ -82,27 +83,36 @@ def _insert(canvas: Canvas, code: str) -> None:
     if after is None:
         canvas.put(canvas.first_line(body[0]), canvas.first_line(body[0]), code + newline + newline, AFTER)
         return
-    # The statement before the import is a docstring: set the import apart from it.
-    apart = "" if _is_import(after) else newline
+    # The statement before the import may be a docstring: set the import apart from it.
+    apart = "" if _is_import(after) or _is_magic(after) else newline
     canvas.put_line(canvas.after(after), apart + code + newline, AFTER)
 
 
 def _last_of_the_head(
     body: Sequence[cst.SimpleStatementLine | cst.BaseCompoundStatement],
 ) -> cst.SimpleStatementLine | None:
-    """The last statement of the docstring and the imports that begin the file."""
+    """The last statement of the docstring and the imports that begin the file; a notebook's magics stand among them."""
     last: cst.SimpleStatementLine | None = None
+    hidden: cst.SimpleStatementLine | None = None
     for statement in body:
         if not isinstance(statement, cst.SimpleStatementLine):
             break
+        if _is_magic(statement):
+            hidden = statement
+            continue
         if not (_is_import(statement) or (last is None and _is_docstring(statement))):
             break
         last = statement
-    return last
+    return last or hidden
 
 
 def _is_import(statement: cst.SimpleStatementLine) -> bool:
     return isinstance(statement.body[0], (cst.Import, cst.ImportFrom))
+
+
+def _is_magic(statement: cst.SimpleStatementLine) -> bool:
+    comment = statement.trailing_whitespace.comment
+    return comment is not None and comment.value.startswith(HIDDEN)
 
 
 def _is_docstring(statement: cst.SimpleStatementLine) -> bool:

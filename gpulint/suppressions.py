@@ -27,6 +27,8 @@ Kind = Literal["ignore", "ignore-file", "disable", "enable", "noqa"]
 
 MARKER: Final = "gpulint:"
 MARKER_BYTES: Final = b"gpulint:"
+# Above each cell of a notebook: no comment of one cell speaks about the next.
+CELL: Final = "#\ue001"
 _OURS: Final = re.compile(
     r"#\s*gpulint:\s*(?P<kind>ignore-file|ignore|disable|enable)(?![-\w])"
     r"(?:\s*\[(?P<codes>[^\]#]*)\])?(?P<reason>\s*--[^#]*)?",
@@ -262,7 +264,7 @@ class _Comments:
 
 def _is_code(line: str) -> bool:
     stripped = line.strip()
-    return bool(stripped) and not stripped.startswith("#")
+    return bool(stripped) and (not stripped.startswith("#") or stripped.startswith(CELL))
 
 
 def _indent(line: str) -> int:

@@ -6,6 +6,7 @@ that libcst's native parser would overflow the stack and take the process with i
 
 from __future__ import annotations
 
+import ast
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -24,15 +25,18 @@ class Flaw:
     too_deep: bool = False
 
 
-def flaw(text: str) -> Flaw | None:
-    """What is wrong with `text` as a Python module; None where nothing is."""
+def flaw(text: str, is_cell: bool = False) -> Flaw | None:
+    """What is wrong with `text` as a Python module, or as a notebook's cell, which may `await`; None where nothing is."""
     import symtable
     import warnings
 
     try:
         with warnings.catch_warnings(), _usual_depth():
             warnings.simplefilter("ignore")
-            symtable.symtable(text, "<text>", "exec")
+            if is_cell:
+                compile(text, "<text>", "exec", ast.PyCF_ALLOW_TOP_LEVEL_AWAIT, dont_inherit=True)
+            else:
+                symtable.symtable(text, "<text>", "exec")
     except SyntaxError as error:
         line, column = error.lineno or 1, max(error.offset or 1, 1)
         if "too many nested" in error.msg or "too many levels" in error.msg:

@@ -14,7 +14,7 @@ from typing import TextIO
 import click
 
 from gpulint import baseline
-from gpulint.checking import Checker, Mode, Task
+from gpulint.checking import REPORT_URL, Checker, Mode, Task
 from gpulint.config import ConfigResolver, Overrides, shown_path
 from gpulint.discovery import Discovery, discover
 from gpulint.engine import Options, Run, run
@@ -111,6 +111,8 @@ def perform(request: Request) -> int:
     if request.baseline is not None:
         _compare(request.baseline, outcome)
     _write(request, outcome)
+    for path, complaint in outcome.run.complaints:
+        _say(f"{shown_path(path)}: {complaint} Please report it at {REPORT_URL}")
     if request.verbose:
         _explain(request, found, outcome.run, time.perf_counter() - started)
     return _exit_code(request, outcome.run)
@@ -142,7 +144,7 @@ def _exit_code(request: Request, done: Run) -> int:
 
 def _check_files(request: Request, found: Discovery) -> _Outcome:
     if not found.targets and not found.problems and not request.quiet:
-        _say("no Python files found under the given paths")
+        _say("no Python files or notebooks found under the given paths")
     options = Options(
         request.mode, request.unsafe_fixes, request.jobs, not request.no_cache, request.cache_dir
     )
@@ -282,7 +284,7 @@ def _write_diff(request: Request, outcome: _Outcome) -> None:
 
 def _explain(request: Request, found: Discovery, done: Run, seconds: float) -> None:
     """What --verbose adds, on standard error."""
-    for path, reason in found.skipped:
+    for path, reason in (*found.skipped, *done.skipped):
         _say(f"skipped {shown_path(path)}: {reason}")
     for path in done.gated_out:
         _say(f"not analysed {shown_path(path)}: it has no words that a rule in force needs")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TextIO
 
-from gpulint.reports import Report, shown
+from gpulint.reports import Report, place, shown
 from gpulint.reports.layout import Line, paint, printable
 from gpulint.reports.summary import summary
 
@@ -16,7 +16,7 @@ def write(report: Report, out: TextIO) -> None:
         lines.append(
             [
                 (printable(shown(finding.filename)), "path"),
-                (f":{finding.line}:{finding.column}: ", "faint"),
+                (f":{place(finding)}: ", "faint"),
                 (f"{finding.code} ", finding.severity.value),
                 (mark, "fix"),
                 (printable(finding.message), ""),

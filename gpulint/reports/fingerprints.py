@@ -19,7 +19,7 @@ def fingerprints(findings: Iterable[Finding], sources: Sources) -> list[str]:
     seen: Counter[str] = Counter()
     found: list[str] = []
     for finding in findings:
-        lines = sources.lines(finding.filename)[finding.line - 1 : finding.end_line]
+        lines = sources.of(finding)[finding.line - 1 : finding.end_line]
         text = "\n".join(line.strip() for line in lines)
         path = shown(finding.filename).replace("\\", "/")
         content = "\0".join((finding.code, path, text))

@@ -5,27 +5,29 @@ from __future__ import annotations
 from typing import TextIO
 
 from gpulint.findings import Finding, Severity
-from gpulint.reports import Report, shown
+from gpulint.reports import Report, Sources, in_cell, shown
 
 _LEVELS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "notice"}
 
 
 def write(report: Report, out: TextIO) -> None:
     for finding in report.findings:
-        out.write(_annotation(finding) + "\n")
+        out.write(_annotation(finding, report.sources) + "\n")
 
 
-def _annotation(finding: Finding) -> str:
+def _annotation(finding: Finding, sources: Sources) -> str:
+    first, last = sources.file_rows(finding)
     properties = {
         "title": f"{finding.code} {finding.name}",
         "file": shown(finding.filename),
-        "line": finding.line,
-        "endLine": finding.end_line,
+        "line": first,
+        "endLine": last,
     }
-    if finding.line == finding.end_line:  # columns of an annotation over several lines are refused
+    # Columns of an annotation over several lines are refused, and those of a cell are none of the notebook's JSON.
+    if first == last and finding.cell is None:
         properties |= {"col": finding.column, "endColumn": max(finding.end_column, finding.column + 1)}
     listed = ",".join(f"{key}={_property(str(value))}" for key, value in properties.items())
-    parts = [f"{finding.code} {finding.message}", finding.reason, finding.cost]
+    parts = [f"{finding.code} {in_cell(finding)}{finding.message}", finding.reason, finding.cost]
     if finding.fix is not None:
         parts.append(f"Fix ({finding.fix.applicability}): {finding.fix.message}")
     return f"::{_LEVELS[finding.severity]} {listed}::{_data(chr(10).join(part for part in parts if part))}"

@@ -7,7 +7,7 @@ import os
 from typing import Any, TextIO
 
 from gpulint.findings import Finding, Severity
-from gpulint.reports import Report, full
+from gpulint.reports import Report, Sources, full, in_cell
 from gpulint.reports.fingerprints import fingerprints
 
 _LEVELS = {Severity.ERROR: "major", Severity.WARNING: "minor", Severity.INFO: "info"}
@@ -15,16 +15,18 @@ _LEVELS = {Severity.ERROR: "major", Severity.WARNING: "minor", Severity.INFO: "i
 
 def write(report: Report, out: TextIO) -> None:
     names = fingerprints(report.findings, report.sources)
-    listed = [_issue(finding, name) for finding, name in zip(report.findings, names, strict=True)]
+    listed = [
+        _issue(finding, name, report.sources) for finding, name in zip(report.findings, names, strict=True)
+    ]
     json.dump(listed, out, indent=2)
     out.write("\n")
 
 
-def _issue(finding: Finding, fingerprint: str) -> dict[str, Any]:
+def _issue(finding: Finding, fingerprint: str, sources: Sources) -> dict[str, Any]:
     return {
         "type": "issue",
         "check_name": f"{finding.code} {finding.name}",
-        "description": f"{finding.code} {finding.message}",
+        "description": f"{finding.code} {in_cell(finding)}{finding.message}",
         "content": {
             "body": "\n\n".join(part for part in (finding.message, finding.reason, finding.cost) if part)
         },
@@ -33,12 +35,15 @@ def _issue(finding: Finding, fingerprint: str) -> dict[str, Any]:
         "fingerprint": fingerprint,
         "location": {
             "path": _in_project(finding.filename),
-            "positions": {
-                "begin": {"line": finding.line, "column": finding.column},
-                "end": {"line": finding.end_line, "column": finding.end_column},
-            },
+            "positions": _positions(finding, sources),
         },
     }
+
+
+def _positions(finding: Finding, sources: Sources) -> dict[str, dict[str, int]]:
+    first, last = sources.file_rows(finding)
+    start, end = (1, 1) if finding.cell is not None else (finding.column, finding.end_column)
+    return {"begin": {"line": first, "column": start}, "end": {"line": last, "column": end}}
 
 
 def _in_project(path: str) -> str:

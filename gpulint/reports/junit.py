@@ -7,14 +7,14 @@ from typing import TextIO
 from xml.etree import ElementTree
 
 from gpulint.findings import Finding
-from gpulint.reports import Report, shown
+from gpulint.reports import Report, Sources, place, shown
 
 
 def write(report: Report, out: TextIO) -> None:
     number = str(len(report.findings))
     root = ElementTree.Element("testsuites", name="gpulint", tests=number, failures=number, errors="0")
     for path, group in groupby(report.findings, key=lambda finding: finding.filename):
-        _suite(root, _clean(shown(path)), list(group))
+        _suite(root, _clean(shown(path)), list(group), report.sources)
     if not report.findings:
         root.set("tests", "1")
         suite = ElementTree.SubElement(
@@ -26,26 +26,25 @@ def write(report: Report, out: TextIO) -> None:
     out.write(ElementTree.tostring(root, encoding="unicode") + "\n")
 
 
-def _suite(root: ElementTree.Element, path: str, findings: list[Finding]) -> None:
+def _suite(root: ElementTree.Element, path: str, findings: list[Finding], sources: Sources) -> None:
     number = str(len(findings))
     suite = ElementTree.SubElement(
         root, "testsuite", name=path, tests=number, failures=number, errors="0", skipped="0", time="0"
     )
     for finding in findings:
-        place = f"{path}:{finding.line}:{finding.column}"
         case = ElementTree.SubElement(
             suite,
             "testcase",
-            name=f"{finding.code} {finding.name} at {finding.line}:{finding.column}",
-            classname=path.removesuffix(".py").replace("/", "."),
+            name=f"{finding.code} {finding.name} at {place(finding)}",
+            classname=path.removesuffix(".py").removesuffix(".ipynb").replace("/", "."),
             file=path,
-            line=str(finding.line),
+            line=str(sources.file_rows(finding)[0]),
             time="0",
         )
         failure = ElementTree.SubElement(
             case, "failure", message=_clean(finding.message), type=f"{finding.severity.value} {finding.code}"
         )
-        parts = [place, finding.message, finding.reason, finding.cost, finding.url]
+        parts = [f"{path}:{place(finding)}", finding.message, finding.reason, finding.cost, finding.url]
         failure.text = "\n".join(_clean(part) for part in parts if part)
 
 

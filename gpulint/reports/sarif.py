@@ -10,7 +10,7 @@ from urllib.parse import quote
 
 import gpulint
 from gpulint.findings import DOCS_URL, Finding, Fix, Position, Related, Severity
-from gpulint.reports import Report, full
+from gpulint.reports import Report, Sources, full, in_cell
 from gpulint.reports.fingerprints import fingerprints
 from gpulint.rule import Rule
 from gpulint.selection import BUILT_IN
@@ -23,7 +23,10 @@ def write(report: Report, out: TextIO) -> None:
     names = fingerprints(report.findings, report.sources)
     rules = _rules(report)
     index = {rule["id"]: number for number, rule in enumerate(rules)}
-    results = [_result(finding, name, index) for finding, name in zip(report.findings, names, strict=True)]
+    results = [
+        _result(finding, name, index, report.sources)
+        for finding, name in zip(report.findings, names, strict=True)
+    ]
     driver = {
         "name": "gpulint",
         "version": gpulint.__version__,
@@ -69,20 +72,21 @@ def _descriptor(code: str, name: str, severity: Severity, summary: str) -> dict[
     }
 
 
-def _result(finding: Finding, fingerprint: str, index: dict[str, int]) -> dict[str, Any]:
+def _result(finding: Finding, fingerprint: str, index: dict[str, int], sources: Sources) -> dict[str, Any]:
     text = " ".join(_sentence(part) for part in (finding.message, finding.reason, finding.cost) if part)
     result: dict[str, Any] = {
         "ruleId": finding.code,
         "ruleIndex": index[finding.code],
         "level": _LEVELS[finding.severity],
-        "message": {"text": text},
-        "locations": [_location(finding.filename, _region(_start(finding), _end(finding)))],
+        "message": {"text": in_cell(finding) + text},
+        "locations": [_place(finding, sources)],
         "partialFingerprints": {"gpulint/v1": fingerprint},
     }
     if finding.related:
-        result["relatedLocations"] = [_related(other) for other in finding.related]
-        result["codeFlows"] = [{"threadFlows": [{"locations": _flow(finding)}]}]
-    if finding.fix is not None:
+        result["relatedLocations"] = [_related(other, sources) for other in finding.related]
+        result["codeFlows"] = [{"threadFlows": [{"locations": _flow(finding, sources)}]}]
+    # Edits count in cells; those of a notebook's JSON would be others.
+    if finding.fix is not None and finding.cell is None:
         result["fixes"] = [_fix(finding.filename, finding.fix)]
     return result
 
@@ -91,18 +95,31 @@ def _sentence(text: str) -> str:
     return text if text.endswith((".", "!", "?")) else text + "."
 
 
-def _flow(finding: Finding) -> list[dict[str, Any]]:
+def _place(finding: Finding, sources: Sources) -> dict[str, Any]:
+    if finding.cell is None:
+        return _location(finding.filename, _region(_start(finding), _end(finding)))
+    first, last = sources.file_rows(finding)
+    location = _location(finding.filename, {"startLine": first, "endLine": last})
+    location["logicalLocations"] = [{"name": f"cell {finding.cell}", "kind": "module"}]
+    return location
+
+
+def _flow(finding: Finding, sources: Sources) -> list[dict[str, Any]]:
     """From the places that led to the finding to the finding itself."""
-    last = _location(finding.filename, _region(_start(finding), _end(finding)))
+    last = _place(finding, sources)
     last["message"] = {"text": finding.message}
-    return [{"location": step} for step in (*map(_related, finding.related), last)]
+    return [{"location": step} for step in (*(_related(other, sources) for other in finding.related), last)]
 
 
-def _related(other: Related) -> dict[str, Any]:
-    location = _location(
-        other.filename, {"startLine": other.position.row, "startColumn": other.position.column}
-    )
-    location["message"] = {"text": other.message}
+def _related(other: Related, sources: Sources) -> dict[str, Any]:
+    row, column = other.position.row, other.position.column
+    region = {"startLine": row, "startColumn": column}
+    lead = ""
+    if other.cell is not None:
+        region = {"startLine": sources.file_row(other.filename, other.cell, row)}
+        lead = f"cell {other.cell}, line {row}: "
+    location = _location(other.filename, region)
+    location["message"] = {"text": lead + other.message}
     return location
 
 

@@ -18,11 +18,13 @@ fix.
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Final, TextIO
 
+from gpulint.files import split_lines
 from gpulint.findings import Edit, Finding, Fix, Position
-from gpulint.reports import Report, shown
+from gpulint.reports import Report, place, place_in, shown
 from gpulint.reports.layout import Line, paint, printable, quoted, width
 from gpulint.reports.summary import summary
 
@@ -36,20 +38,27 @@ def write(report: Report, out: TextIO) -> None:
 
 def _lines(report: Report) -> Iterator[Line]:
     for finding in report.findings:
-        yield from finding_lines(finding, report.sources.lines(finding.filename), report.unsafe, report.width)
+        lines = partial(report.sources.lines, finding.filename)
+        yield from finding_lines(finding, lines(finding.cell), report.unsafe, report.width, lines)
         yield []
     yield from summary(report)
 
 
 def finding_lines(
-    finding: Finding, source: list[str], unsafe: bool = False, columns: int | None = None
+    finding: Finding,
+    source: list[str],
+    unsafe: bool = False,
+    columns: int | None = None,
+    cells: Callable[[int | None], list[str]] | None = None,
 ) -> list[Line]:
-    """One finding. `source` are the file's lines; `columns` the terminal's width, None for no wrapping."""
-    place = f":{finding.line}:{finding.column}: "
+    """One finding. `source` are the lines of its file or cell; `columns` the terminal's width, None for no wrapping.
+
+    `cells` gives the lines of other cells, which a fix may change too.
+    """
     lines: list[Line] = [
         [
             (printable(shown(finding.filename)), "path"),
-            (place, "faint"),
+            (f":{place(finding)}: ", "faint"),
             (f"{finding.severity.value}[{finding.code}]", finding.severity.value),
             (" ", ""),
             *quoted(printable(finding.message)),
@@ -58,7 +67,7 @@ def finding_lines(
     margin = len(str(max(finding.line, finding.end_line)))
     gutter: Line = [(" " * (margin + 1) + "|", "gutter")]
     excerpt = _excerpt(finding, source, margin)
-    notes = _notes(finding, unsafe, source, margin, columns)
+    notes = _notes(finding, unsafe, cells or (lambda _: source), margin, columns)
     if excerpt:
         lines += [gutter, *excerpt]
         if notes:
@@ -111,19 +120,25 @@ def _window(before: str, span: str, after: str) -> tuple[str, str, str]:
     return before, span, after
 
 
-def _notes(finding: Finding, unsafe: bool, source: list[str], margin: int, columns: int | None) -> list[Line]:
+def _notes(
+    finding: Finding,
+    unsafe: bool,
+    cells: Callable[[int | None], list[str]],
+    margin: int,
+    columns: int | None,
+) -> list[Line]:
     lines: list[Line] = []
     if finding.reason:
         lines += _note("reason", finding.reason, margin, columns)
     if finding.cost:
         lines += _note("cost", finding.cost, margin, columns)
     for other in finding.related:
-        place = f"{shown(other.filename)}:{other.position.row}:{other.position.column}"
-        lines += _note("see", f"{place}: {other.message}", margin, columns)
+        where = place_in(other.cell, other.position.row, other.position.column)
+        lines += _note("see", f"{shown(other.filename)}:{where}: {other.message}", margin, columns)
     if finding.fix is not None:
         how = "safe" if finding.fix.applicability == "safe" else "unsafe: read it first"
         lines += _note("fix", f"{finding.fix.message} ({how})", margin, columns)
-        lines += _preview(finding.fix, source, margin)
+        lines += _preview(finding.fix, cells, margin)
     return lines
 
 
@@ -136,10 +151,15 @@ def _note(label: str, text: str, margin: int, columns: int | None) -> list[Line]
     return lines + [[(" " * indent, ""), *quoted(more)] for more in wrapped[1:]]
 
 
-def _preview(fix: Fix, source: list[str], margin: int) -> list[Line]:
+def _preview(fix: Fix, cells: Callable[[int | None], list[str]], margin: int) -> list[Line]:
     """The lines that a fix takes out and puts in; nothing where they are many."""
-    changed = changed_lines(fix.edits, source)
-    if changed is None or not 0 < len(changed) <= _MOST_LINES:
+    changed: list[tuple[str, str]] = []
+    for cell in dict.fromkeys(edit.cell for edit in fix.edits):
+        inside = changed_lines(tuple(edit for edit in fix.edits if edit.cell == cell), cells(cell))
+        if inside is None:
+            return []
+        changed += inside
+    if not 0 < len(changed) <= _MOST_LINES:
         return []
     texts = textwrap.dedent("\n".join(printable(text) or " " for _, text in changed)).split("\n")
     styles = {"-": "removed", "+": "added"}
@@ -156,6 +176,8 @@ def changed_lines(edits: tuple[Edit, ...], source: list[str]) -> list[tuple[str,
         return None
     first = min(edit.start.row for edit in edits)
     last = min(max(edit.end.row for edit in edits), len(source))
+    if first == last + 1:  # new lines at the end of a notebook's cell
+        return [("+", line) for edit in edits for line in split_lines(edit.content.rstrip("\r\n"))]
     if not 1 <= first <= last or last - first > 60:
         return None
     before = source[first - 1 : last]
