@@ -113,7 +113,7 @@ class _Reader:
         self._other = ""  # a key that only a notebook of an older format has
 
     def read(self) -> Notebook:
-        end = self._object(self._after_blank(0), self._top, "")
+        end = self._object(self._after_blank(0), self._top, "its JSON")
         if self._after_blank(end) != len(self._text):
             raise json.JSONDecodeError("Extra data", self._text, self._after_blank(end))
         if self._other or (isinstance(self._format, int) and self._format < 4):
@@ -137,22 +137,21 @@ class _Reader:
     def _object(self, at: int, member: Callable[[str, int], int], what: str) -> int:
         """Go through an object; `member(key, start)` reads a value and returns where it ends."""
         if self._text[at : at + 1] != "{":
-            if what:
-                raise NotebookError(f"not a notebook: {what} is no object", *self._place(at))
-            self._value(at)
-            raise NotebookError("not a notebook: its JSON is no object", *self._place(at))
+            self._value(at)  # which raises where it is no JSON either
+            raise NotebookError(f"not a notebook: {what} is no object", *self._place(at))
         at = self._after_blank(at + 1)
-        while self._text[at : at + 1] != "}":
+        if self._text[at : at + 1] == "}":
+            return at + 1
+        while True:
             if self._text[at : at + 1] != '"':
                 raise json.JSONDecodeError(
                     "Expecting property name enclosed in double quotes", self._text, at
                 )
             key, at = self._value(at)
-            at = self._expect(":", at)
-            at = self._after_blank(member(key, at))
-            if self._text[at : at + 1] != "}":
-                at = self._expect(",", at)
-        return at + 1
+            at = self._after_blank(member(key, self._expect(":", at)))
+            if self._text[at : at + 1] == "}":
+                return at + 1
+            at = self._expect(",", at)
 
     def _expect(self, sign: str, at: int) -> int:
         at = self._after_blank(at)
@@ -179,23 +178,27 @@ class _Reader:
     def _all_cells(self, at: int) -> int:
         if self._text[at : at + 1] != "[":
             raise NotebookError("not a notebook: its cells are no list", *self._place(at))
-        found: list[Cell] = []
+        self._cells = []
         number = 0
         at = self._after_blank(at + 1)
-        while self._text[at : at + 1] != "]":
+        if self._text[at : at + 1] == "]":
+            return at + 1
+        while True:
             number += 1
-            start = at
-            draft = _Draft()
-            at = self._object(at, partial(self._cell_member, draft), "a cell")
-            if draft.kind == "code" and draft.source is None:
-                raise NotebookError(f"not a notebook: cell {number} has no source", *self._place(start))
-            if draft.kind == "code" and draft.source is not None and _is_python_cell(draft.metadata):
-                found.append(Cell(number, draft.source, draft.start, draft.end))
-            at = self._after_blank(at)
-            if self._text[at : at + 1] != "]":
-                at = self._expect(",", at)
-        self._cells = found
-        return at + 1
+            at = self._after_blank(self._cell(number, at))
+            if self._text[at : at + 1] == "]":
+                return at + 1
+            at = self._expect(",", at)
+
+    def _cell(self, number: int, at: int) -> int:
+        draft = _Draft()
+        end = self._object(at, partial(self._cell_member, draft), "a cell")
+        if draft.kind == "code" and draft.source is None:
+            raise NotebookError(f"not a notebook: cell {number} has no source", *self._place(at))
+        if draft.kind == "code" and draft.source is not None and _is_python_cell(draft.metadata):
+            assert self._cells is not None
+            self._cells.append(Cell(number, draft.source, draft.start, draft.end))
+        return end
 
     def _cell_member(self, draft: _Draft, key: str, at: int) -> int:
         value, end = self._value(at)

@@ -328,7 +328,7 @@ def test_only_unreadable_files_is_failure(project: Path) -> None:
 def test_nothing_to_check(tmp_path: Path) -> None:
     done = gpulint(".", cwd=tmp_path)
     assert done.returncode == 0
-    assert b"no Python files found" in done.stderr
+    assert b"no Python files or notebooks found" in done.stderr
 
 
 def test_file_names_that_are_not_unicode(project: Path) -> None:
