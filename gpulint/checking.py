@@ -11,7 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from gpulint.analysis.shell import MARKER as SETTINGS_MARKER
-from gpulint.analysis.shell import is_settings_file
+from gpulint.analysis.shell import is_settings_text
 from gpulint.cache import content_hash
 from gpulint.config import Config
 from gpulint.files import FileError, SourceFile, decode, read_bytes, split_lines
@@ -149,7 +149,8 @@ class Checker:
 
     def check_bytes(self, raw: bytes, task: Task) -> FileResult:
         """Check (and fix, in the file) what was read from `task.path`."""
-        if is_settings_file(task.path) and SETTINGS_MARKER not in raw and MARKER_BYTES not in raw.lower():
+        is_settings = is_settings_text(task.path, raw[:200].decode("latin-1"))
+        if is_settings and SETTINGS_MARKER not in raw and MARKER_BYTES not in raw.lower():
             return FileResult()
         try:
             source = decode(task.path, raw)
@@ -191,7 +192,7 @@ class Checker:
         """The findings in force in `text`. Raises `SourceError`, and whatever goes wrong inside a rule."""
         from gpulint.linter import lint_text
 
-        if is_settings_file(task.path):
+        if is_settings_text(task.path, text):
             return self.in_force(self._settings(text, task), task)
         if self._project is None:
             from gpulint.analysis.project import Project
@@ -218,7 +219,7 @@ class Checker:
 
             return check_notebook(self, source, task)
         # Where this Python's parser finds a flaw, libcst decides: the file may be written for a newer Python.
-        is_python = not is_settings_file(task.path)
+        is_python = not is_settings_text(task.path, source.text)
         if not task.passes_gate and (not is_python or flaw(source.text) is None):
             return FileResult(tuple(self.unused_suppressions(source.text, task)))
         result = self.linted(source.text, task)
@@ -267,7 +268,7 @@ class Checker:
     def _fix_text(self, text: str, task: Task) -> FixResult:
         from gpulint.fixing import fix_text
 
-        is_python = not is_settings_file(task.path)
+        is_python = not is_settings_text(task.path, text)
         return fix_text(text, lambda text: self.lint(text, task), self.unsafe, is_python)
 
     def fixed(

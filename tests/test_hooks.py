@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -81,9 +82,20 @@ def test_hooks(project: Path, hooks: tuple[Path, str, Path]) -> None:
     assert done.stdout.count("Passed") == 2
 
     (project / "train.py").write_text(HELD)
+    cells = [{"cell_type": "code", "metadata": {}, "outputs": [], "source": HELD}]
+    (project / "train.ipynb").write_text(json.dumps({"cells": cells, "metadata": {}, "nbformat": 4}))
+    (project / "launch").write_text(
+        "#!/bin/sh\nPYTORCH_CUDA_ALLOC_CONF=max_split_size_mb:128 python train.py\n"
+    )
+    (project / "launch").chmod(0o755)
+    (project / "Dockerfile").write_text("FROM scratch\nENV PYTORCH_CUDA_ALLOC_CONF max_split_size_mb:128\n")
     git("add", "-A", cwd=project)
     done = pre_commit(project, hooks, "run", "gpulint")
     assert done.returncode == 1
+    assert "train.ipynb:cell 1:11:9: " in done.stdout
+    assert "launch:2:" in done.stdout
+    assert "Dockerfile:2:" in done.stdout
+    assert "GPU000" not in done.stdout
     assert "train.py:11:9: " in done.stdout
     assert "GPU101" in done.stdout
     assert "vendored" not in done.stdout
@@ -92,6 +104,8 @@ def test_hooks(project: Path, hooks: tuple[Path, str, Path]) -> None:
     assert done.returncode == 1
     assert "files were modified by this hook" in done.stdout
     assert "total += loss\n" not in (project / "train.py").read_text()
+    (project / "launch").unlink()
+    (project / "Dockerfile").unlink()
     git("add", "-A", cwd=project)
     assert pre_commit(project, hooks, "run").returncode == 0
     assert ".gpulint_cache" not in git("status", "--porcelain", "--untracked-files=all", cwd=project)

@@ -10,7 +10,7 @@ from gpulint.rules import all_rules
 from support import gpulint
 
 from gpulint.analysis.alloc_conf import OPTIONS, bad_options, split_size
-from gpulint.analysis.shell import is_settings_file, text_settings
+from gpulint.analysis.shell import is_settings_file, is_settings_text, text_settings
 from gpulint.memory.alloc_conf import KEYS
 from gpulint.rule import RuleSet
 from gpulint.settings_linter import lint_settings
@@ -57,6 +57,8 @@ def test_lines(line: str, codes: list[str]) -> None:
     [
         ("run.sh", True),
         ("a.bash", True),
+        (".bashrc", True),
+        ("a.zsh", True),
         (".env", True),
         (".env.local", True),
         ("prod.env", True),
@@ -149,3 +151,17 @@ def test_options(text: str, target: tuple[int, int] | None, bad: bool) -> None:
 def test_split_size(text: str, mended: str | None) -> None:
     problem = split_size(text)
     assert (problem.mended if problem else None) == mended
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "meant"),
+    [
+        ("launch", "#!/bin/bash\n", True),
+        ("launch", "#!/usr/bin/env sh\n", True),
+        ("launch", "#!/usr/bin/env python\n", False),
+        ("launch", "import os\n", False),
+        ("launch.py", "#!/bin/sh\n", False),
+    ],
+)
+def test_a_first_line_tells_a_script(name: str, text: str, meant: bool) -> None:
+    assert is_settings_text(name, text) is meant

@@ -8,8 +8,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-SUFFIXES: Final = (".sh", ".bash", ".env", ".dockerfile")
-_NAMES: Final = re.compile(r"(?:Dockerfile|Containerfile)(?:\..+)?$|\.env(?:\..+)?$")
+SUFFIXES: Final = (".sh", ".bash", ".zsh", ".ksh", ".bats", ".env", ".dockerfile")
+_NAMES: Final = re.compile(
+    r"(?:Dockerfile|Containerfile)(?:\..+)?$|\.env(?:\..+)?$|\.envrc$|\.(?:bash_profile|bashrc|profile|zprofile|zshenv|zshrc)$"
+)
+_SHEBANG: Final = re.compile(r"#![^\n]*[/ ](?:a|ba|da|k|z)?sh\b")
 # Without these bytes a file has nothing to say.
 MARKER: Final = b"ALLOC_CONF"
 
@@ -44,6 +47,11 @@ def is_settings_file(path: str) -> bool:
     """Whether a path is that of a shell script, a Dockerfile or a `.env` file."""
     name = os.path.basename(path)
     return name.endswith(SUFFIXES) or _NAMES.match(name) is not None
+
+
+def is_settings_text(path: str, text: str) -> bool:
+    """Whether a file is one of settings by its name or, where that says nothing, by its first line."""
+    return is_settings_file(path) or (not path.endswith(".py") and _SHEBANG.match(text) is not None)
 
 
 def text_settings(text: str) -> Iterator[TextSetting]:
