@@ -62,6 +62,7 @@ class Config:
     cli_extend_select: tuple[str, ...] = ()
     cli_ignore: tuple[str, ...] = ()
     origins: Mapping[str, str] = field(default_factory=dict, compare=False)
+    extended: tuple[str, ...] = field(default=(), compare=False, repr=False)  # the files that `extend` led to
 
     @classmethod
     def from_mapping(cls, data: Mapping[str, Any], root: str = "", source: str = "configuration") -> Config:
@@ -357,7 +358,8 @@ def _inherited(
     loaded = _load(path, None, seen)
     if loaded is None:
         raise context.error("extend", f"{target} has no [tool.gpulint] table")
-    return loaded
+    values, origins = loaded
+    return {**values, "extended": (path, *values.get("extended", ()))}, origins
 
 
 def load_config(path: str, base: str | None = None) -> Config | None:

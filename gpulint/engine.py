@@ -51,6 +51,7 @@ class Run:
     internal_errors: list[tuple[str, str]] = field(default_factory=list)  # path, traceback
     skipped: list[tuple[str, str]] = field(default_factory=list)  # path, why there was nothing to check in it
     complaints: list[tuple[str, str]] = field(default_factory=list)  # path, what went wrong with a fix
+    dependencies: set[str] = field(default_factory=set)  # other files that findings rest on
     stages: dict[str, float] = field(default_factory=dict)  # seconds
     _fail_on: dict[str, str] = field(default_factory=dict, repr=False)  # by path
 
@@ -62,6 +63,7 @@ class Run:
             self.changes.append((path, result.before, result.outcome.text))
         if result.internal:
             self.internal_errors.append((path, result.trace))
+        self.dependencies |= {other for other, _ in result.dependencies}
         if result.skipped:
             self.skipped.append((path, result.skipped))
         if result.complaint:
@@ -155,7 +157,7 @@ class _Runner:
             entry = cache.get(task.path, content_hash(raw), self._hash_of)
             if entry is not None and not self._is_fixable(entry):
                 self._run.from_cache += 1
-                self._add(task, FileResult(entry.findings))
+                self._add(task, FileResult(entry.findings, entry.dependencies))
                 return []
         passes = self._checker.passes_gate(raw, task.path, task.config)
         if not passes:

@@ -193,6 +193,11 @@ def _rules_in(paths: tuple[str, ...], place: str) -> tuple[type[Rule], ...]:
     return tuple(sorted(found, key=lambda rule: rule.code))
 
 
+def forget_rules() -> None:
+    """Read a project's own rules anew the next time: their files may have changed."""
+    _rules_in.cache_clear()
+
+
 def known_rules(config: Config) -> tuple[type[Rule], ...]:
     """The shipped rules and the project's own. Raises `ConfigError` where a rule file cannot be loaded."""
     return _rules_in(config.rules, config.origin("rules"))

@@ -325,6 +325,45 @@ def test_only_unreadable_files_is_failure(project: Path) -> None:
     assert gpulint("bytes.py", "clean.py", cwd=project).returncode == 1
 
 
+# Each of its fixes calls for the other.
+RESTLESS = """\
+import libcst as cst
+from gpulint.analysis import ir
+from gpulint.findings import Severity
+from gpulint.rule import Repair, Replace, Report, Rule
+
+OTHER = {"sleep": "wake", "wake": "sleep"}
+
+
+class Restless(Rule):
+    code = "OWN1"
+    name = "restless"
+    severity = Severity.INFO
+    triggers = ((b"time",),)
+
+    def check(self, facts, options):
+        for function in facts.module.functions:
+            for statement, call in ir.calls(function.body):
+                if call.method in OTHER:
+                    name = call.node.func.attr
+                    change = Replace(name, cst.Name(OTHER[call.method]))
+                    yield Report(call.node, call.method, repair=Repair("safe", "the other", (change,)))
+"""
+
+
+@pytest.mark.parametrize("mode", ["--fix", "--diff"])
+def test_fixes_that_undo_one_another_are_told_of(tmp_path: Path, mode: str) -> None:
+    (tmp_path / "own.py").write_text(RESTLESS)
+    (tmp_path / "gpulint.toml").write_text('rules = ["own.py"]\nselect = ["OWN1"]\n')
+    (tmp_path / "train.py").write_text("import time\n\ntime.sleep(1)\n")
+    done = gpulint(mode, "train.py", cwd=tmp_path)
+    said = done.stderr.decode()
+    assert (
+        "gpulint: train.py: This is a bug in gpulint: the fixes of OWN1 undo or call for one another." in said
+    )
+    assert "Please report it at https://" in said
+
+
 def test_nothing_to_check(tmp_path: Path) -> None:
     done = gpulint(".", cwd=tmp_path)
     assert done.returncode == 0

@@ -57,6 +57,7 @@ class Request:
     jobs: int = 0
     no_cache: bool = False
     cache_dir: str | None = None
+    watch: bool = False
 
     @property
     def mode(self) -> Mode:
@@ -94,6 +95,15 @@ class _Outcome:
 def perform(request: Request) -> int:
     """Run the command; the exit status. Raises `ConfigError` and click's usage errors."""
     _refuse_contradictions(request)
+    if request.watch:
+        from gpulint.cli._watch import watch
+
+        return watch(request)
+    return check_once(request)[0]
+
+
+def check_once(request: Request) -> tuple[int, Run]:
+    """Search, check and report once; the exit status and the run. Raises `ConfigError` and click's usage errors."""
     started = time.perf_counter()
     resolver = ConfigResolver(request.config, request.isolated, request.overrides)
     found = Discovery()
@@ -105,9 +115,9 @@ def perform(request: Request) -> int:
         outcome = _check_files(request, found)
         outcome.run.stages = {"search": searched, **outcome.run.stages}
     if request.write_baseline:
-        return _write_baseline(request, outcome.run)
+        return _write_baseline(request, outcome.run), outcome.run
     if request.add_ignore:
-        return _add_ignores(request, outcome.run)
+        return _add_ignores(request, outcome.run), outcome.run
     if request.baseline is not None:
         _compare(request.baseline, outcome)
     _write(request, outcome)
@@ -115,7 +125,7 @@ def perform(request: Request) -> int:
         _say(f"{shown_path(path)}: {complaint} Please report it at {REPORT_URL}")
     if request.verbose:
         _explain(request, found, outcome.run, time.perf_counter() - started)
-    return _exit_code(request, outcome.run)
+    return _exit_code(request, outcome.run), outcome.run
 
 
 def _refuse_contradictions(request: Request) -> None:
@@ -129,6 +139,8 @@ def _refuse_contradictions(request: Request) -> None:
         raise click.UsageError(
             "--add-ignore goes with paths, and without --fix, --diff and --write-baseline."
         )
+    if request.watch and (request.from_stdin or request.add_ignore or request.write_baseline):
+        raise click.UsageError("--watch goes with paths, and without --add-ignore and --write-baseline.")
     if request.write_baseline and request.mode != "check":
         raise click.UsageError("--write-baseline goes without --fix and --diff.")
     if request.config is not None and not os.path.isfile(request.config):

@@ -78,6 +78,7 @@ def _some_codes(
 @_running("--write-baseline", is_flag=True, help="Accept all findings (--baseline or gpulint-baseline.json).")
 @_running("--fail-on", metavar="LEVEL", type=_LEVEL, help="Exit with 1 from: error, warning, info, never.")
 @_running("--exit-zero", is_flag=True, help="Exit with 0 in spite of findings.")
+@_running("--watch", is_flag=True, help="Check again whenever a file changes, until Ctrl-C.")
 @_running(
     "-j", "--jobs", type=click.INT, default=0, callback=_jobs, metavar="N", help="Processes; 0 is one a core."
 )

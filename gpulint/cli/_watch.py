@@ -1,0 +1,84 @@
+"""`gpulint check --watch`: check, wait for a change, check again."""
+
+from __future__ import annotations
+
+import os
+import sys
+from dataclasses import replace
+
+import click
+
+from gpulint.checking import REPORT_URL
+from gpulint.cli._check import Request, check_once
+from gpulint.config import ConfigError, ConfigResolver, shown_path
+from gpulint.discovery import Discovery, discover
+from gpulint.engine import Run
+from gpulint.reports import plural
+from gpulint.selection import forget_rules
+from gpulint.watching import Snapshot, Watched, by_notices, by_the_clock, wait_for_change
+
+_CLEAR = "\x1b[2J\x1b[3J\x1b[H"
+_MOST_NAMED = 3
+
+
+def watch(request: Request) -> int:
+    """Until Ctrl-C, whose exit status, 130, is returned. A wrong configuration is reported, and then watched too."""
+    request = replace(request, paths=request.paths or (os.curdir,))
+    watched = Watched(
+        lambda: _search(request), request.paths, filter(None, (request.config, request.baseline))
+    )
+    notices = by_notices(request.paths)
+    if notices is None:
+        notices = by_the_clock()
+        _say('watchfiles is not installed: looking at the files every second; pip install "gpulint[watch]"')
+    try:
+        while True:
+            before = watched.look()
+            run = _check(request)
+            if run is not None:
+                watched.dependencies = run.dependencies
+                before = _taken_in(before, watched.look(), run)
+            _say("watching for changes, Ctrl-C stops")
+            changed = wait_for_change(watched, before, notices)
+            if sys.stdout.isatty():
+                sys.stdout.write(_CLEAR)
+            _say(f"{_named(changed)} changed")
+            forget_rules()
+    except KeyboardInterrupt:
+        return 130
+
+
+def _search(request: Request) -> Discovery:
+    resolver = ConfigResolver(request.config, request.isolated, request.overrides)
+    return discover(request.paths, resolver, request.force_exclude)
+
+
+def _check(request: Request) -> Run | None:
+    try:
+        _, run = check_once(request)
+        return run
+    except ConfigError as error:
+        _say(str(error))
+    except (BrokenPipeError, click.ClickException):
+        raise
+    except Exception as error:
+        _say(f"internal error: {type(error).__name__}: {error}; please report it at {REPORT_URL}")
+    finally:
+        sys.stdout.flush()
+    return None
+
+
+def _taken_in(before: Snapshot, after: Snapshot, run: Run) -> Snapshot:
+    """The state that the run has seen: `before` it, but what it wrote or read besides as it is `after` it."""
+    own = {path for path, _, _ in run.changes} | (run.dependencies - before.keys())
+    return {**before, **{path: after[path] for path in own if path in after}}
+
+
+def _named(paths: list[str]) -> str:
+    shown = ", ".join(shown_path(path) for path in paths[:_MOST_NAMED])
+    more = len(paths) - _MOST_NAMED
+    return f"{shown} and {plural(more, 'other file')}" if more > 0 else shown
+
+
+def _say(message: str) -> None:
+    print(f"gpulint: {message}", file=sys.stderr, flush=True)

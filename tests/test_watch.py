@@ -1,0 +1,201 @@
+"""`gpulint check --watch`, as a process that files are changed under."""
+
+from __future__ import annotations
+
+import os
+import pty
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from support import CLEAN, HELD, environment, gpulint
+from test_notebook_checking import LOOP, SETUP, save
+
+from gpulint.watching import by_notices, changes
+
+WITHOUT_NOTICES = (
+    "import sys; sys.modules['watchfiles'] = None; from gpulint.cli import main; sys.exit(main())"
+)
+WITH_NOTICES = "import sys; from gpulint.cli import main; sys.exit(main())"
+
+
+class Watching:
+    """A running `--watch` and what it has written so far."""
+
+    def __init__(self, folder: Path, *arguments: str, program: str = WITHOUT_NOTICES) -> None:
+        command = [
+            sys.executable,
+            "-c",
+            program,
+            "check",
+            "--watch",
+            "--output-format",
+            "concise",
+            *arguments,
+        ]
+        self.process = subprocess.Popen(
+            command,
+            cwd=folder,
+            env=environment(),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            bufsize=0,
+        )
+        self._text = ""
+        self._seen = 0
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
+
+    def _read(self) -> None:
+        assert self.process.stdout is not None
+        while piece := os.read(self.process.stdout.fileno(), 4096):
+            self._text += piece.decode()
+
+    def next(self, timeout: float = 30) -> str:
+        """What has been written since the last call, up to the next wait for changes."""
+        end = "watching for changes, Ctrl-C stops\n"
+        deadline = time.monotonic() + timeout
+        while end not in self._text[self._seen :]:
+            assert time.monotonic() < deadline, self._text
+            assert self.process.poll() is None, self._text
+            time.sleep(0.02)
+        start, self._seen = self._seen, self._text.index(end, self._seen) + len(end)
+        return self._text[start : self._seen]
+
+    def stop(self) -> int:
+        self.process.send_signal(signal.SIGINT)
+        return self.process.wait(20)
+
+
+@pytest.fixture(params=[WITHOUT_NOTICES, WITH_NOTICES], ids=["by the clock", "by notices"])
+def watching(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Watching]:
+    if request.param == WITH_NOTICES:
+        pytest.importorskip("watchfiles")
+    (tmp_path / "train.py").write_text(CLEAN)
+    (tmp_path / "other.py").write_text(CLEAN)
+    started = Watching(tmp_path, program=request.param)
+    yield started
+    started.process.kill()
+    started.process.wait()
+
+
+def test_it_follows_changes(watching: Watching, tmp_path: Path) -> None:
+    first = watching.next()
+    assert "No findings in 2 files" in first
+    (tmp_path / "train.py").write_text(HELD)
+    changed = watching.next()
+    assert changed.startswith("gpulint: train.py changed\n")
+    assert "train.py:11:9: GPU101" in changed
+    save(tmp_path / "new.ipynb", SETUP, LOOP)
+    assert "new.ipynb:cell 3:7:5: GPU101" in watching.next()
+    (tmp_path / "new.ipynb").unlink()
+    gone = watching.next()
+    assert "new.ipynb changed" in gone
+    assert "new.ipynb:" not in gone
+    assert "train.py:11:9" in gone
+    (tmp_path / "gpulint.toml").write_text('ignore = ["GPU101"]\n')
+    assert "No findings in 2 files" in watching.next()
+    (tmp_path / "gpulint.toml").write_text('ignore = ["gpu"]\n')
+    wrong = watching.next()
+    assert "gpulint: gpulint.toml: ignore: " in wrong
+    (tmp_path / "gpulint.toml").unlink()
+    assert "train.py:11:9" in watching.next()
+    (tmp_path / "train.py").write_text("def (")
+    assert "GPU000" in watching.next()
+    assert watching.stop() == 130
+
+
+def test_what_it_writes_itself_is_no_change(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(HELD)
+    watching = Watching(tmp_path, "--fix")
+    try:
+        assert "Fixed 1 finding" in watching.next()
+        (tmp_path / "b.py").write_text(CLEAN)
+        later = watching.next()
+        assert later.startswith("gpulint: b.py changed\n")
+        assert watching.stop() == 130
+    finally:
+        watching.process.kill()
+
+
+def test_files_that_findings_rest_on_are_followed(tmp_path: Path) -> None:
+    (tmp_path / "helper.py").write_text("def total_of(losses):\n    return float(losses)\n")
+    source = HELD.replace("import torch\n", "import torch\nfrom helper import total_of\n", 1)
+    (tmp_path / "train.py").write_text(source.replace("total += loss", "total += total_of(loss)"))
+    watching = Watching(tmp_path, "train.py")
+    try:
+        assert "No findings" in watching.next()
+        (tmp_path / "helper.py").write_text("def total_of(losses):\n    return losses * 2\n")
+        assert "helper.py changed" in watching.next()
+        assert watching.stop() == 130
+    finally:
+        watching.process.kill()
+
+
+def test_extended_configurations_and_own_rules_are_followed(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(HELD)
+    (tmp_path / "sub").mkdir()
+    (tmp_path / "sub" / "base.toml").write_text("")
+    (tmp_path / "gpulint.toml").write_text('extend = "sub/base.toml"\n')
+    watching = Watching(tmp_path, "train.py")
+    try:
+        assert "GPU101" in watching.next()
+        (tmp_path / "sub" / "base.toml").write_text('ignore = ["GPU101"]\n')
+        assert "No findings" in watching.next()
+    finally:
+        watching.process.kill()
+
+
+def test_the_screen_is_cleared_on_a_terminal_only(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(CLEAN)
+    ours, theirs = pty.openpty()
+    process = subprocess.Popen(
+        [sys.executable, "-c", WITHOUT_NOTICES, "check", "--watch"],
+        cwd=tmp_path,
+        env=environment(),
+        stdout=theirs,
+        stderr=theirs,
+    )
+    try:
+        shown = _until(ours, b"Ctrl-C stops")
+        assert b"\x1b[2J" not in shown
+        (tmp_path / "train.py").write_text(HELD)
+        shown = _until(ours, b"Ctrl-C stops")
+        assert b"\x1b[2J" in shown
+        assert shown.index(b"\x1b[2J") < shown.index(b"train.py changed") < shown.index(b"GPU101")
+        process.send_signal(signal.SIGINT)
+        assert process.wait(20) == 130
+    finally:
+        process.kill()
+
+
+def _until(terminal: int, end: bytes) -> bytes:
+    shown = b""
+    deadline = time.monotonic() + 30
+    while end not in shown:
+        assert time.monotonic() < deadline, shown
+        shown += os.read(terminal, 4096)
+    return shown
+
+
+@pytest.mark.parametrize("arguments", [("-",), ("--add-ignore",), ("--write-baseline",)])
+def test_what_cannot_be_watched(tmp_path: Path, arguments: tuple[str, ...]) -> None:
+    done = gpulint("--watch", *arguments, cwd=tmp_path)
+    assert done.returncode == 2
+    assert b"--watch goes with paths" in done.stderr
+
+
+def test_changes_names_what_came_went_and_differs() -> None:
+    before = {"a": (1, 1, 1), "b": (1, 1, 1), "c": None, "d": (1, 1, 1)}
+    after = {"a": (1, 1, 1), "b": (2, 1, 1), "c": (1, 1, 1), "e": (1, 1, 1), "f": None}
+    assert changes(before, after) == ["b", "c", "d", "e"]
+
+
+def test_without_watchfiles_there_are_no_notices(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "watchfiles", None)
+    assert by_notices(["."]) is None
