@@ -12,7 +12,6 @@ from lsprotocol import types
 from pygls.uris import to_fs_path, uri_scheme
 
 from gpulint.analysis.shell import is_settings_file
-from gpulint.discovery import SUFFIXES
 from gpulint.server.text import Text
 
 PYTHON: Final = "python"
@@ -89,5 +88,5 @@ def checked_path(uri: str, language: str, root: str) -> str | None:
     if not path:
         return None
     path = os.path.normpath(path)
-    is_python = path.endswith(SUFFIXES) or (language == PYTHON and not path.endswith((".pyi", ".ipynb")))
+    is_python = path.endswith(".py") or (language == PYTHON and not path.endswith((".pyi", ".ipynb")))
     return path if is_python or is_settings_file(path) else None
