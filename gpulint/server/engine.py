@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 from gpulint.checking import Checker
@@ -66,12 +68,16 @@ class Engine:
         import gpulint.positions
         import gpulint.rules  # noqa: F401
 
+        gc.collect()
+        gc.freeze()  # modules and the protocol's classes: nothing to look through again and again
+
     def check(self, path: str, text: str) -> Checked:
         """The findings in `text`, none where the configuration excludes `path` or no configuration is usable."""
         checker = self._checker(os.path.dirname(path))
         if checker is None or excluded(path, checker.configs[0]):
             return Checked()
-        result = checker.check_text(text, path)
+        with _uncollected():
+            result = checker.check_text(text, path)
         dependencies = frozenset(name for name, _ in result.dependencies)
         found = () if result.internal else result.findings
         return Checked(found, dependencies, known_rules(checker.configs[0]), result.trace)
@@ -81,7 +87,8 @@ class Engine:
         checker = self._checker(os.path.dirname(path))
         if checker is None or excluded(path, checker.configs[0]):
             return text
-        outcome = replace(checker, mode="diff", unsafe=unsafe).check_text(text, path).outcome
+        with _uncollected():
+            outcome = replace(checker, mode="diff", unsafe=unsafe).check_text(text, path).outcome
         if outcome is None:
             return text
         return ("\ufeff" if text.startswith("\ufeff") else "") + outcome.text
@@ -121,6 +128,16 @@ class Engine:
         checker.selection(0)
         self._checkers.append(checker)
         return checker
+
+
+@contextmanager
+def _uncollected() -> Iterator[None]:
+    """No garbage collection: it would look through the growing syntax tree again and again."""
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
 
 
 def _stamp(directory: str) -> Stamp:
