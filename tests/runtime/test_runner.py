@@ -155,7 +155,8 @@ def test_a_script_that_ends_by_itself(script):
 def test_a_script_that_raises_shows_its_own_traceback_only(script):
     path = script(STEPS.replace("1000", "4") + "def fail():\n    raise KeyError('batch 7')\nfail()\n")
     result = start(path)
-    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parent.parent.parent)}
+    paths = [str(Path(__file__).parent.parent.parent), os.environ.get("PYTHONPATH", "")]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, paths))}
     plain = subprocess.run([sys.executable, path], capture_output=True, text=True, env=environment)
     assert result.stderr == plain.stderr
     assert result.end.reason == "raised"
