@@ -87,7 +87,7 @@ class Calling(Calls):
         self.file.called_from.setdefault(function, set()).add(self.function)
         if any(loop.over_data for loop in self.loops):
             self.file.called_in_data_loop.add(function)
-        summary = home.summary(function)
+        summary = home.summary_for(function, self.state.grad)
         if summary is None:
             for value in args.all():
                 self.escape(value)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gpulint.analysis import frameworks, ir
 from gpulint.analysis.arguments import Args, graphs, is_unreduced
-from gpulint.analysis.evaluate import CRITERION_NAME, MODEL_NAME
+from gpulint.analysis.evaluate import CRITERION_NAME, MODEL_NAME, PART_NAME
 from gpulint.analysis.evidence import runs_backward
 from gpulint.analysis.gradmode import of_call
 from gpulint.analysis.methods import Methods, is_super
@@ -18,6 +18,7 @@ from gpulint.analysis.values import (
     BOUNDED,
     DEVICE,
     HOST,
+    MAYBE,
     ROLE,
     UNKNOWN,
     Kind,
@@ -52,20 +53,20 @@ class Calls(Methods):
             base = self.super_value() if is_super(func.base) else self.eval(func.base)
             return self.method_call(expr, func, base)
         callee = self.eval(func)
+        args = self.arguments(expr)
         if expr.args or expr.keywords:
-            callee = self.by_role(func, callee)
-        return self.value_call(expr, callee, self.arguments(expr))
+            callee = self.by_role(func, callee, args)
+        return self.value_call(expr, callee, args)
 
-    def by_role(self, func: ir.Expr, callee: Val) -> Val:
-        """A callable that the program names as its model, in a file that uses torch, is a module."""
+    def by_role(self, func: ir.Expr, callee: Val, args: Args) -> Val:
+        """A callable that the program names as its model, in a file that uses torch, is a module; one that it names
+        as a part of a model is, where it is given a tensor."""
         path = func.path or ""
         own = "." not in path or (path.count(".") == 1 and path.startswith(f"{self.self_name}."))
-        if (
-            callee.kind in (Kind.UNKNOWN, Kind.SYMBOL)
-            and own
-            and MODEL_NAME.search(path)
-            and self.file.uses_torch
-        ):
+        if callee.kind not in (Kind.UNKNOWN, Kind.SYMBOL) or not own or not self.file.uses_torch:
+            return callee
+        tensors = any(value.is_tensor and not value.has(MAYBE) for value in args.positional[:1])
+        if MODEL_NAME.search(path) or (tensors and PART_NAME.search(path)):
             return Val(Kind.MODULE, flags=ROLE)
         return callee
 
@@ -118,6 +119,9 @@ class Calls(Methods):
                 else qualified
             )
             return Val(Kind.MODULE, ref=owner)
+        if made == "model first":
+            model = Val(Kind.MODULE, ref=qualified)
+            return container(items=(model, UNKNOWN, UNKNOWN)[: 2 if qualified.endswith("load") else 3])
         if made is not None:
             return self.constructed(made, args)
         last = qualified.rsplit(".", 1)[-1]
@@ -148,7 +152,7 @@ class Calls(Methods):
         name = func.attr
         args = self.arguments(expr)
         if func.path is not None:
-            known = self.by_role(func, self.with_evidence(func.path, UNKNOWN))
+            known = self.by_role(func, self.with_evidence(func.path, UNKNOWN), args)
             if known.kind is Kind.MODULE:
                 return self.module_call(expr, known, args)
         if name == "forward" and self.file.uses_torch and args.all():

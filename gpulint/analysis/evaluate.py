@@ -55,6 +55,11 @@ MODEL_NAME = re.compile(
     r"(?:^|\.)(?!(?:make|build|create|get|load|init|prepare|setup|new|save|wrap|unwrap|compile|configure|clone|copy|export|train|fit|eval|test|run|is|update|call)_)(?:\w+_)?(?:model|net|network|net[DG])$"
 )
 
+# Names of parts of a model: enough where the argument is a tensor for certain.
+PART_NAME = re.compile(
+    r"(?:^|\.)(?:\w+_)?(?:encoder|decoder|generator|discriminator|backbone|classifier|extractor|teacher|student|actor|critic|unet|vae)$"
+)
+
 OUTPUT_FIELDS = frozenset(
     ["loss", "logits", "last_hidden_state", "hidden_states", "pooler_output", "sample", "prediction"]
 )

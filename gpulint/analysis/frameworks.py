@@ -75,8 +75,25 @@ _OPTIMIZERS = (
 )  # fmt: skip
 
 
+# Functions that give a model first and something else beside it.
+_MODEL_FIRST = frozenset(
+    [
+        "clip.load", "open_clip.create_model_and_transforms", "open_clip.create_model_from_pretrained", "cn_clip.clip.load_from_name",
+        "lavis.models.load_model_and_preprocess", "clip.clip.load",
+    ]
+)  # fmt: skip
+
+# Methods of a model that run a forward and give a tensor, whatever its class.
+SURE_FORWARDS = frozenset(
+    (
+        "encode_image encode_text get_image_features get_text_features forward_features extract_features "
+        "extract_feat extract_feature"
+    ).split()
+)
+
+
 def constructor(qualified: str) -> str | None:
-    """What calling a third-party name makes: "module", "optimizer", "loader", or None."""
+    """What calling a third-party name makes: "module", "model first" (of a tuple), "optimizer", "loader", or None."""
     last = qualified.rsplit(".", 1)[-1]
     if qualified.startswith("torchvision.models.") and last[:1].islower() and "weights" not in last:
         return "module"
@@ -89,6 +106,8 @@ def constructor(qualified: str) -> str | None:
         return (
             "module" if "Model" in owner or (owner.startswith("Auto") and not _not_a_model(owner)) else None
         )
+    if qualified in _MODEL_FIRST:
+        return "model first"
     if qualified.startswith("apex.parallel.DistributedDataParallel"):
         return "wrap"
     if last == "DataLoader":

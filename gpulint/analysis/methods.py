@@ -99,6 +99,8 @@ class Methods(TorchCalls):
             if name == "numpy" and base.kind is Kind.SYMBOL:
                 return CONVERTED
             values = Args([base, *args.positional], args.keywords)
+            if name in ("add_", "sub_") and self.loops and args.positional:
+                return self.added_in_place(expr, func, args.positional[0], self.combined(values.all()))
             if name == "to" or name == "cpu":
                 return self.moved(base, expr)
             return self.tensor_function(expr, name, values)
@@ -112,6 +114,16 @@ class Methods(TorchCalls):
                 self.state.vars[func.base.path] = result
             return result
         return None
+
+    def added_in_place(self, expr: ir.Call, func: ir.Attr, added: Val, result: Val) -> Val:
+        """`total.add_(loss)` is `total += loss`."""
+        path = func.base.path
+        if path is None or (isinstance(func.base, ir.Attr) and func.base.attr in ("data", "grad")):
+            return result
+        token = self.held(expr, "add", path, added, expr.args[:1], False, False)
+        if result.kind is Kind.GRAPH:
+            self.state.vars[path] = result if token is None else result.with_tokens((token,))
+        return result
 
     def moved(self, base: Val, expr: ir.Call) -> Val:
         """`.cpu()` and `.to(…)` keep the graph; without one, `.cpu()` lets the device go."""
@@ -269,6 +281,8 @@ class Methods(TorchCalls):
         if name in frameworks.NO_GRAD_METHODS:
             return Val(Kind.DEVICE, flags=MAYBE)
         if name in frameworks.SUBMODULES:
+            return self.graph_from(expr, base, args)
+        if name in frameworks.SURE_FORWARDS and args.all():
             return self.graph_from(expr, base, args)
         if name in frameworks.FORWARD_METHODS:
             return self.graph_from(expr, base.with_flags(MAYBE), args)

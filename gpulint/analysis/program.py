@@ -45,6 +45,8 @@ _ROLES = frozenset(
     {Kind.MODULE, Kind.OPTIMIZER, Kind.LOADER, Kind.INSTANCE, Kind.FUNCTION, Kind.CLASS, Kind.QUALIFIED}
 )
 
+_BOTH = {Grad.ENABLED, Grad.DISABLED}
+
 _TORCH = frozenset(
     "torch torchvision lightning pytorch_lightning accelerate transformers deepspeed timm".split()
 )
@@ -109,6 +111,7 @@ class FileAnalysis:
         self.record = False
         self.states: dict[ir.Function, State] = {}
         self.summaries: dict[ir.Function, Summary] = {}
+        self.with_grad: dict[ir.Function, Summary] = {}
         self.running: set[ir.Function] = set()
         self.facts: dict[ir.Function, FunctionFacts] = {}
         self.roles: dict[ir.Function, dict[str, Val]] = {}
@@ -198,6 +201,7 @@ class FileAnalysis:
         for record in (False, True):
             self.record = record
             self.summaries = {}
+            self.with_grad = {}
             for function in wanted:
                 self.summary(function)
         facts = [self.facts[function] for function in self.module.functions if function in self.facts]
@@ -269,6 +273,22 @@ class FileAnalysis:
             flow.facts.needs_grad = flow.summary.autograd_grad
             self.facts[function] = flow.facts
         return flow.summary
+
+    def summary_for(self, function: ir.Function, caller: Grad) -> Summary | None:
+        """The summary for a caller with this grad mode, where callers with and without grad share the function."""
+        if caller is not Grad.ENABLED or self.callers.get(function) != _BOTH or function in self.running:
+            return self.summary(function)
+        if self.grad_at_entry(function) is not Grad.UNKNOWN or len(self.running) > 40:
+            return self.summary(function)
+        found = self.with_grad.get(function)
+        if found is None:
+            self.summary(function)
+            self.running.add(function)
+            flow = Flow(self, function, self.evidence[function], State(Grad.ENABLED), False)
+            flow.run()
+            self.running.discard(function)
+            found = self.with_grad[function] = flow.summary
+        return found
 
     # --- grad mode -----------------------------------------------------------------------------------------------
 
