@@ -247,7 +247,7 @@ class Evaluator:
         if kind is Kind.GRAPH:
             return self.proven(expr, self.graph_attribute(base, expr))
         if kind is Kind.DEVICE:
-            return HOST if attr in HOST_ATTRS else base
+            return HOST if attr in HOST_ATTRS else _scalar_field(base, attr)
         if kind is Kind.SYMBOL:
             if attr in HOST_ATTRS:
                 return HOST
@@ -331,6 +331,8 @@ class Evaluator:
             return self.with_evidence(expr.path or "", element(base))
         if base.kind is Kind.GRAPH:
             return self.proven(expr, self.graph_item(base, expr, constant))
+        if base.kind is Kind.DEVICE and isinstance(constant, str):
+            return _scalar_field(element(base), constant)
         if base.kind is Kind.MODULE:
             return Val(Kind.MODULE, flags=base.flags & (EVAL | FROZEN | MAYBE))
         if expr.path is not None:
@@ -527,6 +529,13 @@ def _constant(expr: ir.Const) -> Val:
     if value is None or (isinstance(value, (int, float)) and not isinstance(value, bool)):
         return NUMBER
     return HOST
+
+
+def _scalar_field(value: Val, name: str) -> Val:
+    """The loss among a model's outputs is a scalar."""
+    if name == "loss" and value.has(OUTPUT):
+        return Val(Kind.DEVICE, flags=(value.flags & MAYBE) | SCALAR | LOSS)
+    return value
 
 
 def _concatenation(op: str, left: Val, right: Val, tokens: frozenset) -> Val:  # type: ignore[type-arg]

@@ -267,7 +267,7 @@ class Evidence:
         func = call.func
         if isinstance(func, ir.Attr) and call.method == "backward":
             base = unscaled(func.base)
-            engine = bool(call.args) and call.args[0].path is not None
+            engine = bool(call.args) and unscaled(call.args[0]).path is not None
             if base.path is not None and not engine:
                 self.backward.add(base.path)
                 self._field(base)

@@ -152,7 +152,11 @@ class Methods(TorchCalls):
             "setdefault",
             "update",
         ):
-            return self.container_add(expr, func, base, args)
+            added = self.container_add(expr, func, base, args)
+            if name == "setdefault" and len(args.positional) > 1:
+                known = element(base)
+                return known if known.kind is Kind.CONTAINER else args.positional[1]
+            return added
         if name in ("items", "enumerate"):
             return container(container(items=(UNKNOWN, element(base))))
         if name in ("values", "copy", "keys"):
@@ -181,6 +185,8 @@ class Methods(TorchCalls):
         path = func.base.path
         if path is None and isinstance(func.base, ir.Sub):
             path = func.base.base.path  # `logs[name].append(x)` is kept by `logs`
+        if isinstance(func.base, ir.Call) and func.base.method == "setdefault":
+            path = func.base.func.base.path if isinstance(func.base.func, ir.Attr) else None
         how = {
             "appendleft": "append",
             "add": "append",
@@ -199,7 +205,9 @@ class Methods(TorchCalls):
             )
             if token is not None:
                 stored = stored.with_tokens((token,))
-            inner = isinstance(func.base, ir.Sub) and func.base.path is None
+            inner = isinstance(func.base, ir.Call) or (
+                isinstance(func.base, ir.Sub) and func.base.path is None
+            )
             self.add_to(path, container() if inner else base, container(stored) if inner else stored)
         return HOST
 

@@ -105,7 +105,7 @@ SET_GRAD = frozenset(
 # Context managers whatever their owner that leave grad mode alone.
 NEUTRAL_CONTEXTS = frozenset(
     (
-        "autocast no_sync accumulate open tqdm trange record_function profile emit_nvtx emit_itt stream "
+        "autocast no_sync no_backward_sync maybe_no_sync accumulate open tqdm trange record_function profile emit_nvtx emit_itt stream "
         "device nullcontext suppress catch_warnings timer Timer time_block range scope name_scope lock Lock "
         "Pool ThreadPool ThreadPoolExecutor ProcessPoolExecutor Session join fork_rng sdpa_kernel "
         "set_default_dtype TemporaryDirectory NamedTemporaryFile closing redirect_stdout redirect_stderr "
