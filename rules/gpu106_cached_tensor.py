@@ -16,7 +16,8 @@ class CachedTensor(Rule):
     """
     ## What it does
     Finds caches without a bound that keep a network's outputs on the device: `@cache` and `@lru_cache(maxsize=None)` on
-    a function that returns them, a dict of the module or of a class that is filled with them key by key.
+    a function that returns them, a dict of the module or of a class that is filled with them key by key, and a dict of
+    an object that is filled with outputs and their autograd graphs.
 
     ## Why is this bad
     The cache lives as long as the process and grows with every new key. An output with its autograd graph keeps every
@@ -73,7 +74,7 @@ class CachedTensor(Rule):
     name = "cached-tensor"
     severity = Severity.WARNING
     facts_only = True
-    triggers = ((b"torch",), (b" not in ", b"lru_cache(", b"@cache", b"functools.cache"))
+    triggers = ((b"torch",), (b" in ", b".get(", b"lru_cache(", b"@cache", b"functools.cache"))
 
     def check(self, facts: FileFacts, options: Mapping[str, Any]) -> Iterator[Report]:
         if facts.is_test:
@@ -95,6 +96,8 @@ def _report(facts: FileFacts, cache: Cache) -> Report:
         _GRAPH_COST if cache.graph else _BYTES_COST,
         Severity.ERROR if cache.graph else Severity.WARNING,
         lambda: _repair(cache),
+        (),
+        cache.unless,
     )
 
 

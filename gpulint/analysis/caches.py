@@ -29,6 +29,7 @@ class Cache:
     what: str  # "function" or "dict"
     graph: bool
     value: ir.Expr | None = None
+    unless: str | None = None  # the function that fills it, where only other files call that
 
 
 def caches(file: FileAnalysis, functions: list[FunctionFacts]) -> list[Cache]:
@@ -41,7 +42,8 @@ def caches(file: FileAnalysis, functions: list[FunctionFacts]) -> list[Cache]:
     dicts = _dicts(file)
     for function in file.module.functions:
         facts = known.get(function)
-        if dicts and function is not file.module.body and not (facts is not None and facts.is_test):
+        owned = dicts or function.cls is not None
+        if owned and function is not file.module.body and not (facts is not None and facts.is_test):
             found += _memo(file, facts, function, dicts)
     return found
 
@@ -106,35 +108,79 @@ def _empty_dicts(block: list[ir.Stmt]) -> Iterator[str]:
     for statement in block:
         if not isinstance(statement, ir.Assign) or statement.value is None:
             continue
-        value = statement.value
-        made = isinstance(value, ir.DictDisplay) and not value.pairs
-        made = made or (isinstance(value, ir.Call) and value.method in _MAKERS and not value.keywords)
-        if made:
+        if _is_empty_dict(statement.value):
             yield from (target.id for target in targets(statement) if isinstance(target, ir.Name))
+
+
+def _is_empty_dict(value: ir.Expr) -> bool:
+    if isinstance(value, ir.DictDisplay):
+        return not value.pairs
+    return isinstance(value, ir.Call) and value.method in _MAKERS and not value.keywords
 
 
 def _memo(
     file: FileAnalysis, facts: FunctionFacts | None, function: ir.Function, dicts: frozenset[str]
 ) -> Iterator[Cache]:
-    """`if key not in CACHE: CACHE[key] = net(x)`."""
+    """`if key not in CACHE: CACHE[key] = net(x)`, and the forms that look first and store later."""
     evidence = file.evidence[function]
-    for test in ir.statements(function.body):
-        if not isinstance(test, ir.If):
+    done: set[int] = set()
+    for path, block in _looked_up(function):
+        shared = _shared(file, function, path, dicts)
+        name = shared if shared is not None else _own(file, function, path)
+        if name is None or path in evidence.assigned:
             continue
-        for path in _asked_for(test.test):
-            name = _shared(file, function, path, dicts)
-            if name is None or path in evidence.assigned:
+        for statement in ir.statements(block):
+            kept = _kept(file, facts, function, statement, path)
+            if kept is None or id(statement) in done or (shared is None and not kept):
                 continue
-            for statement in ir.statements([*test.body, *test.orelse]):
-                kept = _kept(file, facts, function, statement, path)
-                if kept is not None and not any(_measures(s, path) for s in ir.statements(function.body)):
-                    yield Cache(statement, name, "dict", kept, statement.value)  # type: ignore[attr-defined]
+            done.add(id(statement))
+            if not any(_measures(s, path) for s in ir.statements(function.body)):
+                unless = function.name if kept and not file.callers.get(function) else None
+                yield Cache(statement, name, "dict", kept, statement.value, unless)  # type: ignore[attr-defined]
 
 
-def _asked_for(test: ir.Expr) -> Iterator[str]:
-    for part in ir.walk(test):
-        if isinstance(part, ir.Op) and part.op == "not in" and part.operands[1].path is not None:
-            yield part.operands[1].path
+def _looked_up(function: ir.Function) -> Iterator[tuple[str, list[ir.Stmt]]]:
+    """The dicts that are asked for a key, with the statements that run where they do not have it."""
+    for statement in ir.statements(function.body):
+        if isinstance(statement, ir.If):
+            for part in ir.walk(statement.test):
+                path = (
+                    part.operands[1].path if isinstance(part, ir.Op) and part.op in ("in", "not in") else None
+                )
+                if path is not None and part.op == "not in":  # type: ignore[attr-defined]
+                    yield path, [*statement.body, *statement.orelse]
+                elif path is not None and any(isinstance(inner, ir.Return) for inner in statement.body):
+                    yield path, function.body
+        elif isinstance(statement, ir.Assign) and isinstance(statement.value, ir.Call):
+            call = statement.value
+            if call.method == "get" and isinstance(call.func, ir.Attr) and call.func.base.path is not None:
+                yield call.func.base.path, function.body
+
+
+def _own(file: FileAnalysis, function: ir.Function, path: str) -> str | None:
+    """An object's own dict, made empty by its constructor and never emptied: it lives as long as the object."""
+    owner = file.class_of(function)
+    if owner is None or not path.startswith("self.") or path.count(".") != 1:
+        return None
+    made = False
+    for method in owner.cls.methods.values():
+        if method.name == "__init__":
+            made = path[5:] in {name[5:] for name in _empty_attributes(method)}
+        elif path in resets(method.body):
+            return None
+    return path if made else None
+
+
+def _empty_attributes(method: ir.Function) -> Iterator[str]:
+    for statement in ir.statements(method.body):
+        if (
+            isinstance(statement, ir.Assign)
+            and statement.value is not None
+            and _is_empty_dict(statement.value)
+        ):
+            yield from (
+                target.path for target in targets(statement) if isinstance(target, ir.Attr) and target.path
+            )
 
 
 def _shared(file: FileAnalysis, function: ir.Function, path: str, dicts: frozenset[str]) -> str | None:
@@ -185,7 +231,7 @@ def _unfollowed(file: FileAnalysis, function: ir.Function, statement: ir.Assign)
     """The same for a forward that the flow does not tell: of a module known by its attribute, on a tensor moved to
     the device."""
     for part in ir.walk(statement.value) if statement.value is not None else ():
-        if isinstance(part, ir.Call) and part.args and _is_forward(file, function, part):
+        if isinstance(part, ir.Call) and (part.args or part.keywords) and _is_forward(file, function, part):
             mode = file.grad_at_entry(function)
             if mode is Grad.ENABLED and not any(
                 inner is statement for inner in recording(file, function, function.body, True)

@@ -189,6 +189,8 @@ class Evidence:
                         if isinstance(target, ir.Name):
                             self._produced.setdefault(target.id, []).append(callee)
             for target in targets(statement):
+                if isinstance(target, ir.Sub) and isinstance(target.index, (ir.Name, ir.Attr)):
+                    self.accumulates = True
                 if target.path is not None:
                     (self.assigned if isinstance(target, ir.Name) else self.stored).add(target.path)
             for root in statement.expressions():

@@ -29,7 +29,8 @@ _KEEPING = KEEPS_GRAPH | REDUCTIONS
 
 @dataclass(slots=True)
 class HookHold:
-    """A forward hook that adds what a module gives, graph and all, to a container that nothing empties.
+    """A forward hook that adds what a module gives to a container that nothing empties: with its autograd graph, or
+    without one (`graph` false) but on the device.
 
     `stmt` is the statement that adds, `value` what it adds; both may stand in another file, `filename`.
     """
@@ -41,6 +42,7 @@ class HookHold:
     holder: str
     filename: str | None
     row: int
+    graph: bool
     trained: bool  # some function that reads the container, or the hook's own, runs a backward
 
 
@@ -91,24 +93,29 @@ def _registered(
 
 
 def hook_holds(file: FileAnalysis, functions: list[FunctionFacts]) -> list[HookHold]:
-    """Forward hooks that add outputs with their graph to a container, over the batches of a loop, without end."""
+    """Forward hooks that add outputs to a container, over the batches of a loop, without end."""
     found: list[HookHold] = []
     seen: set[int] = set()
     for registration in registrations(file):
-        if registration.call.method not in _FORWARD or not _grows_over_batches(file, functions, registration):
+        if registration.call.method not in _FORWARD:
+            continue
+        modes = _modes_over_batches(file, functions, registration)
+        if len(modes) != 1 or Grad.UNKNOWN in modes:
             continue
         hook = _hook(file, registration)
         if hook is None or id(hook) in seen:
             continue
         seen.add(id(hook))
         home: FileAnalysis = hook.home
-        for stmt, holder, value in _additions(hook):
+        for stmt, holder, value, graph in _additions(hook, Grad.ENABLED in modes):
             if not _is_emptied(file, hook, holder) and (home is file or not _is_emptied(home, hook, holder)):
                 foreign = home is not file
                 filename = home.filename if foreign else None
                 row = ir.row_of(stmt) if foreign else 1
                 trained = _trains_with(file, holder)
-                found.append(HookHold(registration.call, hook, stmt, value, holder, filename, row, trained))
+                found.append(
+                    HookHold(registration.call, hook, stmt, value, holder, filename, row, graph, trained)
+                )
     return found
 
 
@@ -165,12 +172,14 @@ def _made_by(maker: ir.Function) -> ir.Function | None:
     return None
 
 
-def _additions(hook: ir.Function) -> Iterator[tuple[ir.Stmt, str, ir.Expr]]:
-    """Where a hook adds a module's input or output, graph and all, to something older than itself."""
+def _additions(hook: ir.Function, recorded: bool) -> Iterator[tuple[ir.Stmt, str, ir.Expr, bool]]:
+    """Where a hook adds a module's input or output to something older than itself, and whether with its graph, where
+    autograd recorded one."""
     names = [param.name for param in hook.params if param.kind == "normal"]
     if len(names) < 2:
         return
     graphs = set(names[-2:])
+    tensors = set(names[-2:])
     own: set[str | None] = {
         t.path for s in ir.statements(hook.body) for t in targets(s) if isinstance(t, ir.Name)
     }
@@ -179,10 +188,15 @@ def _additions(hook: ir.Function) -> Iterator[tuple[ir.Stmt, str, ir.Expr]]:
             for target in targets(statement):
                 if isinstance(target, ir.Name):
                     (graphs.add if keeps_graph(statement.value, graphs) else graphs.discard)(target.id)
+                    (tensors.add if keeps_storage(statement.value, tensors) else tensors.discard)(target.id)
         for holder, value in _added(statement):
             root = holder.partition(".")[0].partition("[")[0]
-            if root not in own and (root not in names or root == "self") and keeps_graph(value, graphs):
-                yield statement, holder, value
+            if root in own or (root in names and root != "self"):
+                continue
+            if recorded and keeps_graph(value, graphs):
+                yield statement, holder, value, True
+            elif keeps_storage(value, tensors):
+                yield statement, holder, value, False
 
 
 def _unbounded(block: list[ir.Stmt]) -> Iterator[ir.Stmt]:
@@ -209,6 +223,8 @@ def _added(statement: ir.Stmt) -> Iterator[tuple[str, ir.Expr]]:
         and value.args
     ):
         base = value.func.base
+        if isinstance(base, ir.Call) and base.method == "setdefault" and isinstance(base.func, ir.Attr):
+            base = base.func.base
         if isinstance(base, ir.Sub):
             base = base.base
         if base.path is not None:
@@ -232,17 +248,34 @@ def keeps_graph(expr: ir.Expr, graphs: set[str]) -> bool:
     return False
 
 
+def keeps_storage(expr: ir.Expr, tensors: set[str]) -> bool:
+    """Whether the expression is one of the tensors where it is, as large as it is: detached, cloned, indexed or not."""
+    if isinstance(expr, ir.Name):
+        return expr.id in tensors
+    if isinstance(expr, ir.Sub):
+        return keeps_storage(expr.base, tensors)
+    if isinstance(expr, ir.Attr):
+        return expr.attr in ("data", "last_hidden_state") and keeps_storage(expr.base, tensors)
+    if isinstance(expr, ir.Call) and expr.method in _IN_PLACE and isinstance(expr.func, ir.Attr):
+        return keeps_storage(expr.func.base, tensors)
+    return False
+
+
+_IN_PLACE = frozenset(
+    "detach clone contiguous float squeeze unsqueeze flatten view reshape permute transpose".split()
+)
+
+
 def _is_emptied(file: FileAnalysis, hook: ir.Function, holder: str) -> bool:
     """Whether anything in the file empties the container or starts it afresh, its birth aside."""
     last = holder.rpartition(".")[2].partition("[")[0]
     births = 0
-    for function in file.module.functions:
+    for function in _sharing(file, hook, holder):
         for statement in ir.statements(function.body):
             for target in targets(statement):
                 if isinstance(target, ir.Sub) and isinstance(target.index, ir.Slice):
                     target = target.base
-                if target.path is not None and target.path.rpartition(".")[2] == last:
-                    births += 1
+                births += _denotes(target, holder)
             if isinstance(statement, ir.Delete) and any(_names(t, last) for t in statement.targets):
                 return True
             for root in statement.expressions():
@@ -255,9 +288,35 @@ def _is_emptied(file: FileAnalysis, hook: ir.Function, holder: str) -> bool:
                         if _names(part.func.base, last):
                             return True
         for loop in (s for s in ir.statements(function.body) if isinstance(s, (ir.For, ir.While))):
-            if any(t.path and t.path.rpartition(".")[2] == last for s in loop.body for t in targets(s)):
+            if any(_denotes(target, holder) for s in loop.body for target in targets(s)):
                 return True
     return births > 1
+
+
+def _denotes(target: ir.Expr, holder: str) -> bool:
+    """Whether a target can be the container: the same attribute, of whatever object, or the same plain name."""
+    path = target.path
+    if path is None or ("." in path) != ("." in holder):
+        return False
+    return path.rpartition(".")[2] == holder.rpartition(".")[2].partition("[")[0]
+
+
+def _sharing(file: FileAnalysis, hook: ir.Function, holder: str) -> list[ir.Function]:
+    """The functions that can reach a container: those within the one it is a local variable of, else all."""
+    owner = hook.parent
+    while owner is not None and owner is not file.module.body:
+        if holder in file.evidence[owner].assigned:
+            return [function for function in file.module.functions if _is_within(function, owner)]
+        owner = owner.parent
+    return file.module.functions
+
+
+def _is_within(function: ir.Function | None, owner: ir.Function) -> bool:
+    while function is not None:
+        if function is owner:
+            return True
+        function = function.parent
+    return False
 
 
 def _names(expr: ir.Expr, last: str) -> bool:
@@ -274,15 +333,15 @@ def _trains_with(file: FileAnalysis, holder: str) -> bool:
 # --- over which batches --------------------------------------------------------------------------------------------
 
 
-def _grows_over_batches(
+def _modes_over_batches(
     file: FileAnalysis, functions: list[FunctionFacts], registration: _Registration
-) -> bool:
-    """Whether forwards with grad enabled run in a loop over batches after the registration, and none without grad."""
+) -> set[Grad]:
+    """Under which grad modes forwards run in a loop over batches after the registration."""
     near = _after(file, registration)
     modes = _modes(functions, near)
     if not modes and registration.function is file.module.body:
         modes = _modes(functions, {facts.function for facts in functions})
-    return modes == {Grad.ENABLED}
+    return modes
 
 
 def _modes(functions: list[FunctionFacts], chosen: set[ir.Function]) -> set[Grad]:

@@ -62,6 +62,8 @@ class Loops(Binding):
             chunked = any(
                 isinstance(part, ir.Op) and part.op == "//" for arg in iterable.args for part in ir.walk(arg)
             )
+            if self.cuts_one_tensor(iterable, statement):
+                return False
             return len(iterable.args) == 3 or chunked or _slices_by(statement)
         if isinstance(iterable, (ir.Seq, ir.DictDisplay, ir.Const)):
             return False
@@ -77,6 +79,19 @@ class Loops(Binding):
             and value.elem is not None
             and value.elem.kind in (Kind.HOST, Kind.MODULE, Kind.GRAPH)
         )
+
+    def cuts_one_tensor(self, counts: ir.Call, statement: ir.For) -> bool:
+        """`for start in range(0, x.size(1), n)` of a tensor that is there as a whole: its parts are no batches."""
+        for arg in counts.args:
+            for part in ir.walk(arg):
+                owner = part.func if isinstance(part, ir.Call) else part
+                if not isinstance(owner, ir.Attr) or owner.attr not in ("size", "shape"):
+                    continue
+                path = owner.base.path
+                known = self.state.vars.get(path) if path is not None else None
+                if known is not None and known.is_tensor and not _moves_parts(statement, path):
+                    return True
+        return False
 
     def is_sequence(self, name: str) -> bool:
         """A parameter of which `xs[0]` is taken: the parts of one batch, not all batches."""
@@ -167,6 +182,17 @@ class Loops(Binding):
             self.state.born[target.path] = before
         self.settle(loop)
         self.loops.pop()
+
+
+def _moves_parts(loop: ir.For, path: str | None) -> bool:
+    """`x[a:b].cuda()`: the whole of x is elsewhere."""
+    return any(
+        call.method in ("cuda", "to")
+        and isinstance(call.func, ir.Attr)
+        and isinstance(call.func.base, ir.Sub)
+        and call.func.base.base.path == path
+        for _, call in ir.calls(loop.body)
+    )
 
 
 def _slices_by(loop: ir.For) -> bool:

@@ -166,8 +166,14 @@ def _truly_carried(file: FileAnalysis, facts: FunctionFacts, carried: Carried) -
             and bool(carried.sites & with_inner(carried.backward.tokens))
         )
     if carried.backward is not None:
-        return bool(carried.sites & with_inner(carried.backward.tokens))
+        through = carried.sites & with_inner(carried.backward.tokens)
+        # Without retain_graph the second backward fails, unless the module cuts the graph itself: that must be seen.
+        return bool(through) and (carried.backward.retain or all(_is_shown(site) for site in through))
     return carried.loop is not None and bool(carried.sites & file.evaluating) and carried.loop.over_data
+
+
+def _is_shown(site: Site) -> bool:
+    return site.shown or (bool(site.inner) and all(_is_shown(inner) for inner in site.inner))
 
 
 def _same_class(site: Site, backward: Backward) -> bool:

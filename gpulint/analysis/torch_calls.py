@@ -51,7 +51,7 @@ from gpulint.analysis.values import (
 )
 
 CONVERTED = Val(Kind.HOST, flags=8)
-_RECURRENT = ("LSTM", "GRU", "RNN")
+_RECURRENT = ("LSTM", "GRU", "RNN", "LSTMCell", "GRUCell", "RNNCell")
 
 
 class TorchCalls(Evaluator):
@@ -246,6 +246,7 @@ class TorchCalls(Evaluator):
         self.carried(expr, args, frozenset({site}))
         self.make_fresh(site)
         site.known = module.ref is not None
+        site.shown = module.ref in _RECURRENT or not (module.ref is None or isinstance(module.ref, str))
         self.forward_event(expr, module, site)
         dense = DENSE if _is_dense(module) else 0
         flags = LARGE | OUTPUT | dense | maybe | (UNSURE_GRAD if self.state.grad is Grad.UNKNOWN else 0)

@@ -80,7 +80,7 @@ class Token:
 class Site(Token):
     """A call that made a graph."""
 
-    __slots__ = ("depth", "function", "inner", "known", "node", "path", "what")
+    __slots__ = ("depth", "function", "inner", "known", "node", "path", "shown", "what")
 
     def __init__(
         self, node: cst.CSTNode | None, what: str, function: ir.Function | None, path: str | None
@@ -92,6 +92,7 @@ class Site(Token):
         self.depth = 0
         self.inner: frozenset[Site] = frozenset()  # for a call of the project's: the graphs made inside it
         self.known = False  # the module's class is torch's own or stands in the file
+        self.shown = False  # what its forward does to the state it is given can be seen
 
 
 def with_inner(tokens: Iterable[Token]) -> frozenset[Token]:
