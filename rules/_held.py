@@ -48,7 +48,8 @@ def claim(hold: Hold, facts: FileFacts) -> str | None:
 
 
 def report(facts: FileFacts, hold: Hold, state: str, style: str) -> Report:
-    what = facts.source(hold.leaves[0]) if hold.leaves else "a value"
+    named = hold.leaves[0] if hold.leaves else hold.given
+    what = facts.source(named) if named is not None else "a value"
     where = f"`{hold.holder}`"
     verb = "adds up" if hold.how == "add" or (hold.keep is not None and hold.keep.how == "add") else "keeps"
     related: tuple[RelatedNode, ...] = ()

@@ -11,6 +11,7 @@ from gpulint.analysis.records import field, proven, with_field
 from gpulint.analysis.values import (
     BOUNDED,
     MAYBE,
+    NAMED,
     OPEN,
     OUTPUT,
     SCALAR,
@@ -156,6 +157,8 @@ class Binding(Calling):
         if path not in self.evidence.backward and not self.file.backward_attribute(self.function, path):
             return value
         scalar = SCALAR if path in self.evidence.scalars else 0
+        if value.kind is Kind.CONTAINER:
+            return _with_proven_loss(value)
         if value.kind is Kind.GRAPH:
             return value.without_flags(MAYBE | OUTPUT).with_flags(scalar)
         if value.kind in (Kind.UNKNOWN, Kind.SYMBOL) and self.state.grad is not Grad.DISABLED:
@@ -320,6 +323,15 @@ class Binding(Calling):
             self.store_attribute(path, value)
         elif path in self.evidence.declared:
             self.file.store_global(self, path, value)
+
+
+def _with_proven_loss(record: Val) -> Val:
+    """A dict that a framework calls backward on: its loss is a tensor with a graph."""
+    loss = field(record, "loss")
+    if loss is None or loss.kind is not Kind.GRAPH:
+        return record
+    changed = with_field(record, "loss", loss.without_flags(MAYBE | NAMED | OUTPUT))
+    return record if changed is None else changed
 
 
 def _optimizes(loop: Loop) -> bool:

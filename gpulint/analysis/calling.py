@@ -308,6 +308,7 @@ class Calling(Calls):
             )  # fmt: skip
             hold.birth_loop = self.loops[born - 1] if 0 < born <= len(self.loops) else None
             hold.guarded = bool(self.guards)
+            hold.given = leaves[0] if leaves else None
             hold.fresh_view = self._is_fresh_view(leaves)
             hold.over_data = any(loop.over_data for loop in loops)
             if how == "item" and self._is_overwritten_slot(loops):

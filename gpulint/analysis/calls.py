@@ -218,7 +218,7 @@ class Calls(Methods):
                 if value.tokens:
                     self.backward_event(expr, value, False, False, None)
             return HOST
-        if args.any_graph() and CRITERION_NAME.search(path):
+        if args.any_graph() and (CRITERION_NAME.search(path) or path in self.file.loss_makers):
             result = self.combined([value for value in args.all() if graphs(value)])
             return self.loss_result(expr, result) if not is_unreduced(expr) else result
         for value in args.all():

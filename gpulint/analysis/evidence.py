@@ -51,6 +51,7 @@ class Evidence:
     __slots__ = (
         "_callees",
         "_inputs",
+        "_made",
         "_produced",
         "_sums",
         "accumulates",
@@ -96,6 +97,7 @@ class Evidence:
         self.strings: set[str] = set()
         self._sums: list[tuple[str, ir.Expr]] = []
         self._inputs: set[str] = set()
+        self._made: dict[str, set[str]] = {}
         self._callees: set[str] = set()
         self._produced: dict[str, list[str]] = {}
         self._scan(function.body)
@@ -118,6 +120,10 @@ class Evidence:
                     self.backward.add(option.path)
                     self.scalars.add(option.path)
         self._find_terms()
+
+    def loss_makers(self) -> set[str]:
+        """The callables whose results backward is called on: `compute_loss` of `loss = compute_loss(out, y)`."""
+        return {callee for name in self.backward for callee in self._made.get(name, ())}
 
     def _find_terms(self) -> None:
         """The summands of what backward is called on: tensors with a graph, wherever they came from."""
@@ -182,6 +188,12 @@ class Evidence:
                 self._sums += [(t.path, statement.value) for t in statement.targets if t.path is not None]
             if isinstance(statement, ir.Assign) and isinstance(statement.value, ir.Call):
                 callee = statement.value.func.path
+                if (
+                    callee is not None
+                    and len(statement.targets) == 1
+                    and isinstance(statement.targets[0], ir.Name)
+                ):
+                    self._made.setdefault(statement.targets[0].id, set()).add(callee)
                 if callee is not None and (
                     "." not in callee or (callee.startswith("self.") and callee.count(".") == 1)
                 ):

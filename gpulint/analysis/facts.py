@@ -107,6 +107,7 @@ class Hold:
     slot: str | None = None  # the name that indexes the slot, where a slot is set
     fresh_view: bool = False  # a view of something made in this very iteration
     over_data: bool = False  # some loop it accumulates over runs through batches
+    given: ir.Expr | None = None  # what is handed over, a dict or a tuple as it stands
     made_in_loop: bool = False  # a model runs in the loop it accumulates over
 
     @property

@@ -186,6 +186,11 @@ class FileAnalysis:
         return None
 
     @cached_property
+    def loss_makers(self) -> frozenset[str]:
+        """Callables that somewhere in the file make what backward is called on: given a graph, they give one."""
+        return frozenset(path for evidence in self.evidence.values() for path in evidence.loss_makers())
+
+    @cached_property
     def detachers(self) -> frozenset[str]:
         """Names of the file's functions that detach what they are given."""
         return frozenset(
@@ -363,6 +368,12 @@ class FileAnalysis:
         if info.is_hf_trainer and function.name in frameworks.HF_TRAINER_NO_GRAD:
             return Grad.DISABLED
         return None
+
+    def guards_itself(self, function: ir.Function) -> bool:
+        """Whether a function switches grad off somewhere in its body or around the whole of it."""
+        home: FileAnalysis = function.home
+        words = home.evidence[function].words
+        return bool(words & {"no_grad", "inference_mode"}) or home.grad_at_entry(function) is Grad.DISABLED
 
     def framework_backward(self, function: ir.Function) -> bool:
         """Whether a framework calls backward on what this function returns."""

@@ -229,6 +229,8 @@ class TorchCalls(Evaluator):
             event.dense |= shape.has(DENSE)
         if made.kind is not Kind.GRAPH:
             return detached(shape) if shape.kind in (Kind.GRAPH, Kind.CONTAINER) else made
+        if shape.kind is Kind.UNKNOWN and self.file.guards_itself(forward):
+            return made.with_flags(UNSURE_GRAD)
         site = self.file.site(expr.node, "forward", self.function, expr.func.path)
         site.inner = frozenset(s for s in shape.sites if s.function is not self.function and s is not site)
         return _shaped(retokened(shape, site.inner, site), made)
