@@ -7,6 +7,7 @@ from dataclasses import replace
 from gpulint.analysis import ir
 from gpulint.analysis.arguments import Args, graphs, is_true, is_unreduced
 from gpulint.analysis.evaluate import Evaluator
+from gpulint.analysis.evidence import LOSSY
 from gpulint.analysis.facts import Backward, Forward
 from gpulint.analysis.names import (
     PAIRS,
@@ -194,7 +195,8 @@ class TorchCalls(Evaluator):
 
     def module_call(self, expr: ir.Call, module: Val, args: Args) -> Val:
         """Run a module. With grad enabled the result has a graph; a criterion's has one if its input has."""
-        if module.has(CRITERION):
+        unseen = module.ref is None and len(expr.args) > 1 and bool(LOSSY.search(expr.func.path or ""))
+        if module.has(CRITERION) or unseen:
             shape = self.own_criterion(expr, module, args)
             if shape is not None:
                 return shape
