@@ -33,6 +33,9 @@ def able(
         else types.GeneralClientCapabilities(
             position_encodings=[types.PositionEncodingKind(name) for name in encodings]
         ),
+        notebook_document=types.NotebookDocumentClientCapabilities(
+            types.NotebookDocumentSyncClientCapabilities()
+        ),
         workspace=types.WorkspaceClientCapabilities(
             workspace_edit=types.WorkspaceEditClientCapabilities(document_changes=versioned),
             did_change_watched_files=types.DidChangeWatchedFilesClientCapabilities(

@@ -12,24 +12,47 @@ from lsprotocol import types
 from gpulint.findings import Finding, Fix
 from gpulint.ignoring import add_ignores
 from gpulint.server.diagnostics import range_of
-from gpulint.server.documents import Document
+from gpulint.server.documents import Document, Documents
 
 FIX_ALL: Final = "source.fixAll.gpulint"
-KINDS: Final[tuple[str, ...]] = (types.CodeActionKind.QuickFix.value, FIX_ALL)
+# In notebooks editors ask for what concerns all cells under a name of its own.
+FIX_BOOK: Final = "notebook.source.fixAll.gpulint"
+KINDS: Final[tuple[str, ...]] = (types.CodeActionKind.QuickFix.value, FIX_ALL, FIX_BOOK)
 _UNSILENCED: Final = ("GPU000", "GPU001")
 
 
 @dataclass(frozen=True, slots=True)
 class Editing:
-    """How edits are written for a client: with the document's version where it understands that."""
+    """How edits are written for a client: with the documents' versions where it understands that."""
 
+    documents: Documents
     versioned: bool
 
-    def of(self, document: Document, edits: Sequence[types.TextEdit]) -> types.WorkspaceEdit:
+    def of(self, changes: Iterable[tuple[Document, Sequence[types.TextEdit]]]) -> types.WorkspaceEdit:
         if not self.versioned:
-            return types.WorkspaceEdit(changes={document.uri: list(edits)})
-        identifier = types.OptionalVersionedTextDocumentIdentifier(document.uri, document.version)
-        return types.WorkspaceEdit(document_changes=[types.TextDocumentEdit(identifier, list(edits))])
+            return types.WorkspaceEdit(changes={document.uri: list(edits) for document, edits in changes})
+        return types.WorkspaceEdit(
+            document_changes=[
+                types.TextDocumentEdit(
+                    types.OptionalVersionedTextDocumentIdentifier(document.uri, document.version), list(edits)
+                )
+                for document, edits in changes
+            ]
+        )
+
+    def of_fix(self, fix: Fix, document: Document) -> types.WorkspaceEdit:
+        """A fix of a finding in `document`: in the order in which gpulint applies its edits, by place, insertions first. In
+        a notebook they may be in several cells."""
+        book = self.documents.book_of(document)
+        changes: dict[str, tuple[Document, list[types.TextEdit]]] = {}
+        for edit in sorted(fix.edits, key=lambda edit: (edit.start, edit.end != edit.start)):
+            if not edit.content and edit.start == edit.end:
+                continue
+            cell = document if book is None or edit.cell is None else book.cell(edit.cell)
+            where = types.Range(cell.text.place(edit.start), cell.text.place(edit.end))
+            _, edits = changes.setdefault(cell.uri, (cell, []))
+            edits.append(types.TextEdit(where, edit.content))
+        return self.of(changes.values())
 
 
 def wanted(kind: str, only: Sequence[str] | None) -> bool:
@@ -68,20 +91,8 @@ def quick_fixes(
             kind=types.CodeActionKind.QuickFix,
             diagnostics=told or None,
             is_preferred=safe,
-            edit=editing.of(document, edits_of(fix, document)),
+            edit=editing.of_fix(fix, document),
         )
-
-
-def edits_of(fix: Fix, document: Document) -> list[types.TextEdit]:
-    """A fix's edits for the client, in the order in which gpulint applies them: by place, insertions first."""
-    ordered = sorted(fix.edits, key=lambda edit: (edit.start, edit.end != edit.start))
-    return [
-        types.TextEdit(
-            types.Range(document.text.place(edit.start), document.text.place(edit.end)), edit.content
-        )
-        for edit in ordered
-        if edit.content or edit.start != edit.end
-    ]
 
 
 def silencing(
@@ -96,14 +107,14 @@ def silencing(
             continue
         done.add((finding.code, finding.line))
         try:
-            content = add_ignores(document.text.content, [finding])
+            content = add_ignores(document.content, [finding])
         except (SyntaxError, tokenize.TokenError):
             continue
         yield types.CodeAction(
             title=f"gpulint ({finding.code}): suppress with # gpulint: ignore[{finding.code}]",
             kind=types.CodeActionKind.QuickFix,
             diagnostics=told or None,
-            edit=editing.of(document, document.text.edits_to(content)),
+            edit=editing.of([(document, document.text.edits_to(content))]),
         )
 
 
@@ -114,9 +125,11 @@ def fixable(findings: Iterable[Finding], unsafe: bool) -> bool:
     )
 
 
-def fix_all(document: Document, unsafe: bool, edit: types.WorkspaceEdit | None) -> types.CodeAction:
+def fix_all(
+    document: Document, kind: str, unsafe: bool, edit: types.WorkspaceEdit | None
+) -> types.CodeAction:
     """The action for all fixes; without `edit` the client asks for it when the action is chosen."""
     which = "unsafe fixes too" if unsafe else "safe fixes"
     return types.CodeAction(
-        title=f"gpulint: fix all ({which})", kind=FIX_ALL, edit=edit, data={"uri": document.uri, "fix": "all"}
+        title=f"gpulint: fix all ({which})", kind=kind, edit=edit, data={"uri": document.uri, "fix": "all"}
     )

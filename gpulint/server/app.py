@@ -25,7 +25,13 @@ class GpulintServer(LanguageServer):
     protocol: ServerProtocol
 
     def __init__(self) -> None:
-        super().__init__("gpulint", __version__, protocol_cls=ServerProtocol)
+        cells = types.NotebookDocumentFilterWithNotebook(
+            "jupyter-notebook", [types.NotebookCellLanguage("python")]
+        )
+        notebooks = types.NotebookDocumentSyncOptions([cells], save=True)
+        super().__init__(
+            "gpulint", __version__, notebook_document_sync=notebooks, protocol_cls=ServerProtocol
+        )
 
     def report_server_error(self, error: Exception, source: Any) -> None:
         """What goes wrong outside a request is logged; pygls would open a message box for each."""
@@ -51,6 +57,7 @@ def create() -> GpulintServer:
     """A server with its handlers, not yet started."""
     server = GpulintServer()
     _documents(server)
+    _notebooks(server)
     _requests(server)
     return server
 
@@ -87,6 +94,24 @@ def _documents(server: GpulintServer) -> None:
     @server.feature(types.WORKSPACE_DID_CHANGE_CONFIGURATION)
     def did_change_configuration(params: types.DidChangeConfigurationParams) -> None:
         server.session.configured(params.settings)
+
+
+def _notebooks(server: GpulintServer) -> None:
+    @server.feature(types.NOTEBOOK_DOCUMENT_DID_OPEN)
+    def did_open(params: types.DidOpenNotebookDocumentParams) -> None:
+        server.session.book_opened(params)
+
+    @server.feature(types.NOTEBOOK_DOCUMENT_DID_CHANGE)
+    def did_change(params: types.DidChangeNotebookDocumentParams) -> None:
+        server.session.book_changed(params)
+
+    @server.feature(types.NOTEBOOK_DOCUMENT_DID_CLOSE)
+    def did_close(params: types.DidCloseNotebookDocumentParams) -> None:
+        server.session.book_closed(params)
+
+    @server.feature(types.NOTEBOOK_DOCUMENT_DID_SAVE)
+    def did_save(params: types.DidSaveNotebookDocumentParams) -> None:
+        server.session.saved()
 
 
 def _requests(server: GpulintServer) -> None:

@@ -5,19 +5,29 @@ from __future__ import annotations
 import asyncio
 from dataclasses import dataclass
 
-from gpulint.server.documents import Document, Documents
+from gpulint.server.books import Book
+from gpulint.server.documents import Document, Documents, Unit
 from gpulint.server.engine import Checked, Engine
 from gpulint.server.worker import Worker
 
 
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A document or cell as it is now, the findings in it, and those in all of what it was checked with."""
+
+    document: Document
+    checked: Checked
+    whole: Checked
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class _Entry:
-    document: Document
+    unit: Unit
     result: asyncio.Future[Checked | None]
 
 
 class Checks:
-    """Results by document. All methods are called from the event loop; the engine runs in the worker's thread."""
+    """Results by document, and by notebook for all of its cells. All methods are called from the event loop; the engine runs in the worker's thread."""
 
     def __init__(self, documents: Documents, engine: Engine, worker: Worker) -> None:
         self._documents = documents
@@ -25,46 +35,48 @@ class Checks:
         self._worker = worker
         self._entries: dict[str, _Entry] = {}
 
-    async def of(self, uri: str) -> tuple[Document, Checked] | None:
-        """The newest state of a document and its findings; None where it is not open.
+    async def of(self, uri: str) -> Found | None:
+        """The newest state of a document or cell and the findings in it; None where it is not open.
 
         Waits until both fit: results for text that is no longer there are never given.
         """
-        while (document := self._documents.get(uri)) is not None:
-            entry = self._entry(document)
-            result = await asyncio.shield(entry.result)
-            if self._entries.get(document.uri) is entry and self._documents.get(uri) is document:
-                return document, result or Checked()
+        while (unit := self._documents.unit(uri)) is not None:
+            entry = self._entry(unit)
+            whole = await asyncio.shield(entry.result) or Checked()
+            document = self._documents.get(uri)
+            if document is None:
+                return None
+            if self._entries.get(unit.uri) is entry and self._documents.unit(uri) is unit:
+                inside = whole.in_cell(unit.number(document)) if isinstance(unit, Book) else whole
+                return Found(document, inside, whole)
         return None
 
     def forget(self, uri: str) -> None:
         """What was found is no longer certain: the next who asks has it checked anew."""
         self._entries.pop(uri, None)
 
-    def dependents(self, path: str) -> list[Document]:
-        """Open documents whose last findings rest on the file at `path`."""
+    def dependents(self, path: str) -> list[Unit]:
+        """Open documents and notebooks whose last findings rest on the file at `path`."""
         return [
-            document
-            for document in self._documents.all()
-            if path in self._dependencies(document) and document.path != path
+            unit for unit in self._documents.units() if path in self._dependencies(unit) and unit.path != path
         ]
 
-    def _dependencies(self, document: Document) -> frozenset[str]:
-        entry = self._entries.get(document.uri)
+    def _dependencies(self, unit: Unit) -> frozenset[str]:
+        entry = self._entries.get(unit.uri)
         if entry is None or not entry.result.done() or entry.result.exception() is not None:
             return frozenset()
         result = entry.result.result()
         return result.dependencies if result is not None else frozenset()
 
-    def _entry(self, document: Document) -> _Entry:
-        entry = self._entries.get(document.uri)
-        if entry is None or entry.document is not document:
-            future = self._worker.submit(lambda: self._check(document))
-            entry = self._entries[document.uri] = _Entry(document, asyncio.wrap_future(future))
+    def _entry(self, unit: Unit) -> _Entry:
+        entry = self._entries.get(unit.uri)
+        if entry is None or entry.unit is not unit:
+            future = self._worker.submit(lambda: self._check(unit))
+            entry = self._entries[unit.uri] = _Entry(unit, asyncio.wrap_future(future))
         return entry
 
-    def _check(self, document: Document) -> Checked | None:
+    def _check(self, unit: Unit) -> Checked | None:
         """In the worker: nothing where the document has changed while this waited for its turn."""
-        if document.path is None or self._documents.get(document.uri) is not document:
+        if unit.path is None or self._documents.unit(unit.uri) is not unit:
             return None
-        return self._engine.check(document.path, document.text.content)
+        return self._engine.check(unit.path, unit.content)

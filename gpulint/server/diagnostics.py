@@ -91,7 +91,11 @@ def _only_taken_out(finding: Finding) -> bool:
 
 
 def _related(other: Related, document: Document, documents: Documents) -> types.DiagnosticRelatedInformation:
-    target = document if other.filename == document.path else documents.at(other.filename)
+    book = documents.book_of(document)
+    if book is not None and other.cell is not None and other.filename == book.path:
+        target: Document | None = book.cell(other.cell)
+    else:
+        target = document if other.filename == document.path else documents.at(other.filename)
     if target is not None:
         uri, place = target.uri, target.text.place(other.position)
     else:  # a line of a file on disk; its columns would have to be counted in the file's text

@@ -4,6 +4,7 @@ at U+2028), which moves every place behind them."""
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Final
 from urllib.parse import unquote
@@ -12,6 +13,8 @@ from lsprotocol import types
 from pygls.uris import to_fs_path, uri_scheme
 
 from gpulint.analysis.shell import is_settings_file
+from gpulint.notebooks import SUFFIX as NOTEBOOK_SUFFIX
+from gpulint.server.books import Book
 from gpulint.server.text import Text
 
 PYTHON: Final = "python"
@@ -19,16 +22,27 @@ PYTHON: Final = "python"
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Document:
-    """One state of an open document. `path` is None for what is not checked; an untitled one has a path that no file has."""
+    """One state of an open document. `path` is None for what is not checked by itself: other languages, and the cells of
+    the notebook with the URI `notebook`. An untitled document has a path that no file has."""
 
     uri: str
     path: str | None
     version: int | None
     text: Text
+    language: str = PYTHON
+    notebook: str | None = None
+
+    @property
+    def content(self) -> str:
+        return self.text.content
 
     @property
     def is_python(self) -> bool:
-        return self.path is not None and not is_settings_file(self.path)
+        return self.notebook is not None or (self.path is not None and not is_settings_file(self.path))
+
+
+# What is checked in one go.
+Unit = Document | Book[Document]
 
 
 class Documents:
@@ -39,12 +53,26 @@ class Documents:
         self._root = root
         self._encoding = encoding
         self._open: dict[str, Document] = {}
+        self._books: dict[str, Book[Document]] = {}
 
     def get(self, uri: str) -> Document | None:
+        """A document, or a cell of a notebook."""
         return self._open.get(unquote(uri))
 
-    def all(self) -> list[Document]:
-        return list(self._open.values())
+    def unit(self, uri: str) -> Unit | None:
+        """What is checked with the document, cell or notebook with this URI."""
+        document = self.get(uri)
+        if document is None or document.notebook is not None:
+            return self._books.get(unquote(uri if document is None else document.notebook or ""))
+        return document
+
+    def units(self) -> list[Unit]:
+        plain = [document for document in self._open.values() if document.notebook is None]
+        return [*plain, *self._books.values()]
+
+    def book_of(self, document: Document) -> Book[Document] | None:
+        """The notebook that a cell is part of."""
+        return None if document.notebook is None else self._books.get(unquote(document.notebook))
 
     def at(self, path: str) -> Document | None:
         """The open document of the file at `path`."""
@@ -52,17 +80,21 @@ class Documents:
 
     def opened(self, item: types.TextDocumentItem) -> Document:
         path = checked_path(item.uri, item.language_id, self._root)
-        return self._keep(Document(item.uri, path, item.version, Text(item.text, self._encoding)))
+        return self._keep(self._document(item, path, None))
 
-    def changed(self, params: types.DidChangeTextDocumentParams) -> Document | None:
+    def changed(
+        self,
+        identifier: types.VersionedTextDocumentIdentifier,
+        changes: Iterable[types.TextDocumentContentChangeEvent],
+    ) -> Document | None:
         """The document after the changes, which apply one after another; None where it is not open."""
-        document = self.get(params.text_document.uri)
+        document = self.get(identifier.uri)
         if document is None:
             return None
         text = document.text
-        for change in params.content_changes:
+        for change in changes:
             text = text.changed(change)
-        return self._keep(replace(document, version=params.text_document.version, text=text))
+        return self._keep(replace(document, version=identifier.version, text=text))
 
     def closed(self, uri: str) -> Document | None:
         document = self._open.pop(unquote(uri), None)
@@ -70,23 +102,90 @@ class Documents:
             self.buffers.pop(document.path, None)
         return document
 
+    # --- notebooks -----------------------------------------------------------------------------------------------
+
+    def book_opened(self, params: types.DidOpenNotebookDocumentParams) -> Book[Document]:
+        notebook = params.notebook_document
+        for item in params.cell_text_documents:
+            self._keep(self._document(item, None, notebook.uri))
+        return self._bind(
+            notebook.uri,
+            [(cell.document, cell.kind == types.NotebookCellKind.Code) for cell in notebook.cells],
+        )
+
+    def book_changed(
+        self, params: types.DidChangeNotebookDocumentParams
+    ) -> tuple[Book[Document] | None, list[Document]]:
+        """The notebook after its changes, None where it is not open; and the cells that are gone."""
+        uri = params.notebook_document.uri
+        book = self._books.get(unquote(uri))
+        cells = params.change.cells
+        if book is None or cells is None:
+            return book, []
+        order = [(cell.uri, is_code) for cell, is_code in book.cells]
+        gone: list[Document] = []
+        if cells.structure is not None:
+            order, gone = self._rearranged(uri, order, cells.structure)
+        kinds = {data.document: data.kind == types.NotebookCellKind.Code for data in cells.data or ()}
+        for content in cells.text_content or ():
+            self.changed(content.document, content.changes)
+        return self._bind(uri, [(cell, kinds.get(cell, is_code)) for cell, is_code in order]), gone
+
+    def book_closed(self, uri: str) -> list[Document]:
+        """The cells of a notebook that is closed."""
+        book = self._books.pop(unquote(uri), None)
+        cells = [cell for cell, _ in book.cells] if book is not None else []
+        for cell in cells:
+            self.closed(cell.uri)
+        return cells
+
+    def _rearranged(
+        self,
+        uri: str,
+        order: list[tuple[str, bool]],
+        structure: types.NotebookDocumentCellChangeStructure,
+    ) -> tuple[list[tuple[str, bool]], list[Document]]:
+        array = structure.array
+        new = [(cell.document, cell.kind == types.NotebookCellKind.Code) for cell in array.cells or ()]
+        order = [*order[: array.start], *new, *order[array.start + array.delete_count :]]
+        left = {cell for cell, _ in order}  # a cell that was moved is closed and opened
+        closed = [self.closed(item.uri) for item in structure.did_close or () if item.uri not in left]
+        for item in structure.did_open or ():
+            self._keep(self._document(item, None, uri))
+        return order, [cell for cell in closed if cell is not None]
+
+    def _bind(self, uri: str, order: list[tuple[str, bool]]) -> Book[Document]:
+        cells = [(self.get(cell), is_code) for cell, is_code in order]
+        path = checked_path(uri, PYTHON, self._root, notebook=True)
+        book = Book(uri, path, tuple((cell, is_code) for cell, is_code in cells if cell is not None))
+        self._books[unquote(uri)] = book
+        return book
+
+    def _document(self, item: types.TextDocumentItem, path: str | None, notebook: str | None) -> Document:
+        text = Text(item.text, self._encoding)
+        return Document(item.uri, path, item.version, text, item.language_id, notebook)
+
     def _keep(self, document: Document) -> Document:
         self._open[unquote(document.uri)] = document
         if document.path is not None:
-            self.buffers[document.path] = document.text.content.encode("utf-8", "surrogatepass")
+            self.buffers[document.path] = document.content.encode("utf-8", "surrogatepass")
         return document
 
 
-def checked_path(uri: str, language: str, root: str) -> str | None:
-    """The absolute path under which a document is checked; None where it is not: other languages, notebook cells, what a
-    version control system shows. An untitled document counts as a file in `root`."""
+def checked_path(uri: str, language: str, root: str, notebook: bool = False) -> str | None:
+    """The absolute path under which a document is checked; None where it is not: other languages, a notebook's JSON, what
+    a version control system shows. An untitled document counts as a file in `root`."""
     scheme = uri_scheme(uri)
     if scheme == "untitled":
         name = os.path.basename(unquote(uri).removeprefix("untitled:").replace("\\", "/")) or "untitled"
+        if notebook and not name.endswith(NOTEBOOK_SUFFIX):
+            name += NOTEBOOK_SUFFIX
         return os.path.join(root, name) if language == PYTHON else None
     path = to_fs_path(uri) if scheme == "file" else None
     if not path:
         return None
     path = os.path.normpath(path)
-    is_python = path.endswith(".py") or (language == PYTHON and not path.endswith((".pyi", ".ipynb")))
+    if notebook or path.endswith(NOTEBOOK_SUFFIX):
+        return path if notebook and path.endswith(NOTEBOOK_SUFFIX) else None
+    is_python = path.endswith(".py") or (language == PYTHON and not path.endswith(".pyi"))
     return path if is_python or is_settings_file(path) else None

@@ -28,6 +28,10 @@ class Checked:
     rules: tuple[type[Rule], ...] = ()
     trace: str = ""
 
+    def in_cell(self, number: int) -> Checked:
+        """Only the findings in one cell of a notebook."""
+        return replace(self, findings=tuple(item for item in self.findings if item.cell == number))
+
 
 class Engine:
     """Checks texts under the nearest configuration of their path, read anew when its file changes.

@@ -81,7 +81,7 @@ def _in_comment(
             break
     else:
         return None
-    comments = (item for item in directives(document.text.content) if item.row == place.line + 1)
+    comments = (item for item in directives(document.content) if item.row == place.line + 1)
     if not any(item.start <= match.start() + 1 <= item.end for item in comments):
         return None
     text = documentation(match[0].upper(), rules)

@@ -12,10 +12,11 @@ from pygls.lsp.server import LanguageServer
 from pygls.uris import to_fs_path
 
 from gpulint.server import actions
-from gpulint.server.checks import Checks
+from gpulint.server.books import Book
+from gpulint.server.checks import Checks, Found
 from gpulint.server.diagnostics import Shown, diagnostic
-from gpulint.server.documents import Document, Documents
-from gpulint.server.engine import Checked, Engine
+from gpulint.server.documents import Document, Documents, Unit
+from gpulint.server.engine import Engine
 from gpulint.server.hover import hover
 from gpulint.server.options import ServerOptions, read_options
 from gpulint.server.worker import Worker
@@ -37,11 +38,11 @@ class Session:
         self._pulls = document is not None and document.diagnostic is not None
         self._shown = Shown.by(self._client, self._pulls)
         edit = workspace.workspace_edit if workspace is not None else None
-        self._editing = actions.Editing(versioned=edit is not None and bool(edit.document_changes))
         self._options = read_options(params.initialization_options)
         encoding = types.PositionEncodingKind(server.workspace.position_encoding).value
         self._worker = Worker()
         self._documents = Documents(_root(params), encoding)
+        self._editing = actions.Editing(self._documents, edit is not None and bool(edit.document_changes))
         self._engine = Engine(self._documents.buffers, self._options.overrides, self._complain)
         self._checks = Checks(self._documents, self._engine, self._worker)
         self._timers: dict[str, asyncio.Task[None]] = {}
@@ -70,7 +71,7 @@ class Session:
         self._recheck_dependents(document)
 
     def changed(self, params: types.DidChangeTextDocumentParams) -> None:
-        document = self._documents.changed(params)
+        document = self._documents.changed(params.text_document, params.content_changes)
         if document is None:
             _log.warning("a change of %s, which is not open", params.text_document.uri)
             return
@@ -81,13 +82,32 @@ class Session:
         document = self._documents.closed(params.text_document.uri)
         if document is None:
             return
-        timer = self._timers.pop(document.uri, None)
-        if timer is not None:
-            timer.cancel()
-        self._checks.forget(document.uri)
+        self._drop(document.uri)
         if not self._pulls and document.path is not None:
             self._publish(types.PublishDiagnosticsParams(document.uri, []))
         self._recheck_dependents(document)
+
+    def book_opened(self, params: types.DidOpenNotebookDocumentParams) -> None:
+        self._schedule(self._documents.book_opened(params), 0)
+
+    def book_changed(self, params: types.DidChangeNotebookDocumentParams) -> None:
+        book, gone = self._documents.book_changed(params)
+        for cell in gone:
+            self._publish(types.PublishDiagnosticsParams(cell.uri, []))
+        if book is not None:
+            self._schedule(book, DEBOUNCE)
+
+    def book_closed(self, params: types.DidCloseNotebookDocumentParams) -> None:
+        uri = params.notebook_document.uri
+        self._drop(uri)
+        for cell in self._documents.book_closed(uri):
+            self._publish(types.PublishDiagnosticsParams(cell.uri, []))
+
+    def _drop(self, uri: str) -> None:
+        timer = self._timers.pop(uri, None)
+        if timer is not None:
+            timer.cancel()
+        self._checks.forget(uri)
 
     def saved(self) -> None:
         self._worker.submit(self._engine.forget_files)
@@ -118,32 +138,33 @@ class Session:
                 self._schedule(other, DEBOUNCE)
 
     def _recheck_all(self) -> None:
-        for document in self._documents.all():
-            self._checks.forget(document.uri)
-            self._schedule(document, 0)
+        for unit in self._documents.units():
+            self._checks.forget(unit.uri)
+            self._schedule(unit, 0)
         workspace = self._client.workspace
         if self._pulls and workspace is not None and workspace.diagnostics is not None:
             if workspace.diagnostics.refresh_support:
                 self._server.workspace_diagnostic_refresh(None)
 
-    def _schedule(self, document: Document, delay: float) -> None:
-        """Publish the findings in a document after `delay` seconds without another change; not to clients that ask."""
-        if self._pulls or document.path is None:
+    def _schedule(self, unit: Unit, delay: float) -> None:
+        """Publish the findings in a document after `delay` seconds without another change; not to clients that ask. Those
+        ask for single cells, though what is written in one changes the findings in others: notebooks are published."""
+        if unit.path is None or (self._pulls and not isinstance(unit, Book)):
             return
-        earlier = self._timers.pop(document.uri, None)
+        earlier = self._timers.pop(unit.uri, None)
         if earlier is not None:
             earlier.cancel()
-        self._timers[document.uri] = asyncio.ensure_future(self._check_later(document.uri, delay))
+        self._timers[unit.uri] = asyncio.ensure_future(self._check_later(unit, delay))
 
-    async def _check_later(self, uri: str, delay: float) -> None:
+    async def _check_later(self, unit: Unit, delay: float) -> None:
         await asyncio.sleep(delay)
-        found = await self._found(uri)
-        if found is not None:
-            document, checked = found
-            items = self._items(document, checked)
-            self._publish(types.PublishDiagnosticsParams(document.uri, items, document.version))
+        for part in [cell for cell, _ in unit.cells] if isinstance(unit, Book) else [unit]:
+            found = await self._found(part.uri)
+            if found is not None:
+                version = found.document.version
+                self._publish(types.PublishDiagnosticsParams(part.uri, self._items(found), version))
 
-    async def _found(self, uri: str) -> tuple[Document, Checked] | None:
+    async def _found(self, uri: str) -> Found | None:
         """The newest findings in a document. What failed is logged; then there are none."""
         try:
             found = await self._checks.of(uri)
@@ -151,16 +172,18 @@ class Session:
             _log.exception("checking %s failed", uri)
             self._tell_failure(uri, f"{type(error).__name__}: {error}")
             return None
-        if found is not None and found[1].trace:
-            self._tell_failure(uri, found[1].trace)
+        if found is not None and found.whole.trace:
+            self._tell_failure(uri, found.whole.trace)
         return found
 
     async def pulled(self, uri: str) -> list[types.Diagnostic]:
-        found = await self._found(uri)
-        return [] if found is None else self._items(*found)
+        document = self._documents.get(uri)
+        found = await self._found(uri) if document is not None and document.notebook is None else None
+        return [] if found is None else self._items(found)
 
-    def _items(self, document: Document, checked: Checked) -> list[types.Diagnostic]:
-        return [diagnostic(item, document, self._documents, self._shown) for item in checked.findings]
+    def _items(self, found: Found) -> list[types.Diagnostic]:
+        findings, document = found.checked.findings, found.document
+        return [diagnostic(item, document, self._documents, self._shown) for item in findings]
 
     # --- requests ------------------------------------------------------------------------------------------------
 
@@ -168,17 +191,18 @@ class Session:
         found = await self._found(params.text_document.uri)
         if found is None:
             return []
-        document, checked = found
+        document = found.document
         only = params.context.only
         offered: list[types.CodeAction] = []
         if actions.wanted(types.CodeActionKind.QuickFix.value, only):
-            about = actions.concerned(checked.findings, document, params)
+            about = actions.concerned(found.checked.findings, document, params)
             offered += actions.quick_fixes(about, document, self._editing)
             offered += actions.silencing(about, document, self._editing)
         unsafe = self._options.unsafe_fixes
-        if actions.wanted(actions.FIX_ALL, only) and actions.fixable(checked.findings, unsafe):
+        kind = actions.FIX_ALL if document.notebook is None else actions.FIX_BOOK
+        if actions.wanted(kind, only) and actions.fixable(found.whole.findings, unsafe):
             edit = None if self._resolves else await self._fixed(document)
-            offered.append(actions.fix_all(document, unsafe, edit))
+            offered.append(actions.fix_all(document, kind, unsafe, edit))
         return offered
 
     async def resolved(self, action: types.CodeAction) -> types.CodeAction:
@@ -190,14 +214,17 @@ class Session:
         return action
 
     async def _fixed(self, document: Document) -> types.WorkspaceEdit:
-        unsafe, text = self._options.unsafe_fixes, document.text
-        path = document.path
-        if path is None:
-            return self._editing.of(document, [])
+        """All fixes in a document, or in the notebook that a cell is part of."""
+        unit = self._documents.unit(document.uri)
+        if unit is None or unit.path is None:
+            return self._editing.of([])
+        path, before, unsafe = unit.path, unit.content, self._options.unsafe_fixes
         content = await asyncio.wrap_future(
-            self._worker.submit(lambda: self._engine.fixed(path, text.content, unsafe))
+            self._worker.submit(lambda: self._engine.fixed(path, before, unsafe))
         )
-        return self._editing.of(document, text.edits_to(content))
+        fixed = unit.sources(content) if isinstance(unit, Book) else [(unit, content)]
+        changes = ((part, part.text.edits_to(new)) for part, new in fixed)
+        return self._editing.of([(part, edits) for part, edits in changes if edits])
 
     @property
     def _resolves(self) -> bool:
@@ -212,7 +239,7 @@ class Session:
 
     async def hovered(self, params: types.HoverParams) -> types.Hover | None:
         found = await self._found(params.text_document.uri)
-        told = None if found is None else hover(*found, params.position)
+        told = None if found is None else hover(found.document, found.checked, params.position)
         if told is None:
             return None
         text, spot = told
