@@ -27,9 +27,12 @@ _AUTOMAGIC: Final = re.compile(
     r"[ \t]*(?:cat|cd|conda|config|cp|env|load_ext|ls|man|matplotlib|mkdir|mv|pip|pip3|pwd|reload_ext|rm|run|uv)[ \t]+[^\s=.(\[,:+*/%&|^<>!]"
 )
 _ESCAPE: Final = re.compile(r"[ \t]*(?:[%!?]|[,;](?=[A-Za-z_])|/(?=[A-Za-z_]))")
-_ASSIGNED: Final = re.compile(r"[ \t]*[A-Za-z_][\w., \t]*?=[ \t]*(?=[%!])")
+# An assignment of anything, as no Python has it: strings aside, `=` stands before `!` or `%` nowhere.
+_ASSIGNED: Final = re.compile(
+    r"""[ \t]*(?:[^\W\d]|[(*\[])(?:[^=#\r\n"']|"[^"\r\n]*"|'[^'\r\n]*')*?(?<![=!<>+\-*/%&|^@:~])=[ \t]*(?=[!%])"""
+)
 _HELP: Final = re.compile(
-    r"[ \t]*%{0,2}[A-Za-z_*][\w.*]*(?:\[[^\]\n]*\])*\?{1,2}[ \t]*(?:;[ \t]*)?(?=[\r\n]|\Z)"
+    r"[ \t]*(?:[^\W\d][\w.]*[ \t]*=[ \t]*)?%{0,2}(?!\d)[\w*]+(?:\.[\w*]+|\[[^\]\r\n]*\])*\?{1,2}[ \t]*;?[ \t]*(?=[\r\n]|\Z)"
 )
 _CELL_MAGIC: Final = re.compile(r"%%(\w*)")
 _LINE: Final = re.compile(r"[^\r\n]*(?:\r\n|\r|\n|\Z)")

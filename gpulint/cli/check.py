@@ -91,7 +91,7 @@ def _some_codes(
     help="Where the cache is.",
 )
 def command(**given: Any) -> int:
-    """Check files, and the Python files below directories (by default the current one).
+    """Check files, and the Python files and notebooks below directories (by default the current one).
 
     Exit status: 0 clean, 1 findings left, 2 wrong use, wrong configuration or failure.
     """
