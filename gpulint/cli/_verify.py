@@ -12,6 +12,7 @@ import click
 
 from gpulint.config import shown_path
 from gpulint.findings import Finding
+from gpulint.notebooks import is_notebook
 from gpulint.runtime.claims import DIAGNOSTICS
 from gpulint.runtime.runner import Run
 from gpulint.runtime.verdict import Verification
@@ -100,6 +101,8 @@ def _refuse_nonsense(request: Request) -> None:
     if not request.module and not os.path.exists(request.target):
         hint = "; for a module's name use -m" if "/" not in request.target else ""
         raise click.UsageError(f"there is no script {request.target}{hint}.")
+    if is_notebook(request.target):
+        raise click.UsageError(f"{request.target} is a notebook; save it as a script to verify it.")
 
 
 def _measure(request: Request) -> Verification:
