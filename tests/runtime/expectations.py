@@ -80,6 +80,9 @@ def check_benign(path: Path, result: RunResult, device: str) -> None:
     rank = _rank(result, device)
     assert rank.leaks("device") == (), (rank.drifts, [holder.text for holder in rank.holders])
     assert [trend for trend in rank.trends if trend.status == "fragmentation"] == [], rank.trends
+    if device == "cpu":
+        as_eager = any("verified as eager" in note for note in rank.notes)
+        assert as_eager == ("torch.compile(" in path.read_text()), rank.notes
     if "status" in facts and device == "cpu":
         assert {drift.status for drift in rank.drifts} == {facts["status"]}, rank.drifts
     if "host" in facts and device == "cpu":

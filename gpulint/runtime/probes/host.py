@@ -69,6 +69,7 @@ class HostProbe(TorchDispatchMode):  # type: ignore[no-untyped-call]
         self._peaks = [0, 0]  # device alone, device with presumed
         self._step_peaks = [0, 0]
         self._process = os.getpid()
+        self._compiles = False  # whether the script asked for torch.compile
         self._undo: list[Callable[[], None]] = []
 
     def start(self) -> None:
@@ -76,6 +77,18 @@ class HostProbe(TorchDispatchMode):  # type: ignore[no-untyped-call]
         self.__enter__()  # type: ignore[no-untyped-call]
         self._patch("to", _moving(self, torch.Tensor.to, to_cpu=None))
         self._patch("cpu", _moving(self, torch.Tensor.cpu, to_cpu=True))
+        self._notice_compile()
+
+    def _notice_compile(self) -> None:
+        original = torch.compile
+
+        @functools.wraps(original)
+        def compile(*args: Any, **kwargs: Any) -> Any:
+            self._compiles = True
+            return original(*args, **kwargs)
+
+        torch.compile = compile
+        self._undo.append(lambda: setattr(torch, "compile", original))
 
     def adopt(self) -> None:
         """Take in the tensors that were there before: what is made from them would otherwise look like the
@@ -336,11 +349,13 @@ class HostProbe(TorchDispatchMode):  # type: ignore[no-untyped-call]
         return sum(self._live)
 
     def notes(self) -> list[str]:
-        return [
+        said = [
             "Ran on the CPU: sizes are those of live tensor storages, rounded as the CUDA caching allocator "
-            "rounds; reserved memory was not measured.",
-            "torch.compile is bypassed under this probe: compiled code was verified as eager.",
+            "rounds; reserved memory was not measured."
         ]
+        if self._compiles:
+            said.append("torch.compile is bypassed under this probe: compiled code was verified as eager.")
+        return said
 
 
 def _makes_storage(func: Any) -> bool:
