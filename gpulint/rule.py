@@ -15,6 +15,7 @@ from gpulint.findings import Applicability, Severity
 if TYPE_CHECKING:
     import libcst as cst
 
+    from gpulint.analysis import ir
     from gpulint.analysis.facts import FileFacts
 
 
@@ -103,8 +104,8 @@ class Report:
     severity: Severity | None = None
     repair: Repair | Callable[[], Repair | None] | None = None
     related: tuple[RelatedNode, ...] = ()
-    # The claim holds only if some caller of this function has grad enabled; no caller stands in this file.
-    unless_guarded: str | None = None
+    # The claim holds only if some caller of one of these functions, in another file, has grad enabled.
+    unless_guarded: tuple[ir.Function, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

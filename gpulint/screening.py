@@ -70,5 +70,9 @@ def _reports(tree: ast.Module, filename: str, rules: RuleSet, project: Project |
 
 def excused(report: Report, filename: str, project: Project | None) -> bool:
     """Whether the callers in other files of the project take back what a report claims."""
-    name = report.unless_guarded
-    return name is not None and project is not None and project.guarded_everywhere(filename, name)
+    entries = report.unless_guarded
+    return (
+        bool(entries)
+        and project is not None
+        and all(project.guarded_everywhere(filename, f) for f in entries)
+    )

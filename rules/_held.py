@@ -30,9 +30,11 @@ def claim(hold: Hold, facts: FileFacts) -> str | None:
     if hold.fed_back or (hold.birth_loop is not None and hold.birth_loop.steps):
         return None
     if hold.state in ("freed", "retained"):
-        steps = not hold.loops or any(loop.steps or loop.over_data for loop in hold.loops)
+        steps = not hold.loops or hold.per_step or any(loop.steps or loop.over_data for loop in hold.loops)
         return hold.state if steps else None
-    if hold.state != "live" or value.has(UNSURE_GRAD) or facts.is_test:
+    if hold.state != "live" or value.has(UNSURE_GRAD) or facts.is_test or hold.in_test:
+        return None
+    if not hold.made_inside:
         return None
     if hold.evaluating and hold.inference and not hold.in_few_slots:
         return "live"

@@ -70,8 +70,15 @@ class EvalWithGrad(Rule):
             if function.is_test:
                 continue
             forwards = [forward for forward in function.forwards if _wasted(forward, function)]
+            if any(not forward.evaluating for forward in forwards) and _is_callback(facts, function):
+                continue
             if forwards:
                 yield _report(facts, function, min(forwards, key=lambda forward: forward.order))
+
+
+def _is_callback(facts: FileFacts, function: FunctionFacts) -> bool:
+    ways_in = {function.function.name, *(entry.name for entry in function.entries)}
+    return not ways_in.isdisjoint(facts.handed_out)
 
 
 def _wasted(forward: Forward, function: FunctionFacts) -> bool:
@@ -82,11 +89,13 @@ def _wasted(forward: Forward, function: FunctionFacts) -> bool:
         return forward.phased and forward.train_only_backward and bool(forward.loops)
     if function.needs_grad or function.uses_autograd or forward.trains_nearby or function.is_module_forward:
         return False
+    if not forward.call.args and not forward.call.keywords:
+        return False  # a module without input makes parameters
+    if function.function.name in ("__init__", "<module>") and not forward.loops:
+        return False  # a script that tries its module out
     if forward.evaluating:
         return bool(forward.loops) or forward.read_only
     if not forward.proven or not forward.read_only or forward.in_module_method:
-        return False
-    if function.function.name in ("__init__", "<module>") and not forward.loops:
         return False
     if forward.by_role and not (forward.loops and forward.loops[-1].over_data):
         return False

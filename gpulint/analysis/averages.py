@@ -35,7 +35,7 @@ class Average:
     leaves: tuple[ir.Expr, ...]
     what: str
     hold: Hold | None = None
-    only_called_elsewhere: str | None = None
+    only_called_elsewhere: tuple[ir.Function, ...] = ()
 
 
 def averages(file: FileAnalysis, functions: list[FunctionFacts]) -> list[Average]:
@@ -48,7 +48,7 @@ def averages(file: FileAnalysis, functions: list[FunctionFacts]) -> list[Average
         if facts is not None and facts.is_test:
             continue
         if evidence.called & _PARAMETERS and file.grad_at_entry(function) is Grad.ENABLED:
-            elsewhere = function.name if facts is None or not facts.called_here else None
+            elsewhere = (function,) if facts is None else facts.only_called_elsewhere
             for average in _of_weights(file, function):
                 average.only_called_elsewhere = elsewhere
                 found.append(average)

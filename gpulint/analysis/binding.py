@@ -10,6 +10,7 @@ from gpulint.analysis.facts import Loop
 from gpulint.analysis.records import field, proven, with_field
 from gpulint.analysis.values import (
     BOUNDED,
+    HOST,
     MAYBE,
     NAMED,
     OPEN,
@@ -139,6 +140,9 @@ class Binding(Calling):
 
     def strengthened(self, path: str, value: Val) -> Val:
         """`loss.backward()` somewhere in this function proves that `loss` is a tensor with a graph."""
+        if path in self.evidence.texts and value.kind is Kind.GRAPH:
+            self.file.impossible |= value.tokens
+            return HOST
         if value.kind is Kind.GRAPH and value.has(MAYBE) and path in self.evidence.terms:
             return value.without_flags(MAYBE | OUTPUT)
         if (
@@ -223,6 +227,9 @@ class Binding(Calling):
             base.kind in (Kind.CONTAINER, Kind.UNKNOWN, Kind.SYMBOL)
             and not constant
             and not isinstance(target.index, ir.Slice)
+            and not (
+                _is_region(target.index) and (value.kind is Kind.DEVICE or self.state.grad is Grad.DISABLED)
+            )
         ):
             if base.kind is Kind.CONTAINER or value.kind in (Kind.GRAPH, Kind.SYMBOL):
                 token = self.held(
@@ -242,8 +249,8 @@ class Binding(Calling):
                 self.add_to(path, base, value)
             else:
                 self.refill(path, changed)
-        elif base.kind is Kind.DEVICE and value.kind is Kind.GRAPH:
-            self.state.vars[path] = Val(Kind.GRAPH, value.tokens, value.flags | MAYBE)
+        elif base.kind in (Kind.DEVICE, Kind.GRAPH) and value.kind is Kind.GRAPH:
+            self.state.vars[path] = Val(Kind.GRAPH, base.tokens | value.tokens, value.flags | MAYBE)
         if target.path is not None:
             self.state.assign(target.path, value, len(self.loops))
 
@@ -332,6 +339,11 @@ def _with_proven_loss(record: Val) -> Val:
         return record
     changed = with_field(record, "loss", loss.without_flags(MAYBE | NAMED | OUTPUT))
     return record if changed is None else changed
+
+
+def _is_region(index: ir.Expr) -> bool:
+    """`x[begin:end, :]`: only a tensor is indexed so, and writing into it copies."""
+    return isinstance(index, ir.Seq) and any(isinstance(item, ir.Slice) for item in index.items)
 
 
 def _optimizes(loop: Loop) -> bool:

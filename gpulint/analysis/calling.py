@@ -233,6 +233,8 @@ class Calling(Calls):
             return Val(Kind.MODULE, flags=info.module_flags, ref=info)
         if info.is_dataclass or info.is_tuple:
             return container(items=tuple(args.all())) if args.any_graph() else Val(Kind.INSTANCE, ref=info)
+        for value in args.all():
+            self.escape(value)
         return Val(Kind.INSTANCE, ref=info)
 
     def carried(self, expr: ir.Call, args: Args, sites: Tokens) -> None:
@@ -243,7 +245,7 @@ class Calling(Calls):
             path = argument.path
             if path is None or not value.tokens & sites:
                 continue
-            if value.kind not in (Kind.GRAPH, Kind.CONTAINER, Kind.UNKNOWN):
+            if value.kind not in (Kind.GRAPH, Kind.CONTAINER, Kind.UNKNOWN) or path in self.evidence.records:
                 continue
             loop = self.loops[-1] if self.loops else None
             born = self.state.born_at(path)
@@ -311,6 +313,8 @@ class Calling(Calls):
             hold.given = leaves[0] if leaves else None
             hold.fresh_view = self._is_fresh_view(leaves)
             hold.over_data = any(loop.over_data for loop in loops)
+            outside = len(self.loops) - len(loops)
+            hold.made_inside = not loops or any(site.depth > outside or site.depth < 0 for site in part.sites)
             if how == "item" and self._is_overwritten_slot(loops):
                 hold.bounded = True
             self.events.holds[(id(node), path)] = hold

@@ -155,6 +155,9 @@ class Calls(Methods):
             known = self.by_role(func, self.with_evidence(func.path, UNKNOWN), args)
             if known.kind is Kind.MODULE:
                 return self.module_call(expr, known, args)
+        hosts = args.all() and all(value.kind is Kind.HOST for value in args.all())
+        if name == "forward" and hosts and not MODEL_NAME.search(func.base.path or ""):
+            return HOST  # arrays or texts in: no module
         if name == "forward" and self.file.uses_torch and args.all():
             return self.module_call(expr, Val(Kind.MODULE), args)
         if name in TO_HOST:
@@ -195,7 +198,7 @@ class Calls(Methods):
             "opt" in (func.base.path or "").lower()
             or any(v.kind is Kind.OPTIMIZER for v in args.positional[:1])
         ):
-            self.optimizer_step()
+            self.steps_with(expr, args)
             return HOST
         if name in SINK_METHODS or name in frameworks.SINKS:
             for value in args.all():

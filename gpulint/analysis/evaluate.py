@@ -256,7 +256,8 @@ class Evaluator:
             value = self.file.attr_value(base.ref, attr)
             if value.kind is Kind.MODULE:
                 settled = EVAL if base.ref.stays_in_eval(attr) else 0
-                value = value.with_flags((base.flags & EVAL) | settled)
+                frozen = FROZEN if expr.path and self.file.is_frozen(self.function, expr.path) else 0
+                value = value.with_flags((base.flags & EVAL) | settled | frozen)
             return self.with_evidence(expr.path, value) if expr.path is not None else value
         if kind is Kind.MODULE:
             return self.module_attribute(base, expr)

@@ -66,10 +66,12 @@ class Evidence:
         "indexed",
         "modules",
         "optimizers",
+        "records",
         "scalars",
         "stored",
         "strings",
         "terms",
+        "texts",
         "thawed",
         "trains",
         "words",
@@ -95,6 +97,8 @@ class Evidence:
         self.evals: set[str] = set()
         self.trains: set[str] = set()
         self.strings: set[str] = set()
+        self.texts: set[str] = set()
+        self.records: set[str] = set()
         self._sums: list[tuple[str, ir.Expr]] = []
         self._inputs: set[str] = set()
         self._made: dict[str, set[str]] = {}
@@ -194,6 +198,7 @@ class Evidence:
                     and isinstance(statement.targets[0], ir.Name)
                 ):
                     self._made.setdefault(statement.targets[0].id, set()).add(callee)
+                self._made_by(statement, statement.value)
                 if callee is not None and (
                     "." not in callee or (callee.startswith("self.") and callee.count(".") == 1)
                 ):
@@ -207,6 +212,16 @@ class Evidence:
                     (self.assigned if isinstance(target, ir.Name) else self.stored).add(target.path)
             for root in statement.expressions():
                 self._expression(root)
+
+    def _made_by(self, statement: ir.Assign, call: ir.Call) -> None:
+        """`records = defaultdict(list)`, which no module takes for its state; `layer.weight = Parameter(w, requires_grad=False)`."""
+        flag = call.keyword("requires_grad") if call.method == "Parameter" else None
+        for target in statement.targets:
+            if call.method in ("defaultdict", "Counter") and target.path is not None:
+                self.records.add(target.path)
+            elif isinstance(flag, ir.Const) and flag.value is False and isinstance(target, ir.Attr):
+                if target.attr == "weight" and target.base.path is not None:
+                    self.frozen.add(target.base.path)
 
     def _freezing(self, loop: ir.For) -> None:
         """`for p in model.parameters(): p.requires_grad = False`, or `= True`."""
@@ -238,6 +253,8 @@ class Evidence:
                 self._call(expr)
             elif isinstance(expr, ir.Comp):
                 self.has_loop = True
+            elif isinstance(expr, ir.Op):
+                self._text(expr)
             elif isinstance(expr, ir.LambdaExpr):
                 self._scan(expr.function.body)
             elif isinstance(expr, ir.Sub):
@@ -253,6 +270,13 @@ class Evidence:
                         self.words.add("OutOfMemoryError")
             elif isinstance(expr, ir.Attr):
                 self.words.add(expr.attr)
+
+    def _text(self, op: ir.Op) -> None:
+        """`"answer: " + x`: x is a text."""
+        if op.op == "+" and any(
+            isinstance(part, ir.Const) and isinstance(part.value, str) for part in op.operands
+        ):
+            self.texts |= {part.path for part in op.operands if part.path is not None}
 
     def _call(self, call: ir.Call) -> None:
         method = call.method

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING
 
+from gpulint.analysis import ir
 from gpulint.analysis.values import Grad
 
 if TYPE_CHECKING:
     import libcst as cst
 
-    from gpulint.analysis import ir
     from gpulint.analysis.habits import Habits
     from gpulint.analysis.values import Site, Tokens, Val
 
@@ -97,7 +98,7 @@ class Hold:
     birth_loop: Loop | None = None
     guarded: bool = False
     read: bool = False  # the holder is used for something besides holding
-    only_called_elsewhere: str | None = None  # the function's name where nothing in this file calls it
+    only_called_elsewhere: tuple[ir.Function, ...] = ()  # the functions by which other files reach this one
     under_no_grad_fix: bool = False  # switching grad off around it is offered, and is enough
     per_step: bool = False  # no loop here, but the function runs once a step
     fed_back: bool = False  # the holder is state that goes into the next forward
@@ -109,6 +110,8 @@ class Hold:
     over_data: bool = False  # some loop it accumulates over runs through batches
     given: ir.Expr | None = None  # what is handed over, a dict or a tuple as it stands
     made_in_loop: bool = False  # a model runs in the loop it accumulates over
+    made_inside: bool = True  # the graph is made in the loops it accumulates over, not taken apart in them
+    in_test: bool = False  # in a test function, or a method of a test case
 
     @property
     def loop(self) -> Loop | None:
@@ -223,8 +226,6 @@ class HotCall:
     @property
     def removable(self) -> bool:
         """Whether the call stands alone, so that it can go without leaving a hole."""
-        from gpulint.analysis import ir
-
         return self.via is None and isinstance(self.stmt, ir.ExprStmt) and self.stmt.value is self.call
 
 
@@ -272,6 +273,9 @@ class FunctionFacts:
     uses_autograd: bool = False  # hooks, requires_grad_, enable_grad, torch.func: someone may want gradients
     calls_eval: bool = False
     called_here: bool = True  # some function of this file calls it, or it is the module's own body
+    entries: tuple[
+        ir.Function, ...
+    ] = ()  # where code outside this file comes in, on the ways that lead to it
     is_test: bool = False  # a pytest function or a method of a test case
     is_module_forward: bool = False  # the `forward` of an nn.Module: part of training as of evaluation
     all_evaluation: bool = False  # every forward in it evaluates, and nothing needs grad
@@ -286,12 +290,26 @@ class FunctionFacts:
     deferred: list[DeferredBackward] = field(default_factory=list)
 
     @property
-    def only_called_elsewhere(self) -> str | None:
-        """The function's name where nothing in this file calls it."""
-        return None if self.called_here else self.function.name
+    def only_called_elsewhere(self) -> tuple[ir.Function, ...]:
+        """The functions by which other files reach this one; none where this file runs it by itself."""
+        return self.entries
 
 
-@dataclass(slots=True)
+def _as_values(root: ir.Expr, names: set[str]) -> set[str]:
+    """Those of the names that an expression uses without calling them: `f` or `self.f`."""
+    called = {id(part.func) for part in ir.walk(root) if isinstance(part, ir.Call)}
+    found: set[str] = set()
+    for part in ir.walk(root):
+        if id(part) in called:
+            continue
+        if isinstance(part, ir.Name):
+            found.add(part.id)
+        elif isinstance(part, ir.Attr) and isinstance(part.base, ir.Name) and part.base.id in ("self", "cls"):
+            found.add(part.attr)
+    return found & names
+
+
+@dataclass
 class FileFacts:
     """Everything known about one file."""
 
@@ -319,6 +337,17 @@ class FileFacts:
             if full == "torch":
                 return f"{local}.{name}"
         return None
+
+    @cached_property
+    def handed_out(self) -> frozenset[str]:
+        """Names of functions that the file also uses as values: callbacks, of whose callers nothing is known."""
+        names = {function.function.name for function in self.functions}
+        found: set[str] = set()
+        for function in self.module.functions:
+            for statement in ir.statements(function.body):
+                for root in statement.expressions():
+                    found |= _as_values(root, names)
+        return frozenset(found)
 
     def hot_calls(self, name: str) -> Iterator[HotCall]:
         """The watched calls whose name ends so and that run in every step."""

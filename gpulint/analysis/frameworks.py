@@ -112,6 +112,8 @@ def constructor(qualified: str) -> str | None:
         return "wrap"
     if last == "DataLoader":
         return "loader"
+    if qualified == "transformers.pipeline":
+        return "host"  # runs its model without grad, and gives texts and numbers
     return None
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from gpulint.analysis import ir
 from gpulint.analysis.binding import Binding
 from gpulint.analysis.facts import Loop
@@ -72,13 +74,15 @@ class Loops(Binding):
         record, self.record = self.record, False
         value = self.eval(iterable)
         self.record = record
-        if value.kind in (Kind.MODULE, Kind.HOST, Kind.NUMBER):
+        if value.kind in (Kind.MODULE, Kind.HOST, Kind.NUMBER, Kind.GRAPH, Kind.DEVICE) or value.sites:
             return False
-        return not (
+        if (
             value.kind is Kind.CONTAINER
             and value.elem is not None
             and value.elem.kind in (Kind.HOST, Kind.MODULE, Kind.GRAPH)
-        )
+        ):
+            return False
+        return value.kind is Kind.LOADER or _reads_batches(statement, iterable)
 
     def cuts_one_tensor(self, counts: ir.Call, statement: ir.For) -> bool:
         """`for start in range(0, x.size(1), n)` of a tensor that is there as a whole: its parts are no batches."""
@@ -193,6 +197,42 @@ def _moves_parts(loop: ir.For, path: str | None) -> bool:
         and call.func.base.base.path == path
         for _, call in ir.calls(loop.body)
     )
+
+
+# Words of the names that programs give to what yields their batches: a role, like that of a model.
+_BATCHES = re.compile(
+    r"(?i)load|batch|data|chunk|split|stream|sampler|episode|iterator|(?:^|[._])(?:dl|it|iter|train|valid|val|test|eval|dev)(?:_|$)"
+)
+
+
+def _reads_batches(loop: ir.For, iterable: ir.Expr) -> bool:
+    """Whether something besides the loop itself says that it runs through batches: what the iterable is called, or that
+    its items come in tuples, or go to the device. Layers, crops, adapters and hypotheses do none of it."""
+    for part in ir.walk(iterable):
+        name = part.attr if isinstance(part, ir.Attr) else part.id if isinstance(part, ir.Name) else ""
+        if _BATCHES.search(name):
+            return True
+    target, named = loop.target, loop.iterable.method if isinstance(loop.iterable, ir.Call) else ""
+    if named == "enumerate" and isinstance(target, ir.Seq):
+        target = target.items[-1]
+    if isinstance(target, ir.Seq) and len(target.items) > 1 and named != "items":
+        return True
+    names = loop_names(loop)
+    for _, call in ir.calls(loop.body):
+        if (
+            isinstance(call.func, ir.Attr)
+            and call.method in ("to", "cuda")
+            and _root(call.func.base) in names
+        ):
+            return True
+    return False
+
+
+def _root(expr: ir.Expr) -> str:
+    """`batch` of `batch["x"].y`; nothing for what a call gives."""
+    while isinstance(expr, (ir.Attr, ir.Sub)):
+        expr = expr.base
+    return expr.id if isinstance(expr, ir.Name) else ""
 
 
 def _slices_by(loop: ir.For) -> bool:

@@ -21,6 +21,7 @@ from gpulint.analysis.values import (
     HOST,
     MAYBE,
     NAMED,
+    ON_HOST,
     OUTPUT,
     PHASED,
     SCALAR,
@@ -127,15 +128,17 @@ class Methods(TorchCalls):
 
     def moved(self, base: Val, expr: ir.Call) -> Val:
         """`.cpu()` and `.to(…)` keep the graph; without one, `.cpu()` lets the device go."""
+        places = (*expr.args, *(value for name, value in expr.keywords if name == "device"))
         to_cpu = expr.method == "cpu" or any(
-            isinstance(arg, ir.Const) and arg.value == "cpu" for arg in expr.args
+            isinstance(place, ir.Const) and place.value == "cpu" for place in places
         )
-        if base.kind is Kind.DEVICE and to_cpu:
-            return HOST
-        # Where an unknown device is, only the caller knows: what is copied there is no parameter any more.
         if base.kind is Kind.DEVICE:
-            return Val(Kind.DEVICE, flags=base.flags & ~VIEW)
-        return base if base.has(NAMED) else base.without_flags(MAYBE | OUTPUT)
+            # Where an unknown device is, only the caller knows: what is copied there is no parameter any more.
+            return HOST if to_cpu else Val(Kind.DEVICE, flags=base.flags & ~VIEW)
+        known = base if base.has(NAMED) else base.without_flags(MAYBE | OUTPUT)
+        if base.kind is Kind.GRAPH and (to_cpu or places):
+            return known.with_flags(ON_HOST) if to_cpu else known.without_flags(ON_HOST)
+        return known
 
     def container_method(self, expr: ir.Call, func: ir.Attr, base: Val) -> Val:
         args = self.arguments(expr)
@@ -307,11 +310,18 @@ class Methods(TorchCalls):
     def optimizer_method(self, expr: ir.Call, func: ir.Attr, base: Val) -> Val:
         args = self.arguments(expr)
         if func.attr == "step":
-            self.optimizer_step()
+            self.steps_with(expr, args)
             for value in args.all():
                 if value.kind is Kind.FUNCTION:
                     return self.function_call(expr, value, Args([], {}), None, None)
         return HOST if func.attr != "minimize" else self.unknown_call(expr, args)
+
+    def steps_with(self, expr: ir.Call, args: Args) -> None:
+        """`optimizer.step()`; one that is given the loss runs the backward itself."""
+        self.optimizer_step()
+        for value in args.positional[:1]:
+            if value.tokens and value.kind in (Kind.GRAPH, Kind.UNKNOWN, Kind.SYMBOL):
+                self.backward_event(expr, value, False, False, expr.args[0].path)
 
     def optimizer_step(self) -> None:
         if self.loops:

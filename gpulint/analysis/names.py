@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 
 # Tensor methods and torch functions that give a Python value, so nothing of the tensor stays.
@@ -65,6 +66,21 @@ KEEPS_GRAPH = frozenset(
         "as_strided swapdims ravel nanquantile"
     ).split()
 )
+
+# Modules of torch.nn without parameters: what they save for a backward, they save only where their input has a graph.
+_PLAIN_MODULES = re.compile(
+    r"(?:Adaptive|Fractional|LP)?(?:Max|Avg)?(?:Unp|P)ool[123]d|(?:Alpha|Feature)*Dropout[123]?d?"
+    r"|(?:Zero|Constant|Reflection|Replication|Circular)Pad[123]d|(?:Leaky|R)?ReLU6?|[GSC]?ELU|GELU|SiLU|Mish|GLU"
+    r"|(?:Log|Hard)?[Ss]igmoid|Hard(?:swish|tanh|shrink)|(?:Tanh|Soft)shrink|Tanh|Soft(?:max|min|max2d|plus|sign)"
+    r"|LogSoftmax|Threshold|Identity|Flatten|Unflatten|Upsample|Upsampling(?:Nearest|Bilinear)2d"
+    r"|Pixel(?:Uns|S)huffle|ChannelShuffle|Fold|Unfold|CosineSimilarity|PairwiseDistance"
+)
+
+
+def is_plain_module(name: str) -> bool:
+    """Whether a class of torch.nn, by its last name, has no parameters."""
+    return _PLAIN_MODULES.fullmatch(name) is not None
+
 
 LOSS_SUFFIXES = (
     "_loss",

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import cached_property
-from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
 from gpulint.analysis import frameworks, gradmode, ir
@@ -19,6 +18,7 @@ from gpulint.analysis.facts import FileFacts, FunctionFacts, Keep, Loop
 from gpulint.analysis.flow import Flow
 from gpulint.analysis.habits import Habits
 from gpulint.analysis.names import Names
+from gpulint.analysis.outside import is_test_file
 from gpulint.analysis.project import Project
 from gpulint.analysis.settle import finish
 from gpulint.analysis.state import State
@@ -67,16 +67,6 @@ def analyse(module: cst.Module, filename: str = "<stdin>", project: Project | No
 def analyse_lowered(module: ir.Module, filename: str, project: Project | None = None) -> FileFacts:
     """The facts of a lowered file; `project` resolves what it imports from its own project."""
     return FileAnalysis(module, filename, project, main=True).run()
-
-
-def _is_test(filename: str) -> bool:
-    path = PurePath(filename)
-    return (
-        path.name.startswith("test_")
-        or path.name.endswith("_test.py")
-        or path.name == "conftest.py"
-        or "tests" in path.parts
-    )
 
 
 class _EvidenceByFunction(dict[ir.Function, Evidence]):
@@ -216,7 +206,7 @@ class FileAnalysis:
             facts,
             self.module.imports,
             Habits(self, facts),
-            _is_test(self.filename),
+            is_test_file(self.filename),
             self._on_gpu(),
         )
 
@@ -334,6 +324,10 @@ class FileAnalysis:
             if mode is not None:
                 result = mode
         return result
+
+    def switches_grad_off(self, function: ir.Function) -> bool:
+        """Whether a function of this file runs without grad, whoever calls it: by its decorators."""
+        return bool(function.decorators) and self._decorated(function) is Grad.DISABLED
 
     def _project_decorator(self, path: str) -> Grad | None:
         """A decorator defined in this file: does its wrapper call the function under no_grad?"""

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import hashlib
 import os
+import re
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from pathlib import Path
@@ -16,6 +17,7 @@ from typing import TYPE_CHECKING
 
 from gpulint.analysis import ir
 from gpulint.analysis.lower_ast import lower_ast
+from gpulint.analysis.outside import OutsideCall, is_test_file, outside_calls
 from gpulint.analysis.values import Val
 
 if TYPE_CHECKING:
@@ -47,7 +49,8 @@ class Project:
         self._found: dict[tuple[str, str], Path | None] = {}
         self._looked_up = 0
         self._trees: dict[str, list[tuple[str, bytes]]] = {}
-        self._calls: dict[str, tuple[bytes, dict[str, bool]]] = {}
+        self._calls: dict[str, tuple[bytes, dict[str, list[OutsideCall]]]] = {}
+        self._bases_by_name: dict[str, set[str]] = {}
 
     def begin(self) -> None:
         """A new file is looked at: forget which modules the last one used."""
@@ -103,36 +106,65 @@ class Project:
 
     # --- callers -------------------------------------------------------------------------------------------------
 
-    def guarded_everywhere(self, origin: str, name: str) -> bool:
-        """Whether the project's other files call `name`, and only ever where grad is switched off."""
+    def guarded_everywhere(self, origin: str, function: ir.Function) -> bool:
+        """Whether the project's other files call the function, and only ever where grad is switched off.
+
+        A call of the same name that cannot be the function's does not count: `self.name()` in an unrelated class,
+        an override that hands on to its base, a file without torch, a test.
+        """
         called = False
+        name = function.name
         wanted = f"{name}(".encode()
         own = os.path.abspath(origin)
-        for path, raw in self._neighbours(origin):
-            if wanted in raw and path != own:
-                guarded = self._calls_in(path, raw).get(name)
-                if guarded is False:
+        root = _project_root(origin)
+        for path, raw in self._neighbours(root):
+            if wanted not in raw or path == own or b"torch" not in raw:
+                continue
+            if is_test_file(os.path.relpath(path, root)):
+                continue
+            for call in self._calls_in(path, raw).get(name, ()):
+                if call.on_self_of is not None and not self._related(function, call.on_self_of):
+                    continue
+                if not call.guarded:
                     return False
-                called |= guarded is True
+                called = True
         return called
 
-    def _calls_in(self, path: str, raw: bytes) -> dict[str, bool]:
-        """What a file calls, by last name, and whether always under a guard. Kept for the functions of other files."""
+    def _related(self, function: ir.Function, name: str) -> bool:
+        """Whether the function's class and the class of that name stand in one line of inheritance."""
+        if function.cls is None:
+            return False
+        own = function.cls.name
+        return name in self._bases(own) or own in self._bases(name)
+
+    def _bases(self, name: str) -> frozenset[str]:
+        """The class itself and its bases in the project, all by their last names."""
+        found: set[str] = set()
+        queue = [name]
+        while queue:
+            current = queue.pop()
+            if current not in found:
+                found.add(current)
+                queue += self._bases_by_name.get(current, ())
+        return frozenset(found)
+
+    def _calls_in(self, path: str, raw: bytes) -> dict[str, list[OutsideCall]]:
+        """What a file calls, by last name. Kept for the functions of other files."""
         kept = self._calls.get(path)
         if kept is None or kept[0] != raw:
             try:
-                found = guarded_calls(lower_ast(ast.parse(raw)), _GUARDS)
+                found = outside_calls(lower_ast(ast.parse(raw)), _GUARDS)
             except (SyntaxError, ValueError, RecursionError, MemoryError):
                 found = {}
             kept = self._calls[path] = (raw, found)
         return kept[1]
 
-    def _neighbours(self, origin: str) -> list[tuple[str, bytes]]:
-        """The Python files of the project that a file belongs to, as far as the limits allow."""
-        root = str(_roots(os.path.dirname(os.path.abspath(origin)))[-1])
+    def _neighbours(self, root: str) -> list[tuple[str, bytes]]:
+        """The Python files of the project below a folder, as far as the limits allow."""
         if root not in self._trees:
             self._trees = {root: list(_python_files(root))}
             self._calls = {}
+            self._bases_by_name = _bases_by_name(self._trees[root])
         if not self._buffers:
             return self._trees[root]
         return [(path, self._buffers.get(path, raw)) for path, raw in self._trees[root]]
@@ -225,6 +257,10 @@ class Project:
         return package if package.is_dir() else None
 
 
+def _project_root(origin: str) -> str:
+    return str(_roots(os.path.dirname(os.path.abspath(origin)))[-1])
+
+
 @lru_cache(maxsize=512)
 def _roots(folder: str) -> tuple[Path, ...]:
     """The folders from which Python may import when a file of this folder runs: its own, its package's root, `src`."""
@@ -246,7 +282,19 @@ def _is_project_root(folder: Path) -> bool:
 
 
 _GUARDS = frozenset({"no_grad", "inference_mode"})
+_CLASS = re.compile(rb"^[ \t]*class\s+(\w+)\s*\(([^)]*)\)", re.MULTILINE)
+_BASE = re.compile(rb"(\w+)\s*(?:\[[^\]]*\]\s*)?(?:,|$)")
 _SKIPPED = frozenset({"node_modules", "site-packages", "build", "dist", "__pycache__", "venv"})
+
+
+def _bases_by_name(files: list[tuple[str, bytes]]) -> dict[str, set[str]]:
+    """The bases of every class, by last names; classes of one name are taken together."""
+    found: dict[str, set[str]] = {}
+    for _, raw in files:
+        for name, bases in _CLASS.findall(raw):
+            known = found.setdefault(name.decode(), set())
+            known.update(base.decode() for base in _BASE.findall(bases.strip()))
+    return found
 
 
 def _python_files(root: str) -> Iterator[tuple[str, bytes]]:
@@ -267,38 +315,3 @@ def _python_files(root: str) -> Iterator[tuple[str, bytes]]:
             if count > 2_000 or size > 24_000_000:
                 return
             yield path, raw
-
-
-# --- who calls a function ------------------------------------------------------------------------------------------
-
-
-def guarded_calls(module: ir.Module, guards: frozenset[str]) -> dict[str, bool]:
-    """For each name that is called in a module: whether every call of it stands under one of the guards.
-
-    `guards` holds the last names of context managers and decorators that switch grad off.
-    """
-    found: dict[str, bool] = {}
-    for function in module.functions:
-        decorated = any(_last(item) in guards for item in function.decorators)
-        _note_calls(function.body, guards, decorated, found)
-    return found
-
-
-def _note_calls(block: list[ir.Stmt], guards: frozenset[str], inside: bool, found: dict[str, bool]) -> None:
-    for statement in block:
-        for root in statement.expressions():
-            for part in ir.walk(root):
-                if isinstance(part, ir.Call):
-                    method = part.method
-                    found[method] = inside and found.get(method, True)
-        covered = inside
-        if isinstance(statement, ir.With):
-            covered = inside or any(_last(item) in guards for item, _ in statement.items)
-        for inner in statement.blocks():
-            _note_calls(inner, guards, covered, found)
-
-
-def _last(expr: ir.Expr) -> str:
-    if isinstance(expr, ir.Call):
-        return expr.method
-    return expr.attr if isinstance(expr, ir.Attr) else expr.path or ""

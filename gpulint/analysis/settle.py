@@ -30,7 +30,7 @@ def finish(file: FileAnalysis, facts: list[FunctionFacts]) -> None:
             or function.grad_at_entry is not Grad.ENABLED
             or any(path.endswith(".requires_grad") for path in evidence.stored)
         )
-        function.is_test = _is_test(function.function)
+        function.is_test = _is_test(function.function) or _compares(function.function)
         owner = file.class_of(function.function)
         function.is_module_forward = (
             function.function.name == "forward" and owner is not None and owner.is_module
@@ -38,6 +38,7 @@ def finish(file: FileAnalysis, facts: list[FunctionFacts]) -> None:
         function.called_here = (
             bool(file.callers.get(function.function)) or function.function is file.module.body
         )
+        function.entries = _entries(file, function.function)
         uses = Uses(function.function)
         for hold in function.holds:
             _finish_hold(file, function, hold, uses)
@@ -70,6 +71,23 @@ def finish(file: FileAnalysis, facts: list[FunctionFacts]) -> None:
         function.deferred = deferred_backwards(function)
 
 
+def _entries(file: FileAnalysis, function: ir.Function) -> tuple[ir.Function, ...]:
+    """The functions that nothing in the file calls, from which calls lead here. None where the file's own body does."""
+    found: list[ir.Function] = []
+    seen = {function}
+    queue = [function]
+    while queue:
+        current = queue.pop()
+        if current is file.module.body:
+            return ()
+        callers = {caller for caller in file.called_from.get(current, ()) if caller.home is file}
+        if not callers - {current}:
+            found.append(current)
+        queue += [caller for caller in callers if caller not in seen]
+        seen |= callers
+    return tuple(found)
+
+
 def _is_test(function: ir.Function) -> bool:
     cls = function.cls.name if function.cls is not None else ""
     return (
@@ -77,6 +95,19 @@ def _is_test(function: ir.Function) -> bool:
         or cls.startswith("Test")
         or cls.endswith(("TestCase", "Test", "Tests"))
     )
+
+
+def _compares(function: ir.Function) -> bool:
+    """Whether a function asserts that tensors are equal: it checks the program, whatever it is called."""
+    for statement in ir.statements(function.body):
+        for root in statement.expressions():
+            for part in ir.walk(root):
+                if isinstance(part, ir.Call) and (
+                    part.method in ("assert_close", "assert_allclose", "assert_equal")
+                    or (isinstance(statement, ir.Check) and part.method == "allclose")
+                ):
+                    return True
+    return False
 
 
 def _finish_hold(file: FileAnalysis, facts: FunctionFacts, hold: Hold, uses: Uses) -> None:
@@ -89,6 +120,7 @@ def _finish_hold(file: FileAnalysis, facts: FunctionFacts, hold: Hold, uses: Use
     hold.per_step = file.runs_per_step(hold.function) or hold.function in file.called_in_data_loop
     owner = file.class_of(hold.function)
     hold.in_module = hold.function.name == "forward" and owner is not None and owner.is_module
+    hold.in_test = facts.is_test
     hold.only_called_elsewhere = facts.only_called_elsewhere
     hold.method_of_module = owner is not None and owner.is_module
     hold.never_reset = hold.holder_kind == "attribute" and not file.reset_anywhere(hold.holder)

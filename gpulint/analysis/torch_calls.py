@@ -15,6 +15,7 @@ from gpulint.analysis.names import (
     TO_DEVICE,
     TO_HOST,
     is_loss_function,
+    is_plain_module,
 )
 from gpulint.analysis.summaries import retokened
 from gpulint.analysis.values import (
@@ -34,6 +35,7 @@ from gpulint.analysis.values import (
     OPTIMIZER,
     OUTPUT,
     PHASED,
+    PLAIN,
     ROLE,
     SCALAR,
     UNKNOWN,
@@ -61,7 +63,7 @@ class TorchCalls(Evaluator):
     def constructed(self, made: str, args: Args) -> Val:
         if made == "wrap":
             return args.first() if args.first().kind is Kind.MODULE else Val(Kind.MODULE)
-        return {"optimizer": OPTIMIZER, "loader": LOADER}.get(made, UNKNOWN)
+        return {"optimizer": OPTIMIZER, "loader": LOADER, "host": HOST}.get(made, UNKNOWN)
 
     def torch_call(self, expr: ir.Call, qualified: str, args: Args) -> Val:
         last = qualified.rsplit(".", 1)[-1]
@@ -107,7 +109,8 @@ class TorchCalls(Evaluator):
         if last in ("DataParallel", "DistributedDataParallel") and args.positional:
             first = args.positional[0]
             return first if first.kind is Kind.MODULE else Val(Kind.MODULE)
-        return Val(Kind.MODULE, flags=CRITERION if is_loss_function(qualified) else 0, ref=last)
+        flags = CRITERION if is_loss_function(qualified) else PLAIN if is_plain_module(last) else 0
+        return Val(Kind.MODULE, flags=flags, ref=last)
 
     def tensor_function(self, expr: ir.Call, name: str, args: Args) -> Val:
         """`torch.f(x, …)` or `x.f(…)` by name; `args` includes the tensor itself."""
@@ -205,6 +208,8 @@ class TorchCalls(Evaluator):
                 if not is_unreduced(expr)
                 else self.combined(args.all())
             )
+        if module.has(PLAIN):
+            return self.combined(args.all())
         info = module.ref
         forward = info.method("forward") if info is not None and not isinstance(info, str) else None
         if forward is not None:
@@ -226,6 +231,9 @@ class TorchCalls(Evaluator):
     def own_module_call(self, expr: ir.Call, module: Val, forward: ir.Function, args: Args) -> Val:
         """A module whose class is in the project: the shape of its result is known."""
         shape = self.function_call(expr, Val(Kind.FUNCTION, ref=forward), args, module, None, forward=True)
+        if forward.home.switches_grad_off(forward):
+            self.forward_event(expr, module, None)
+            return detached(shape) if shape.kind in (Kind.GRAPH, Kind.CONTAINER) else Val(Kind.DEVICE)
         made = self.graph_from(expr, module, args)
         if self.record and (event := self.events.forwards.get(id(expr.node))) is not None:
             event.dense |= shape.has(DENSE)

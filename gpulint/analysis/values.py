@@ -68,6 +68,8 @@ ROLE = 131072  # taken for a module only because the program calls it its model
 DENSE = 65536  # scores over a vocabulary or over every pixel: usually the largest tensor of the step
 NAMED = 8192  # looked up by name in a module's result: could be a detached metric
 OPEN = 262144  # a record of which only some fields are known
+PLAIN = 524288  # a module without parameters: it makes a graph only of what has one
+ON_HOST = 1048576  # moved to the CPU: without its graph it holds nothing on the device
 UNSURE_GRAD = 4096  # a tensor for certain; whether grad was enabled is not known
 
 
@@ -312,6 +314,8 @@ def held_parts(val: Val) -> list[Val]:
 def detached(val: Val) -> Val:
     """The value without its graph: what `.detach()` gives, or what it is when made under no_grad."""
     if val.kind is Kind.GRAPH:
+        if val.flags & ON_HOST:
+            return HOST
         return Val(Kind.DEVICE, flags=val.flags & (SCALAR | LARGE | VIEW | LOSS))
     if val.kind is Kind.CONTAINER:
         return container(
