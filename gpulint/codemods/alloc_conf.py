@@ -7,15 +7,23 @@ from typing import Any
 
 import libcst as cst
 
-from gpulint.codemods.editing import Plan, calls_kit, kit_name, statement, with_import
-from gpulint.codemods.shape import dotted, is_entry, walk
+from gpulint.codemods.editing import (
+    Plan,
+    after_imports,
+    calls_kit,
+    kit_name,
+    statement,
+    with_import,
+)
+from gpulint.codemods.shape import call_name, calls_in, dotted, is_entry, main_guard, walk
 from gpulint.memory import alloc_conf
 
 _TARGETS = ("os.environ", "environ")
 
 
 def apply(module: cst.Module) -> cst.Module:
-    """Call `memory.configure(expandable_segments=True)` after the imports of a program's main file.
+    """Call `memory.configure(expandable_segments=True)` at the start of a program: in its main guard, or after the
+    imports of a file that trains at module level.
 
     Where the file sets the environment variable itself, to a constant and outside functions, the call takes that
     line's place with its settings, except `max_split_size_mb`, which works against expandable segments. Where it
@@ -31,8 +39,7 @@ def apply(module: cst.Module) -> cst.Module:
         return module
     name, imported = kit_name(module)
     if not places:
-        call = statement(f"{name}.configure(expandable_segments=True)")
-        return _configured(module, name, imported, call)
+        return _configured(module, name, imported)
     settings = [_settings(place) for place in places]
     if len(places) != 1 or settings[0] is None or len(places[0].body) != 1:
         return module
@@ -63,11 +70,30 @@ def _in_place(
     return new
 
 
-def _configured(module: cst.Module, name: str, imported: bool, call: cst.SimpleStatementLine) -> cst.Module:
+def _configured(module: cst.Module, name: str, imported: bool) -> cst.Module:
+    """With a main guard the call goes into it: the file may also be imported, when CUDA is in use already."""
+    code = f"{name}.configure(expandable_segments=True)"
+    guard = main_guard(module)
+    if guard is None or not isinstance(guard.body, cst.IndentedBlock) or _uses_gpu_before(module, guard):
+        return _after_imports(module, name, imported, statement(code))
+    plan = Plan()
+    plan.put_before(guard.body.body[0], code)
+    made = plan.carry_out(module)
+    return made if imported else with_import(made, name)
+
+
+def _uses_gpu_before(module: cst.Module, guard: cst.If) -> bool:
+    """Whether statements at module level may start CUDA before the guard is reached."""
+    before = module.body[: list(module.body).index(guard)]
+    running = [each for each in before if not isinstance(each, (cst.FunctionDef, cst.ClassDef))]
+    return any(call_name(call) in ("cuda", "to") for statement in running for call in calls_in(statement))
+
+
+def _after_imports(
+    module: cst.Module, name: str, imported: bool, call: cst.SimpleStatementLine
+) -> cst.Module:
     if not imported:
         return with_import(module, name, call)
-    from gpulint.codemods.editing import after_imports
-
     place = after_imports(module)
     body = list(module.body)
     spaced = call.with_changes(leading_lines=[cst.EmptyLine(indent=False)])

@@ -5,7 +5,16 @@ from __future__ import annotations
 import libcst as cst
 
 from gpulint.codemods.editing import Plan, calls_kit, kit_name, with_import
-from gpulint.codemods.shape import Loop, Place, Shape, body_of, is_validation, read_shape, saves_checkpoint
+from gpulint.codemods.shape import (
+    Loop,
+    Place,
+    Shape,
+    body_of,
+    dotted,
+    read_shape,
+    saves_checkpoint,
+    validations,
+)
 
 RUN = "memory_run"
 EVERY = 100
@@ -36,8 +45,9 @@ def _around(plan: Plan, shape: Shape, place: Place, name: str) -> None:
             plan.put_after(stepping, f"{RUN}.step()")
     if any(step.loop is loop for step in shape.steps):
         return  # one loop over steps: there are no epochs
-    for statement in body_of(loop):
-        if is_validation(statement, shape):
+    body = body_of(loop)
+    for statement, validates in zip(body, validations(body, shape), strict=True):
+        if validates:
             plan.put_after(statement, f"{RUN}.validation()")
         elif saves_checkpoint(statement):
             plan.put_after(statement, f"{RUN}.checkpoint()")
@@ -52,8 +62,9 @@ def _counter(loop: Loop) -> str:
     """The variable that counts epochs: of `for epoch in range(...)`, or the first of `enumerate`."""
     if not isinstance(loop, cst.For):
         return ""
-    if isinstance(loop.target, cst.Name):
-        return loop.target.value if _counts(loop.iter) and loop.target.value != "_" else ""
+    if isinstance(loop.target, (cst.Name, cst.Attribute)):
+        name = dotted(loop.target)
+        return name if _counts(loop.iter) and name != "_" else ""
     if isinstance(loop.target, cst.Tuple) and isinstance(loop.iter, cst.Call):
         first = loop.target.elements[0].value
         called = loop.iter.func

@@ -12,9 +12,9 @@ from gpulint.codemods.shape import (
     call_name,
     calls_in,
     dotted,
-    is_validation,
     read_shape,
     saves_checkpoint,
+    validations,
 )
 
 
@@ -28,10 +28,12 @@ def apply(module: cst.Module) -> cst.Module:
         if any(step.loop is place.loop for step in shape.steps):
             continue
         body = body_of(place.loop)
-        phases = [_is_phase(statement, shape) for statement in body]
+        validating = validations(body, shape)
+        phases = [validates or saves_checkpoint(s) for s, validates in zip(body, validating, strict=True)]
         for index, statement in enumerate(body):
-            following = body[index + 1 :]
-            if phases[index] and not _another_follows(following, shape) and not _clears_soon(following, name):
+            if not phases[index] or _clears_soon(body[index + 1 :], name):
+                continue
+            if not _another_follows(body[index + 1 :], phases[index + 1 :], shape):
                 plan.put_after(statement, f"{name}.clear()")
     if not plan:
         return module
@@ -39,17 +41,14 @@ def apply(module: cst.Module) -> cst.Module:
     return made if imported else with_import(made, name)
 
 
-def _is_phase(statement: Statement, shape: Shape) -> bool:
-    return is_validation(statement, shape) or saves_checkpoint(statement)
-
-
-def _another_follows(following: list[Statement], shape: Shape) -> bool:
+def _another_follows(following: list[Statement], phases: list[bool], shape: Shape) -> bool:
     """Whether the next phase comes before any training: then one cleaning after it is enough."""
-    for statement in following:
-        if _is_phase(statement, shape):
+    own = set(shape.functions)
+    for statement, is_phase in zip(following, phases, strict=True):
+        if is_phase:
             return True
         if isinstance(statement, (cst.For, cst.While)) or any(
-            call_name(call) in shape.functions for call in calls_in(statement)
+            shape.calls(call, own) for call in calls_in(statement)
         ):
             return False
     return False

@@ -42,15 +42,27 @@ class Shape:
     epochs: list[Place] = field(default_factory=list)
     step_statements: list[tuple[Statement, Loop]] = field(default_factory=list)
     functions: dict[str, cst.FunctionDef] = field(default_factory=dict)
+    methods: set[str] = field(default_factory=set)
+
+    def calls(self, call: cst.Call, names: set[str]) -> bool:
+        """Whether a call is of one of these functions of the module: of a method through an object, of `train` and
+        `eval`, which every torch module has as well, only through `self`; of another function by its bare name."""
+        name = call_name(call)
+        if name not in names:
+            return False
+        if not isinstance(call.func, cst.Attribute):
+            return name not in self.methods
+        through_self = isinstance(call.func.value, cst.Name) and call.func.value.value == "self"
+        return name in self.methods and (through_self or name not in ("train", "eval"))
 
 
 def read_shape(module: cst.Module) -> Shape:
     """Find the training loops of a module."""
     shape = Shape(module)
     loops: list[Place] = []
-    _collect(module, module, (), loops, shape.functions)
-    stepping = _stepping(shape.functions)
-    shape.steps = [place for place in loops if _is_step_loop(place, loops, stepping)]
+    _collect(module, module, (), loops, shape)
+    stepping = _stepping(shape)
+    shape.steps = [place for place in loops if _is_step_loop(place, loops, stepping, shape)]
     training = {id(place.scope): _name(place.scope) for place in shape.steps}
     for place in shape.steps:
         outer = place.around[0] if place.around else None
@@ -59,15 +71,20 @@ def read_shape(module: cst.Module) -> Shape:
     # An epoch may also be a call of the function that has the step loop.
     called = {name for name in training.values() if name}
     for place in loops:
-        if not place.around and any(call_name(call) in called for call in calls_in(place.loop)):
+        if not place.around and any(shape.calls(call, called) for call in calls_in(place.loop)):
             _add(shape.epochs, place)
     covered = {id(place.around[0]) for place in shape.steps if place.around}
-    called_somewhere = {call_name(call) for place in shape.epochs for call in calls_in(place.loop)}
+    called_somewhere = {
+        call_name(call)
+        for place in shape.epochs
+        for call in calls_in(place.loop)
+        if shape.calls(call, called)
+    }
     for place in shape.steps:
         if not place.around and _name(place.scope) not in called_somewhere and id(place.loop) not in covered:
             _add(shape.epochs, place)
     for place in shape.steps:
-        statement = _step_statement(place.loop, stepping)
+        statement = _step_statement(place.loop, stepping, shape)
         if statement is not None:
             shape.step_statements.append((statement, place.loop))
     return shape
@@ -87,49 +104,56 @@ def _collect(
     scope: Scope,
     around: tuple[Loop, ...],
     found: list[Place],
-    functions: dict[str, cst.FunctionDef],
+    shape: Shape,
+    in_class: bool = False,
 ) -> None:
     for child in node.children:
         if isinstance(child, cst.FunctionDef):
-            functions.setdefault(child.name.value, child)
-            _collect(child, child, (), found, functions)
+            shape.functions.setdefault(child.name.value, child)
+            if in_class:
+                shape.methods.add(child.name.value)
+            _collect(child, child, (), found, shape)
         elif isinstance(child, (cst.For, cst.While)):
             found.append(Place(child, scope, around))
-            _collect(child, scope, (*around, child), found, functions)
+            _collect(child, scope, (*around, child), found, shape)
         elif isinstance(child, _HOLDERS):
-            _collect(child, scope, around, found, functions)
+            inside = isinstance(child, cst.ClassDef) or (in_class and isinstance(child, cst.IndentedBlock))
+            _collect(child, scope, around, found, shape, inside)
 
 
-def _stepping(functions: dict[str, cst.FunctionDef]) -> set[str]:
+def _stepping(shape: Shape) -> set[str]:
     """Functions that do one step when they are called: backward and an optimizer's step, not in a loop of theirs
     that does both. Also those that call such a function outside a loop."""
     found: set[str] = set()
     for _ in range(3):
         before = len(found)
-        for name, function in functions.items():
+        for name, function in shape.functions.items():
             loops = [node for node in walk(function.body) if isinstance(node, (cst.For, cst.While))]
-            if _does_step(function.body, found) and not any(_does_step(loop, found) for loop in loops):
+            if _does_step(function.body, found, shape) and not any(
+                _does_step(loop, found, shape) for loop in loops
+            ):
                 found.add(name)
         if len(found) == before:
             break
     return found
 
 
-def _does_step(node: cst.CSTNode, stepping: set[str]) -> bool:
-    if any(call_name(call) in stepping for call in calls_in(node)):
+def _does_step(node: cst.CSTNode, stepping: set[str], shape: Shape) -> bool:
+    if any(shape.calls(call, stepping) for call in calls_in(node)):
         return True
     return _has(node, "backward") and _has_step(node)
 
 
-def _is_step_loop(place: Place, loops: list[Place], stepping: set[str]) -> bool:
+def _is_step_loop(place: Place, loops: list[Place], stepping: set[str], shape: Shape) -> bool:
     """The innermost loop around an optimizer's step that runs a backward pass too, both perhaps in a function that
-    it calls; without a step that can be seen (frameworks, closures), the innermost around the backward."""
+    it calls; where the step is out of sight, the innermost around the backward, if gradients are zeroed in it (a
+    loss that runs backward over pieces of its batch is no training loop)."""
     inner = [other.loop for other in loops if place.loop in other.around]
-    if _does_step(place.loop, stepping):
-        return not any(_does_step(loop, stepping) for loop in inner)
-    if not _has(place.loop, "backward") or _name(place.scope) in stepping:
+    if _does_step(place.loop, stepping, shape):
+        return not any(_does_step(loop, stepping, shape) for loop in inner)
+    if not (_has(place.loop, "backward") and _has(place.loop, "zero_grad")) or _name(place.scope) in stepping:
         return False
-    around = any(_does_step(loop, stepping) for loop in place.around)
+    around = any(_does_step(loop, stepping, shape) for loop in place.around)
     return not around and not any(_has(loop, "backward") for loop in inner)
 
 
@@ -180,19 +204,20 @@ def _has_step(node: cst.CSTNode) -> bool:
     return any(_is_step(call) for call in calls_in(node))
 
 
-def _step_statement(loop: Loop, stepping: set[str]) -> Statement | None:
+def _step_statement(loop: Loop, stepping: set[str], shape: Shape) -> Statement | None:
     """The last statement of a step loop with an optimizer's step in it, or a call that does one. Where branches of
-    one statement step in different ways (try, if), that whole statement."""
+    one statement step in different ways (try, if), or a loop steps several optimizers, that whole statement."""
     for statement in reversed(body_of(loop)):
         nodes = [statement, *walk(statement)]
-        found = [n for n in nodes if isinstance(n, cst.SimpleStatementLine) and _steps_in(n, stepping)]
+        found = [n for n in nodes if isinstance(n, cst.SimpleStatementLine) and _steps_in(n, stepping, shape)]
         if found:
-            return found[0] if len(found) == 1 else statement
+            looped = any(isinstance(n, (cst.For, cst.While)) and _steps_in(n, stepping, shape) for n in nodes)
+            return found[0] if len(found) == 1 and not looped else statement
     return None
 
 
-def _steps_in(node: cst.CSTNode, stepping: set[str]) -> bool:
-    return _has_step(node) or any(call_name(call) in stepping for call in calls_in(node))
+def _steps_in(node: cst.CSTNode, stepping: set[str], shape: Shape) -> bool:
+    return _has_step(node) or any(shape.calls(call, stepping) for call in calls_in(node))
 
 
 def body_of(loop: Loop) -> list[Statement]:
@@ -202,16 +227,29 @@ def body_of(loop: Loop) -> list[Statement]:
     return [s for s in loop.body.body if isinstance(s, (cst.SimpleStatementLine, cst.BaseCompoundStatement))]
 
 
-def is_validation(statement: Statement, shape: Shape) -> bool:
-    """Whether a statement of an epoch runs a validation: a call by its name or by what the called function does,
-    or a loop under no_grad."""
-    if isinstance(statement, cst.With):
-        guarded = any(_is_no_grad(item.item) for item in statement.items)
-        return guarded and any(isinstance(node, cst.For) for node in walk(statement))
-    if isinstance(statement, cst.For):
-        return any(
-            isinstance(n, cst.With) and any(_is_no_grad(i.item) for i in n.items) for n in walk(statement)
-        ) and (not _has(statement, "backward"))
+def validations(body: list[Statement], shape: Shape) -> list[bool]:
+    """Which statements of an epoch run a validation: a call by its name or by what the called function does, or a
+    loop under no_grad while a model is in eval mode (advantages and rollouts are loops under no_grad too)."""
+    found, evaluating = [], False
+    for statement in body:
+        for call in calls_in(statement):
+            if call_name(call) in ("eval", "train") and isinstance(call.func, cst.Attribute):
+                evaluating = call_name(call) == "eval"
+        inside = evaluating or any(call_name(call) == "eval" for call in calls_in(statement))
+        found.append(_calls_validation(statement, shape) or (inside and _loops_without_grad(statement)))
+    return found
+
+
+def _loops_without_grad(statement: Statement) -> bool:
+    nodes = [statement, *walk(statement)]
+    guarded = any(isinstance(n, cst.With) and any(_is_no_grad(i.item) for i in n.items) for n in nodes)
+    loops = any(isinstance(node, cst.For) for node in nodes)
+    return (
+        isinstance(statement, (cst.With, cst.For)) and guarded and loops and not _has(statement, "backward")
+    )
+
+
+def _calls_validation(statement: Statement, shape: Shape) -> bool:
     if not isinstance(statement, cst.SimpleStatementLine):
         return False
     return any(_is_validation_call(call, shape) for call in calls_in(statement))
@@ -255,9 +293,16 @@ def saves_checkpoint(statement: Statement) -> bool:
 
 def is_entry(module: cst.Module) -> bool:
     """Whether a file is run, not imported: it has a main guard, or it trains at module level."""
+    if main_guard(module) is not None:
+        return True
+    return any(isinstance(place.scope, cst.Module) for place in read_shape(module).steps)
+
+
+def main_guard(module: cst.Module) -> cst.If | None:
+    """The `if __name__ == "__main__":` of a module."""
     for statement in module.body:
         if isinstance(statement, cst.If) and any(
             isinstance(n, cst.Name) and n.value == "__name__" for n in walk(statement.test)
         ):
-            return True
-    return any(isinstance(place.scope, cst.Module) for place in read_shape(module).steps)
+            return statement
+    return None

@@ -16,13 +16,17 @@ FIXTURES = Path(__file__).parents[2] / "fixtures"
 SCRIPTS = sorted(path for path in FIXTURES.glob("*.py"))
 
 
+def code(text: str) -> str:
+    return textwrap.dedent(text).lstrip("\n")
+
+
 def change(name: str, text: str) -> str:
-    return transform(name, textwrap.dedent(text).lstrip("\n"))
+    return transform(name, code(text))
 
 
 def added(name: str, text: str) -> list[str]:
     """The lines that a codemod adds, without indentation."""
-    before = textwrap.dedent(text).lstrip("\n")
+    before = code(text)
     after = transform(name, before).splitlines()
     left = before.splitlines()
     new = []
@@ -167,6 +171,65 @@ class TestMonitor:
     def test_nothing_to_train_nothing_to_do(self, text) -> None:
         assert transform("monitor", text) == text
 
+    def test_training_mode_is_no_training(self) -> None:
+        """A method called `train` holds the loop; `module.train(...)` of torch is not a call of it."""
+        text = code(
+            """
+            class Trainer:
+                def train(self):
+                    for batch in self.loader:
+                        self.loss(batch).backward()
+                        self.optimizer.step()
+
+                def mode(self, value):
+                    for module in self.modules:
+                        module.train(value)
+            """
+        )
+        assert transform("monitor", text).count("Monitor(") == 1
+
+    def test_backward_over_pieces_of_a_batch_is_no_training(self) -> None:
+        text = code(
+            """
+            def backward_of_pieces(pieces, gradients):
+                for piece, gradient in zip(pieces, gradients):
+                    (piece * gradient).sum().backward()
+            """
+        )
+        for name in NAMES:
+            assert transform(name, text) == text
+
+    def test_several_optimizers_are_one_step(self) -> None:
+        made = transform(
+            "monitor",
+            code(
+                """
+                for batch in loader:
+                    loss(batch).backward()
+                    for optimizer in optimizers:
+                        optimizer.step()
+                """
+            ),
+        )
+        assert "        optimizer.step()\n    memory_run.step()\n" in made
+
+    def test_loops_under_no_grad_are_validations_only_in_eval_mode(self) -> None:
+        rollout = code(
+            """
+            for update in range(10):
+                model.train()
+                with torch.no_grad():
+                    for t in range(100):
+                        values[t] = model(states[t])
+                for batch in batches(values):
+                    model.loss(batch).backward()
+                    optimizer.step()
+            """
+        )
+        assert "validation" not in transform("monitor", rollout)
+        assert transform("phase-cleanup", rollout) == rollout
+        assert "validation" in transform("monitor", rollout.replace("model.train()", "model.eval()"))
+
     def test_memory_may_mean_something_else_here(self) -> None:
         made = change(
             "monitor",
@@ -280,9 +343,18 @@ MAIN = 'if __name__ == "__main__":\n    main()\n'
 
 class TestAllocConf:
     def test_after_the_imports_of_a_program(self) -> None:
-        made = transform("alloc-conf", "import os\nimport torch\n\nX = 1\n" + MAIN)
+        text = "import os\nimport torch\n\nmodel = torch.nn.Linear(1, 1).cuda()\n" + MAIN
         top = "import os\nimport torch\nfrom gpulint import memory\n"
-        assert made.startswith(top + "\nmemory.configure(expandable_segments=True)\n\nX = 1\n")
+        assert transform("alloc-conf", text).startswith(
+            top + "\nmemory.configure(expandable_segments=True)\n\nmodel"
+        )
+
+    def test_in_the_main_guard_where_the_file_may_be_imported_too(self) -> None:
+        made = transform("alloc-conf", "import torch\n\n\ndef move(x):\n    return x.cuda()\n\n\n" + MAIN)
+        assert made == (
+            "import torch\nfrom gpulint import memory\n\n\ndef move(x):\n    return x.cuda()\n\n\n"
+            + MAIN.replace("main()", "memory.configure(expandable_segments=True)\n    main()")
+        )
 
     def test_modules_that_are_only_imported_are_left_alone(self) -> None:
         text = "import torch\n\ndef f():\n    return torch.zeros(1).cuda()\n"
