@@ -353,7 +353,7 @@ class Methods(TorchCalls):
             value = base.with_flags(EVAL) if evaluating else base.without_flags(EVAL)
             self.set_mode(func.base.path, value, evaluating)
             return value
-        stored = self.attribute_of(base, func)
+        stored = self.attribute(func)  # the state's own, if this function set it: `self.net.eval()`
         if stored.kind in (Kind.MODULE, Kind.FUNCTION, Kind.CLASS, Kind.INSTANCE):
             return self.value_call(expr, stored, self.arguments(expr))
         if base.ref.is_module and name in frameworks.FORWARD_METHODS | {"forward", "to", "cuda", "cpu"}:
