@@ -112,6 +112,8 @@ def _updates(statement: ir.Stmt) -> Iterator[tuple[ir.Expr, ir.Expr]]:
     """What a statement averages, and with what: `t = a * t + b * v`, `t.mul_(a).add_(v, alpha=b)`, `t.lerp_(v, b)`."""
     if isinstance(statement, ir.Assign) and statement.value is not None and len(statement.targets) == 1:
         target, value = statement.targets[0], statement.value
+        if isinstance(target, ir.Sub) and isinstance(target.index, ir.Slice):
+            target = target.base  # `mean[:] = …` writes into the same tensor
         if isinstance(target, (ir.Attr, ir.Sub)) and _is_average(target, value):
             yield target, value
     elif isinstance(statement, ir.ExprStmt) and isinstance(statement.value, ir.Call):
@@ -204,16 +206,84 @@ def _of_statistics(
     graphs = {
         param.name for param in function.params[1:] if _is_given_graph(file, functions, info, param.name)
     }
-    if not graphs:
-        return
+    inner = _of_inner_layer(file, function, info)
     for update, target, value in found:
         leaves = tuple(
             part
             for part in _summands(value)
-            if keeps_graph(part, graphs) and _reduces(part) and not same(part, target)
+            if not same(part, target)
+            and ((keeps_graph(part, graphs) and _reduces(part)) or part.path in inner)
         )
         if leaves:
             yield Average(function, update, target, leaves, "statistics")
+
+
+def _of_inner_layer(file: FileAnalysis, function: ir.Function, info: ClassInfo) -> frozenset[str]:
+    """The names that a layer binds to means of its input. A layer with parameters of its own stands inside a network,
+    so that its input has a graph; a normalizer of data has none."""
+    if not _has_parameters(file, info):
+        return frozenset()
+    given = frozenset(file.param_token(function, param.name) for param in function.params[1:])
+    if function not in file.states:
+        file.summary(function)  # a forward without a loop is not followed otherwise
+    state = file.states[function].vars
+    reduced: set[str] = set()
+    for statement in ir.statements(function.body):
+        if isinstance(statement, ir.Assign) and statement.value is not None:
+            for target, value in _pairs(statement):
+                name = target.path
+                known = state.get(name) if name is not None else None
+                if known is None or known.kind not in (Kind.SYMBOL, Kind.UNKNOWN):
+                    continue
+                if known.tokens & given and (_reduces(value) or _calls_own(file, value)):
+                    reduced.add(name)  # type: ignore[arg-type]
+    return frozenset(reduced)
+
+
+def _pairs(statement: ir.Assign) -> Iterator[tuple[ir.Expr, ir.Expr]]:
+    """Targets with what they are bound to; the parts of a tuple that a call gives, with the call."""
+    assert statement.value is not None
+    value = statement.value
+    for target in statement.targets:
+        if not isinstance(target, ir.Seq):
+            yield target, value
+        elif isinstance(value, ir.Seq) and len(value.items) == len(target.items):
+            yield from zip(target.items, value.items, strict=True)
+        else:
+            yield from ((item, value) for item in target.items)
+
+
+def _has_parameters(file: FileAnalysis, info: ClassInfo) -> bool:
+    """Whether the constructor makes parameters or layers, or another module's constructor of this file makes it."""
+    init = info.cls.methods.get("__init__")
+    if init is not None and any(
+        (qualified := file.names.qualify(call.func.path or "")) is not None
+        and qualified.startswith("torch.nn.")
+        and qualified.rsplit(".", 1)[-1][:1].isupper()
+        for _, call in ir.calls(init.body)
+    ):
+        return True
+    makers = (
+        other.cls.methods.get("__init__")
+        for other in file.classes.values()
+        if other.is_module and other is not info
+    )
+    return any(
+        call.func.path == info.cls.name
+        for maker in makers
+        if maker is not None
+        for _, call in ir.calls(maker.body)
+    )
+
+
+def _calls_own(file: FileAnalysis, value: ir.Expr) -> bool:
+    """Whether the value is what a function of this file gives, whose reductions were followed."""
+    if not isinstance(value, ir.Call) or not isinstance(value.func, ir.Name):
+        return False
+    callee = file.free_name(file.module.body, value.func.id)
+    return callee.kind is Kind.FUNCTION and any(
+        _reduces(root) for statement in ir.statements(callee.ref.body) for root in statement.expressions()
+    )
 
 
 def _is_module_forward(file: FileAnalysis, function: ir.Function) -> bool:
@@ -222,7 +292,15 @@ def _is_module_forward(file: FileAnalysis, function: ir.Function) -> bool:
 
 
 def _reduces(expr: ir.Expr) -> bool:
-    return any(isinstance(part, ir.Call) and part.method in REDUCTIONS for part in ir.walk(expr))
+    """Whether a batch is brought down to a statistic: a mean, or a product that sums over the batch."""
+    return any(
+        (isinstance(part, ir.Call) and part.method in _REDUCING)
+        or (isinstance(part, ir.Op) and part.op == "@")
+        for part in ir.walk(expr)
+    )
+
+
+_REDUCING = REDUCTIONS | {"matmul", "mm", "einsum"}
 
 
 def _is_given_graph(file: FileAnalysis, functions: list[FunctionFacts], info: ClassInfo, name: str) -> bool:

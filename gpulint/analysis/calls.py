@@ -111,6 +111,9 @@ class Calls(Methods):
         root, _, _ = qualified.partition(".")
         if root == "torch":
             return self.torch_call(expr, qualified, args)
+        several = frameworks.parts(qualified)
+        if several is not None:
+            return self.module_and_more(qualified, *several)
         made = frameworks.constructor(qualified)
         if made == "module":
             owner = (
@@ -145,6 +148,12 @@ class Calls(Methods):
         if qualified == "functools.partial" and args.positional:
             return args.positional[0] if args.positional[0].kind is Kind.FUNCTION else UNKNOWN
         return self.unknown_call(expr, args)
+
+    def module_and_more(self, qualified: str, count: int, listed: bool) -> Val:
+        """What a library's loader gives: `model, preprocess = clip.load(name)`."""
+        module = Val(Kind.MODULE, ref=qualified)
+        rest = (UNKNOWN,) * (count - 1)
+        return container(items=(container(module) if listed else module, *rest))
 
     # --- unknown -------------------------------------------------------------------------------------------------
 

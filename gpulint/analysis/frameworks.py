@@ -28,6 +28,11 @@ FORWARD_METHODS = frozenset(
     ).split()
 )
 
+# Those that the libraries that have them leave under the caller's grad mode.
+UNGUARDED_METHODS = frozenset(
+    "encode_image encode_text get_image_features get_text_features forward_features extract_features".split()
+)
+
 # Submodules by their usual names: calling one of a known model runs a forward.
 SUBMODULES = frozenset(
     "encoder decoder backbone feature_extractor features trunk body stem transformer bert roberta".split()
@@ -66,8 +71,24 @@ LIGHTNING_BASES = frozenset({"LightningModule", "pl.LightningModule", "L.Lightni
 
 _MODULE_FACTORIES = (
     "torchvision.models.", "timm.create_model", "timm.models.", "segmentation_models_pytorch.", "monai.networks.nets.",
-    "efficientnet_pytorch.", "open_clip.create_model", "resnet.",
+    "efficientnet_pytorch.", "open_clip.create_model", "resnet.", "pretrainedmodels.", "whisper.load_model",
+    "facenet_pytorch.InceptionResnetV1", "lpips.LPIPS", "torch_geometric.nn.", "s3prl.", "torchaudio.models.",
 )  # fmt: skip
+
+# Functions of libraries that give a module first, and other things after it: how many things, the module included.
+_MODULE_FIRST = {
+    "clip.load": 2,
+    "open_clip.create_model_and_transforms": 3,
+    "open_clip.create_model_from_pretrained": 2,
+    "esm.pretrained.": 2,
+    "cn_clip.clip.load_from_name": 2,
+}
+
+# The same where a list of modules comes first.
+_MODULES_FIRST = {
+    "fairseq.checkpoint_utils.load_model_ensemble_and_task": 3,
+    "fairseq.checkpoint_utils.load_model_ensemble": 2,
+}
 
 _OPTIMIZERS = (
     "transformers.AdamW", "transformers.Adafactor", "apex.optimizers.", "timm.optim.create_optimizer", "bitsandbytes.optim.",
@@ -114,6 +135,16 @@ def constructor(qualified: str) -> str | None:
         return "loader"
     if qualified == "transformers.pipeline":
         return "host"  # runs its model without grad, and gives texts and numbers
+    return None
+
+
+def parts(qualified: str) -> tuple[int, bool] | None:
+    """For a function whose first result is a module: how many results it gives, and whether the first is a list."""
+    if qualified in _MODULES_FIRST:
+        return _MODULES_FIRST[qualified], True
+    for name, count in _MODULE_FIRST.items():
+        if qualified == name or (name.endswith(".") and qualified.startswith(name)):
+            return count, False
     return None
 
 

@@ -296,7 +296,8 @@ class Methods(TorchCalls):
         if name in frameworks.SURE_FORWARDS and args.all():
             return self.graph_from(expr, base, args)
         if name in frameworks.FORWARD_METHODS:
-            return self.graph_from(expr, base.with_flags(MAYBE), args)
+            known = isinstance(base.ref, str) and name in frameworks.UNGUARDED_METHODS
+            return self.graph_from(expr, base if known else base.with_flags(MAYBE), args)
         return self.unknown_call(expr, args)
 
     def set_mode(self, path: str | None, value: Val, evaluating: bool) -> None:
@@ -343,6 +344,8 @@ class Methods(TorchCalls):
     def instance_method(self, expr: ir.Call, func: ir.Attr, base: Val) -> Val:
         name = func.attr
         method = self.file.method(base.ref, name)
+        if func.base.path == self.self_name:
+            self.file.note_overrides(base.ref, name, self.state.grad)
         if method is not None:
             return self.function_call(
                 expr, Val(Kind.FUNCTION, ref=method), self.arguments(expr), base, func.base.path

@@ -457,10 +457,23 @@ class FileAnalysis:
             if rest and current.cls is not None and current.params and current.params[0].name == root:
                 info = self.owners.get(current.cls)
                 return info is not None and rest in info.modules
-            if root in evidence.assigned or any(param.name == root for param in current.params):
+            if any(param.name == root for param in current.params):
+                return not rest and path in self._module_parameters
+            if root in evidence.assigned:
                 return False
             current = current.parent
         return False
+
+    @cached_property
+    def _module_parameters(self) -> frozenset[str]:
+        """Names that are parameters of several functions of the file, one of which treats its own as a module:
+        `encoder` of `evaluate(encoder, …)` beside `train(encoder, …)`, which calls `encoder.parameters()`."""
+        found: dict[str, bool] = {}
+        for function, evidence in self.evidence.items():
+            for param in function.params:
+                known = param.name in evidence.modules and param.name != "self"
+                found[param.name] = found.get(param.name, False) or known
+        return frozenset(name for name, known in found.items() if known)
 
     def is_frozen(self, function: ir.Function, path: str) -> bool:
         rest = path.partition(".")[2]
@@ -508,6 +521,12 @@ class FileAnalysis:
                 if known is UNKNOWN
                 else join(known, kept)
             )
+
+    def note_overrides(self, info: ClassInfo, name: str, grad: Grad) -> None:
+        """`self.validate()` in a base class calls the methods of that name of its subclasses."""
+        for other in self.classes.values():
+            if other is not info and name in other.cls.methods and info in other.ancestors():
+                self.note_call(other.cls.methods[name], {}, grad)
 
     def param_value(self, function: ir.Function, param: ir.Param) -> Val | None:
         known = self.roles.get(function, {}).get(param.name)
