@@ -8,14 +8,14 @@ from gpulint.analysis.values import LARGE, MAYBE, MIXED, SCALAR, UNSURE_GRAD, Gr
 from gpulint.findings import Severity
 from gpulint.rule import RelatedNode, Repair, Replace, Report
 
-_LIVE_COST = "every activation behind it, for each iteration (925 MB a step for a 4-layer language model; H200, torch 2.11)"
-_FREED_COST = "0 to 512 B a step on the GPU, and about 1.3 kB of host memory per autograd node and step (H200, torch 2.11)"
+_LIVE_COST = "every activation behind it, for each iteration (925 MiB a step for a 4-layer language model; H200, torch 2.11)"
+_FREED_COST = (
+    "at most 512 B a step on the GPU, and 131 KiB of host memory (4-layer language model; H200, torch 2.11)"
+)
 _KEPT_COST = (
     "512 B a call where backward follows, every activation behind it where none does (H200, torch 2.11)"
 )
-_RETAINED_COST = (
-    "the tensors its graph still saves, each iteration (34 MiB a step for an 8-layer MLP; H200, torch 2.11)"
-)
+_RETAINED_COST = "the tensors its graph still saves, each iteration (925 MiB a step for a 4-layer language model; H200, torch 2.11)"
 
 
 def claim(hold: Hold, facts: FileFacts) -> str | None:

@@ -22,8 +22,9 @@ class GraphInLogger(Rule):
     tensors, so its sum carries the graph of every step since it was reset.
 
     ## What it costs
-    What holding the value costs (GPU101): 925 MB a step where no backward goes through it, 0 to 512 B on the GPU and
-    about 21 kB of host memory where backward has freed it (16-layer MLP; NVIDIA H200, torch 2.11).
+    What holding the value costs (GPU101). A loss in the rows of a log after `backward()`: 512 B on the GPU and 131 KiB on the
+    host for each step of a 4-layer language model, with `.item()` 0 B and 949 B. Where no backward goes through it: 925 MiB
+    a step (NVIDIA H200, torch 2.11).
 
     ## Example
     ```python

@@ -20,8 +20,8 @@ class UpdateUnderGrad(Rule):
     first step and is never freed. Fed into the loss, it makes the next backward fail, or asks for `retain_graph`.
 
     ## What it costs
-    A moving average of the weights of a 4-layer language model, updated under grad: step time +37 %, peak memory +11 %,
-    and host memory that grows with every step (NVIDIA H200, torch 2.11). An autograd node takes about 1.3 kB.
+    Host memory: 47.8 KiB a step for a moving average of the weights of an 8-layer MLP, 663 B under `no_grad`. On the GPU it
+    costs next to nothing: the peak is 132 MiB either way, and a step takes 2.00 instead of 1.92 ms (NVIDIA H200, torch 2.11).
 
     ## Example
     ```python
@@ -82,7 +82,7 @@ class UpdateUnderGrad(Rule):
                 average.stmt.node,
                 f"`{target}` takes in `{what}` with its graph at every update: its own graph grows without end",
                 "grad is enabled here, and nothing detaches the average or what goes into it",
-                "step time +37 %, host memory growing with every step (weights of a language model; H200, torch 2.11)",
+                "host memory growing by 47.8 KiB a step; hardly any time (weights of an 8-layer MLP; H200, torch 2.11)",
                 repair=lambda average=average: _repair(average),  # type: ignore[misc]
                 unless_guarded=average.only_called_elsewhere,
             )

@@ -20,9 +20,9 @@ class FrozenForwardWithGrad(Rule):
     the network that is trained. `.detach()` on the result comes too late: until then the graph has been built.
 
     ## What it costs
-    A teacher beside its student, 4-layer language models: 3,118 MB and 23.3 ms with grad, 2,730 MB and 15.4 ms under
-    `no_grad`: 12 % less peak memory, 34 % less time (NVIDIA H200, torch 2.11). A network whose parameters all have
-    `requires_grad=False`, run on inputs without grad, builds no graph and is not reported.
+    A teacher beside its student, 4-layer language models with AdamW: the step peaks at 3.63 GiB with grad and at 3.22 GiB
+    under `no_grad`, 11 % less. It took 26.7 and 26.3 ms: no time to speak of is saved (NVIDIA H200, torch 2.11). A network
+    whose parameters all have `requires_grad=False`, run on inputs without grad, builds no graph and is not reported.
 
     ## Example
     ```python
@@ -78,7 +78,7 @@ class FrozenForwardWithGrad(Rule):
                 wasted.forward.call.node,
                 f"`{wasted.forward.path}` runs with grad enabled in a training step, but no backward ever goes through it",
                 "its result is only detached or read as a number: the activations are saved for nothing",
-                "+14 % peak memory, +51 % time for a teacher as large as its student (language models; H200, torch 2.11)",
+                "3.63 instead of 3.22 GiB at the peak for a teacher as large as its student (4-layer language models; H200, torch 2.11)",
                 repair=lambda wasted=wasted: _repair(facts, wasted),  # type: ignore[misc]
                 unless_guarded=wasted.facts.only_called_elsewhere,
             )

@@ -21,7 +21,9 @@ class SnapshotOnDevice(Rule):
     nothing either, but loading it loads the weights that the model has anyway.
 
     ## What it costs
-    One model: 174 MB for a 4-layer language model, 0 with a copy on the CPU (NVIDIA H200, torch 2.11).
+    One model: 173 MiB for a 4-layer language model, 0 B with a copy on the CPU; and one more, 522 against 175 MiB at the peak,
+    while a better copy takes the place of the last. The copy to the CPU takes 71.7 ms, that on the GPU 1.32 ms (NVIDIA
+    H200, torch 2.11).
 
     ## Example
     ```python
@@ -84,7 +86,7 @@ def _copy(facts: FileFacts, snapshot: Snapshot) -> Report:
         snapshot.copy.node,
         f"`{snapshot.holder}` keeps a copy of the weights of `{facts.source(snapshot.source)}` on the GPU",
         "nothing computes with the copy; on the CPU it waits as well",
-        "one model on the GPU (174 MB for a 4-layer language model; H200, torch 2.11)",
+        "one model on the GPU (173 MiB for a 4-layer language model; H200, torch 2.11)",
         None if snapshot.certain else Severity.INFO,
         repair=lambda: _repair(facts, snapshot),
     )

@@ -25,7 +25,7 @@ class DeprecatedMemoryApi(Rule):
     `reset_max_…` reset all peaks, not one.
 
     ## What it costs
-    No memory: a FutureWarning a call, seen for all 9 names with torch 2.11.
+    No memory: a FutureWarning at every call (torch 2.11).
 
     ## Example
     ```python

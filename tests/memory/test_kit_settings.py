@@ -57,7 +57,7 @@ class TestText:
         assert alloc_conf.automatic("2.4.0", "win32") == {}
 
     def test_folklore_is_named(self) -> None:
-        assert "109 GB" in alloc_conf.warnings_for({"max_split_size_mb": "128"})[0]
+        assert "106 GiB" in alloc_conf.warnings_for({"max_split_size_mb": "128"})[0]
         both = {"max_split_size_mb": "128", "expandable_segments": "True"}
         assert "48 retries" in alloc_conf.warnings_for(both)[0]
         assert alloc_conf.warnings_for({"expandable_segments": "True"}) == ()

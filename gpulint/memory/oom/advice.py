@@ -25,28 +25,26 @@ FRAGMENTATION: Final = (
     Advice(
         "turn on expandable segments: `gpulint run --alloc-conf auto -- ...`, or"
         " `memory.configure(expandable_segments=True)` before CUDA starts",
-        "reserved 23.1 -> 5.6 GB for the same 5.4 GB of tensors",
+        "reserved 22.4 -> 6.4 GiB for the same 5.3 GiB of tensors",
     ),
     Advice(
         "with batches of varying length, run the longest one first, so that later ones fit its blocks",
-        "reserved 23.1 -> 6.1 GB, no setting needed",
     ),
     Advice(
         "or set `garbage_collection_threshold:0.8` together with a memory limit",
-        "0 retries where the default had 5",
     ),
     Advice(
         "leave max_split_size_mb alone, also where the message suggests it",
-        "max_split_size_mb:128 reserved 109 GB where the default took 23",
+        "`max_split_size_mb:128` reserved 106 GiB where the default took 22.4 GiB",
     ),
 )
 
 CAPACITY: Final = (
-    Advice("run validation and inference under `torch.no_grad()`", "peak 2,556 -> 1,206 MB"),
-    Advice("in evaluation loops, `del` outputs after their last use", "peak -41 %"),
-    Advice("call backward for each micro-batch, not once for their sum", "peak -29 %"),
+    Advice("run validation and inference under `torch.no_grad()`", "peak 1.56 -> 1.15 GiB"),
+    Advice("in evaluation loops, `del` outputs after their last use", "peak -42 %"),
+    Advice("call backward for each micro-batch, not once for their sum", "peak -30 %"),
     Advice("`del` large outputs (logits) after their last use, before `backward()`", "peak -17 %"),
-    Advice("run teachers and frozen networks under `torch.no_grad()`", "peak -12 %, time -34 %"),
+    Advice("run teachers and frozen networks under `torch.no_grad()`", "peak -11 %"),
     Advice("find such places with `gpulint`, and memory that grows by the step with `gpulint verify`"),
     Advice("then: a smaller batch with gradient accumulation, bfloat16 autocast, activation checkpointing"),
 )
