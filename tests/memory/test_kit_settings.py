@@ -59,7 +59,7 @@ class TestText:
     def test_folklore_is_named(self) -> None:
         assert "106 GiB" in alloc_conf.warnings_for({"max_split_size_mb": "128"})[0]
         both = {"max_split_size_mb": "128", "expandable_segments": "True"}
-        assert "48 retries" in alloc_conf.warnings_for(both)[0]
+        assert "137 GiB" in alloc_conf.warnings_for(both)[0]
         assert alloc_conf.warnings_for({"expandable_segments": "True"}) == ()
 
 
