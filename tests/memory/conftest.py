@@ -49,7 +49,7 @@ class FakeCuda:
                 "segment_pool_id": (0, 0),
                 "blocks": [
                     {"size": b.size, "state": "active_allocated" if b.allocated else "inactive"}
-                    for b in self.model._blocks.values()
+                    for b in self.model._heap.blocks.values()
                 ],
             }
         ]

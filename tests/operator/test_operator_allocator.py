@@ -282,12 +282,12 @@ class TestInvariants:
                     live[model.malloc(size, chance.choice((0, 0, 0, 7)))] = size
                 except OutOfMemory:
                     model.empty_cache()
-            blocks = list(model._blocks.values())
+            blocks = list(model._heap.blocks.values())
             assert model.allocated == sum(b.size for b in blocks if b.allocated) >= sum(live.values())
             assert model.reserved == sum(b.size for b in blocks if b.mapped)
             # The limit is held against the request; expandable segments then map whole pages, as torch does.
             assert model.reserved <= 500 * MIB + ("expandable" in settings) * LARGE_SEGMENT
-        spans = sorted((b.address, b.address + b.size) for b in model._blocks.values())
+        spans = sorted((b.address, b.address + b.size) for b in model._heap.blocks.values())
         assert all(end <= start for (_, end), (start, _) in itertools.pairwise(spans))
         for address in live:
             model.free(address)

@@ -1,23 +1,13 @@
-"""A model of torch's CUDA caching allocator (torch 2.4 to 2.13), event by event, without a GPU.
-
-It makes the same decisions as the C++: rounding, pools, best fit, splitting, merging, oversize blocks, age-based
-collection, the order of attempts when the driver has no more, and expandable segments. Fed with the allocations
-and frees of a program it gives allocated, reserved and retries under any allocator settings.
-
-Not modelled: frees that wait for events of other streams, private pools of CUDA graphs, and the driver's own
-fragmentation (it has none: it maps physical pages).
-"""
+"""The decisions of torch's CUDA caching allocator: which block serves a request, and what to do when none does."""
 
 from __future__ import annotations
 
-from bisect import bisect_left, insort
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
-from typing import Literal
+from bisect import bisect_left
+from dataclasses import dataclass
 
-from gpulint.allocator_settings import (
+from gpulint.allocator.blocks import Block, Heap, Pool, Segment
+from gpulint.allocator.settings import (
     LARGE_SEGMENT,
-    MIB,
     MIN_BLOCK,
     MIN_LARGE,
     ROUND_LARGE,
@@ -28,19 +18,6 @@ from gpulint.allocator_settings import (
     parse_settings,
 )
 
-__all__ = [
-    "LARGE_SEGMENT",
-    "MIB",
-    "Allocator",
-    "Event",
-    "OutOfMemory",
-    "Settings",
-    "Snapshot",
-    "events_of",
-    "parse_settings",
-    "replay",
-]
-
 
 class OutOfMemory(MemoryError):
     """The request could not be served; the figures are those after the last attempt."""
@@ -50,46 +27,6 @@ class OutOfMemory(MemoryError):
             f"no room for {requested} bytes: {allocated} allocated, {reserved} reserved, {free} free"
         )
         self.requested, self.allocated, self.reserved, self.free = requested, allocated, reserved, free
-
-
-@dataclass(slots=True, eq=False)
-class Block:
-    """A piece of a segment. `mapped` is False for the part of an expandable segment without memory behind it."""
-
-    address: int
-    size: int
-    stream: int
-    small: bool
-    segment: Segment
-    previous: Block | None = None
-    next: Block | None = None
-    allocated: bool = False
-    mapped: bool = True
-    requested: int = 0
-    born: int = 0  # value of the pool's counter when it became free
-
-    @property
-    def split(self) -> bool:
-        return self.previous is not None or self.next is not None
-
-
-@dataclass(slots=True, eq=False)
-class Segment:
-    """A range of addresses: one `cudaMalloc`, or an expandable range of which pages come and go."""
-
-    address: int
-    size: int
-    expandable: bool
-
-
-@dataclass(slots=True)
-class _Pool:
-    """Free blocks of one size class, sorted per stream by (size, address); unmapped ones by address."""
-
-    small: bool
-    free: dict[int, list[tuple[int, int]]] = field(default_factory=dict)
-    unmapped: dict[int, list[int]] = field(default_factory=dict)
-    lookups: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,8 +61,8 @@ class Allocator:
         self.limit = limit
         self.allocated = self.reserved = self.peak_allocated = self.peak_reserved = 0
         self.retries = self.segments = 0
-        self._pools = {True: _Pool(True), False: _Pool(False)}
-        self._blocks: dict[int, Block] = {}  # every block by address
+        self._pools = {True: Pool(True), False: Pool(False)}
+        self._heap = Heap()
         self._next_address = 1 << 32
 
     # -- the interface -----------------------------------------------------------------------------------------
@@ -147,12 +84,12 @@ class Allocator:
 
     def free(self, address: int) -> None:
         """Give a block back to the cache. Raises KeyError for an address that is not allocated."""
-        block = self._blocks[address]
+        block = self._heap.blocks[address]
         if not block.allocated:
             raise KeyError(address)
         block.allocated = False
         self.allocated -= block.size
-        self._settle(self._pools[block.small], block)
+        self._heap.settle(self._pools[block.small], block)
 
     def empty_cache(self) -> None:
         """Return to the driver what no tensor shares a segment with."""
@@ -167,7 +104,7 @@ class Allocator:
         return self.capacity - self.reserved
 
     def snapshot(self) -> Snapshot:
-        free = [b for b in self._blocks.values() if b.mapped and not b.allocated]
+        free = [b for b in self._heap.blocks.values() if b.mapped and not b.allocated]
         return Snapshot(
             allocated=self.allocated,
             reserved=self.reserved,
@@ -201,7 +138,7 @@ class Allocator:
 
     # -- from the cache ----------------------------------------------------------------------------------------
 
-    def _find(self, pool: _Pool, size: int, stream: int) -> Block | None:
+    def _find(self, pool: Pool, size: int, stream: int) -> Block | None:
         """Best fit among the free blocks of the stream."""
         pool.lookups += 1
         free = pool.free.get(stream)
@@ -210,7 +147,7 @@ class Allocator:
         place = bisect_left(free, (size, 0))
         if place == len(free):
             return None
-        block = self._blocks[free[place][1]]
+        block = self._heap.blocks[free[place][1]]
         if block.segment.expandable:
             block, place = self._least_expandable(free, place)
         if size < self.settings.max_split <= block.size:
@@ -227,15 +164,15 @@ class Allocator:
             following = block.next
             return block.size + (following.size if following is not None and not following.mapped else 0)
 
-        block = self._blocks[free[place][1]]
+        block = self._heap.blocks[free[place][1]]
         while place + 1 < len(free):
-            other = self._blocks[free[place + 1][1]]
+            other = self._heap.blocks[free[place + 1][1]]
             if not other.segment.expandable or possible(other) >= possible(block):
                 break
             block, place = other, place + 1
         return block, place
 
-    def _cut(self, pool: _Pool, block: Block, size: int) -> Block:
+    def _cut(self, pool: Pool, block: Block, size: int) -> Block:
         """Split off what is not needed, if the settings allow."""
         rest = block.size - size
         if pool.small or self.settings.expandable:
@@ -243,66 +180,12 @@ class Allocator:
         else:
             worth = size < self.settings.max_split and rest > SMALL_LIMIT
         if worth:
-            self._insert(pool, self._divide(block, size))
+            self._heap.insert(pool, self._heap.divide(block, size))
         return block
-
-    def _divide(self, block: Block, size: int) -> Block:
-        """Cut a block after `size` bytes; the second part."""
-        tail = Block(
-            block.address + size,
-            block.size - size,
-            block.stream,
-            block.small,
-            block.segment,
-            block,
-            block.next,
-        )
-        tail.mapped = block.mapped
-        if block.next is not None:
-            block.next.previous = tail
-        block.next = tail
-        block.size = size
-        self._blocks[tail.address] = tail
-        return tail
-
-    def _settle(self, pool: _Pool, block: Block) -> None:
-        """Put a free block into its pool, merged with its free neighbours."""
-        for neighbour in (block.previous, block.next):
-            if neighbour is not None and not neighbour.allocated and neighbour.mapped == block.mapped:
-                self._take_out(pool, neighbour)
-                block = (
-                    self._join(neighbour, block)
-                    if neighbour is block.previous
-                    else self._join(block, neighbour)
-                )
-        self._insert(pool, block)
-
-    def _join(self, first: Block, second: Block) -> Block:
-        first.size += second.size
-        first.next = second.next
-        if second.next is not None:
-            second.next.previous = first
-        del self._blocks[second.address]
-        return first
-
-    def _insert(self, pool: _Pool, block: Block) -> None:
-        if block.mapped:
-            block.born = pool.lookups
-            insort(pool.free.setdefault(block.stream, []), (block.size, block.address))
-        else:
-            insort(pool.unmapped.setdefault(block.stream, []), block.address)
-
-    def _take_out(self, pool: _Pool, block: Block) -> None:
-        if block.mapped:
-            free = pool.free[block.stream]
-            del free[bisect_left(free, (block.size, block.address))]
-        else:
-            unmapped = pool.unmapped[block.stream]
-            del unmapped[bisect_left(unmapped, block.address)]
 
     # -- from the driver ---------------------------------------------------------------------------------------
 
-    def _grow(self, pool: _Pool, size: int, stream: int) -> Block | None:
+    def _grow(self, pool: Pool, size: int, stream: int) -> Block | None:
         if self.limit is not None and self.settings.gc_threshold > 0:
             self._collect_old()
         wanted = self.segment_size(size)
@@ -315,7 +198,7 @@ class Allocator:
             block = self._new(pool, size, wanted, stream)
         return block
 
-    def _new(self, pool: _Pool, size: int, wanted: int, stream: int) -> Block | None:
+    def _new(self, pool: Pool, size: int, wanted: int, stream: int) -> Block | None:
         if self.limit is not None and self.reserved + wanted > self.limit:
             return None
         if self.settings.expandable:
@@ -325,7 +208,7 @@ class Allocator:
         self.segments += 1
         address = self._addresses(wanted)
         block = Block(address, wanted, stream, pool.small, Segment(address, wanted, False))
-        self._blocks[address] = block
+        self._heap.blocks[address] = block
         return block
 
     def _reserve(self, size: int) -> bool:
@@ -342,7 +225,7 @@ class Allocator:
 
     # -- expandable segments -----------------------------------------------------------------------------------
 
-    def _expand(self, pool: _Pool, size: int, stream: int) -> Block | None:
+    def _expand(self, pool: Pool, size: int, stream: int) -> Block | None:
         """Map pages behind the lowest address where free and unmapped blocks together give enough room."""
         block = self._room(pool, size, stream)
         if not block.mapped:
@@ -357,12 +240,12 @@ class Allocator:
             if mapped is None:
                 return None
             block = mapped
-        self._take_out(pool, block)
+        self._heap.take_out(pool, block)
         return block
 
-    def _room(self, pool: _Pool, size: int, stream: int) -> Block:
+    def _room(self, pool: Pool, size: int, stream: int) -> Block:
         for address in pool.unmapped.get(stream, ()):
-            block = self._blocks[address]
+            block = self._heap.blocks[address]
             before = block.previous
             if before is not None and not before.allocated:
                 block = before
@@ -372,8 +255,8 @@ class Allocator:
         length = UNLIMITED >> 8
         address = self._addresses(length)
         block = Block(address, length, stream, pool.small, Segment(address, length, True), mapped=False)
-        self._blocks[address] = block
-        self._insert(pool, block)
+        self._heap.blocks[address] = block
+        self._heap.insert(pool, block)
         self.segments += 1
         return block
 
@@ -385,7 +268,7 @@ class Allocator:
             block = block.next
         return room >= size
 
-    def _map(self, pool: _Pool, block: Block, size: int) -> Block | None:
+    def _map(self, pool: Pool, block: Block, size: int) -> Block | None:
         """Put memory behind the first `size` bytes of an unmapped block, in whole pages; the free block that
         results, merged with its free neighbours. None when the driver has none left."""
         page = SMALL_SEGMENT if pool.small else LARGE_SEGMENT
@@ -394,24 +277,13 @@ class Allocator:
         length = min(end - start, block.size)
         if not self._reserve(length):
             return None
-        self._take_out(pool, block)
+        self._heap.take_out(pool, block)
         if length < block.size:
-            self._insert(pool, self._divide(block, length))
+            self._heap.insert(pool, self._heap.divide(block, length))
         block.mapped = True
-        return self._merge_free(pool, block)
+        return self._heap.settle(pool, block)
 
-    def _merge_free(self, pool: _Pool, block: Block) -> Block:
-        before, after = block.previous, block.next
-        if before is not None and not before.allocated and before.mapped:
-            self._take_out(pool, before)
-            block = self._join(before, block)
-        if after is not None and not after.allocated and after.mapped:
-            self._take_out(pool, after)
-            block = self._join(block, after)
-        self._insert(pool, block)
-        return block
-
-    def _unmap(self, pool: _Pool, block: Block) -> None:
+    def _unmap(self, pool: Pool, block: Block) -> None:
         """Take the memory from the whole pages inside a free block."""
         page = SMALL_SEGMENT if pool.small else LARGE_SEGMENT
         base = block.segment.address
@@ -419,33 +291,33 @@ class Allocator:
         end = (block.address + block.size - base) // page * page + base
         if end <= start:
             return
-        self._take_out(pool, block)
+        self._heap.take_out(pool, block)
         if start > block.address:
-            head, block = block, self._divide(block, start - block.address)
-            self._insert(pool, head)
+            head, block = block, self._heap.divide(block, start - block.address)
+            self._heap.insert(pool, head)
         if end < block.address + block.size:
-            self._insert(pool, self._divide(block, end - block.address))
+            self._heap.insert(pool, self._heap.divide(block, end - block.address))
         self.reserved -= block.size
         block.mapped = False
-        self._settle(pool, block)
+        self._heap.settle(pool, block)
 
     # -- giving back -------------------------------------------------------------------------------------------
 
-    def _release(self, pool: _Pool, block: Block) -> None:
-        self._take_out(pool, block)
-        del self._blocks[block.address]
+    def _release(self, pool: Pool, block: Block) -> None:
+        self._heap.take_out(pool, block)
+        del self._heap.blocks[block.address]
         self.reserved -= block.size
         self.segments -= 1
 
-    def _release_cached(self, pool: _Pool) -> None:
-        free = [self._blocks[address] for blocks in pool.free.values() for _, address in blocks]
+    def _release_cached(self, pool: Pool) -> None:
+        free = [self._heap.blocks[address] for blocks in pool.free.values() for _, address in blocks]
         for block in free:
             if block.segment.expandable:
                 self._unmap(pool, block)
             elif not block.split:
                 self._release(pool, block)
 
-    def _release_oversize(self, pool: _Pool, size: int, stream: int) -> bool:
+    def _release_oversize(self, pool: Pool, size: int, stream: int) -> bool:
         """With max_split_size set: return the best oversize block, or the largest ones until there are enough."""
         most = self.settings.max_split
         free = pool.free.get(stream, [])
@@ -454,13 +326,13 @@ class Allocator:
         needed = max(size, most)
         place = bisect_left(free, (needed, 0))
         if place < len(free):
-            self._release(pool, self._blocks[free[place][1]])
+            self._release(pool, self._heap.blocks[free[place][1]])
             return True
         released = 0
         for block_size, address in reversed(free.copy()):
             if released >= needed or block_size < most:
                 break
-            self._release(pool, self._blocks[address])
+            self._release(pool, self._heap.blocks[address])
             released += block_size
         return released >= needed
 
@@ -475,7 +347,7 @@ class Allocator:
             block
             for blocks in pool.free.values()
             for _, address in blocks
-            if not (block := self._blocks[address]).split and not block.segment.expandable
+            if not (block := self._heap.blocks[address]).split and not block.segment.expandable
         ]
         age = sum(pool.lookups - block.born for block in candidates)
         reclaimed, progress = 0, True
@@ -500,52 +372,3 @@ def _round_to_division(size: int, divisions: int) -> int:
     if step == 0:
         return floor << 1
     return -(-size // step) * step
-
-
-@dataclass(frozen=True, slots=True)
-class Event:
-    """One line of a trace: `alloc` or `free` of the allocation that the program calls `name`, or `empty` for
-    `empty_cache`."""
-
-    action: Literal["alloc", "free", "empty"]
-    name: int = 0
-    size: int = 0
-    stream: int = 0
-
-
-def replay(
-    events: Iterable[Event],
-    settings: Settings | str = "",
-    capacity: int | None = None,
-    limit: int | None = None,
-) -> Snapshot:
-    """The figures after a trace. Raises OutOfMemory where the program would have."""
-    allocator = Allocator(settings, capacity, limit)
-    addresses: dict[int, int] = {}
-    for event in events:
-        if event.action == "alloc":
-            addresses[event.name] = allocator.malloc(event.size, event.stream)
-        elif event.action == "free":
-            allocator.free(addresses.pop(event.name))
-        else:
-            allocator.empty_cache()
-    return allocator.snapshot()
-
-
-def events_of(trace: Iterable[Mapping[str, object]]) -> list[Event]:
-    """The events of one device in `torch.cuda.memory._snapshot()["device_traces"]`, ready for `replay`.
-
-    Frees of blocks that are older than the trace are left out.
-    """
-    found: list[Event] = []
-    names: dict[object, int] = {}
-    for number, entry in enumerate(trace):
-        if entry["action"] == "alloc":
-            names[entry["addr"]] = number
-            size, stream = entry["size"], entry["stream"]
-            assert isinstance(size, int)
-            assert isinstance(stream, int)
-            found.append(Event("alloc", number, size, stream))
-        elif entry["action"] == "free_completed" and entry["addr"] in names:
-            found.append(Event("free", names.pop(entry["addr"])))
-    return found
