@@ -354,8 +354,8 @@ class Allocator:
         while candidates and progress and reclaimed < target:
             threshold = age / len(candidates)
             progress = False
-            for block in candidates.copy():
-                if reclaimed < target and pool.lookups - block.born >= threshold:
+            for block in candidates.copy():  # all of that age, also beyond the target
+                if pool.lookups - block.born >= threshold:
                     progress = True
                     reclaimed += block.size
                     age -= pool.lookups - block.born

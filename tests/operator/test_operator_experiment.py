@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -19,6 +20,22 @@ def gpu() -> bool:
     except ImportError:
         return False
     return torch.cuda.is_available()
+
+
+RESULTS = sorted((Path(__file__).parents[2] / "benchmarks" / "results").glob("kit-nvidia-*.json"))
+
+
+@pytest.mark.parametrize("results", RESULTS, ids=lambda path: path.stem)
+def test_the_model_says_what_was_measured_on_a_gpu(results: Path) -> None:
+    """Every scenario under every setting: outcome, peaks and retries, to the byte."""
+    rows = json.loads(results.read_text())["fragmentation"]["rows"]
+    scenarios = {scenario.name: scenario for scenario in standard()}
+    compared = ("succeeded", "peak_allocated", "peak_reserved", "retries")
+    for row in rows:
+        setting = "" if row["setting"] == "default" else row["setting"]
+        model = experiment.in_model(scenarios[row["scenario"]], setting)
+        assert [getattr(model, name) for name in compared] == [row["gpu"][name] for name in compared], row
+    assert len(rows) == len(scenarios) * len(SETTINGS)
 
 
 class TestHoles:
