@@ -16,6 +16,7 @@ from gpulint.analysis.values import (
     OPEN,
     OUTPUT,
     SCALAR,
+    SLOTS,
     UNSURE_GRAD,
     Grad,
     Kind,
@@ -250,9 +251,18 @@ class Binding(Calling):
             else:
                 self.refill(path, changed)
         elif base.kind in (Kind.DEVICE, Kind.GRAPH) and value.kind is Kind.GRAPH:
-            self.state.vars[path] = Val(Kind.GRAPH, base.tokens | value.tokens, value.flags | MAYBE)
+            self.set_slot(path, base, value, source, constant)
         if target.path is not None:
             self.state.assign(target.path, value, len(self.loops))
+
+    def set_slot(self, path: str, base: Val, value: Val, source: ir.Expr | None, constant: bool) -> None:
+        """`record[i] = loss`: a tensor made for the purpose keeps the graph of what its slots are set to."""
+        tokens = base.tokens | value.tokens
+        if not constant and (base.kind is Kind.DEVICE or base.has(SLOTS)):
+            leaves = (source,) if source is not None else ()
+            token = self.held(None, "item", path, value, leaves, True, False)
+            tokens |= {token} if token is not None else frozenset()
+        self.refill(path, Val(Kind.GRAPH, tokens, (value.flags & ~SCALAR) | MAYBE | SLOTS))
 
     def set_item(self, target: ir.Sub, base: Val, value: Val, source: ir.Expr) -> None:
         """`meter[key] = value` of a class of the project runs its `__setitem__`."""

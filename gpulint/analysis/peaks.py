@@ -25,6 +25,8 @@ def deferred_backwards(facts: FunctionFacts) -> list[DeferredBackward]:
         if hold.value.kind is not Kind.GRAPH or not hold.loops or not hold.consumed or hold.fed_back:
             continue
         loop = hold.loops[-1]
+        if hold.how == "item":
+            continue  # what is made of slots, the loss of all of them, need not be a sum
         if not loop.over_data or hold.holder_kind != "variable" or loop in facts.recurrent:
             continue
         backward = _backward_of(facts, hold)

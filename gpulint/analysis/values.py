@@ -67,6 +67,7 @@ MIXED = 32768  # detached on one path, not on another: the author knows
 ROLE = 131072  # taken for a module only because the program calls it its model
 DENSE = 65536  # scores over a vocabulary or over every pixel: usually the largest tensor of the step
 NAMED = 8192  # looked up by name in a module's result: could be a detached metric
+SLOTS = 524288  # a tensor some of whose slots were set to values with a graph
 OPEN = 262144  # a record of which only some fields are known
 PLAIN = 524288  # a module without parameters: it makes a graph only of what has one
 ON_HOST = 1048576  # moved to the CPU: without its graph it holds nothing on the device
@@ -220,7 +221,7 @@ def element(val: Val) -> Val:
     return Val(Kind.UNKNOWN, val.tokens)
 
 
-_STICKY = MAYBE | NAMED | MIXED | CHECKPOINTED | BOUNDED | VIEW | UNSURE_GRAD | OPEN
+_STICKY = MAYBE | NAMED | MIXED | CHECKPOINTED | BOUNDED | VIEW | UNSURE_GRAD | OPEN | SLOTS
 
 _ORDER = {Kind.GRAPH: 4, Kind.SYMBOL: 3, Kind.DEVICE: 2, Kind.NUMBER: 1}
 
