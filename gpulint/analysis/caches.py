@@ -29,7 +29,7 @@ class Cache:
     what: str  # "function" or "dict"
     graph: bool
     value: ir.Expr | None = None
-    unless: str | None = None  # the function that fills it, where only other files call that
+    unless: tuple[ir.Function, ...] = ()  # the function that fills it, where only other files call that
 
 
 def caches(file: FileAnalysis, functions: list[FunctionFacts]) -> list[Cache]:
@@ -135,7 +135,7 @@ def _memo(
                 continue
             done.add(id(statement))
             if not any(_measures(s, path) for s in ir.statements(function.body)):
-                unless = function.name if kept and not file.callers.get(function) else None
+                unless = (function,) if kept and not file.callers.get(function) else ()
                 yield Cache(statement, name, "dict", kept, statement.value, unless)  # type: ignore[attr-defined]
 
 
