@@ -30,8 +30,9 @@ def claim(hold: Hold, facts: FileFacts) -> str | None:
     if hold.fed_back or (hold.birth_loop is not None and hold.birth_loop.steps):
         return None
     if hold.state in ("freed", "retained"):
-        steps = not hold.loops or hold.per_step or any(loop.steps or loop.over_data for loop in hold.loops)
-        return hold.state if steps else None
+        each_step = hold.per_step and hold.holder_kind != "variable"
+        steps = not hold.loops or each_step or any(loop.steps or loop.over_data for loop in hold.loops)
+        return hold.state if steps and not hold.within_step else None
     if hold.state != "live" or value.has(UNSURE_GRAD) or facts.is_test or hold.in_test:
         return None
     if not hold.made_inside:

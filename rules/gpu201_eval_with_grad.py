@@ -92,8 +92,8 @@ def _wasted(forward: Forward, function: FunctionFacts) -> bool:
         return False
     if not forward.call.args and not forward.call.keywords:
         return False  # a module without input makes parameters
-    if function.function.name in ("__init__", "<module>") and not forward.loops:
-        return False  # a script that tries its module out
+    if function.function.name == "__init__" or (function.function.name == "<module>" and not forward.loops):
+        return False  # a constructor that looks for shapes, a script that tries its module out
     if forward.evaluating:
         return bool(forward.loops) or forward.read_only
     if not forward.proven or not forward.read_only or forward.in_module_method:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from gpulint.analysis import frameworks, ir
 from gpulint.analysis.evidence import Evidence
 from gpulint.analysis.names import is_loss_function
-from gpulint.analysis.values import CRITERION, UNKNOWN, Kind, Val, join
+from gpulint.analysis.values import CRITERION, PLAIN, UNKNOWN, Kind, Val, join
 
 if TYPE_CHECKING:
     from gpulint.analysis.names import Names
@@ -17,6 +17,24 @@ if TYPE_CHECKING:
 _TYPED = frozenset({Kind.MODULE, Kind.INSTANCE, Kind.OPTIMIZER, Kind.LOADER})
 
 _VOCABULARY = re.compile(r"(?i)vocab|n_?tok|num_tok|n_?char|n_?symbols")
+
+
+def _adds_no_parameter(method: ir.Function) -> bool:
+    """Whether nothing that a method stores on the object can be a parameter, a module or a container of them."""
+    for statement in ir.statements(method.body):
+        if not isinstance(statement, ir.Assign):
+            continue
+        for target in statement.targets:
+            plain = isinstance(statement.value, ir.Const) or (
+                isinstance(statement.value, ir.Call)
+                and statement.value.method in ("tensor", "int", "float", "len")
+            )
+            if isinstance(target, ir.Attr) and not plain:
+                return False
+    return not any(
+        call.method in ("Parameter", "register_parameter", "add_module", "register_module", "setattr")
+        for _, call in ir.calls(method.body)
+    )
 
 
 def _projects_to_vocabulary(method: ir.Function) -> bool:
@@ -110,6 +128,13 @@ class ClassInfo:
             for path in source:
                 if path.startswith(f"{own}."):
                     target.add(path[len(own) + 1 :])
+
+    def note_parameters(self) -> None:
+        """Mark a module of this file that has buffers and numbers but neither parameters nor other modules."""
+        bases = {name.rsplit(".", 1)[-1] for name in self.base_names}
+        if self.is_module and bases == {"Module"} and self.cls.methods.get("__init__") is not None:
+            if all(_adds_no_parameter(method) for method in self.cls.methods.values()):
+                self.module_flags |= PLAIN
 
     def stays_in_eval(self, attr: str) -> bool:
         """Whether a module is put into eval mode at construction and never back into training mode."""

@@ -110,6 +110,7 @@ class Hold:
     over_data: bool = False  # some loop it accumulates over runs through batches
     given: ir.Expr | None = None  # what is handed over, a dict or a tuple as it stands
     made_in_loop: bool = False  # a model runs in the loop it accumulates over
+    within_step: bool = False  # a local sum over the micro-batches of the one step that the function is
     made_inside: bool = True  # the graph is made in the loops it accumulates over, not taken apart in them
     in_test: bool = False  # in a test function, or a method of a test case
 

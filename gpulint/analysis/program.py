@@ -24,6 +24,7 @@ from gpulint.analysis.settle import finish
 from gpulint.analysis.state import State
 from gpulint.analysis.summaries import Summary
 from gpulint.analysis.values import (
+    HOST,
     LOADER,
     NO_TOKENS,
     OPTIMIZER,
@@ -136,6 +137,8 @@ class FileAnalysis:
         for _ in range(3):
             for info in classes.values():
                 info.inherit()
+        for info in classes.values():
+            info.note_parameters()
         return classes
 
     def _link_imported(self, info: ClassInfo) -> None:
@@ -299,12 +302,22 @@ class FileAnalysis:
         module_state = self.states.get(self.module.body)
         if module_state is not None and module_state.grad is not Grad.ENABLED:
             return module_state.grad
-        callers = self.callers.get(function)
+        callers = self.callers.get(function) or self._callers_of_overridden(function)
         if callers:
             return next(iter(callers)) if len(callers) == 1 else Grad.UNKNOWN
         if function.parent is not None and function.parent is not self.module.body:
             return self.grad_at_entry(function.parent)
         return Grad.ENABLED
+
+    def _callers_of_overridden(self, function: ir.Function) -> set[Grad]:
+        """How the file calls the methods of base classes that this one stands in for."""
+        info = self.owners.get(function.cls) if function.cls is not None else None
+        found: set[Grad] = set()
+        for base in info.ancestors()[1:] if info is not None else ():
+            overridden = base.cls.methods.get(function.name)
+            if overridden is not None:
+                found |= self.callers.get(overridden, set())
+        return found
 
     def _decorated(self, function: ir.Function) -> Grad | None:
         result: Grad | None = None
@@ -570,6 +583,8 @@ class FileAnalysis:
             return Val(Kind.MODULE)
         if last in ("PreTrainedModel", "LightningModule"):
             return Val(Kind.MODULE)
+        if last == "Pipeline" and qualified.startswith("transformers"):
+            return HOST
         if qualified.startswith("torch.optim") and last == "Optimizer":
             return OPTIMIZER
         if last == "DataLoader":

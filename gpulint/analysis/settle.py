@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from gpulint.analysis import ir
 from gpulint.analysis.evidence import cuts
 from gpulint.analysis.facts import Backward, Carried, Forward, FunctionFacts, Hold, HotCall
+from gpulint.analysis.gradmode import decorator_name
 from gpulint.analysis.peaks import deferred_backwards, late_releases
 from gpulint.analysis.uses import Uses
 from gpulint.analysis.values import UNSURE_GRAD, Grad, Holder, Kind, Site, with_inner
@@ -28,6 +29,8 @@ def finish(file: FileAnalysis, facts: list[FunctionFacts]) -> None:
         function.uses_autograd = (
             bool(evidence.words & _WANTS_GRAD)
             or function.grad_at_entry is not Grad.ENABLED
+            or _enables_grad(function.function)
+            or bool(_derivatives(file, function.function))
             or any(path.endswith(".requires_grad") for path in evidence.stored)
         )
         function.is_test = _is_test(function.function) or _compares(function.function)
@@ -97,6 +100,25 @@ def _is_test(function: ir.Function) -> bool:
     )
 
 
+# What models of physics differentiate for inside their forward: under no_grad they fail.
+_DERIVATIVES = frozenset("forces stress stresses virial virials hessian hessians".split())
+
+
+def _derivatives(file: FileAnalysis, function: ir.Function) -> frozenset[str]:
+    """The derivatives that a function, or the class around it, speaks of: `results["forces"]`, `def get_forces`."""
+    beside = function.cls.methods.values() if function.cls is not None else (function,)
+    found: set[str] = set()
+    for method in beside:
+        evidence = file.evidence[method]
+        found |= (evidence.words | evidence.strings | set(method.name.split("_"))) & _DERIVATIVES
+    return frozenset(found)
+
+
+def _enables_grad(function: ir.Function) -> bool:
+    """Whether a decorator switches grad on: its author wants it."""
+    return any(decorator_name(item)[1] == "enable_grad" for item in function.decorators)
+
+
 def _compares(function: ir.Function) -> bool:
     """Whether a function asserts that tensors are equal: it checks the program, whatever it is called."""
     for statement in ir.statements(function.body):
@@ -121,6 +143,9 @@ def _finish_hold(file: FileAnalysis, facts: FunctionFacts, hold: Hold, uses: Use
     owner = file.class_of(hold.function)
     hold.in_module = hold.function.name == "forward" and owner is not None and owner.is_module
     hold.in_test = facts.is_test
+    hold.within_step = (
+        hold.holder_kind == "variable" and facts.steps > 0 and not any(loop.steps for loop in hold.loops)
+    )
     hold.only_called_elsewhere = facts.only_called_elsewhere
     hold.method_of_module = owner is not None and owner.is_module
     hold.never_reset = hold.holder_kind == "attribute" and not file.reset_anywhere(hold.holder)
