@@ -112,6 +112,7 @@ class Checker:
     _gates: dict[frozenset[str], Gate] = field(default_factory=dict, repr=False)
     _uncollected: int = field(default=0, repr=False)
     _project: Project | None = field(default=None, repr=False)
+    _unclean: set[str] = field(default_factory=set, repr=False)  # paths of texts that last had findings
 
     def __getstate__(self) -> dict[str, Any]:
         # A project's own rules are classes of modules that another process cannot import by name.
@@ -198,7 +199,10 @@ class Checker:
             from gpulint.analysis.project import Project
 
             self._project = Project(self.buffers)
-        found = lint_text(text, task.path, self.selection(task.config).rules_for(task.path), self._project)
+        rules = self.selection(task.config).rules_for(task.path)
+        found = lint_text(text, task.path, rules, self._project, screen=task.path not in self._unclean)
+        # Fixing and editors have the same file checked again and again.
+        (self._unclean.add if found else self._unclean.discard)(task.path)
         return self.in_force(found, task)
 
     def _settings(self, text: str, task: Task) -> list[Finding]:

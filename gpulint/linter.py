@@ -34,11 +34,14 @@ class SourceError(Exception):
         self.column = column
 
 
-def lint_text(text: str, filename: str, rules: RuleSet, project: Project | None = None) -> list[Finding]:
+def lint_text(
+    text: str, filename: str, rules: RuleSet, project: Project | None = None, screen: bool = True
+) -> list[Finding]:
     """The findings in `text`, sorted by place, suppressed ones left out.
 
     Imports of the file's own project are followed where `filename` is a file; `project` keeps what was read for the
-    next file, and afterwards names the files that these findings depend on.
+    next file, and afterwards names the files that these findings depend on. Without `screen` the text is not first
+    looked at for whether it is clean: that saves time where findings are expected, and changes none.
 
     Raises `SourceError` where the text does not parse or is nested too deep.
     """
@@ -51,7 +54,7 @@ def lint_text(text: str, filename: str, rules: RuleSet, project: Project | None 
     if project is not None:
         project.begin()
     codes = frozenset(rule.code for rule in rules.rules)
-    if is_clean(text, filename, rules, project):
+    if screen and is_clean(text, filename, rules, project):
         return suppressed(text, [], lambda row: row, filename, codes)
     module, facts = _full(text, filename, project)
     findings = list(_findings(module, facts, text, filename, rules, project))
