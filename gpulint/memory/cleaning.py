@@ -49,7 +49,7 @@ def clear(force: bool = False) -> Cleared:
     """Collect garbage, drop cuBLAS workspaces, and return the cache to the driver; say what each step gave.
 
     For the end of a phase (after validation, before another process needs the card). In a training loop it
-    costs 39 to 53 times a small step and lowers no peak. It cannot free what something still references:
+    lowers no peak, and the collection alone doubled the time of a step (46 against 21 ms; H200, torch 2.11). It cannot free what something still references:
     `force=True` finds the largest of those tensors and who holds them, which takes a scan of all objects.
     """
     missing = cuda_missing()

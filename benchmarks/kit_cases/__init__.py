@@ -1,0 +1,48 @@
+"""What the sections of kit_gpu.py share: their register, and a small model on the device."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[2]
+MIB = 1024**2
+STEPS = 200
+SECTIONS: dict[str, tuple[str, bool, Callable[[], dict[str, Any]]]] = {}
+
+
+def section(
+    rows: str, cuda: bool = True
+) -> Callable[[Callable[[], dict[str, Any]]], Callable[[], dict[str, Any]]]:
+    """Register a section for these helpers; `cuda` says that it needs a device."""
+
+    def register(function: Callable[[], dict[str, Any]]) -> Callable[[], dict[str, Any]]:
+        SECTIONS[function.__name__] = (rows, cuda, function)
+        return function
+
+    return register
+
+
+def device() -> str:
+    import torch
+
+    return "cuda" if torch.cuda.is_available() else "cpu"
+
+
+def allocated() -> int:
+    import torch
+
+    return torch.cuda.memory_allocated()
+
+
+def trained(width: int = 2048, layers: int = 8) -> tuple[Any, Any, Any]:
+    """A model, its Adam after one step, and a batch."""
+    import torch
+
+    model = torch.nn.Sequential(*(torch.nn.Linear(width, width) for _ in range(layers))).to(device())
+    optimizer = torch.optim.Adam(model.parameters())
+    batch = torch.randn(256, width, device=device())
+    model(batch).square().mean().backward()
+    optimizer.step()
+    return model, optimizer, batch
