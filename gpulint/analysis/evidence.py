@@ -53,6 +53,7 @@ class Evidence:
         "_inputs",
         "_made",
         "_produced",
+        "_summed",
         "_sums",
         "accumulates",
         "assigned",
@@ -100,6 +101,7 @@ class Evidence:
         self.texts: set[str] = set()
         self.records: set[str] = set()
         self._sums: list[tuple[str, ir.Expr]] = []
+        self._summed: list[str] = []
         self._inputs: set[str] = set()
         self._made: dict[str, set[str]] = {}
         self._callees: set[str] = set()
@@ -136,7 +138,7 @@ class Evidence:
             for target, value in self._sums:
                 if target in wanted or target in self.terms:
                     self.terms |= {leaf.path for leaf in additive_terms(value) if leaf.path is not None}
-        self.terms -= self.backward
+        self.terms = (self.terms | set(self._summed)) - self.backward
         inputs = set(self._inputs) if self.backward else set()
         for name in inputs:
             for callee in self._produced.get(name, ()):
@@ -305,6 +307,8 @@ class Evidence:
         func = call.func
         if isinstance(func, ir.Attr) and call.method == "backward":
             base = unscaled(func.base)
+            if isinstance(base, ir.Op):
+                self._summed += [term.path for term in additive_terms(base) if term.path is not None]
             engine = bool(call.args) and unscaled(call.args[0]).path is not None
             if base.path is not None and not engine:
                 self.backward.add(base.path)

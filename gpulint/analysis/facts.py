@@ -34,14 +34,14 @@ class Loop:
     builds_model: bool = False
 
     @property
-    def only_counts(self) -> bool:
-        """`for i in range(n)`, unless n is the length of something: so many parts, not so many batches."""
+    def counts_all(self) -> bool:
+        """`for i in range(len(xs))`: as many rounds as there are samples, batches or whatever xs holds."""
         from gpulint.analysis import ir
 
         iterable = self.stmt.iterable if isinstance(self.stmt, ir.For) else None
-        if not isinstance(iterable, ir.Call) or iterable.method != "range" or self.over_data:
+        if not isinstance(iterable, ir.Call) or iterable.method not in ("range", "trange", "tqdm"):
             return False
-        return not any(isinstance(part, ir.Call) and part.method == "len" for part in ir.walk(iterable))
+        return any(isinstance(part, ir.Call) and part.method == "len" for part in ir.walk(iterable))
 
     @property
     def is_step_loop(self) -> bool:
@@ -120,9 +120,10 @@ class Hold:
 
     @property
     def in_few_slots(self) -> bool:
-        """Whether it fills slots that a plain count numbers: `x[i] = f(i)` for so many speakers, heads or layers."""
-        counted = bool(self.loops) and all(loop.only_counts for loop in self.loops)
-        return self.how in ("comprehension", "item") and counted
+        """Whether it fills slots for parts of one batch, `x[i] = f(i)` or `[f(h) for h in layers]`: so many speakers,
+        heads or layers, not so many batches."""
+        parts = bool(self.loops) and not self.over_data and not any(loop.counts_all for loop in self.loops)
+        return self.how in ("comprehension", "item") and parts
 
     @property
     def kept_elsewhere(self) -> bool:
