@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import signal
 import subprocess
 import sys
 import time
@@ -255,6 +256,43 @@ def test_unsaved_text_stands_for_the_file_that_others_import(tmp_path: Path, pul
     asyncio.run(scenario())
 
 
+def test_callers_in_unsaved_files_count_once_a_document_is_saved(tmp_path: Path) -> None:
+    scores = (
+        "import torch\nfrom torch import nn\n\n\ndef scores(model: nn.Module, batch):\n"
+        "    model.eval()\n    return model(batch).argmax(-1).tolist()\n"
+    )
+    guarded = (
+        "import torch\nfrom scoring import scores\n\n\ndef run(model, batch):\n"
+        "    with torch.no_grad():\n        return scores(model, batch)\n"
+    )
+    (tmp_path / "pyproject.toml").write_text("")
+    (tmp_path / "scoring.py").write_text(scores)
+    (tmp_path / "run.py").write_text(guarded)
+
+    async def scenario() -> None:
+        async with editing(tmp_path) as editor:
+            scoring, run = editor.open("scoring.py", scores), editor.open("run.py", guarded)
+            assert await editor.diagnostics(scoring) == []
+            editor.rewrite(run, guarded.replace("with torch.no_grad()", "if batch is not None"))
+            await editor.diagnostics(run)
+            sent = len(editor.published)
+            editor.save(run)
+            assert codes(await editor.diagnostics(scoring, sent)) == [("GPU201", 7)]
+            editor.rewrite(run, guarded)
+            editor.rewrite(run, guarded + "def unfinished(")
+            await editor.diagnostics(run)
+            sent = len(editor.published)
+            editor.rewrite(scoring, scores)
+            assert codes(await editor.diagnostics(scoring, sent)) == [("GPU201", 7)], (
+                "what parsed last counts"
+            )
+            editor.rewrite(run, guarded)
+            editor.rewrite(scoring, scores)
+            assert await editor.diagnostics(scoring) == []
+
+    asyncio.run(scenario())
+
+
 def test_hover_on_findings_and_on_codes_in_comments(tmp_path: Path) -> None:
     text = HELD.replace("+= loss\n", "+= loss  # gpulint: ignore[GPU101, GPU5] -- é\n") + "GPU101 = 1\n"
 
@@ -478,6 +516,19 @@ def test_the_server_ends_in_the_middle_of_a_check(tmp_path: Path) -> None:
             time.sleep(0.05)
         server.stdin.close()
         assert server.wait(20) == 1
+
+
+def test_an_interrupt_ends_the_server(tmp_path: Path) -> None:
+    with subprocess.Popen(
+        SERVER, cwd=tmp_path, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment()
+    ) as server:
+        assert server.stdin is not None
+        assert server.stdout is not None
+        server.stdin.write(INITIALIZE)
+        server.stdin.flush()
+        assert server.stdout.readline().startswith(b"Content-Length")
+        server.send_signal(signal.SIGINT)
+        assert server.wait(20) == -signal.SIGINT
 
 
 def test_exit_without_shutdown(tmp_path: Path) -> None:

@@ -155,7 +155,7 @@ class Project:
             try:
                 found = outside_calls(lower_ast(ast.parse(raw)), _GUARDS)
             except (SyntaxError, ValueError, RecursionError, MemoryError):
-                found = {}
+                found = {} if kept is None else kept[1]  # while it is typed, what it was
             kept = self._calls[path] = (raw, found)
         return kept[1]
 

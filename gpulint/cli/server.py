@@ -24,4 +24,6 @@ def command(verbose: bool) -> int:
             file=sys.stderr,
         )
         return 2
+    if sys.stdin.isatty():
+        print("gpulint: waiting for an editor's messages on standard input; Ctrl-C ends", file=sys.stderr)
     return serve(verbose)
