@@ -18,7 +18,7 @@ def command(name: str, paths: tuple[str, ...], diff: bool) -> int:
     """Put the memory kit into the training scripts behind PATHS.
 
     \b
-    monitor        a Monitor around the training loop, with its milestones
+    monitor        a Monitor around the training loop, or as a callback of a framework's trainer
     oom-guard      diagnosis and recovery around the functions that train
     phase-cleanup  memory.clear() after validations and checkpoints
     alloc-conf     expandable segments, set in time and read back

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+
 import libcst as cst
 
 from gpulint.codemods.editing import Plan, calls_kit, kit_name, with_import
@@ -15,13 +17,15 @@ from gpulint.codemods.shape import (
     saves_checkpoint,
     validations,
 )
+from gpulint.codemods.trainers import trainer_calls, with_callback
 
 RUN = "memory_run"
 EVERY = 100
 
 
 def apply(module: cst.Module) -> cst.Module:
-    """Put a Monitor before each outermost training loop, with lines at steps, validations, checkpoints, epochs."""
+    """Put a Monitor before each outermost training loop, with lines at steps, validations, checkpoints, epochs; give
+    the trainers of Lightning and transformers its callback."""
     if calls_kit(module, "Monitor", "Monitor.install"):
         return module
     shape = read_shape(module)
@@ -30,6 +34,9 @@ def apply(module: cst.Module) -> cst.Module:
     for place in shape.epochs:
         if body_of(place.loop):
             _around(plan, shape, place, name)
+    for call, callback in trainer_calls(module):
+        code = f'{name}.Monitor("memory.jsonl", every={EVERY}).{callback}()'
+        plan.change[id(call)] = functools.partial(with_callback, code=code)
     if not plan:
         return module
     made = plan.carry_out(module)

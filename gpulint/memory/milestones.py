@@ -70,7 +70,7 @@ class Monitor:
         self._device = device
         self._quiet = quiet
         self._began = time.perf_counter()
-        self._run = datetime.now(timezone.utc).isoformat(timespec="milliseconds")
+        self._run = datetime.now(timezone.utc).isoformat(timespec="microseconds")
         self._process = os.getpid()
         self._steps = 0
         self._ended = False

@@ -18,8 +18,6 @@ from gpulint.memory.units import format_bytes
 from gpulint.operator.launcher import torch_version_of
 from gpulint.operator.scenarios import Scenario
 
-GIB = 1024**3
-
 
 @dataclass(frozen=True, slots=True)
 class Outcome:

@@ -171,6 +171,52 @@ class TestMonitor:
     def test_nothing_to_train_nothing_to_do(self, text) -> None:
         assert transform("monitor", text) == text
 
+    @pytest.mark.parametrize(
+        ("imported", "trainer", "callback"),
+        [
+            ("import lightning as L", "L.Trainer", "lightning"),
+            ("import lightning.pytorch as pl", "pl.Trainer", "lightning"),
+            ("from lightning import pytorch as pl", "pl.Trainer", "lightning"),
+            ("from pytorch_lightning import Trainer", "Trainer", "lightning"),
+            ("import transformers", "transformers.Trainer", "huggingface"),
+            ("from transformers import Seq2SeqTrainer as T", "T", "huggingface"),
+        ],
+    )
+    @pytest.mark.parametrize(
+        ("before", "after"),
+        [
+            ("()", "(callbacks=[NEW])"),
+            ("(model, x=1)", "(model, x=1, callbacks=[NEW])"),
+            ("(\n    model,\n    x=1,  # one\n)", "(\n    model,\n    x=1,  # one\n    callbacks=[NEW],\n)"),
+            ("(  # new\n    x=1,\n    # none\n)", "(  # new\n    x=1,\n    # none\n    callbacks=[NEW],\n)"),
+            ("(model,\n        x=1)", "(model,\n        x=1, callbacks=[NEW])"),
+            ("(\n    model,\n    x=1\n)", "(\n    model,\n    x=1,\n    callbacks=[NEW]\n)"),
+            ("(callbacks=[])", "(callbacks=[NEW])"),
+            ("(callbacks=[a, b], x=1)", "(callbacks=[a, b, NEW], x=1)"),
+            ("(callbacks=[\n    a,\n])", "(callbacks=[\n    a,\n    NEW,\n])"),
+            ("(callbacks=[\n    a,  # one\n])", "(callbacks=[\n    a,  # one\n    NEW,\n])"),
+            ("(callbacks=[\n    a\n])", "(callbacks=[\n    a,\n    NEW\n])"),
+        ],
+    )
+    def test_trainers_of_frameworks_get_a_callback(self, imported, trainer, callback, before, after) -> None:
+        new = f'memory.Monitor("memory.jsonl", every=100).{callback}_callback()'
+        made = transform("monitor", f"{imported}\n\ntrainer = {trainer}{before}\n")
+        assert made == (
+            f"{imported}\nfrom gpulint import memory\n\ntrainer = {trainer}{after.replace('NEW', new)}\n"
+        )
+        assert transform("monitor", made) == made
+
+    @pytest.mark.parametrize(
+        "text",
+        [
+            "from transformers import Trainer\nTrainer(model, **options)\n",
+            "from transformers import Trainer\nTrainer(model, callbacks=callbacks)\n",
+            "from mine import Trainer\nTrainer(model)\n",
+        ],
+    )
+    def test_where_callbacks_are_out_of_sight_trainers_are_left_alone(self, text) -> None:
+        assert transform("monitor", text) == text
+
     def test_training_mode_is_no_training(self) -> None:
         """A method called `train` holds the loop; `module.train(...)` of torch is not a call of it."""
         text = code(

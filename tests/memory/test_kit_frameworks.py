@@ -122,6 +122,59 @@ def test_lightning_notes_what_ended_it(tmp_path: Path) -> None:
     run.end()
 
 
+LIGHTNING = """
+import sys, torch
+import lightning as L
+
+class Model(L.LightningModule):
+    def __init__(self):
+        super().__init__()
+        self.layer = torch.nn.Linear(4, 1)
+
+    def training_step(self, batch, index):
+        return self.layer(batch[0]).square().mean()
+
+    def configure_optimizers(self):
+        return torch.optim.Adam(self.parameters())
+
+data = torch.utils.data.DataLoader(torch.utils.data.TensorDataset(torch.randn(8, 4)), batch_size=4)
+trainer = L.Trainer(
+    max_epochs=1,
+    accelerator="cpu",  # no card here
+    logger=False,
+    enable_progress_bar=False,
+    default_root_dir=sys.argv[1],
+)
+trainer.fit(Model(), data)
+"""
+
+
+def test_codemod_in_a_script_of_lightning(tmp_path: Path) -> None:
+    pytest.importorskip("lightning", reason="lightning is not installed")
+    from gpulint.codemods import transform
+
+    text = transform("monitor", LIGHTNING)
+    assert transform("monitor", text) == text
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", text, str(tmp_path)],
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+    )
+    assert done.returncode == 0, done.stderr
+    records = [json.loads(line) for line in (tmp_path / "memory.jsonl").read_text().splitlines()]
+    names = [record["milestone"] for record in records]
+    assert names == [
+        "start",
+        "model on device",
+        "optimizer created",
+        "epoch",
+        "checkpoint",
+        "training over",
+        "end",
+    ]
+
+
 HUGGINGFACE = """
 import sys, torch, transformers
 from gpulint import memory

@@ -132,6 +132,8 @@ class TestShow:
             stdout=subprocess.PIPE,
             text=True,
             env=environment,
+            # Shells start their background jobs with INT ignored.
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
         )
         time.sleep(2.0)
         process.send_signal(signal.SIGINT)
