@@ -175,7 +175,7 @@ class Binding(Calling):
 
     def opaque(self, path: str, value: Val, flags: int) -> Val:
         """A graph made by something unseen: it may share parts with others unless only this iteration's data went in."""
-        if self.stmt is None:
+        if self.stmt is None or self.file.other_autograd:
             return value
         site = self.file.site(self.stmt.node, "loss", self.function, path)
         inside = bool(self.loops) and self.closed(self.stmt) and _optimizes(self.loops[-1])

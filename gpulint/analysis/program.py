@@ -52,6 +52,9 @@ _TORCH = frozenset(
     "torch torchvision lightning pytorch_lightning accelerate transformers deepspeed timm".split()
 )
 
+# Imported from elsewhere than torch, these are another library's: its `backward` is none of torch's.
+_TENSOR_NAMES = frozenset({"Tensor", "Variable", "Parameter", "Module"})
+
 _KEY_WORDS = frozenset(
     "backward eval empty_cache collect no_grad inference_mode set_grad_enabled autograd retain_graph manual_backward "
     "register_forward_hook register_hook argmax detach item OutOfMemoryError".split()
@@ -98,6 +101,9 @@ class FileAnalysis:
             if self.framework_backward(function):
                 self.evidence[function].backward_by_return(function)
         self.uses_torch = any(full.split(".")[0] in _TORCH for full in module.imports.values())
+        self.other_autograd = not self.uses_torch and any(
+            full.rsplit(".", 1)[-1] in _TENSOR_NAMES for full in module.imports.values()
+        )
         self.shadowed: frozenset[str] = frozenset()
         self.record = False
         self.states: dict[ir.Function, State] = {}
