@@ -29,6 +29,8 @@ def claim(hold: Hold, facts: FileFacts) -> str | None:
         return None
     if hold.fed_back or (hold.birth_loop is not None and hold.birth_loop.steps):
         return None
+    if hold.in_module and hold.holder_kind == "variable":
+        return None  # a part of the module's own result
     if hold.state in ("freed", "retained"):
         each_step = hold.per_step and hold.holder_kind != "variable"
         steps = not hold.loops or each_step or any(loop.steps or loop.over_data for loop in hold.loops)

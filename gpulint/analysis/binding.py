@@ -192,6 +192,8 @@ class Binding(Calling):
         while stack:
             expr = stack.pop()
             if isinstance(expr, ir.Call):
+                if expr.method in ("pop", "popleft", "get", "popitem") and isinstance(expr.func, ir.Attr):
+                    return False
                 stack += expr.children()[1:]
                 if isinstance(expr.func, ir.Attr):
                     stack.append(expr.func.base)

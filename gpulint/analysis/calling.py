@@ -30,6 +30,7 @@ from gpulint.analysis.values import (
     element,
     held_parts,
     join,
+    with_inner,
 )
 
 if TYPE_CHECKING:
@@ -105,7 +106,7 @@ class Calling(Calls):
             self.summary.backwards += summary.backwards
         self.summary.autograd_grad |= summary.autograd_grad
         for name, origin in summary.hot.items():
-            if not summary.steps and not summary.direct_backwards:
+            if not summary.steps and not summary.direct_backwards and _only_cleans(function):
                 self._hot_event(expr, name, origin)
                 if not self.loops and not self.guards and not self.handlers_open:
                     self.summary.hot.setdefault(name, origin)
@@ -115,7 +116,11 @@ class Calling(Calls):
         self.state.freed |= frozenset(t for t in summary.freed if not isinstance(t, ParamToken))
         if not forward:
             self.carried(
-                expr, args, frozenset(s for s in result.sites if s.function not in (self.function, None))
+                expr,
+                args,
+                frozenset(
+                    s for s in result.sites if s.function not in (self.function, None) and _makes(summary, s)
+                ),
             )
             result = self._made_here(expr, summary, result, given, owner_path)
         for name in summary.frees:
@@ -554,6 +559,17 @@ class Calling(Calls):
         if isinstance(expr, ir.Call) and self.qualified(expr.func.path) in frameworks.NEUTRAL_CALLS:
             return None
         return Grad.UNKNOWN
+
+
+def _only_cleans(function: ir.Function) -> bool:
+    """Whether a helper is there for the clean-up: short, and without a loop of its own."""
+    found = list(ir.statements(function.body))
+    return len(found) <= 12 and not any(isinstance(statement, (ir.For, ir.While)) for statement in found)
+
+
+def _makes(summary: Summary, site: Site) -> bool:
+    """Whether a function's result has the site of itself, and not because it was handed in."""
+    return summary.returns is not None and site in with_inner(summary.returns.tokens)
 
 
 def bind_arguments(function: ir.Function, args: Args, owner: Val | None) -> dict[str, Val]:

@@ -221,7 +221,9 @@ class Flow(Loops):
             alive = self.state.alive
             if not alive:
                 self.state = interrupted.copy()
+            self.guards.append(statement)  # what cleans up whatever happened is no part of the step
             self.block(statement.final)
+            self.guards.pop()
             self.state.alive = self.state.alive and alive
 
     def handler(self, statement: ir.Try, handler: ir.Handler) -> None:
@@ -242,15 +244,28 @@ class Flow(Loops):
             if path is None or call.method in _LIGHT:
                 continue
             callee = self.eval_quietly(call.func)
-            if callee.kind in (Kind.MODULE, Kind.FUNCTION) or path == self.function.name:
+            if (
+                callee.kind is Kind.MODULE
+                or path == self.function.name
+                or (callee.kind is Kind.FUNCTION and not self.only_arranges(callee))
+            ):
                 found.add(path)
             elif callee.kind in (Kind.UNKNOWN, Kind.SYMBOL) and isinstance(call.func, (ir.Name, ir.Attr)):
                 if path.startswith(f"{self.self_name}.") and path.count(".") == 1:
                     found.add(path)
         return frozenset(found)
 
+    def only_arranges(self, callee: Val) -> bool:
+        """Whether a function neither loops nor runs anything of torch's, as far as its text says: it sets a size."""
+        evidence = self.file.evidence[callee.ref]
+        summary = callee.ref.home.summary(callee.ref)
+        runs = summary is None or summary.forwards or summary.backwards or summary.steps
+        return not runs and not evidence.has_loop and "setattr" in evidence.called | evidence.words
 
-_LIGHT = frozenset("print log info debug warning error append update to cuda cpu item len str range".split())
+
+_LIGHT = frozenset(
+    "put put_nowait send emit print log info debug warning error append update to cuda cpu item len str range".split()
+)
 
 
 def _is_none(expr: ir.Expr) -> bool:
@@ -275,6 +290,8 @@ def _names_number(call: ir.Call) -> bool:
 
 def _is_availability(test: ir.Expr) -> bool:
     """Whether a test only asks for a GPU: `torch.cuda.is_available()`, `device.type == "cuda"`, `use_cuda`."""
+    if isinstance(test, ir.Op) and test.op == "and":
+        return all(_is_availability(operand) for operand in test.operands)
     for part in ir.walk(test):
         if isinstance(part, ir.Op) and part.op not in ("and", "or", "==", "in", "is not"):
             return False

@@ -69,6 +69,9 @@ class Loops(Binding):
             return len(iterable.args) == 3 or chunked or _slices_by(statement)
         if isinstance(iterable, (ir.Seq, ir.DictDisplay, ir.Const)):
             return False
+        if isinstance(iterable, ir.Comp):  # `[xs[i : i + n] for i in range(0, len(xs), n)]`
+            inner = iterable.clauses[0][1]
+            return isinstance(inner, ir.Call) and inner.method == "range" and len(inner.args) == 3
         if isinstance(iterable, ir.Name) and self.is_sequence(iterable.id):
             return False
         record, self.record = self.record, False

@@ -359,6 +359,8 @@ class Methods(TorchCalls):
         stored = self.attribute(func)  # the state's own, if this function set it: `self.net.eval()`
         if stored.kind in (Kind.MODULE, Kind.FUNCTION, Kind.CLASS, Kind.INSTANCE):
             return self.value_call(expr, stored, self.arguments(expr))
+        if stored.kind is Kind.HOST:
+            return self.unknown_call(expr, self.arguments(expr))
         if base.ref.is_module and name in frameworks.FORWARD_METHODS | {"forward", "to", "cuda", "cpu"}:
             return self.module_method(expr, func, Val(Kind.MODULE, flags=base.flags & EVAL, ref=base.ref))
         if base.ref.is_hf_trainer and name in frameworks.HF_TRAINER_KEEPS:

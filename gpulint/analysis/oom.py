@@ -40,7 +40,27 @@ def recovery_in(
     A handler that re-raises at its end in any case has nothing to recover.
     """
     del qualify
+    if _drops_traceback(handler) or _falls_back_to_host(_relevant(handler.body)):
+        return None
     return _first(_relevant(handler.body), recovers, handler.name)
+
+
+def _drops_traceback(handler: ir.Handler) -> bool:
+    """`traceback.clear_frames(e.__traceback__)`, `drop_tracebacks(e)`: the failed frames are let go of first."""
+    return any(
+        ("clear_frames" in call.method or ("traceback" in call.method and "format" not in call.method))
+        and "print" not in call.method
+        for _, call in ir.calls(handler.body)
+    )
+
+
+def _falls_back_to_host(block: list[ir.Stmt]) -> bool:
+    """`x.to("cpu")`, `torch.device("cpu")`: what is tried next asks nothing more of the GPU."""
+    return any(
+        call.method in ("to", "device")
+        and any(isinstance(arg, ir.Const) and arg.value == "cpu" for arg in call.args)
+        for _, call in ir.calls(block)
+    ) and not any(call.method == "empty_cache" for _, call in ir.calls(block))
 
 
 def _relevant(block: list[ir.Stmt]) -> list[ir.Stmt]:

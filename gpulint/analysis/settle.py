@@ -280,6 +280,8 @@ def _per_step(file: FileAnalysis, call: HotCall) -> bool:
     if call.loops:
         loop = call.loops[-1]
         made_here = loop.assigned & file.evidence[call.function].modules
+        if any(inner.parent is loop and inner.steps for inner in file.loops.values()):
+            return False  # the steps are those of a loop inside
         return (
             loop.is_step_loop and not made_here
         )  # a loop that makes its model anew runs through models, not steps

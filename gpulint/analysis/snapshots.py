@@ -158,6 +158,11 @@ def _on_gpu(file: FileAnalysis, function: ir.Function, statement: ir.Stmt, sourc
     ):
         return ""
     devices = _cuda_devices(file)
+    if function.name == "__init__" and not any(
+        _moves(file, function, call, devices) or (call.method == "to" and call.args)
+        for _, call in _moving_calls(file, function)
+    ):
+        return ""  # a constructor that moves nothing has its model where it was made: on the host
     moving = [(other, call) for other in file.module.functions for _, call in _moving_calls(file, other)]
     if any(_moves(file, other, call, devices) for other, call in moving):
         return "certain"
