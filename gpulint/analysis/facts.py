@@ -160,6 +160,7 @@ class Forward:
     in_module_method: bool = False
     dense: bool = False  # gives scores over a vocabulary or over every pixel
     loop_is_evaluation: bool = False  # nothing in its outermost loop needs grad
+    inputs: Tokens = frozenset()  # the graphs that go into it
 
 
 @dataclass(slots=True)
@@ -297,15 +298,28 @@ class FunctionFacts:
         return self.entries
 
 
-def _as_values(root: ir.Expr, names: set[str]) -> set[str]:
-    """Those of the names that an expression uses without calling them: `f` or `self.f`."""
+def _bound_in(function: ir.Function) -> set[str]:
+    """The plain names that a function binds: its parameters, and what it assigns."""
+    found = {param.name for param in function.params}
+    for statement in ir.statements(function.body):
+        if isinstance(statement, (ir.Assign, ir.AugAssign)):
+            targets = statement.targets if isinstance(statement, ir.Assign) else (statement.target,)
+            found |= {part.id for target in targets for part in ir.walk(target) if isinstance(part, ir.Name)}
+        elif isinstance(statement, ir.For):
+            found |= {part.id for part in ir.walk(statement.target) if isinstance(part, ir.Name)}
+    return found
+
+
+def _as_values(root: ir.Expr, names: set[str], local: set[str]) -> set[str]:
+    """Those of the names that an expression uses without calling them: `f`, if it is no local variable, or `self.f`."""
     called = {id(part.func) for part in ir.walk(root) if isinstance(part, ir.Call)}
     found: set[str] = set()
     for part in ir.walk(root):
         if id(part) in called:
             continue
         if isinstance(part, ir.Name):
-            found.add(part.id)
+            if part.id not in local:
+                found.add(part.id)
         elif isinstance(part, ir.Attr) and isinstance(part.base, ir.Name) and part.base.id in ("self", "cls"):
             found.add(part.attr)
     return found & names
@@ -346,9 +360,10 @@ class FileFacts:
         names = {function.function.name for function in self.functions}
         found: set[str] = set()
         for function in self.module.functions:
+            local = _bound_in(function)
             for statement in ir.statements(function.body):
                 for root in statement.expressions():
-                    found |= _as_values(root, names)
+                    found |= _as_values(root, names, local)
         return frozenset(found)
 
     def hot_calls(self, name: str) -> Iterator[HotCall]:

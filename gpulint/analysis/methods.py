@@ -112,9 +112,17 @@ class Methods(TorchCalls):
             args = self.arguments(expr)
             result = self.combined([base, *args.all()])
             if func.base.path is not None and result.kind is Kind.GRAPH and base.kind is Kind.DEVICE:
-                self.state.vars[func.base.path] = result
+                self.changed_in_place(func.base.path, result)
             return result
         return None
+
+    def changed_in_place(self, path: str, value: Val) -> None:
+        """The tensor at a place gets another value and stays as old as it was."""
+        born = self.state.born_at(path)
+        self.state.vars[path] = value
+        self.state.born.setdefault(path, -1 if born is None else born)
+        if "." in path or "[" in path:
+            self.state.dotted.add(path)
 
     def added_in_place(self, expr: ir.Call, func: ir.Attr, added: Val, result: Val) -> Val:
         """`total.add_(loss)` is `total += loss`."""
@@ -123,7 +131,7 @@ class Methods(TorchCalls):
             return result
         token = self.held(expr, "add", path, added, expr.args[:1], False, False)
         if result.kind is Kind.GRAPH:
-            self.state.vars[path] = result if token is None else result.with_tokens((token,))
+            self.changed_in_place(path, result if token is None else result.with_tokens((token,)))
         return result
 
     def moved(self, base: Val, expr: ir.Call) -> Val:

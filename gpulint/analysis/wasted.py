@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from gpulint.analysis import ir
+from gpulint.analysis.auxiliary import untrained_forwards
 from gpulint.analysis.evidence import targets
 from gpulint.analysis.facts import Backward, Forward, FunctionFacts
 from gpulint.analysis.names import HOST_ATTRS
@@ -27,11 +28,13 @@ _SWITCHING = frozenset(
 @dataclass(slots=True)
 class WastedForward:
     """A forward of the training step whose result never reaches a backward. `alone`: nothing else of its statement
-    could want a graph, so that the whole statement can go under no_grad."""
+    could want a graph, so that the whole statement can go under no_grad. `untrained`: a backward goes through it, but
+    no optimizer steps the network, and nothing before it wants a gradient."""
 
     facts: FunctionFacts
     forward: Forward
     alone: bool
+    untrained: bool = False
 
 
 @dataclass(slots=True)
@@ -74,6 +77,8 @@ def wasted_forwards(file: FileAnalysis, functions: list[FunctionFacts]) -> list[
             if id(forward.stmt) not in seen:
                 seen.add(id(forward.stmt))
                 found.append(WastedForward(facts, forward, _is_alone(facts, forward, wasted)))
+    for facts, forward in untrained_forwards(file, functions):
+        found.append(WastedForward(facts, forward, _is_alone(facts, forward, [forward]), untrained=True))
     return found
 
 
