@@ -79,10 +79,14 @@ class FrozenForwardWithGrad(Rule):
             path = wasted.forward.path.removesuffix(".forward")
             if wasted.untrained:
                 claim = f"`{path}` runs with grad enabled in a training step, but no optimizer trains it"
-                reason = "backward goes through it for gradients that nobody uses: what it is given has no graph"
+                reason = (
+                    "backward goes through it for gradients that nobody uses: what it is given has no graph"
+                )
             else:
                 claim = f"`{path}` runs with grad enabled in a training step, but no backward ever goes through it"
-                reason = "its result is only detached or read as a number: the activations are saved for nothing"
+                reason = (
+                    "its result is only detached or read as a number: the activations are saved for nothing"
+                )
             yield Report(
                 wasted.forward.call.node,
                 claim,

@@ -28,7 +28,9 @@ _WRAPPERS = frozenset("DataParallel DistributedDataParallel DDP DP compile".spli
 _PLAIN = KEEPS_GRAPH | REDUCTIONS | PAIRS | TO_DEVICE | {"tensor", "FloatTensor", "LongTensor", "Variable"}
 
 
-def untrained_forwards(file: FileAnalysis, functions: list[FunctionFacts]) -> list[tuple[FunctionFacts, Forward]]:
+def untrained_forwards(
+    file: FileAnalysis, functions: list[FunctionFacts]
+) -> list[tuple[FunctionFacts, Forward]]:
     """The forwards of networks that no optimizer steps, fed with nothing but data, that a backward goes through."""
     candidates = [
         (facts, forward)
@@ -116,7 +118,8 @@ class _Networks:
                 continue  # `net = net.cuda()`
             self.made.setdefault(target.path, []).append(inner)
             if value is not inner and any(
-                isinstance(part, ir.Call) and part.method == "eval" and not part.args for part in _chain(value)
+                isinstance(part, ir.Call) and part.method == "eval" and not part.args
+                for part in _chain(value)
             ):
                 self.evals.add(target.path)
 
@@ -140,7 +143,10 @@ class _Networks:
             networks = {part.path for arg in arguments for part in _items(arg) if part.path in self.made}
             if name[:1].isupper() or (len(networks) < 2 and not isinstance(statement, ir.ExprStmt)):
                 self.handed |= networks
-            elif len(networks) < 2 and self.file.free_name(self.file.module.body, name).kind is not Kind.FUNCTION:
+            elif (
+                len(networks) < 2
+                and self.file.free_name(self.file.module.body, name).kind is not Kind.FUNCTION
+            ):
                 self.handed |= networks  # an unknown function may freeze it
 
     def is_auxiliary(self, path: str) -> bool:
@@ -232,7 +238,9 @@ def _owners(call: ir.Call, lists: dict[str, ir.Expr], depth: int = 2) -> set[str
                 owner = part.func.base.path if isinstance(part.func, ir.Attr) else None
                 if owner is not None:
                     found.add(_key(owner))
-                    found.add(_key(owner).partition(".")[0] if not owner.startswith("self.") else _first(owner))
+                    found.add(
+                        _key(owner).partition(".")[0] if not owner.startswith("self.") else _first(owner)
+                    )
             elif isinstance(part, ir.Name) and part.id in lists and depth:
                 wrapped = ir.Call(part.node, part, (lists[part.id],), ())
                 found |= _owners(wrapped, {}, depth - 1)
