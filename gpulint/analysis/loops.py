@@ -96,9 +96,19 @@ class Loops(Binding):
                     continue
                 path = owner.base.path
                 known = self.state.vars.get(path) if path is not None else None
-                if known is not None and known.is_tensor and not _moves_parts(statement, path):
+                whole = known is not None and (known.is_tensor or self.is_tensor_parameter(path))
+                if whole and not _moves_parts(statement, path):
                     return True
         return False
+
+    def is_tensor_parameter(self, path: str | None) -> bool:
+        """Whether a name is a parameter that its annotation says is a tensor."""
+        return any(
+            param.name == path
+            and param.annotation is not None
+            and (param.annotation.path or "").endswith("Tensor")
+            for param in self.function.params
+        )
 
     def is_sequence(self, name: str) -> bool:
         """A parameter of which `xs[0]` is taken: the parts of one batch, not all batches."""
@@ -204,7 +214,7 @@ def _moves_parts(loop: ir.For, path: str | None) -> bool:
 
 # Words of the names that programs give to what yields their batches: a role, like that of a model.
 _BATCHES = re.compile(
-    r"(?i)load|batch|data|chunk|split|stream|sampler|episode|iterator|(?:^|[._])(?:dl|it|iter|train|valid|val|test|eval|dev)(?:_|$)"
+    r"(?i)load|batch|data|stream|sampler|episode|iterator|(?:^|[._])(?:dl|it|iter|train|valid|val|test|eval|dev)(?:_|$)"
 )
 
 

@@ -261,7 +261,8 @@ class TorchCalls(Evaluator):
         site.shown = module.ref in _RECURRENT or not (module.ref is None or isinstance(module.ref, str))
         self.forward_event(expr, module, site)
         dense = DENSE if _is_dense(module) else 0
-        flags = LARGE | OUTPUT | dense | maybe | (UNSURE_GRAD if self.state.grad is Grad.UNKNOWN else 0)
+        large = LARGE if args.all() else 0  # without input it makes parameters
+        flags = large | OUTPUT | dense | maybe | (UNSURE_GRAD if self.state.grad is Grad.UNKNOWN else 0)
         if module.has(EVAL):
             self.file.evaluating.add(site)
         path = expr.func.path or ""

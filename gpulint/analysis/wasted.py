@@ -205,6 +205,8 @@ def _in_step(facts: FunctionFacts, forward: Forward) -> bool:
 def _may_be_wasted(facts: FunctionFacts, forward: Forward) -> bool:
     if forward.grad is not Grad.ENABLED or forward.site is None or not forward.proven:
         return False
+    if not forward.call.args and not forward.call.keywords:
+        return False  # a module without input makes parameters
     # A branch of a module's forward may be there for evaluation alone, which its caller guards.
     return not forward.phased and not (facts.is_module_forward and forward.guarded)
 
