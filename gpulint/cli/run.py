@@ -38,6 +38,9 @@ def command(
     Exit status, signals, standard input and output are the program's own. Afterwards standard error gets the
     diagnosis of an uncaught out-of-memory error and the peaks, and a report is left.
     """
+    if os.name != "posix":
+        print("gpulint: `gpulint run` needs a POSIX system (Linux, macOS, WSL)", file=sys.stderr)
+        return 2
     from gpulint.operator import launcher, timeline
 
     allocator = None
