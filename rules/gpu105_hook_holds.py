@@ -106,7 +106,7 @@ def _holding(facts: FileFacts, hold: HookHold) -> Report:
             hold.value.node if here else hold.registration.node,
             f"the hook adds `{what}` to `{hold.holder}` at every forward and leaves it on the device",
             f"nothing ever empties `{hold.holder}` while batches run through the module",
-            "the activation's own bytes, at every step: 2 MiB for 512 × 1,024 floats (H200, torch 2.11)",
+            "the activation's own bytes, at every step",
             Severity.WARNING,
             lambda: _repair(hold),
             (related,),
