@@ -201,6 +201,7 @@ class Calls(Methods):
             name in ("append", "appendleft", "extend", "insert", "add")
             and func.base.path is not None
             and args.positional
+            and not self.is_series(func.base)
         ):
             return self.container_add(expr, func, Val(Kind.CONTAINER, base.tokens), args)
         if name in ("step", "step_and_update_lr", "optimizer_step") and (
@@ -214,6 +215,11 @@ class Calls(Methods):
                 self.consume(value)
             return UNKNOWN
         return self.unknown_call(expr, args, base)
+
+    def is_series(self, base: ir.Expr) -> bool:
+        """`run["train/loss"]` in a file that uses neptune: a series on its server, which takes numbers."""
+        uses = any(full.partition(".")[0] == "neptune" for full in self.file.module.imports.values())
+        return uses and isinstance(base, ir.Sub)
 
     def prepared(self, expr: ir.Call, args: Args) -> Val:
         """`accelerator.prepare(model, optimizer, loader)` gives back what it got."""

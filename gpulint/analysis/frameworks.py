@@ -6,7 +6,8 @@ HOST_LIBRARIES = frozenset(
     (
         "numpy np math random scipy pandas sklearn matplotlib seaborn PIL cv2 json os sys time datetime "
         "statistics itertools logging re pathlib shutil subprocess yaml pickle csv argparse collections "
-        "functools string nltk evaluate sacrebleu skimage"
+        "functools string nltk evaluate sacrebleu skimage neptune wandb comet_ml mlflow clearml aim tensorboardX "
+        "swanlab visdom sacred"
     ).split()
 )
 
