@@ -60,8 +60,8 @@ class EvalWithGrad(Rule):
     severity = Severity.WARNING
     facts_only = True
     triggers = (
-        (b"torch", b"lightning", b"transformers"),
-        (b".eval()", b".train(False)", b"argmax", b"detach", b"item()"),
+        (b"torch", b"lightning", b"transformers", b"backward"),
+        (b".eval()", b".train(False)", b"argmax", b"detach", b"item()", b"backward"),
     )
 
     def check(self, facts: FileFacts, options: Mapping[str, Any]) -> Iterator[Report]:

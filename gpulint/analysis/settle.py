@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from gpulint.analysis import ir
 from gpulint.analysis.evidence import cuts
-from gpulint.analysis.facts import Backward, Carried, Forward, FunctionFacts, Hold, HotCall
+from gpulint.analysis.facts import Backward, Carried, Forward, FunctionFacts, Hold, HotCall, Loop
 from gpulint.analysis.gradmode import decorator_name
 from gpulint.analysis.peaks import deferred_backwards, late_releases
 from gpulint.analysis.uses import Uses
@@ -138,7 +138,8 @@ def _finish_hold(file: FileAnalysis, facts: FunctionFacts, hold: Hold, uses: Use
     hold.consumed = bool(tokens & file.freed)
     hold.returned = bool(tokens & file.returned)
     hold.escaped = bool(tokens & file.escaped)
-    hold.inference = not facts.has_backward and not facts.needs_grad and not facts.uses_autograd
+    apart = bool(hold.loops) and not _trains(facts, hold.loops[-1])
+    hold.inference = (apart or not facts.has_backward) and not facts.needs_grad and not facts.uses_autograd
     hold.per_step = file.runs_per_step(hold.function) or hold.function in file.called_in_data_loop
     owner = file.class_of(hold.function)
     hold.in_module = hold.function.name == "forward" and owner is not None and owner.is_module
@@ -185,15 +186,16 @@ def _finish_forward(file: FileAnalysis, forward: Forward) -> None:
 def _finish_training(facts: FunctionFacts, forward: Forward) -> None:
     through = [b for b in facts.backwards if forward.site in b.tokens]
     forward.train_only_backward = bool(through) and all(b.training_only for b in through)
-    if forward.loops:
-        loop = forward.loops[-1]
-        forward.trains_nearby = (
-            bool(loop.steps or loop.backwards)
-            or any(loop in b.loops for b in facts.backwards)
-            or any(call.method == "zero_grad" for _, call in ir.calls(loop.stmt.body))
-        )
-    else:
-        forward.trains_nearby = facts.has_backward
+    forward.trains_nearby = _trains(facts, forward.loops[-1]) if forward.loops else facts.has_backward
+
+
+def _trains(facts: FunctionFacts, loop: Loop) -> bool:
+    """Whether a backward or an optimizer is at work in the loop."""
+    return (
+        bool(loop.steps or loop.backwards)
+        or any(loop in b.loops for b in facts.backwards)
+        or any(call.method == "zero_grad" for _, call in ir.calls(loop.stmt.body))
+    )
 
 
 def _finish_carried(everything: list[FunctionFacts], facts: FunctionFacts, carried: Carried) -> None:
