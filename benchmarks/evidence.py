@@ -1,11 +1,13 @@
 """Measures what every rule's habit costs, and what its advice saves.
 
-    python benchmarks/evidence.py                    # on the GPU: minutes
+    python benchmarks/evidence.py                        # on the GPU: minutes
+    python benchmarks/evidence.py GPU302 --merge FILE    # only these rules, put into earlier results
+    python benchmarks/evidence.py --missing --merge FILE # only what FILE has no results of
     python benchmarks/evidence.py --device cpu --quick   # the same programs, tiny, on the CPU probe
 
 Each variant of a case runs several times, alternating with the others; the medians are written to
 `benchmarks/results/evidence-<gpu>-<date>.json` and, as a table, to the `.md` beside it. Allocator settings
-(GPU601) get a process each. On the CPU, sizes are those of live storages as the caching allocator would round
+(GPU601, GPU602, GPU604) get a process each. On the CPU, sizes are those of live storages as the caching allocator would round
 them, and times include the probe.
 """
 
@@ -14,9 +16,7 @@ from __future__ import annotations
 import argparse
 import gc
 import json
-import os
 import statistics
-import subprocess
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -29,8 +29,9 @@ sys.path[:0] = [str(HERE), str(HERE.parent)]
 
 import torch  # noqa: E402
 from _measure import hardware, table  # noqa: E402
-from evidence_cases import all_cases  # noqa: E402
-from evidence_cases.setup import FULL, QUICK, Case, LanguageModel, Maker, Setup, Size  # noqa: E402
+from evidence_cases import PROCESS_CASES, all_cases  # noqa: E402
+from evidence_cases.processes import ProcessCase  # noqa: E402
+from evidence_cases.setup import FULL, QUICK, Case, Maker, Setup, Size  # noqa: E402
 from verify_fixtures import result_path  # noqa: E402
 
 from gpulint.memory.units import format_bytes  # noqa: E402
@@ -39,13 +40,7 @@ from gpulint.runtime.frames import Frames  # noqa: E402
 from gpulint.runtime.hostmemory import HostMemory  # noqa: E402
 
 WARMUP = 4
-SETTINGS = (
-    "",
-    "expandable_segments:True",
-    "max_split_size_mb:128",
-    "expandable_segments:True,max_split_size_mb:128",
-    "roundup_power2_divisions:8",
-)
+LENGTHS = 120  # steps of the trainings on varying lengths
 
 
 @dataclass(frozen=True)
@@ -166,51 +161,9 @@ def measure_case(case: Case, meter: Meter, size: Size, steps: int, runs: int) ->
     }
 
 
-# -- allocator settings, a process each ----------------------------------------------------------------------
-
-
-def variable_lengths(size: Size, steps: int) -> dict[str, float]:
-    """In the child: training on batches of varying length under the allocator setting of the environment."""
-    torch.manual_seed(0)
-    model = LanguageModel(size).to("cuda")
-    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4)
-    longest = 2 * size.length
-    lengths = torch.randint(longest // 16, longest, (steps,)).tolist()
-    begin = time.perf_counter()
-    for length in lengths:
-        tokens = torch.randint(0, size.vocabulary, (size.batch, length), device="cuda")
-        logits = model(tokens)
-        loss = torch.nn.functional.cross_entropy(logits.flatten(0, 1), tokens.flatten())
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-    torch.cuda.synchronize()
-    return {
-        "peak": torch.cuda.max_memory_allocated(),
-        "reserved": torch.cuda.max_memory_reserved(),
-        "ms": 1000 * (time.perf_counter() - begin) / steps,
-        "drift": 0.0,
-    }
-
-
-def allocator_settings(quick: bool, steps: int) -> dict[str, Any]:
-    """GPU601: the same training in a process per setting."""
-    variants = {}
-    for setting in SETTINGS:
-        environment = {
-            k: v for k, v in os.environ.items() if k not in ("PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_ALLOC_CONF")
-        }
-        if setting:
-            environment["PYTORCH_CUDA_ALLOC_CONF"] = setting
-        command = [sys.executable, __file__, "--allocator-child", str(steps), *(["--quick"] if quick else [])]
-        done = subprocess.run(
-            command, env=environment, capture_output=True, text=True, timeout=300, check=False
-        )
-        if done.returncode == 0:
-            variants[setting or "default"] = json.loads(done.stdout.splitlines()[-1])
-        else:
-            variants[setting or "default"] = {"error": done.stderr.strip().splitlines()[-1:] or [""]}
-    return {"code": "GPU601", "title": "variable-length batches", "variants": variants}
+def measure_in_processes(case: ProcessCase, device: str, size: Size, steps: int) -> dict[str, Any]:
+    """A case whose variants start programs of their own."""
+    return {"code": case.code, "title": case.title, "variants": case.measure(device, size, steps)}
 
 
 # -- results -------------------------------------------------------------------------------------------------
@@ -223,12 +176,20 @@ def environment(device: str) -> dict[str, Any]:
     return watching.environment(probe)
 
 
+def shown(value: float | None) -> str:
+    return "" if value is None else format_bytes(round(value))
+
+
+def note_text(name: str, value: float) -> str:
+    """`allocated 1.50 GiB`, or for a name with a unit of its own `step 24.70 ms`, `tried 18 settings`."""
+    what, _, unit = name.rpartition(", ")
+    if not what:
+        return f"{name} {shown(value)}"
+    return f"{what} {value:.2f} ms" if unit == "ms" else f"{what} {value:.0f} {unit}"
+
+
 def rows(cases: Sequence[dict[str, Any]]) -> list[tuple[str, ...]]:
     """A row for each variant."""
-
-    def shown(value: float | None) -> str:
-        return "" if value is None else format_bytes(round(value))
-
     found = []
     for case in cases:
         for number, (name, v) in enumerate(case["variants"].items()):
@@ -236,16 +197,43 @@ def rows(cases: Sequence[dict[str, Any]]) -> list[tuple[str, ...]]:
             if "error" in v:
                 found.append((*head, name, *[""] * 5, f"failed: {v['error']}"))
                 continue
-            notes = ", ".join(f"{key} {shown(value)}" for key, value in v.get("notes", {}).items())
-            figures = (shown(v["drift"]), shown(v.get("host_drift")), shown(v["peak"]), shown(v["reserved"]))
-            found.append((*head, name, *figures, f"{v['ms']:.2f}", notes))
+            notes = ", ".join(note_text(key, value) for key, value in (v.get("notes") or {}).items())
+            figures = tuple(shown(v.get(key)) for key in ("drift", "host_drift", "peak", "reserved"))
+            found.append((*head, name, *figures, f"{v['ms']:.2f}" if "ms" in v else "", notes))
     return found
+
+
+def merged(earlier: dict[str, Any], new: dict[str, Any]) -> dict[str, Any]:
+    """`earlier` with the cases of `new`, which replace those of the same code and title.
+
+    Raises ValueError where the two cannot stand in one table: another GPU, torch or size.
+    """
+    for keys in (("environment", "device_name"), ("environment", "torch"), ("size",)):
+        old, now = earlier, new
+        for key in keys:
+            old, now = (old or {}).get(key), (now or {}).get(key)  # type: ignore[assignment]
+        if old != now:
+            raise ValueError(f"{' '.join(keys)} was {old!r} and is {now!r}")
+    how = {key: earlier[key] for key in ("runs", "steps") if key in earlier}
+    how["date"] = earlier["hardware"]["date"]
+    cases = {(case["code"], case["title"]): {**how, **case} for case in earlier["cases"]}
+    cases |= {(case["code"], case["title"]): case for case in new["cases"]}
+    kept = {key: value for key, value in earlier.items() if key not in ("runs", "steps")}
+    return {**kept, "cases": sorted(cases.values(), key=lambda case: str(case["code"]))}
 
 
 HEAD = ("rule", "case", "variant", "drift a step", "host drift", "peak", "reserved", "ms a step", "besides")
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
+def save(path: Path, earlier: dict[str, Any] | None, result: dict[str, Any]) -> None:
+    """Write the JSON and the table beside it. Called after every case: a run that is cut short loses one."""
+    whole = result if earlier is None else merged(earlier, result)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(whole, indent=1) + "\n", encoding="utf-8")
+    path.with_suffix(".md").write_text(table(HEAD, rows(whole["cases"])) + "\n", encoding="utf-8")
+
+
+def arguments_of(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("codes", nargs="*", help="only these rules")
     parser.add_argument("--device", choices=("auto", "cuda", "cpu"), default="auto")
@@ -253,42 +241,53 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--steps", type=int, default=12)
     parser.add_argument("--out", type=Path, help="where the JSON goes, instead of benchmarks/results/")
-    parser.add_argument("--allocator-child", type=int, metavar="STEPS", help=argparse.SUPPRESS)
+    parser.add_argument("--merge", type=Path, help="put the new results into this JSON, and its .md")
+    parser.add_argument(
+        "--missing", action="store_true", help="only cases that the file of --merge does not have"
+    )
     given = parser.parse_args(arguments)
-    size = QUICK if given.quick or given.device == "cpu" else FULL
-    if given.allocator_child:
-        print(json.dumps(variable_lengths(size, given.allocator_child)))
-        return 0
+    if given.missing and given.merge is None:
+        parser.error("--missing needs --merge")
+    return given
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    given = arguments_of(arguments)
     device = given.device
     if device == "auto":
         device = "cuda" if torch.cuda.is_available() else "cpu"
-    if device == "cpu":
-        size = QUICK
+    size = QUICK if given.quick or device == "cpu" else FULL
+    earlier = json.loads(given.merge.read_text(encoding="utf-8")) if given.merge else None
+    done = (
+        {(case["code"], case["title"]) for case in earlier["cases"]} if earlier and given.missing else set()
+    )
     meter, begin = Meter(device), time.perf_counter()
-    runs = 1 if given.quick else given.runs
-    cases = []
-    for case in all_cases():
-        if not given.codes or case.code in given.codes:
-            cases.append(measure_case(case, meter, size, given.steps, runs))
-            print(
-                f"{time.perf_counter() - begin:6.1f} s  {case.code} {case.title}", file=sys.stderr, flush=True
-            )
-    if device == "cuda" and (not given.codes or "GPU601" in given.codes):
-        cases.append(allocator_settings(given.quick, 30 if given.quick else 120))
-    result = {
+    result: dict[str, Any] = {
         "hardware": hardware(),
         "environment": {"device": device, **environment(device)},
         "size": asdict(size),
-        "runs": runs,
-        "steps": given.steps,
-        "cases": cases,
+        "cases": [],
     }
-    path = given.out or result_path("evidence", result)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
-    text = table(HEAD, rows(cases))
-    path.with_suffix(".md").write_text(text + "\n", encoding="utf-8")
-    print(text)
+    path = given.out or given.merge or result_path("evidence", result)
+    save(path, earlier, result)  # before minutes are spent on what cannot be merged or written
+    for case in sorted([*all_cases(), *PROCESS_CASES], key=lambda case: case.code):
+        if (given.codes and case.code not in given.codes) or (case.code, case.title) in done:
+            continue
+        if isinstance(case, ProcessCase):
+            meter.settle()
+            steps = 8 if given.quick else LENGTHS
+            found = {"runs": 1, "steps": steps, **measure_in_processes(case, device, size, steps)}
+        else:
+            runs = 1 if given.quick else given.runs
+            found = {
+                "runs": runs,
+                "steps": given.steps,
+                **measure_case(case, meter, size, given.steps, runs),
+            }
+        result["cases"].append({"date": result["hardware"]["date"], **found})
+        save(path, earlier, result)
+        print(f"{time.perf_counter() - begin:6.1f} s  {case.code} {case.title}", file=sys.stderr, flush=True)
+    print(table(HEAD, rows(result["cases"])))
     print(f"\nwritten to {path} in {time.perf_counter() - begin:.0f} s")
     return 0
 

@@ -106,7 +106,7 @@ def _holding(facts: FileFacts, hold: HookHold) -> Report:
             hold.value.node if here else hold.registration.node,
             f"the hook adds `{what}` to `{hold.holder}` at every forward and leaves it on the device",
             f"nothing ever empties `{hold.holder}` while batches run through the module",
-            "the activation's own bytes, at every step",
+            "the activations' own bytes, at every step: 16 MiB for the 8 of an MLP (H200, torch 2.11)",
             Severity.WARNING,
             lambda: _repair(hold),
             (related,),

@@ -1,12 +1,16 @@
-"""Bad and good examples of every rule, as step functions on small but realistic models."""
+"""Bad and good examples of every rule: step functions on small but realistic models, and programs of their own."""
 
 from __future__ import annotations
 
-from evidence_cases import held, modes, release
+from evidence_cases import gradients, held, modes, release, slow
+from evidence_cases.processes import CASES as PROCESS_CASES
 from evidence_cases.setup import Case
 
 
 def all_cases() -> list[Case]:
-    """Every case, by code."""
-    found = [*held.CASES, *modes.CASES, *release.CASES]
+    """Every case that runs in the measuring process, by code."""
+    found = [*held.CASES, *modes.CASES, *gradients.CASES, *release.CASES, *slow.CASES]
     return sorted(found, key=lambda case: case.code)
+
+
+__all__ = ["PROCESS_CASES", "all_cases"]

@@ -232,6 +232,120 @@ def _ema(guarded: bool) -> Any:
     return make
 
 
+def _features(what: str) -> Any:
+    """Features of an MLP without a graph, kept batch after batch."""
+
+    def make(setup: Setup) -> Step:
+        model = setup.mlp().eval()
+        kept: list[Tensor] = []
+
+        @torch.no_grad()
+        def step() -> None:
+            out = model(setup.features())
+            kept.append({"out": out, "out[0]": out[0]}[what] if what in ("out", "out[0]") else out.cpu())
+
+        return step
+
+    return make
+
+
+def _hooked_forward(grad: bool) -> Any:
+    """Hooks that keep outputs while batches run through and no backward follows."""
+
+    def make(setup: Setup) -> Step:
+        model = setup.mlp().eval()
+        kept: list[Tensor] = []
+
+        def hook(module: nn.Module, inputs: Any, output: Tensor) -> None:
+            kept.append(output)
+
+        for layer in model:
+            if isinstance(layer, nn.GELU):
+                layer.register_forward_hook(hook)
+
+        def step() -> None:
+            with torch.set_grad_enabled(grad):
+                model(setup.features())
+
+        return step
+
+    return make
+
+
+def _looking(held: Tensor | None) -> Any:
+    """A hook that does nothing and holds what it was given."""
+
+    def hook(module: nn.Module, inputs: Any, output: Tensor) -> None:
+        _ = held
+
+    return hook
+
+
+def _registered(when: str) -> Any:
+    """A hook registered in every step, once, or in every step with a batch in its closure."""
+
+    def make(setup: Setup) -> Step:
+        model = setup.mlp()
+        optimizer = torch.optim.SGD(model.parameters(), lr=1e-4)
+
+        def register(held: Tensor | None) -> None:
+            model[0].register_forward_hook(_looking(held))
+
+        if when == "once":
+            register(None)
+
+        def step() -> None:
+            x = setup.features()
+            if when != "once":
+                register(x if when == "every step, holding the batch" else None)
+            loss = model(x).pow(2).mean()
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+
+        return step
+
+    return make
+
+
+def _cached_outputs(grad: bool, host: bool) -> Any:
+    """A network's output for every new key, in a dict that nothing empties."""
+
+    def make(setup: Setup) -> Step:
+        model = setup.mlp()
+        cache: dict[int, Tensor] = {}
+
+        def step() -> None:
+            with torch.set_grad_enabled(grad):
+                out = model(setup.features())
+            cache[len(cache)] = out.cpu() if host else out
+
+        return step
+
+    return make
+
+
+def _running_mean(detach: bool, backward: bool) -> Any:
+    """A running mean of activations, with a training step around it or without one."""
+
+    def make(setup: Setup) -> Step:
+        model = setup.mlp()
+        optimizer = torch.optim.SGD(model.parameters(), lr=1e-4)
+        mean = [torch.zeros(setup.size.mlp_width, device=setup.device)]
+
+        def step() -> None:
+            out = model(setup.features())
+            mean[0] = 0.9 * mean[0] + 0.1 * (out.detach() if detach else out).mean(0)
+            if backward:
+                optimizer.zero_grad()
+                out.pow(2).mean().backward()
+                optimizer.step()
+
+        return step
+
+    return make
+
+
 CASES = [
     Case(
         "GPU101",
@@ -299,6 +413,11 @@ CASES = [
     Case(
         "GPU102", "view of an output kept", {"append(out[0])": _outputs("view"), "clone": _outputs("clone")}
     ),
+    Case(
+        "GPU102",
+        "features of an MLP kept under no_grad",
+        {"append(out)": _features("out"), "append(out[0])": _features("out[0]"), "cpu": _features("cpu")},
+    ),
     Case("GPU103", "LSTM state carried", {"carried": _recurrent(False), "detach": _recurrent(True)}),
     Case("GPU104", "loss in a log's rows", {"loss": training(_log), "loss.item()": training(_log_item)}),
     Case(
@@ -306,6 +425,36 @@ CASES = [
         "forward hooks that keep outputs",
         {"output": _hooked("output"), "a number": _hooked("number")},
     ),
+    Case(
+        "GPU105",
+        "forward hooks that keep outputs, no backward",
+        {"with grad": _hooked_forward(True), "no_grad": _hooked_forward(False)},
+    ),
+    Case(
+        "GPU105",
+        "a hook registered in every step",
+        {when: _registered(when) for when in ("every step", "every step, holding the batch", "once")},
+    ),
+    Case(
+        "GPU106",
+        "a network's outputs in a dict",
+        {
+            "net(x) with grad": _cached_outputs(True, False),
+            "net(x).cpu() with grad": _cached_outputs(True, True),
+            "net(x) under no_grad": _cached_outputs(False, False),
+            "net(x).cpu() under no_grad": _cached_outputs(False, True),
+        },
+    ),
     Case("GPU106", "masks in lru_cache", {"unbounded": _cached(None), "maxsize=4": _cached(4)}),
     Case("GPU107", "moving average of weights", {"with grad": _ema(False), "no_grad": _ema(True)}),
+    Case(
+        "GPU107",
+        "running mean of activations",
+        {"with grad": _running_mean(False, True), "detach": _running_mean(True, True)},
+    ),
+    Case(
+        "GPU107",
+        "running mean of activations, no backward",
+        {"with grad": _running_mean(False, False), "detach": _running_mean(True, False)},
+    ),
 ]

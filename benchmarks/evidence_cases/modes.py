@@ -67,6 +67,47 @@ def _discriminator(how: str) -> Any:
     return make
 
 
+def _mlp_teacher(guarded: bool) -> Any:
+    def make(setup: Setup) -> Step:
+        student, teacher = setup.mlp(), setup.mlp().eval()
+        optimizer = torch.optim.SGD(student.parameters(), lr=1e-4)
+
+        def step() -> None:
+            x = setup.features()
+            out = student(x)
+            with torch.set_grad_enabled(not guarded):
+                target = teacher(x)
+            optimizer.zero_grad()
+            F.mse_loss(out, target.detach()).backward()
+            optimizer.step()
+
+        return step
+
+    return make
+
+
+def _bound_sample(how: str) -> Any:
+    """A discriminator step in which the sample's own name lives on, for the generator's step that follows."""
+
+    def make(setup: Setup) -> Step:
+        generator, discriminator = setup.mlp(), setup.mlp()
+        optimizer = torch.optim.SGD(discriminator.parameters(), lr=1e-4)
+
+        def step() -> None:
+            with torch.set_grad_enabled(how != "no_grad"):
+                fake = generator(setup.features())
+            judged = discriminator(fake.detach() if how == "detach" else fake)
+            loss = F.relu(1 + judged).mean() + F.relu(1 - discriminator(setup.features())).mean()
+            optimizer.zero_grad()
+            generator.zero_grad()
+            loss.backward()
+            optimizer.step()
+
+        return step
+
+    return make
+
+
 def _retained(retain: bool) -> Any:
     def make(setup: Setup) -> Step:
         model = setup.language_model()
@@ -167,6 +208,20 @@ CASES = [
             "fake": _discriminator("fake"),
             "fake.detach()": _discriminator("detach"),
             "no_grad": _discriminator("no_grad"),
+        },
+    ),
+    Case(
+        "GPU202",
+        "teacher in the train step, 8-layer MLPs",
+        {"with grad": _mlp_teacher(False), "no_grad": _mlp_teacher(True)},
+    ),
+    Case(
+        "GPU203",
+        "discriminator step, the sample stays bound",
+        {
+            "fake": _bound_sample("fake"),
+            "fake.detach()": _bound_sample("detach"),
+            "no_grad": _bound_sample("no_grad"),
         },
     ),
     Case(

@@ -36,6 +36,30 @@ def _late(when: str) -> Any:
     return make
 
 
+def _late_autocast(release: bool) -> Any:
+    """Logits of a train step whose forward runs under bfloat16 autocast."""
+
+    def make(setup: Setup) -> Step:
+        model = setup.language_model()
+        optimizer = setup.adamw(model)
+        memory: dict[str, Any] = {}
+
+        def step() -> None:
+            tokens = setup.tokens()
+            with torch.autocast(setup.device, dtype=torch.bfloat16):
+                memory["out"] = model(tokens)
+                loss = F.cross_entropy(memory["out"].flatten(0, 1), tokens.flatten())
+            if release:
+                del memory["out"]
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+
+        return step
+
+    return make
+
+
 def _late_evaluation(release: bool) -> Any:
     def make(setup: Setup) -> Step:
         model = setup.language_model().eval()
@@ -104,6 +128,59 @@ def _load(to_host: bool) -> Any:
     return make
 
 
+def _resume(to_host: bool, with_optimizer: bool) -> Any:
+    """A name holds the checkpoint until all of it has been copied into the model, and into the optimizer."""
+
+    def make(setup: Setup) -> Step:
+        model = setup.language_model()
+        optimizer = setup.adamw(model)
+        saved: dict[str, Any] = {"model": model.state_dict()}
+        if with_optimizer:
+            setup.loss_of(model, setup.tokens()).backward()
+            optimizer.step()
+            optimizer.zero_grad()
+            saved["optimizer"] = optimizer.state_dict()
+        buffer = io.BytesIO()
+        torch.save(saved, buffer)
+        del saved
+
+        def step() -> None:
+            buffer.seek(0)
+            checkpoint = torch.load(buffer, map_location="cpu" if to_host else None)
+            model.load_state_dict(checkpoint["model"])
+            if with_optimizer:
+                optimizer.load_state_dict(checkpoint["optimizer"])
+            setup.note("allocated after loading", setup.allocated())
+
+        return step
+
+    return make
+
+
+def _clones(how: str) -> Any:
+    """The best weights as a dict of clones; `parameters` is the size of the model."""
+
+    def make(setup: Setup) -> Step:
+        model = setup.language_model()
+        best: dict[str, Any] = {}
+        without = setup.allocated()
+
+        def step() -> None:
+            state = {name: value.detach() for name, value in model.state_dict().items()}
+            if how == "clone":
+                best["state"] = {name: value.clone() for name, value in state.items()}
+            elif how == "cpu, clone":
+                best["state"] = {name: value.cpu().clone() for name, value in state.items()}
+            else:
+                best["state"] = state
+            setup.note("parameters", sum(p.numel() * p.element_size() for p in model.parameters()))
+            setup.note("allocated for the snapshot", setup.allocated() - without)
+
+        return step
+
+    return make
+
+
 def _snapshot(to_host: bool) -> Any:
     def make(setup: Setup) -> Step:
         model = setup.language_model()
@@ -140,6 +217,56 @@ def _cleanup(works: bool) -> Any:
                 clean(None)
             else:
                 clean(out)
+            setup.note("allocated after the cleanup", setup.allocated())
+
+        return step
+
+    return make
+
+
+def _order(last: str) -> Any:
+    """`empty_cache` before or after the `del` of logits."""
+
+    def make(setup: Setup) -> Step:
+        model = setup.language_model().eval()
+
+        def empty() -> None:
+            if setup.device == "cuda":
+                torch.cuda.empty_cache()
+
+        @torch.no_grad()
+        def step() -> None:
+            out = model(setup.tokens())
+            if last == "del":
+                empty()
+                del out
+            else:
+                del out
+                empty()
+            if setup.device == "cuda":
+                setup.note("reserved after the cleanup", torch.cuda.memory_reserved())
+            setup.note("allocated after the cleanup", setup.allocated())
+
+        return step
+
+    return make
+
+
+def _loop_variable(works: bool) -> Any:
+    """`del` of a loop's variable: the list that the loop runs over still holds each output."""
+
+    def make(setup: Setup) -> Step:
+        model = setup.language_model().eval()
+
+        @torch.no_grad()
+        def step() -> None:
+            outs = [model(setup.tokens())]
+            for out in outs:
+                del out
+            if works:
+                outs.clear()
+            if setup.device == "cuda":
+                torch.cuda.empty_cache()
             setup.note("allocated after the cleanup", setup.allocated())
 
         return step
@@ -217,6 +344,11 @@ CASES = [
         "GPU401", "logits of an evaluation", {"kept": _late_evaluation(False), "del": _late_evaluation(True)}
     ),
     Case(
+        "GPU401",
+        "logits of a train step under bf16 autocast",
+        {"kept until rebound": _late_autocast(False), "del before backward": _late_autocast(True)},
+    ),
+    Case(
         "GPU402",
         "recovery from a failed step",
         {"inside except": _recovery(True), "after it": _recovery(False)},
@@ -224,6 +356,15 @@ CASES = [
     Case(
         "GPU403", "torch.load of a checkpoint", {"default": _load(False), 'map_location="cpu"': _load(True)}
     ),
+    *(
+        Case(
+            "GPU403",
+            "resuming " + ("a model and its optimizer" if optimizer else "from weights alone"),
+            {"default": _resume(False, optimizer), 'map_location="cpu"': _resume(True, optimizer)},
+        )
+        for optimizer in (True, False)
+    ),
+    Case("GPU404", "a dict of the weights", {how: _clones(how) for how in ("clone", "cpu, clone", "alias")}),
     Case(
         "GPU404",
         "best weights kept",
@@ -231,6 +372,16 @@ CASES = [
     ),
     Case(
         "GPU405", "del in a helper", {"caller holds it": _cleanup(False), "del in the caller": _cleanup(True)}
+    ),
+    Case(
+        "GPU405",
+        "empty_cache and del",
+        {"empty_cache, del": _order("del"), "del, empty_cache": _order("empty_cache")},
+    ),
+    Case(
+        "GPU405",
+        "del of a loop's variable",
+        {"the list holds it": _loop_variable(False), "clear()": _loop_variable(True)},
     ),
     Case("GPU406", "between phases", {"nothing": _phases(False), "gc.collect, empty_cache": _phases(True)}),
     Case("GPU501", "empty_cache every step", {"every step": _calling("empty_cache"), "never": _calling("")}),

@@ -59,7 +59,7 @@ class Setup:
     notes: dict[str, list[float]] = field(default_factory=dict)
 
     def note(self, name: str, value: float) -> None:
-        """Keep a figure of this step; the median is reported."""
+        """Keep a figure of this step; the median is reported. Bytes, unless the name ends in another unit: "step, ms"."""
         self.notes.setdefault(name, []).append(value)
 
     def language_model(self) -> LanguageModel:
@@ -97,7 +97,6 @@ class Case:
     code: str
     title: str
     variants: Mapping[str, Maker]
-    cuda_only: bool = False
 
 
 def training(act: Callable[[Setup, Tensor, dict[str, Any]], None], retain: bool = False) -> Maker:

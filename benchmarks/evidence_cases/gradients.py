@@ -1,0 +1,134 @@
+"""More cases of the rules 3xx: gradients that keep a graph (GPU302), gradients that are kept (GPU304)."""
+
+from __future__ import annotations
+
+import gc
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from evidence_cases.setup import Case, Setup, Step
+
+
+def _hand_out(loss: Tensor, parameters: list[Any]) -> None:
+    """Put the gradients on the parameters without their graph, which goes when this function returns."""
+    grads = torch.autograd.grad(loss, parameters, create_graph=True)
+    for parameter, grad in zip(parameters, grads, strict=True):
+        parameter.grad = grad.detach()
+
+
+def _second_order(how: str) -> Any:
+    """An optimizer that reads the gradients of a first backward, as second-order methods do."""
+
+    def make(setup: Setup) -> Step:
+        model = setup.mlp()
+        optimizer = torch.optim.SGD(model.parameters(), lr=1e-5)
+        parameters = list(model.parameters())
+
+        def step() -> None:
+            loss = model(setup.features()).pow(2).mean()
+            if how == "autograd.grad":
+                _hand_out(loss, parameters)
+            else:
+                if how == "zero_grad before backward":
+                    optimizer.zero_grad()
+                loss.backward(create_graph=True)
+            optimizer.step()
+            if how == "zero_grad after the step":
+                optimizer.zero_grad()
+            del loss
+            setup.note("allocated after the step", setup.allocated())
+
+        return step
+
+    return make
+
+
+def _penalty(how: str) -> Any:
+    """A second backward through the gradients, as of a gradient penalty."""
+
+    def make(setup: Setup) -> Step:
+        model = setup.mlp()
+        optimizer = torch.optim.SGD(model.parameters(), lr=1e-5)
+        parameters = list(model.parameters())
+
+        def squares(grads: Any) -> Tensor:
+            return torch.stack([grad.pow(2).sum() for grad in grads]).sum()
+
+        def step() -> None:
+            loss = model(setup.features()).pow(2).mean()
+            if how == "autograd.grad":
+                total = loss + squares(torch.autograd.grad(loss, parameters, create_graph=True))
+                optimizer.zero_grad()
+                total.backward()
+            else:
+                if how == "zero_grad before backward":
+                    optimizer.zero_grad()
+                loss.backward(create_graph=True)
+                squares(p.grad for p in parameters if p.grad is not None).backward()
+            optimizer.step()
+            if how == "zero_grad after the step":
+                optimizer.zero_grad()
+            setup.note("allocated after the step", setup.allocated())
+
+        return step
+
+    return make
+
+
+def _dropped(create_graph: bool) -> Any:
+    """A model of its own in every step, dropped with its gradients, while the garbage collector is off."""
+
+    def make(setup: Setup) -> Step:
+        def step() -> None:
+            gc.disable()
+            try:
+                loss = setup.mlp()(setup.features()).pow(2).mean()
+                loss.backward(create_graph=create_graph)
+            finally:
+                del loss
+                gc.enable()
+
+        return step
+
+    return make
+
+
+def _zero_grad_late(to_none: bool) -> Any:
+    """`zero_grad` between forward and backward."""
+
+    def make(setup: Setup) -> Step:
+        model = setup.language_model()
+        optimizer = setup.adamw(model)
+
+        def step() -> None:
+            loss = setup.loss_of(model, setup.tokens())
+            optimizer.zero_grad(set_to_none=to_none)
+            loss.backward()
+            optimizer.step()
+
+        return step
+
+    return make
+
+
+ZEROED = ("zero_grad before backward", "zero_grad after the step", "autograd.grad")
+CASES = [
+    Case(
+        "GPU302",
+        "an optimizer that reads the gradients",
+        {how: _second_order(how) for how in ("no zero_grad", *ZEROED)},
+    ),
+    Case("GPU302", "a gradient penalty, 8-layer MLP", {how: _penalty(how) for how in ZEROED}),
+    Case(
+        "GPU302",
+        "a model dropped after its backward",
+        {"backward(create_graph=True)": _dropped(True), "backward()": _dropped(False)},
+    ),
+    Case(
+        "GPU304",
+        "zero_grad between forward and backward",
+        {"set_to_none=False": _zero_grad_late(False), "set_to_none=True": _zero_grad_late(True)},
+    ),
+]
