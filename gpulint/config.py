@@ -124,11 +124,12 @@ class _Context:
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """One setting: how a value is checked and turned into the `Config` field, its JSON schema, and its help."""
+    """One setting: how a value is checked and turned into the `Config` field, its JSON schema, its help, and a value as TOML."""
 
     parse: Callable[[_Context, str, Any], Any]
     schema: Mapping[str, Any]
     help: str
+    example: str
 
 
 def did_you_mean(word: str, candidates: Sequence[str]) -> str:
@@ -234,39 +235,65 @@ _STRINGS_SCHEMA: Final = {"type": "array", "items": {"type": "string"}}
 
 KEYS: Final[Mapping[str, Key]] = {
     "extend": Key(
-        lambda *_: None, {"type": "string"}, "A configuration whose keys hold where this one sets none."
+        lambda *_: None,
+        {"type": "string"},
+        "A configuration whose keys hold where this one sets none.",
+        '"../gpulint.toml"',
     ),
-    "select": Key(_selectors, _CODES_SCHEMA, "Rules in force, as codes, prefixes or ALL."),
-    "extend-select": Key(_selectors, _CODES_SCHEMA, "Rules in force besides `select`."),
-    "ignore": Key(_selectors, _CODES_SCHEMA, "Rules not in force; the more specific of two selectors wins."),
+    "select": Key(
+        _selectors, _CODES_SCHEMA, "Rules in force, as codes, prefixes or ALL.", '["GPU1", "GPU201"]'
+    ),
+    "extend-select": Key(_selectors, _CODES_SCHEMA, "Rules in force besides `select`.", '["GPU406"]'),
+    "ignore": Key(
+        _selectors,
+        _CODES_SCHEMA,
+        "Rules not in force; the more specific of two selectors wins.",
+        '["GPU5"]',
+    ),
     "per-file-ignores": Key(
         _per_file,
         {"type": "object", "additionalProperties": _CODES_SCHEMA},
         "Rules not in force in the files that match a pattern.",
+        '{ "tests/*" = ["GPU201"], "scripts/probe.py" = ["ALL"] }',
     ),
     "exclude": Key(
-        _globs, _STRINGS_SCHEMA, "Patterns in gitignore syntax left out when directories are searched."
+        _globs,
+        _STRINGS_SCHEMA,
+        "Patterns in gitignore syntax left out when directories are searched.",
+        '[".venv", "build", "/data/"]',
     ),
-    "extend-exclude": Key(_globs, _STRINGS_SCHEMA, "Patterns left out besides `exclude`."),
-    "respect-gitignore": Key(_boolean, {"type": "boolean"}, "Whether files ignored by git are left out."),
+    "extend-exclude": Key(
+        _globs, _STRINGS_SCHEMA, "Patterns left out besides `exclude`.", '["third_party"]'
+    ),
+    "respect-gitignore": Key(
+        _boolean, {"type": "boolean"}, "Whether files ignored by git are left out.", "false"
+    ),
     "severity": Key(
         _severities,
         {"type": "object", "additionalProperties": {"enum": list(FAIL_ON[:3])}},
         "The severity of a rule, or of all rules with a prefix.",
+        '{ GPU201 = "error", GPU5 = "info" }',
     ),
     "fail-on": Key(
-        _fail_on, {"enum": list(FAIL_ON)}, "The least severity of a finding that makes the exit status 1."
+        _fail_on,
+        {"enum": list(FAIL_ON)},
+        "The least severity of a finding that makes the exit status 1.",
+        '"warning"',
     ),
-    "rules": Key(_paths, _STRINGS_SCHEMA, "Files or directories with the project's own rules."),
+    "rules": Key(
+        _paths, _STRINGS_SCHEMA, "Files or directories with the project's own rules.", '["tools/lint"]'
+    ),
     "options": Key(
         _options,
         {"type": "object", "additionalProperties": {"type": "object"}},
         "Settings of single rules, one table a rule.",
+        '{ GPU101 = { style = "detach" } }',
     ),
     "target-torch": Key(
         _torch_version,
         {"type": "string", "pattern": f"^{_VERSION.pattern}$"},
         "The oldest torch version the code has to work with.",
+        '"2.4"',
     ),
 }
 

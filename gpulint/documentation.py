@@ -37,13 +37,18 @@ class Page:
         block = re.search(r"```\w*\n(.*?)```", self.sections.get(section, ""), re.DOTALL)
         return None if block is None else block[1]
 
+    def body(self) -> str:
+        """The docstring, and the options where it says nothing of them."""
+        parts = [self.text.strip() + "\n"]
+        if self.rule.options and "Options" not in self.sections:
+            parts.append("## Options\n" + "".join(_option_lines(self.rule)))
+        return "\n".join(parts)
+
     def markdown(self) -> str:
         """The whole page, with a heading and what is in force by default."""
         state = "on by default" if self.rule.default else "off by default"
         head = f"# {self.title}\n\nSeverity: {self.rule.severity.value}; {state}.\n"
-        parts = [head, self.text.strip() + "\n"]
-        if self.rule.options and "Options" not in self.sections:
-            parts.append("## Options\n" + "".join(_option_lines(self.rule)))
+        parts = [head, self.body()]
         if self.rule.code.startswith("GPU"):
             parts.append(f"<{DOCS_URL}{self.rule.code}>\n")
         return "\n".join(parts)

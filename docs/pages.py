@@ -1,0 +1,317 @@
+"""What the documentation site has besides the pages in this folder, made from the code itself: a page for each rule,
+the table of all rules, the keys of the configuration, the help of every command, and reports of a real run.
+
+MkDocs calls the `on_...` functions (see `hooks` in mkdocs.yml).
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+import click
+from mkdocs.config.defaults import MkDocsConfig
+from mkdocs.structure.files import File, Files
+from mkdocs.structure.pages import Page as SitePage
+
+from gpulint.cli._dispatch import cli
+from gpulint.config import KEYS, Config
+from gpulint.discovery import DEFAULT_EXCLUDES
+from gpulint.documentation import Page, page
+from gpulint.reports import FORMATS
+from gpulint.rule import Rule
+from gpulint.rules import all_rules
+from gpulint.selection import BUILT_IN
+
+REPOSITORY: Final = "https://github.com/gpulint/gpulint"
+FAMILIES: Final = {
+    "1": "Held memory",
+    "2": "Grad mode",
+    "3": "Backward and gradients",
+    "4": "Peaks, copies and recovery",
+    "5": "Calls that cost time",
+    "6": "Allocator and memory interface",
+}
+_MARK: Final = re.compile(r"^<!-- generated: ([a-z]+)(?: ([\w -]+))? -->$", re.MULTILINE)
+_CODE: Final = re.compile(r"(?<![\w/\[=#.-])GPU[0-9]{3}(?![\w\]/.-])")
+_UNTOUCHED: Final = re.compile(r"(`+[^`]+`+|\[[^\]]*\]\([^)]*\)|<[^>]*>)")
+_FENCE: Final = re.compile(r"\s*(```+|~~~+)")
+_ITEM: Final = re.compile(r"(?:[-*]|\d+\.) ")
+
+# A short program with a safe fix, an unsafe one and two severities, for the page about reports.
+SAMPLE: Final = '''\
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+
+def train(model: nn.Module, loader, optimizer):
+    total = 0.0
+    for inputs, labels in loader:
+        loss = F.cross_entropy(model(inputs), labels)
+        loss.backward()
+        optimizer.step()
+        optimizer.zero_grad()
+        total += loss
+        torch.cuda.empty_cache()
+    return total / len(loader)
+'''
+
+
+# -- hooks ---------------------------------------------------------------------------------------------------
+
+
+def on_config(config: MkDocsConfig) -> MkDocsConfig:
+    """Put the rules' pages, and pages of this folder that mkdocs.yml does not name, into the navigation."""
+    nav = config.nav
+    assert nav is not None
+    named = set(_targets(nav))
+    for group in nav:
+        for title, entries in group.items():
+            if title == "Rules":
+                entries.extend(_rules_nav())
+            if title == "Guide":
+                found = (path.name for path in sorted(Path(config.docs_dir).glob("*.md")))
+                entries.extend(name for name in found if name not in named)
+    return config
+
+
+def on_files(files: Files, config: MkDocsConfig) -> Files:
+    """Add the pages that no file stands for."""
+    for path, text in generated_pages().items():
+        files.append(File.generated(config, path, content=text))
+    return files
+
+
+def on_page_markdown(markdown: str, page: SitePage, config: MkDocsConfig, files: Files) -> str:
+    """Fill in what is generated, and make rule codes links."""
+    filled = _MARK.sub(lambda mark: PARTS[mark[1]](mark[2] or ""), markdown)
+    return linked(filled, page.file.src_uri)
+
+
+def on_post_build(config: MkDocsConfig) -> None:
+    """Let `rules/GPU101` and `rules/GPU101/` lead to a rule's page on every server: findings carry that address."""
+    for code in (*BUILT_IN, *(rule.code for rule in all_rules())):
+        folder = Path(config.site_dir, "rules", code)
+        folder.mkdir(parents=True)
+        stub = f'<!doctype html><meta charset="utf-8"><title>{code}</title><link rel="canonical" href="../{code}.html">'
+        stub += f'<meta http-equiv="refresh" content="0; url=../{code}.html"><a href="../{code}.html">{code}</a>\n'
+        (folder / "index.html").write_text(stub, encoding="utf-8")
+
+
+def _targets(nav: Any) -> Iterator[str]:
+    if isinstance(nav, str):
+        yield nav
+    elif isinstance(nav, Mapping):
+        for value in nav.values():
+            yield from _targets(value)
+    else:
+        for value in nav:
+            yield from _targets(value)
+
+
+# -- rules ---------------------------------------------------------------------------------------------------
+
+
+def generated_pages() -> dict[str, str]:
+    """Path below docs/ → Markdown, for every page that is made from the code alone."""
+    pages = {f"rules/{rule.code}.md": rule_page(rule) for rule in all_rules()}
+    pages |= {f"rules/{code}.md": _built_in_page(code, name) for code, name in BUILT_IN.items()}
+    return pages
+
+
+def rule_page(rule: type[Rule]) -> str:
+    """A rule's page: what `gpulint rule CODE` prints, with its sources and how to switch it on or off."""
+    source = f"{REPOSITORY}/blob/main/{rule.__module__.removeprefix('gpulint.').replace('.', '/')}.py"
+    state = "on by default" if rule.default else f"off by default, on with `--extend-select {rule.code}`"
+    documentation = page(rule)
+    head = f"# {rule.code} {rule.name}\n\n**{rule.severity.value}** · {state} · [source]({source})\n"
+    foot = f"```console\n$ gpulint rule {rule.code}          # this page\n$ gpulint --select {rule.code} .   # only this rule\n```\n"
+    return "\n".join([head, documentation.body(), "## On the command line\n", foot])
+
+
+def _built_in_page(code: str, name: str) -> str:
+    return f"# {code} {name}\n\nNo rule of its own file. {_BUILT_IN_TEXT[code]}\n"
+
+
+_BUILT_IN_TEXT: Final = {
+    "GPU000": "A file that cannot be read, decoded or parsed, or on which gpulint itself failed. The other files are still "
+    "checked, and the exit status is 2 where gpulint failed. It is neither accepted by a baseline nor "
+    "silenced by comments.",
+    "GPU001": "A comment that silences findings, and none that it names is there. `--fix` takes it out. See "
+    "[Suppressions and baseline](../suppressions.md).",
+}
+
+
+def rules_table(_: str = "") -> str:
+    """Every rule by family, with what it finds."""
+    parts = []
+    for digit, title in FAMILIES.items():
+        rows = [_row(page(rule)) for rule in all_rules() if rule.code[3] == digit]
+        head = f"## GPU{digit}: {title}\n\n| Code | Name | Severity | Finds |\n| --- | --- | --- | --- |\n"
+        parts.append(head + "\n".join(rows) + "\n")
+    return "\n".join(parts)
+
+
+def _row(item: Page) -> str:
+    rule = item.rule
+    severity = rule.severity.value + ("" if rule.default else "; off by default")
+    cells = (f"[{rule.code}]({rule.code}.md)", rule.name, severity, item.summary)
+    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
+
+
+def _rules_nav() -> list[dict[str, Any]]:
+    nav: list[dict[str, Any]] = []
+    for digit, title in FAMILIES.items():
+        codes = [{f"{r.code} {r.name}": f"rules/{r.code}.md"} for r in all_rules() if r.code[3] == digit]
+        nav.append({f"GPU{digit} {title}": codes})
+    nav.append({"Without a rule": [{f"{code} {name}": f"rules/{code}.md"} for code, name in BUILT_IN.items()]})
+    return nav
+
+
+# -- configuration, commands, reports ------------------------------------------------------------------------
+
+
+def configuration_keys(_: str = "") -> str:
+    """Every key of the configuration: what it is, its type, its default, an example."""
+    parts = []
+    for name, key in KEYS.items():
+        example = f"{name} = {key.example}"
+        parts.append(
+            f"### `{name}`\n\n{key.help}\n\n"
+            f"**Type:** {type_of(key.schema)}  \n**Default:** {default_of(name)}\n\n"
+            f"```toml\n[tool.gpulint]\n{example}\n```\n"
+        )
+    return "\n".join(parts)
+
+
+def type_of(schema: Mapping[str, Any]) -> str:
+    """A JSON schema in words."""
+    if "enum" in schema:
+        return "one of " + ", ".join(f'`"{value}"`' for value in schema["enum"])
+    if schema["type"] == "array":
+        items = schema["items"]
+        return "list of selectors: codes, prefixes of codes, `ALL`" if "pattern" in items else "list of strings"
+    if schema["type"] == "object":
+        return f"table, each value: {type_of(schema['additionalProperties'])}" if schema["additionalProperties"] != {"type": "object"} else "table of tables"
+    return {"boolean": "`true` or `false`", "string": "string"}[schema["type"]]
+
+
+def default_of(name: str) -> str:
+    """The value in force where the key is not set."""
+    if name == "select":
+        return "every rule that is on by default"
+    if name == "exclude":
+        return ", ".join(f"`{pattern}`" for pattern in sorted(DEFAULT_EXCLUDES))
+    value = getattr(Config(), name.replace("-", "_"), None)
+    if value is None:
+        return "none"
+    return f"`{json.dumps(value)}`" if isinstance(value, (str, bool)) else "empty"
+
+
+def option_table(_: str = "") -> str:
+    """The options of single rules."""
+    rows = ["| Rule | Option | Default | |", "| --- | --- | --- | --- |"]
+    for rule in all_rules():
+        for option in rule.options:
+            choices = f" One of {', '.join(f'`{json.dumps(choice)}`' for choice in option.choices)}." if option.choices else ""
+            text = (option.help[:1].upper() + option.help[1:]).rstrip(".") + "." + choices
+            rows.append(f"| [{rule.code}](rules/{rule.code}.md) {rule.name} | `{option.name}` | `{json.dumps(option.default)}` | {text} |")
+    return "\n".join(rows) + "\n"
+
+
+def commands(_: str = "") -> str:
+    """The help of every command, as an 80-column terminal shows it."""
+    return "\n".join(f"## `{' '.join(path)}`\n\n```text\n{text}```\n" for path, text in help_texts())
+
+
+def help_texts() -> Iterator[tuple[tuple[str, ...], str]]:
+    """Every command's name in words, and its help."""
+
+    def walk(command: click.Command, parent: click.Context | None, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], str]]:
+        settings = dict(command.context_settings) | {"terminal_width": 80}
+        context = click.Context(command, parent=parent, info_name=path[-1], **settings)
+        yield path, command.get_help(context) + "\n"
+        if isinstance(command, click.Group):
+            for name in command.list_commands(context):
+                child = command.get_command(context, name)
+                assert child is not None
+                yield from walk(child, context, (*path, name))
+
+    yield from walk(cli, None, ("gpulint",))
+
+
+def format_list(_: str = "") -> str:
+    """The output formats' names."""
+    return ", ".join(f"`{name}`" for name in FORMATS)
+
+
+def sample(_: str = "") -> str:
+    """The program that the reports on the page are about."""
+    return f"```python title=\"train.py\"\n{SAMPLE}```\n"
+
+
+def report(arguments: str) -> str:
+    """What gpulint prints about the sample with these arguments, run now."""
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder, "train.py").write_text(SAMPLE, encoding="utf-8")
+        command = [sys.executable, "-m", "gpulint", "--no-cache", "--isolated", *arguments.split(), "train.py"]
+        done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    if done.returncode != 1:
+        raise RuntimeError(f"{command} ended with {done.returncode}: {done.stderr}")
+    language = "json" if "json" in arguments or "sarif" in arguments or "gitlab" in arguments else "text"
+    text = done.stdout.replace(folder, "/project")
+    if language == "json" and "json-lines" not in arguments:
+        text = json.dumps(json.loads(text), indent=2, ensure_ascii=False) + "\n"
+    return f"```{language}\n$ gpulint {arguments} train.py\n{text}```\n" if language == "text" else f"```{language}\n{text}```\n"
+
+
+PARTS: Final[Mapping[str, Callable[[str], str]]] = {
+    "rules": rules_table,
+    "keys": configuration_keys,
+    "options": option_table,
+    "commands": commands,
+    "formats": format_list,
+    "sample": sample,
+    "report": report,
+}
+
+
+# -- text ----------------------------------------------------------------------------------------------------
+
+
+def linked(text: str, path: str) -> str:
+    """Markdown for MkDocs: codes of rules are links, and a list may follow a paragraph without a blank line."""
+    here = Path(path).stem
+    up = "" if path.startswith("rules/") else "rules/"
+    codes = {*BUILT_IN, *(rule.code for rule in all_rules())} - {here}
+
+    def link(match: re.Match[str]) -> str:
+        return f"[{match[0]}]({up}{match[0]}.md)" if match[0] in codes else match[0]
+
+    def span(part: str) -> str:
+        code = part.strip("`")
+        if part.startswith("`") and code in codes:
+            return f"[`{code}`]({up}{code}.md)"
+        return part if _UNTOUCHED.fullmatch(part) else _CODE.sub(link, part)
+
+    lines: list[str] = []
+    fence = ""
+    for line in text.splitlines():
+        opened = _FENCE.match(line)
+        if opened and (not fence or opened[1].startswith(fence)):
+            fence = "" if fence else opened[1]
+        elif not fence:
+            before = lines[-1] if lines else ""
+            if _ITEM.match(line) and before.strip() and not before.startswith(" ") and not _ITEM.match(before):
+                lines.append("")
+            if not line.startswith(("#", "    ")):
+                line = "".join(map(span, _UNTOUCHED.split(line)))
+        lines.append(line)
+    return "\n".join(lines) + "\n"
