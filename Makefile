@@ -6,7 +6,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 DEMO := fixtures/evaluate_with_metrics.py
 
-.PHONY: demo test lint types format clean
+.PHONY: demo test docs lint types format clean
 
 $(BIN)/gpulint: pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
@@ -16,7 +16,13 @@ $(BIN)/gpulint: pyproject.toml
 	touch $@
 
 $(BIN)/.test-extra: $(BIN)/gpulint pyproject.toml
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[test,dev]"
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[test,dev,docs]"
+	touch $@
+
+# Building the site needs no torch.
+$(BIN)/.docs-extra: pyproject.toml
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[docs]"
 	touch $@
 
 ## lint, verify, fix and verify again one training script (the fix is made in a copy)
@@ -32,6 +38,10 @@ demo: $(BIN)/gpulint
 test: $(BIN)/.test-extra lint types
 	$(BIN)/python -m pytest -q -n 2 --dist loadfile
 
+## the documentation site, in site/: open site/index.html
+docs: $(BIN)/.docs-extra
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build
+
 lint: $(BIN)/.test-extra
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -44,4 +54,4 @@ format: $(BIN)/.test-extra
 	$(BIN)/ruff check --fix .
 
 clean:
-	rm -rf $(VENV) build dist *.egg-info .gpulint_cache
+	rm -rf $(VENV) build dist site *.egg-info .gpulint_cache

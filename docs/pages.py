@@ -16,6 +16,8 @@ from pathlib import Path
 from typing import Any, Final
 
 import click
+import yaml
+from gpulint.rules import all_rules
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page as SitePage
@@ -26,7 +28,6 @@ from gpulint.discovery import DEFAULT_EXCLUDES
 from gpulint.documentation import Page, page
 from gpulint.reports import FORMATS
 from gpulint.rule import Rule
-from gpulint.rules import all_rules
 from gpulint.selection import BUILT_IN
 
 REPOSITORY: Final = "https://github.com/gpulint/gpulint"
@@ -38,14 +39,14 @@ FAMILIES: Final = {
     "5": "Calls that cost time",
     "6": "Allocator and memory interface",
 }
-_MARK: Final = re.compile(r"^<!-- generated: ([a-z]+)(?: ([\w -]+))? -->$", re.MULTILINE)
-_CODE: Final = re.compile(r"(?<![\w/\[=#.-])GPU[0-9]{3}(?![\w\]/.-])")
+_MARK: Final = re.compile(r"<!-- generated: ([a-z]+) *([\w -]*?) *-->")
+_CODE: Final = re.compile(r"(?<![\w/\[=#.-])GPU[0-9]{3}(?![\w\]/-]|\.\w)")
 _UNTOUCHED: Final = re.compile(r"(`+[^`]+`+|\[[^\]]*\]\([^)]*\)|<[^>]*>)")
 _FENCE: Final = re.compile(r"\s*(```+|~~~+)")
 _ITEM: Final = re.compile(r"(?:[-*]|\d+\.) ")
 
 # A short program with a safe fix, an unsafe one and two severities, for the page about reports.
-SAMPLE: Final = '''\
+SAMPLE: Final = """\
 import torch
 import torch.nn.functional as F
 from torch import nn
@@ -61,7 +62,7 @@ def train(model: nn.Module, loader, optimizer):
         total += loss
         torch.cuda.empty_cache()
     return total / len(loader)
-'''
+"""
 
 
 # -- hooks ---------------------------------------------------------------------------------------------------
@@ -91,7 +92,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 def on_page_markdown(markdown: str, page: SitePage, config: MkDocsConfig, files: Files) -> str:
     """Fill in what is generated, and make rule codes links."""
-    filled = _MARK.sub(lambda mark: PARTS[mark[1]](mark[2] or ""), markdown)
+    filled = _MARK.sub(lambda mark: PARTS[mark[1]](mark[2]), markdown)
     return linked(filled, page.file.src_uri)
 
 
@@ -154,15 +155,16 @@ def rules_table(_: str = "") -> str:
     parts = []
     for digit, title in FAMILIES.items():
         rows = [_row(page(rule)) for rule in all_rules() if rule.code[3] == digit]
-        head = f"## GPU{digit}: {title}\n\n| Code | Name | Severity | Finds |\n| --- | --- | --- | --- |\n"
-        parts.append(head + "\n".join(rows) + "\n")
+        head = "| Code | Name | Severity | Finds |\n| --- | --- | --- | --- |\n"
+        table = head + "\n".join(rows)
+        parts.append(f'## GPU{digit}: {title}\n\n<div class="rules" markdown>\n\n{table}\n\n</div>\n')
     return "\n".join(parts)
 
 
 def _row(item: Page) -> str:
     rule = item.rule
     severity = rule.severity.value + ("" if rule.default else "; off by default")
-    cells = (f"[{rule.code}]({rule.code}.md)", rule.name, severity, item.summary)
+    cells = (f"[{rule.code}]({rule.code}.md)", rule.name, severity, item.summary.removeprefix("Finds "))
     return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
 
 
@@ -171,7 +173,9 @@ def _rules_nav() -> list[dict[str, Any]]:
     for digit, title in FAMILIES.items():
         codes = [{f"{r.code} {r.name}": f"rules/{r.code}.md"} for r in all_rules() if r.code[3] == digit]
         nav.append({f"GPU{digit} {title}": codes})
-    nav.append({"Without a rule": [{f"{code} {name}": f"rules/{code}.md"} for code, name in BUILT_IN.items()]})
+    nav.append(
+        {"Without a rule": [{f"{code} {name}": f"rules/{code}.md"} for code, name in BUILT_IN.items()]}
+    )
     return nav
 
 
@@ -197,9 +201,15 @@ def type_of(schema: Mapping[str, Any]) -> str:
         return "one of " + ", ".join(f'`"{value}"`' for value in schema["enum"])
     if schema["type"] == "array":
         items = schema["items"]
-        return "list of selectors: codes, prefixes of codes, `ALL`" if "pattern" in items else "list of strings"
+        return (
+            "list of selectors: codes, prefixes of codes, `ALL`" if "pattern" in items else "list of strings"
+        )
     if schema["type"] == "object":
-        return f"table, each value: {type_of(schema['additionalProperties'])}" if schema["additionalProperties"] != {"type": "object"} else "table of tables"
+        return (
+            f"table, each value: {type_of(schema['additionalProperties'])}"
+            if schema["additionalProperties"] != {"type": "object"}
+            else "table of tables"
+        )
     return {"boolean": "`true` or `false`", "string": "string"}[schema["type"]]
 
 
@@ -220,9 +230,15 @@ def option_table(_: str = "") -> str:
     rows = ["| Rule | Option | Default | |", "| --- | --- | --- | --- |"]
     for rule in all_rules():
         for option in rule.options:
-            choices = f" One of {', '.join(f'`{json.dumps(choice)}`' for choice in option.choices)}." if option.choices else ""
+            choices = (
+                f" One of {', '.join(f'`{json.dumps(choice)}`' for choice in option.choices)}."
+                if option.choices
+                else ""
+            )
             text = (option.help[:1].upper() + option.help[1:]).rstrip(".") + "." + choices
-            rows.append(f"| [{rule.code}](rules/{rule.code}.md) {rule.name} | `{option.name}` | `{json.dumps(option.default)}` | {text} |")
+            rows.append(
+                f"| [{rule.code}](rules/{rule.code}.md) {rule.name} | `{option.name}` | `{json.dumps(option.default)}` | {text} |"
+            )
     return "\n".join(rows) + "\n"
 
 
@@ -234,7 +250,9 @@ def commands(_: str = "") -> str:
 def help_texts() -> Iterator[tuple[tuple[str, ...], str]]:
     """Every command's name in words, and its help."""
 
-    def walk(command: click.Command, parent: click.Context | None, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], str]]:
+    def walk(
+        command: click.Command, parent: click.Context | None, path: tuple[str, ...]
+    ) -> Iterator[tuple[tuple[str, ...], str]]:
         settings = dict(command.context_settings) | {"terminal_width": 80}
         context = click.Context(command, parent=parent, info_name=path[-1], **settings)
         yield path, command.get_help(context) + "\n"
@@ -247,6 +265,17 @@ def help_texts() -> Iterator[tuple[tuple[str, ...], str]]:
     yield from walk(cli, None, ("gpulint",))
 
 
+def action_inputs(_: str = "") -> str:
+    """The inputs and the output of the GitHub action."""
+    action = yaml.safe_load((Path(__file__).parent.parent / "action.yml").read_text(encoding="utf-8"))
+    rows = ["| input | default | |", "| --- | --- | --- |"]
+    for name, given in action["inputs"].items():
+        default = f"`{given['default']}`" if given["default"] else "none"
+        rows.append(f"| `{name}` | {default} | {given['description']} |")
+    outputs = (f"| output `{name}` | | {given['description']} |" for name, given in action["outputs"].items())
+    return "\n".join([*rows, *outputs]) + "\n"
+
+
 def format_list(_: str = "") -> str:
     """The output formats' names."""
     return ", ".join(f"`{name}`" for name in FORMATS)
@@ -254,14 +283,22 @@ def format_list(_: str = "") -> str:
 
 def sample(_: str = "") -> str:
     """The program that the reports on the page are about."""
-    return f"```python title=\"train.py\"\n{SAMPLE}```\n"
+    return f'```python title="train.py"\n{SAMPLE}```\n'
 
 
 def report(arguments: str) -> str:
     """What gpulint prints about the sample with these arguments, run now."""
     with tempfile.TemporaryDirectory() as folder:
         Path(folder, "train.py").write_text(SAMPLE, encoding="utf-8")
-        command = [sys.executable, "-m", "gpulint", "--no-cache", "--isolated", *arguments.split(), "train.py"]
+        command = [
+            sys.executable,
+            "-m",
+            "gpulint",
+            "--no-cache",
+            "--isolated",
+            *arguments.split(),
+            "train.py",
+        ]
         done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
     if done.returncode != 1:
         raise RuntimeError(f"{command} ended with {done.returncode}: {done.stderr}")
@@ -269,7 +306,8 @@ def report(arguments: str) -> str:
     text = done.stdout.replace(folder, "/project")
     if language == "json" and "json-lines" not in arguments:
         text = json.dumps(json.loads(text), indent=2, ensure_ascii=False) + "\n"
-    return f"```{language}\n$ gpulint {arguments} train.py\n{text}```\n" if language == "text" else f"```{language}\n{text}```\n"
+    prompt = f"$ {' '.join(['gpulint', *arguments.split(), 'train.py'])}\n" if language == "text" else ""
+    return f"```{language}\n{prompt}{text}```\n"
 
 
 PARTS: Final[Mapping[str, Callable[[str], str]]] = {
@@ -277,6 +315,7 @@ PARTS: Final[Mapping[str, Callable[[str], str]]] = {
     "keys": configuration_keys,
     "options": option_table,
     "commands": commands,
+    "action": action_inputs,
     "formats": format_list,
     "sample": sample,
     "report": report,
@@ -309,7 +348,12 @@ def linked(text: str, path: str) -> str:
             fence = "" if fence else opened[1]
         elif not fence:
             before = lines[-1] if lines else ""
-            if _ITEM.match(line) and before.strip() and not before.startswith(" ") and not _ITEM.match(before):
+            if (
+                _ITEM.match(line)
+                and before.strip()
+                and not before.startswith(" ")
+                and not _ITEM.match(before)
+            ):
                 lines.append("")
             if not line.startswith(("#", "    ")):
                 line = "".join(map(span, _UNTOUCHED.split(line)))

@@ -262,9 +262,7 @@ KEYS: Final[Mapping[str, Key]] = {
         "Patterns in gitignore syntax left out when directories are searched.",
         '[".venv", "build", "/data/"]',
     ),
-    "extend-exclude": Key(
-        _globs, _STRINGS_SCHEMA, "Patterns left out besides `exclude`.", '["third_party"]'
-    ),
+    "extend-exclude": Key(_globs, _STRINGS_SCHEMA, "Patterns left out besides `exclude`.", '["third_party"]'),
     "respect-gitignore": Key(
         _boolean, {"type": "boolean"}, "Whether files ignored by git are left out.", "false"
     ),

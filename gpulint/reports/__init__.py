@@ -106,6 +106,25 @@ def full(path: str) -> str:
     return path if path.startswith("<") else os.path.abspath(path)
 
 
+def checkout() -> str:
+    """What a CI service takes paths relative to: the top of the checkout where the working directory is in one, as its
+    variables tell; otherwise the working directory."""
+    here = os.getcwd()
+    for variable in ("GITHUB_WORKSPACE", "CI_PROJECT_DIR"):
+        top = os.path.realpath(os.environ.get(variable) or os.devnull)
+        if os.path.join(here, "").startswith(os.path.join(top, "")):
+            return top
+    return here
+
+
+def in_checkout(path: str) -> str | None:
+    """The path relative to `checkout()`, with slashes; None where it lies outside, or is no file's."""
+    if path.startswith("<"):
+        return None
+    relative = os.path.relpath(full(path), checkout())
+    return None if relative.startswith(os.pardir) else relative.replace(os.sep, "/")
+
+
 def place(finding: Finding) -> str:
     """Row and column for people, with the cell of a notebook: ``12:5``, ``cell 3:12:5``."""
     return place_in(finding.cell, finding.line, finding.column)

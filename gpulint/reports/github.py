@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TextIO
 
 from gpulint.findings import Finding, Severity
-from gpulint.reports import Report, Sources, in_cell, shown
+from gpulint.reports import Report, Sources, in_cell, in_checkout, shown
 
 _LEVELS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "notice"}
 
@@ -19,7 +19,7 @@ def _annotation(finding: Finding, sources: Sources) -> str:
     first, last = sources.file_rows(finding)
     properties = {
         "title": f"{finding.code} {finding.name}",
-        "file": shown(finding.filename),
+        "file": in_checkout(finding.filename) or shown(finding.filename),
         "line": first,
         "endLine": last,
     }

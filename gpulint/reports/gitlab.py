@@ -7,7 +7,7 @@ import os
 from typing import Any, TextIO
 
 from gpulint.findings import Finding, Severity
-from gpulint.reports import Report, Sources, full, in_cell
+from gpulint.reports import Report, Sources, full, in_cell, in_checkout
 from gpulint.reports.fingerprints import fingerprints
 
 _LEVELS = {Severity.ERROR: "major", Severity.WARNING: "minor", Severity.INFO: "info"}
@@ -50,6 +50,4 @@ def _in_project(path: str) -> str:
     """The path relative to the project's checkout, as GitLab matches it to the merge request."""
     if path.startswith("<"):
         return path
-    top = os.environ.get("CI_PROJECT_DIR") or os.getcwd()
-    relative = os.path.relpath(full(path), top)
-    return (full(path) if relative.startswith(os.pardir) else relative).replace(os.sep, "/")
+    return in_checkout(path) or full(path).replace(os.sep, "/")

@@ -10,7 +10,7 @@ from urllib.parse import quote
 
 import gpulint
 from gpulint.findings import DOCS_URL, Finding, Fix, Position, Related, Severity
-from gpulint.reports import Report, Sources, full, in_cell
+from gpulint.reports import Report, Sources, checkout, full, in_cell, in_checkout
 from gpulint.reports.fingerprints import fingerprints
 from gpulint.rule import Rule
 from gpulint.selection import BUILT_IN
@@ -37,7 +37,7 @@ def write(report: Report, out: TextIO) -> None:
     run = {
         "tool": {"driver": driver},
         "columnKind": "unicodeCodePoints",
-        "originalUriBaseIds": {"SRCROOT": {"uri": _uri(os.getcwd()).rstrip("/") + "/"}},
+        "originalUriBaseIds": {"SRCROOT": {"uri": _uri(checkout()).rstrip("/") + "/"}},
         "results": results,
     }
     json.dump({"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}, out, indent=2)
@@ -158,10 +158,10 @@ def _region(start: Position, end: Position) -> dict[str, int]:
 def _artifact(path: str) -> dict[str, str]:
     if path.startswith("<"):
         return {"uri": quote(path)}
-    relative = os.path.relpath(full(path), os.getcwd())
-    if relative.startswith(os.pardir):
+    relative = in_checkout(path)
+    if relative is None:
         return {"uri": _uri(full(path))}
-    return {"uri": quote(relative.replace(os.sep, "/"), errors="surrogateescape"), "uriBaseId": "SRCROOT"}
+    return {"uri": quote(relative, errors="surrogateescape"), "uriBaseId": "SRCROOT"}
 
 
 def _uri(path: str) -> str:

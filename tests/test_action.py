@@ -1,0 +1,177 @@
+"""The GitHub action: fits GitHub's schema, and its shell steps do what they say, run by bash as a runner does."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+from schemas import schemas, violations
+from support import CLEAN, HELD, environment
+
+ROOT = Path(__file__).parents[1]
+SHIPPED = ("pyproject.toml", "README.md", "LICENSE", "gpulint", "rules")
+yaml = pytest.importorskip("yaml")
+BASH = shutil.which("bash")
+pytestmark = pytest.mark.skipif(BASH is None, reason="no bash")
+
+
+@pytest.fixture(scope="module")
+def action() -> Any:
+    return yaml.safe_load((ROOT / "action.yml").read_text(encoding="utf-8"))
+
+
+def test_the_schema(action: Any) -> None:
+    (schema,) = schemas("github-action.json")
+    assert violations(schema, action) == []
+    assert violations(schema, {**action, "runs": {"using": "composite"}}) != []
+
+
+def test_inputs_are_used_and_exist(action: Any) -> None:
+    text = (ROOT / "action.yml").read_text(encoding="utf-8")
+    assert set(re.findall(r"inputs\.([\w-]+)", text)) == set(action["inputs"])
+    # What users write reaches the shell as data, never as part of a script.
+    for step in action["runs"]["steps"]:
+        assert "${{" not in step.get("run", "")
+
+
+@dataclass
+class Runner:
+    """What a runner gives a step: a checkout, a folder for temporary files, and files for outputs."""
+
+    action: Any
+    source: Path
+    workspace: Path
+    temp: Path
+    installed: dict[str, str] = field(default_factory=dict)  # outputs of the step that installs, run once
+
+    def run(self, inputs: Mapping[str, str]) -> tuple[subprocess.CompletedProcess[str], dict[str, str]]:
+        """Run the action's shell steps until one fails; the last step's process and the action's outputs."""
+        given = {
+            name: str(default.get("default", "")) for name, default in self.action["inputs"].items()
+        } | inputs
+        known = {"github.action_path": str(self.source), "steps.python.outputs.python-path": sys.executable}
+        known |= {f"inputs.{name}": value for name, value in given.items()}
+        done = None
+        for step in self.action["runs"]["steps"]:
+            if "run" not in step:
+                continue
+            if step["id"] == "install" and not given["version"] and self.installed:
+                known |= self.installed
+                continue
+            done, outputs = self._step(step, known)
+            if step["id"] == "install" and not given["version"]:
+                self.installed = {f"steps.install.outputs.{name}": value for name, value in outputs.items()}
+            known |= {f"steps.{step['id']}.outputs.{name}": value for name, value in outputs.items()}
+            if done.returncode:
+                break
+        assert done is not None
+        return done, {name: filled(item["value"], known) for name, item in self.action["outputs"].items()}
+
+    def _step(
+        self, step: Any, known: Mapping[str, str]
+    ) -> tuple[subprocess.CompletedProcess[str], dict[str, str]]:
+        output = self.temp / "output"
+        output.write_text("")
+        script = self.temp / "step.sh"
+        script.write_text(step["run"])
+        folder = self.workspace / filled(step.get("working-directory", "."), known)
+        extra = {name: filled(value, known) for name, value in step["env"].items()}
+        extra |= {
+            "RUNNER_TEMP": str(self.temp),
+            "GITHUB_OUTPUT": str(output),
+            "GITHUB_WORKSPACE": str(self.workspace),
+        }
+        # The command that runners use for `shell: bash`.
+        command = [str(BASH), "--noprofile", "--norc", "-eo", "pipefail", str(script)]
+        env = {name: value for name, value in environment(**extra).items() if name != "PYTHONPATH"}
+        done = subprocess.run(
+            command, cwd=folder, env=env, capture_output=True, text=True, timeout=280, check=False
+        )
+        return done, dict(line.split("=", 1) for line in output.read_text().splitlines())
+
+
+def filled(text: str, known: Mapping[str, str]) -> str:
+    return re.sub(r"\$\{\{\s*(.*?)\s*\}\}", lambda found: known.get(found[1], ""), text)
+
+
+@pytest.fixture(scope="module")
+def runner(action: Any, tmp_path_factory: pytest.TempPathFactory) -> Runner:
+    """The action as it stands now at a ref, and a checkout with one finding in each of two folders."""
+    top = tmp_path_factory.mktemp("runner")
+    for name in SHIPPED:
+        if (ROOT / name).is_dir():
+            shutil.copytree(ROOT / name, top / "action" / name, ignore=shutil.ignore_patterns("__pycache__"))
+        elif (ROOT / name).exists():
+            (top / "action").mkdir(exist_ok=True)
+            shutil.copy(ROOT / name, top / "action" / name)
+    for name, text in {"src/train.py": HELD, "my scripts/train.py": HELD, "clean/clean.py": CLEAN}.items():
+        path = top / "checkout" / name
+        path.parent.mkdir(parents=True)
+        path.write_text(text)
+    (top / "temp").mkdir()
+    return Runner(action, top / "action", top / "checkout", top / "temp")
+
+
+def test_annotations(runner: Runner) -> None:
+    done, outputs = runner.run({"paths": "src\n'my scripts'", "args": "--select GPU1"})
+    assert done.returncode == 1, done.stderr
+    files = re.findall(r"^::warning title=GPU101 held-graph,file=([^,]+),line=11", done.stdout, re.M)
+    assert sorted(files) == ["my scripts/train.py", "src/train.py"]
+    assert outputs == {"sarif": ""}
+
+
+def test_nothing_to_say(runner: Runner) -> None:
+    done, _ = runner.run({"paths": "clean"})
+    assert (done.returncode, done.stdout) == (0, "")
+
+
+def test_sarif_of_a_folder_is_relative_to_the_checkout(runner: Runner) -> None:
+    done, outputs = runner.run({"output-format": "sarif", "working-directory": "src"})
+    assert done.returncode == 1, done.stderr
+    report = json.loads(Path(outputs["sarif"]).read_text(encoding="utf-8"))
+    (schema,) = schemas("sarif-2.1.0.json")
+    assert violations(schema, report) == []
+    (result,) = report["runs"][0]["results"]
+    assert result["locations"][0]["physicalLocation"]["artifactLocation"]["uri"] == "src/train.py"
+    assert (
+        report["runs"][0]["originalUriBaseIds"]["SRCROOT"]["uri"]
+        == f"file://{os.path.realpath(runner.workspace)}/"
+    )
+
+
+def test_findings_need_not_fail(runner: Runner) -> None:
+    done, outputs = runner.run({"output-format": "sarif", "args": "--exit-zero"})
+    assert done.returncode == 0, done.stderr
+    assert len(json.loads(Path(outputs["sarif"]).read_text())["runs"][0]["results"]) == 2
+
+
+def test_wrong_inputs_say_so(runner: Runner) -> None:
+    done, _ = runner.run({"output-format": "yaml"})
+    assert done.returncode == 2
+    assert "::error::gpulint: output-format is github or sarif, not yaml" in done.stdout
+    done, _ = runner.run({"args": "--select 'GPU1"})
+    assert done.returncode != 0
+    assert done.stdout == ""
+    assert "quote" in done.stderr
+    done, _ = runner.run({"args": "--selekt GPU1"})
+    assert done.returncode == 2
+    assert "--selekt" in done.stderr
+    done, _ = runner.run({"args": "$(touch owned) `touch owned` ; touch owned"})
+    assert done.returncode == 1  # words like all others: files that are not there
+    assert "no such file" in done.stdout
+    assert not list(runner.workspace.rglob("owned"))
+
+
+def test_a_version_from_the_index(runner: Runner) -> None:
+    done, _ = runner.run({"version": "0.0.0.dev999"})
+    assert done.returncode == 1
+    assert "gpulint==0.0.0.dev999" in done.stderr

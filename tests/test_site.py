@@ -1,0 +1,286 @@
+"""The documentation site, built for real and opened in a real browser."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from functools import partial
+from html.parser import HTMLParser
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+from gpulint.rules import all_rules
+
+from gpulint.config import KEYS
+from gpulint.findings import DOCS_URL
+from gpulint.selection import BUILT_IN
+
+ROOT = Path(__file__).parents[1]
+pytest.importorskip("mkdocs", reason="the extra docs is not installed")
+pytest.importorskip("material", reason="the extra docs is not installed")
+
+
+def build(target: Path, source: Path = ROOT) -> subprocess.CompletedProcess[str]:
+    # Not --quiet: it hides warnings even from strict mode.
+    command = [sys.executable, "-m", "mkdocs", "build", "--site-dir", str(target)]
+    env = {**os.environ, "NO_MKDOCS_2_WARNING": "1"}
+    return subprocess.run(
+        command, cwd=source, env=env, capture_output=True, text=True, timeout=200, check=False
+    )
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    target = tmp_path_factory.mktemp("site") / "site"
+    done = build(target)
+    assert done.returncode == 0, done.stderr
+    return target
+
+
+def pages(site: Path) -> list[str]:
+    return sorted(
+        path.relative_to(site).as_posix() for path in site.rglob("*.html") if path.name != "404.html"
+    )
+
+
+class Loaded(HTMLParser):
+    """What a page makes a browser fetch, and where its links lead."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.fetched: list[str] = []
+        self.links: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        given = {name: value or "" for name, value in attrs}
+        if tag in ("script", "img", "iframe", "source", "video", "embed") and "src" in given:
+            self.fetched.append(given["src"])
+        if tag == "link" and given.get("rel") in (
+            "stylesheet",
+            "icon",
+            "preload",
+            "preconnect",
+            "dns-prefetch",
+        ):
+            self.fetched.append(given["href"])
+        if tag == "a" and "href" in given:
+            self.links.append(given["href"])
+
+
+def read(path: Path) -> Loaded:
+    reader = Loaded()
+    reader.feed(path.read_text(encoding="utf-8"))
+    return reader
+
+
+def test_every_rule_and_key_has_its_place(site: Path) -> None:
+    for rule in all_rules():
+        text = (site / f"rules/{rule.code}.html").read_text(encoding="utf-8")
+        assert rule.name in text
+        assert "Use instead" in text
+    index = read(site / "rules/index.html").links
+    assert {f"{rule.code}.html" for rule in all_rules()} <= set(index)
+    configuration = (site / "configuration.html").read_text(encoding="utf-8")
+    for key in KEYS:
+        assert f'<h3 id="{key}"' in configuration
+    assert "<!-- generated" not in "".join(path.read_text(encoding="utf-8") for path in site.rglob("*.html"))
+
+
+def test_the_address_that_findings_carry_leads_to_the_page(site: Path) -> None:
+    path = DOCS_URL.split("/", 3)[3]
+    for code in (*BUILT_IN, *(rule.code for rule in all_rules())):
+        stub = (site / path / code / "index.html").read_text(encoding="utf-8")
+        assert f"url=../{code}.html" in stub
+        assert (site / path / f"{code}.html").exists()
+
+
+def test_nothing_comes_from_another_host(site: Path) -> None:
+    for page in pages(site):
+        for address in read(site / page).fetched:
+            assert not re.match(r"(?:https?:)?//", address), f"{page}: {address}"
+            assert (site / page).parent.joinpath(address.partition("?")[0]).exists(), f"{page}: {address}"
+    for path in site.rglob("*.css"):
+        assert not re.search(r"url\(\s*[\"']?(?:https?:)?//|@import", path.read_text(encoding="utf-8")), path
+
+
+def test_links_within_the_site(site: Path) -> None:
+    for page in pages(site):
+        for link in read(site / page).links:
+            target = link.partition("#")[0]
+            if target and not re.match(r"[a-z]+:", target):
+                assert (site / page).parent.joinpath(target).exists(), f"{page}: {link}"
+
+
+def test_the_search_index(site: Path) -> None:
+    index = json.loads((site / "search/search_index.json").read_text(encoding="utf-8"))
+    places = {entry["location"].partition("#")[0] for entry in index["docs"]}
+    assert {f"rules/{rule.code}.html" for rule in all_rules()} <= places
+    assert (site / "search/search_index.js").exists()  # for pages opened from the disk
+
+
+def test_a_broken_link_fails_the_build(tmp_path: Path) -> None:
+    copy = tmp_path / "copy"
+    copy.mkdir()
+    shutil.copy(ROOT / "mkdocs.yml", copy)
+    shutil.copy(ROOT / "action.yml", copy)
+    shutil.copytree(ROOT / "docs", copy / "docs", ignore=shutil.ignore_patterns("__pycache__"))
+    with (copy / "docs/suppressions.md").open("a") as page:
+        page.write("\n[nowhere](no-such-page.md) and [no such key](configuration.md#no-such-key)\n")
+    done = build(tmp_path / "site", copy)
+    assert done.returncode == 1
+    assert "no-such-page.md" in done.stderr
+    assert "#no-such-key" in done.stderr
+
+
+def test_a_new_page_joins_the_navigation(tmp_path: Path) -> None:
+    copy = tmp_path / "copy"
+    copy.mkdir()
+    shutil.copy(ROOT / "mkdocs.yml", copy)
+    shutil.copy(ROOT / "action.yml", copy)
+    shutil.copytree(ROOT / "docs", copy / "docs", ignore=shutil.ignore_patterns("__pycache__"))
+    (copy / "docs/on-the-moon.md").write_text("# Training on the moon\n\nSee GPU101.\n")
+    done = build(tmp_path / "site", copy)
+    assert done.returncode == 0, done.stderr
+    assert "on-the-moon.html" in read(tmp_path / "site/index.html").links
+    assert "rules/GPU101.html" in read(tmp_path / "site/on-the-moon.html").links
+
+
+# -- in a browser --------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def address(site: Path) -> Iterator[str]:
+    """Where the site is served."""
+    served = ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=str(site)))
+    threading.Thread(target=served.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{served.server_port}"
+    served.shutdown()
+    served.server_close()
+
+
+class Quiet(SimpleHTTPRequestHandler):
+    def log_message(self, *arguments: Any) -> None:
+        pass
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    """A Chromium that notes its console and every request, and reaches no host besides this machine."""
+    pytest.importorskip("selenium", reason="selenium is not installed")
+    from selenium import webdriver
+    from selenium.webdriver.chrome.service import Service
+
+    program = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+    driver = shutil.which("chromedriver")
+    if program is None or driver is None:
+        pytest.skip(
+            "no Chromium with its driver is installed (Debian: apt-get install chromium chromium-driver)"
+        )
+    options = webdriver.ChromeOptions()
+    options.binary_location = program
+    for option in (
+        "--headless",
+        "--no-sandbox",
+        "--disable-gpu",
+        "--disable-dev-shm-usage",
+        "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
+        f"--user-data-dir={tmp_path_factory.mktemp('profile')}",
+    ):
+        options.add_argument(option)
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
+    opened = webdriver.Chrome(options=options, service=Service(driver))
+    opened.set_page_load_timeout(60)
+    yield opened
+    opened.quit()
+
+
+def requests(browser: Any) -> list[str]:
+    """The addresses asked for since the last call, other than those within a page (`data:`, `blob:`)."""
+    events = (json.loads(entry["message"])["message"] for entry in browser.get_log("performance"))
+    asked = [
+        event["params"]["request"]["url"]
+        for event in events
+        if event["method"] == "Network.requestWillBeSent"
+    ]
+    return [url for url in asked if url.startswith(("http", "file", "ws"))]
+
+
+def complaints(browser: Any) -> list[str]:
+    """What the console says since the last call. A browser asks for /favicon.ico where a page names no icon."""
+    lines = [
+        entry["message"] for entry in browser.get_log("browser") if entry["level"] in ("WARNING", "SEVERE")
+    ]
+    return [line for line in lines if "/favicon.ico" not in line]
+
+
+def emulate(browser: Any, address: str, width: int, scheme: str) -> None:
+    """A screen so wide, in CSS pixels, whose owner wants this colour scheme and has not been here before."""
+    stored = {"origin": address, "storageTypes": "all"}
+    browser.execute_cdp_cmd("Storage.clearDataForOrigin", stored)
+    screen = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False}
+    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", screen)
+    feature = {"name": "prefers-color-scheme", "value": scheme}
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [feature]})
+
+
+LOOK = """
+const style = (name) => getComputedStyle(document.querySelector(name));
+return {
+  heading: document.querySelector("article h1").innerText.trim(),
+  width: document.documentElement.scrollWidth,
+  scheme: document.body.dataset.mdColorScheme,
+  header: style(".md-header").backgroundColor,
+  shown: document.querySelector("article").getBoundingClientRect().height,
+};
+"""
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(400, "light"), (1280, "dark")])
+def test_every_page_renders(browser: Any, address: str, site: Path, width: int, scheme: str) -> None:
+    emulate(browser, address, width, scheme)
+    requests(browser), complaints(browser)
+    for page in pages(site):
+        if re.fullmatch(r"rules/GPU\d{3}/index.html", page):
+            continue
+        browser.get(f"{address}/{page}")
+        seen = browser.execute_script(LOOK)
+        assert seen["heading"], page
+        assert seen["shown"] > 50, page
+        assert seen["width"] <= width, f"{page} is wider than the screen"
+        assert seen["scheme"] == {"light": "default", "dark": "slate"}[scheme], page
+        assert seen["header"] != "rgba(0, 0, 0, 0)", f"{page} has no style"
+    assert complaints(browser) == []
+    asked = requests(browser)
+    assert asked
+    assert [url for url in asked if not url.startswith(address)] == []
+
+
+@pytest.mark.parametrize("how", ["served", "from the disk"])
+def test_the_search_finds_a_rule(browser: Any, address: str, site: Path, how: str) -> None:
+    from selenium.webdriver.support.ui import WebDriverWait
+
+    emulate(browser, address, 1280, "light")
+    requests(browser), complaints(browser)
+    browser.get(f"{address if how == 'served' else site.as_uri()}/index.html?q=retain_graph")
+    script = "return [...document.querySelectorAll('.md-search-result__link')].map((link) => link.href)"
+    found = WebDriverWait(browser, 30).until(lambda driver: driver.execute_script(script))
+    assert any("/rules/GPU301.html" in link for link in found), found
+    assert complaints(browser) == []
+    start = address if how == "served" else site.as_uri()
+    assert [url for url in requests(browser) if not url.startswith(start)] == []
+
+
+def test_the_address_that_findings_carry_opens_the_page(browser: Any, address: str) -> None:
+    from selenium.webdriver.support.ui import WebDriverWait
+
+    browser.get(f"{address}/rules/GPU101")
+    WebDriverWait(browser, 30).until(lambda driver: driver.current_url == f"{address}/rules/GPU101.html")
+    assert "GPU101 held-graph" in browser.title
