@@ -1,19 +1,21 @@
 """What the documentation site has besides the pages in this folder, made from the code itself: a page for each rule,
 the table of all rules, the keys of the configuration, the help of every command, and reports of a real run.
 
-MkDocs calls the `on_...` functions (see `hooks` in mkdocs.yml).
+MkDocs calls the `on_...` functions (see `hooks` in mkdocs.yml). `python docs/pages.py` renews what README.md has of the
+same kind: its first report and its table of rules.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import re
 import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 import yaml
@@ -30,6 +32,13 @@ from gpulint.reports import FORMATS
 from gpulint.rule import Rule
 from gpulint.selection import BUILT_IN
 
+if TYPE_CHECKING:
+    from mkdocs.config.defaults import MkDocsConfig
+    from mkdocs.structure.files import Files
+    from mkdocs.structure.pages import Page as SitePage
+
+ROOT: Final = Path(__file__).parent.parent
+
 REPOSITORY: Final = "https://github.com/gpulint/gpulint"
 FAMILIES: Final = {
     "1": "Held memory",
@@ -40,6 +49,7 @@ FAMILIES: Final = {
     "6": "Allocator and memory interface",
 }
 _MARK: Final = re.compile(r"<!-- generated: ([a-z]+) *([\w -]*?) *-->")
+_OUTSIDE: Final = re.compile(r"\]\(\.\./((?!docs/|rules/GPU)[^)#\s]+)\)")
 _CODE: Final = re.compile(r"(?<![\w/\[=#.-])GPU[0-9]{3}(?![\w\]/-]|\.\w)")
 _UNTOUCHED: Final = re.compile(r"(`+[^`]+`+|\[[^\]]*\]\([^)]*\)|<[^>]*>)")
 _FENCE: Final = re.compile(r"\s*(```+|~~~+)")
@@ -85,6 +95,7 @@ def on_config(config: MkDocsConfig) -> MkDocsConfig:
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
     """Add the pages that no file stands for."""
+
     for path, text in generated_pages().items():
         files.append(File.generated(config, path, content=text))
     return files
@@ -93,7 +104,12 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 def on_page_markdown(markdown: str, page: SitePage, config: MkDocsConfig, files: Files) -> str:
     """Fill in what is generated, and make rule codes links."""
     filled = _MARK.sub(lambda mark: PARTS[mark[1]](mark[2]), markdown)
-    return linked(filled, page.file.src_uri)
+    return linked(_OUTSIDE.sub(_on_github, filled), page.file.src_uri)
+
+
+def _on_github(link: re.Match[str]) -> str:
+    """A link to a file of the repository that is no page; one to nothing stays, and fails the build."""
+    return f"]({REPOSITORY}/blob/main/{link[1]})" if (ROOT / link[1]).exists() else link[0]
 
 
 def on_post_build(config: MkDocsConfig) -> None:
@@ -267,7 +283,8 @@ def help_texts() -> Iterator[tuple[tuple[str, ...], str]]:
 
 def action_inputs(_: str = "") -> str:
     """The inputs and the output of the GitHub action."""
-    action = yaml.safe_load((Path(__file__).parent.parent / "action.yml").read_text(encoding="utf-8"))
+
+    action = yaml.safe_load((ROOT / "action.yml").read_text(encoding="utf-8"))
     rows = ["| input | default | |", "| --- | --- | --- |"]
     for name, given in action["inputs"].items():
         default = f"`{given['default']}`" if given["default"] else "none"
@@ -287,27 +304,26 @@ def sample(_: str = "") -> str:
 
 
 def report(arguments: str) -> str:
-    """What gpulint prints about the sample with these arguments, run now."""
-    with tempfile.TemporaryDirectory() as folder:
-        Path(folder, "train.py").write_text(SAMPLE, encoding="utf-8")
-        command = [
-            sys.executable,
-            "-m",
-            "gpulint",
-            "--no-cache",
-            "--isolated",
-            *arguments.split(),
-            "train.py",
-        ]
-        done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
-    if done.returncode != 1:
-        raise RuntimeError(f"{command} ended with {done.returncode}: {done.stderr}")
-    language = "json" if "json" in arguments or "sarif" in arguments or "gitlab" in arguments else "text"
-    text = done.stdout.replace(folder, "/project")
+    """What gpulint prints about the sample with these arguments, as a code block."""
+    text = printed(SAMPLE, *arguments.split())
+    language = "json" if re.search("json|sarif|gitlab", arguments) else "text"
     if language == "json" and "json-lines" not in arguments:
         text = json.dumps(json.loads(text), indent=2, ensure_ascii=False) + "\n"
     prompt = f"$ {' '.join(['gpulint', *arguments.split(), 'train.py'])}\n" if language == "text" else ""
     return f"```{language}\n{prompt}{text}```\n"
+
+
+def printed(program: str, *arguments: str) -> str:
+    """What gpulint prints, run now, about a program with findings that is called train.py."""
+    always = ("--no-cache", "--isolated", "--color", "never")
+    with tempfile.TemporaryDirectory() as made:
+        folder = os.path.realpath(made)
+        Path(folder, "train.py").write_text(program, encoding="utf-8")
+        command = [sys.executable, "-m", "gpulint", *always, *arguments, "train.py"]
+        done = subprocess.run(command, cwd=folder, capture_output=True, encoding="utf-8", check=False)
+    if done.returncode != 1:
+        raise RuntimeError(f"{command} ended with {done.returncode}: {done.stderr}")
+    return done.stdout.replace(folder, "/project")
 
 
 PARTS: Final[Mapping[str, Callable[[str], str]]] = {
@@ -359,3 +375,28 @@ def linked(text: str, path: str) -> str:
                 line = "".join(map(span, _UNTOUCHED.split(line)))
         lines.append(line)
     return "\n".join(lines) + "\n"
+
+
+# -- README --------------------------------------------------------------------------------------------------
+
+
+def readme(text: str) -> str:
+    """README.md with its first report and its table of rules as they are now."""
+    script = (ROOT / "fixtures/evaluate_with_metrics.py").read_text(encoding="utf-8")
+    shown = f"$ gpulint train.py\n{printed(re.sub(r'  # expect: .*', '', script))}"
+    text = re.sub(r"(?<=```console\n).*?(?=```\n)", lambda _: shown, text, count=1, flags=re.DOTALL)
+    rows = "".join(_readme_row(page(rule)) for rule in all_rules())
+    return re.sub(r"(?:^\| \[GPU\d{3}\]\(rules/.*\n)+", lambda _: rows, text, count=1, flags=re.MULTILINE)
+
+
+def _readme_row(item: Page) -> str:
+    rule = item.rule
+    source = f"rules/{rule.__module__.rpartition('.')[2]}.py"
+    name = rule.name if rule.default else f"{rule.name} (opt-in)"
+    summary = item.summary.removeprefix("Finds ").replace("|", "\\|")
+    return f"| [{rule.code}]({source}) | {name} | {summary} |\n"
+
+
+if __name__ == "__main__":
+    target = ROOT / "README.md"
+    target.write_text(readme(target.read_text(encoding="utf-8")), encoding="utf-8")

@@ -126,12 +126,17 @@ def test_the_search_index(site: Path) -> None:
     assert (site / "search/search_index.js").exists()  # for pages opened from the disk
 
 
-def test_a_broken_link_fails_the_build(tmp_path: Path) -> None:
-    copy = tmp_path / "copy"
-    copy.mkdir()
-    shutil.copy(ROOT / "mkdocs.yml", copy)
-    shutil.copy(ROOT / "action.yml", copy)
-    shutil.copytree(ROOT / "docs", copy / "docs", ignore=shutil.ignore_patterns("__pycache__"))
+@pytest.fixture
+def copy(tmp_path: Path) -> Path:
+    """The sources of the site, to be changed, and the rest of what they link to."""
+    top = tmp_path / "copy"
+    shutil.copytree(ROOT / "docs", top / "docs", ignore=shutil.ignore_patterns("__pycache__"))
+    for name in ("mkdocs.yml", "action.yml", "README.md", "benchmarks", "fixtures", "rules"):
+        (top / name).symlink_to(ROOT / name)
+    return top
+
+
+def test_a_broken_link_fails_the_build(copy: Path, tmp_path: Path) -> None:
     with (copy / "docs/suppressions.md").open("a") as page:
         page.write("\n[nowhere](no-such-page.md) and [no such key](configuration.md#no-such-key)\n")
     done = build(tmp_path / "site", copy)
@@ -140,12 +145,7 @@ def test_a_broken_link_fails_the_build(tmp_path: Path) -> None:
     assert "#no-such-key" in done.stderr
 
 
-def test_a_new_page_joins_the_navigation(tmp_path: Path) -> None:
-    copy = tmp_path / "copy"
-    copy.mkdir()
-    shutil.copy(ROOT / "mkdocs.yml", copy)
-    shutil.copy(ROOT / "action.yml", copy)
-    shutil.copytree(ROOT / "docs", copy / "docs", ignore=shutil.ignore_patterns("__pycache__"))
+def test_a_new_page_joins_the_navigation(copy: Path, tmp_path: Path) -> None:
     (copy / "docs/on-the-moon.md").write_text("# Training on the moon\n\nSee GPU101.\n")
     done = build(tmp_path / "site", copy)
     assert done.returncode == 0, done.stderr
