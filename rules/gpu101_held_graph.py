@@ -94,7 +94,7 @@ class HeldGraph(Rule):
     severity = Severity.WARNING
     facts_only = True
     triggers = (
-        (b"torch", b"lightning", b"accelerate", b"deepspeed"),
+        (b"torch", b"lightning", b"accelerate", b"deepspeed", b"backward", b"criterion"),
         (b"backward", b".eval()", b"training_step", b"nn.", b"_step(", b"criterion"),
         (b"+=", b"append", b"extend", b"insert", b"] =", b"+ ", b".update(", b".add", b".log"),
         (b"for ", b"while ", b"self."),

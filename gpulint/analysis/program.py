@@ -101,6 +101,10 @@ class FileAnalysis:
             if self.framework_backward(function):
                 self.evidence[function].backward_by_return(function)
         self.uses_torch = any(full.split(".")[0] in _TORCH for full in module.imports.values())
+        if (
+            not module.imports
+        ):  # a snippet, as documents and questions show them; or an autograd of somebody's own
+            self.uses_torch = not any(function.name == "backward" for function in module.functions)
         self.other_autograd = not self.uses_torch and any(
             full.rsplit(".", 1)[-1] in _TENSOR_NAMES for full in module.imports.values()
         )

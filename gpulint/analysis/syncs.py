@@ -346,11 +346,20 @@ def _names(target: ir.Expr) -> set[str]:
 
 
 def _proven(function: ir.Function) -> frozenset[str]:
-    """The names on which a method of tensors is called."""
+    """The names on which a method of tensors is called, and those that are compared with targets for a loss."""
     found: set[str] = set()
-    for _, call in ir.calls(function.body):
-        if isinstance(call.func, ir.Attr) and isinstance(call.func.base, ir.Name) and call.method in _PROOF:
-            found.add(call.func.base.id)
+    compared: dict[str, str] = {}  # loss -> prediction
+    for statement, call in ir.calls(function.body):
+        if isinstance(call.func, ir.Attr) and isinstance(call.func.base, ir.Name):
+            if call.method in _PROOF:
+                found.add(call.func.base.id)
+            elif call.method == "backward" and call.func.base.id in compared:
+                found.add(compared[call.func.base.id])
+        match statement, call.args:
+            case ir.Assign(targets=[ir.Name(id=loss)], value=value), [ir.Name(id=prediction), _] if (
+                value is call
+            ):
+                compared[loss] = prediction
     return frozenset(found)
 
 
