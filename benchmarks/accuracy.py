@@ -4,6 +4,7 @@
     python benchmarks/accuracy.py TREE... --rule GPU1 --all    every finding of the rules GPU1xx
     python benchmarks/accuracy.py TREE... --unlabelled     only findings that nobody has judged yet
     python benchmarks/accuracy.py TREE... --write new.jsonl    what is shown, as labels to be filled in
+    python benchmarks/accuracy.py TREE... --quiet --json out.json --markdown out.md    the tables as files
 
 A tree is a folder named PACKAGE-VERSION, as sources unpack, or is given as PACKAGE==VERSION=FOLDER. Labels stand in
 `labels.jsonl`, one JSON object a line:
@@ -13,12 +14,18 @@ A tree is a folder named PACKAGE-VERSION, as sources unpack, or is given as PACK
 
 `file` is relative to the tree. `hash` is of the line's text without its indentation, so a label still fits when
 the line has moved, in the same version or another. Precision counts labelled findings only, and the table says how
-many are not. Labels without a finding are listed: true ones as missed, false ones as silent.
+many are not, with the 95 % Wilson interval that so few labels allow. Labels without a finding are listed: true ones
+as missed, false ones as silent.
+
+Most labels were given to findings of earlier states of the rules, and false alarms among them were then mended: the
+precision on them says how the rules do on code that they were mended with, and only `--unlabelled` shows new code.
+`--findings FOLDER` keeps gpulint's output of each tree there and takes it from there the next time.
 """
 
 from __future__ import annotations
 
 import argparse
+import datetime
 import hashlib
 import json
 import math
@@ -128,6 +135,22 @@ def run_gpulint(tree: Tree, script: Path, arguments: Sequence[str]) -> list[dict
     return found
 
 
+def findings_of(
+    tree: Tree, script: Path, arguments: Sequence[str], kept: Path | None
+) -> list[dict[str, Any]]:
+    """gpulint's findings for a tree: from the folder where an earlier run left them, or by running it now."""
+    place = kept / f"{tree.name}.json" if kept is not None else None
+    if place is not None and place.exists():
+        wanted = arguments[1].split(",") if arguments else [""]
+        found: list[dict[str, Any]] = json.loads(place.read_text(encoding="utf-8"))
+        return [finding for finding in found if finding["code"].startswith(tuple(wanted))]
+    found = run_gpulint(tree, script, arguments)
+    if place is not None and not arguments:
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_text(json.dumps(found), encoding="utf-8")
+    return found
+
+
 def to_hit(tree: Tree, finding: Mapping[str, Any]) -> Hit:
     path = (tree.folder / finding["filename"]).resolve()
     row = int(finding["location"]["row"])
@@ -199,15 +222,62 @@ def match(hits: Sequence[Hit], labels: Iterable[Label]) -> tuple[list[Hit], list
     return result, sorted(left, key=lambda label: (label.package, label.file, label.line))
 
 
-def lower_bound(true: int, judged: int) -> float:
-    """The lower end of the 95 % Wilson interval of a share: what few labels can be trusted for."""
+def wilson(true: int, judged: int) -> tuple[float, float]:
+    """The 95 % Wilson interval of a share: what few labels can be trusted for. (0, 1) where there are none."""
     if not judged:
-        return 0.0
+        return 0.0, 1.0
     z = 1.96
     share = true / judged
     centre = share + z * z / (2 * judged)
     margin = z * math.sqrt(share * (1 - share) / judged + z * z / (4 * judged * judged))
-    return (centre - margin) / (1 + z * z / judged)
+    scale = 1 + z * z / judged
+    return (centre - margin) / scale, (centre + margin) / scale
+
+
+@dataclass(frozen=True)
+class Score:
+    """What the labels say of one group of findings. `packages` are those with a finding of the group."""
+
+    name: str
+    findings: int
+    true: int
+    false: int
+    unlabelled: int
+    packages: int
+    precision: float | None
+    low: float
+    high: float
+
+
+def score(name: str, group: Sequence[Hit]) -> Score:
+    true = sum(hit.verdict is True for hit in group)
+    judged = sum(hit.verdict is not None for hit in group)
+    low, high = wilson(true, judged)
+    packages = len({hit.key.package for hit in group})
+    share = true / judged if judged else None
+    return Score(
+        name,
+        len(group),
+        true,
+        judged - true,
+        len(group) - judged,
+        packages,
+        share,
+        round(low, 4),
+        round(high, 4),
+    )
+
+
+def scores(hits: Sequence[Hit]) -> list[Score]:
+    """By rule, by severity and together; groups without a finding left out."""
+    groups: list[tuple[str, list[Hit]]] = [
+        (code, [hit for hit in hits if hit.key.code == code])
+        for code in sorted({hit.key.code for hit in hits})
+    ]
+    for severity in ("error", "warning", "info"):
+        groups.append((f"all of severity {severity}", [hit for hit in hits if hit.severity == severity]))
+    groups.append(("together", list(hits)))
+    return [score(name, group) for name, group in groups if group]
 
 
 def counts(hits: Sequence[Hit], trees: Sequence[Tree]) -> str:
@@ -228,23 +298,47 @@ def _count_row(name: str, files: int, lines: int, found: Counter[str], rules: Se
     return [name, f"{files:,}", f"{lines:,}", str(total), rate, *(str(found[code]) for code in rules)]
 
 
-def precision(hits: Sequence[Hit]) -> str:
-    """Precision by rule, by severity and together, from the labelled findings."""
-    groups: list[tuple[str, list[Hit]]] = []
-    for code in sorted({hit.key.code for hit in hits}):
-        groups.append((code, [hit for hit in hits if hit.key.code == code]))
-    for severity in ("error", "warning", "info"):
-        groups.append((f"all of severity {severity}", [hit for hit in hits if hit.severity == severity]))
-    groups.append(("together", list(hits)))
+def precision(found: Sequence[Score]) -> str:
+    """Precision by rule, by severity and together, from the labelled findings, as a table."""
     rows = []
-    for name, group in groups:
-        if not group:
-            continue
-        true = sum(hit.verdict is True for hit in group)
-        judged = sum(hit.verdict is not None for hit in group)
-        share = [f"{true / judged:.1%}", f"{lower_bound(true, judged):.1%}"] if judged else ["-", "-"]
-        rows.append([name, str(len(group)), str(true), str(judged - true), str(len(group) - judged), *share])
-    return table(["rule", "findings", "true", "false", "unlabelled", "precision", "at least (95 %)"], rows)
+    for group in found:
+        share = "-" if group.precision is None else f"{group.precision:.1%}"
+        interval = "-" if group.precision is None else f"{group.low:.0%} to {group.high:.0%}"
+        counted = (group.findings, group.packages, group.true, group.false, group.unlabelled)
+        rows.append([group.name, *(str(number) for number in counted), share, interval])
+    heads = ["rule", "findings", "packages", "true", "false", "unlabelled", "precision", "95 % interval"]
+    return table(heads, rows)
+
+
+def summary(hits: Sequence[Hit], trees: Sequence[Tree], found: Sequence[Score]) -> dict[str, Any]:
+    """The tables as JSON: what was checked, findings per 1,000 lines and precision by rule."""
+    lines = sum(tree.lines for tree in trees)
+    codes = Counter(hit.key.code for hit in hits)
+    return {
+        "date": datetime.date.today().isoformat(),
+        "packages": len(trees),
+        "files": sum(tree.files for tree in trees),
+        "lines": lines,
+        "per_1000_lines": {code: round(codes[code] / lines * 1000, 5) for code in sorted(codes)}
+        if lines
+        else {},
+        "precision": [asdict(group) for group in found],
+        "trees": [
+            {"package": tree.package, "version": tree.version, "lines": tree.lines, "findings": n}
+            for tree in trees
+            for n in [sum(hit.tree == tree for hit in hits)]
+        ],
+    }
+
+
+def markdown(found: Sequence[Score], trees: Sequence[Tree]) -> str:
+    """The table of precision as Markdown, with a sentence on what it is of."""
+    lines = sum(tree.lines for tree in trees)
+    head = (
+        f"{len(trees)} packages from PyPI, {lines:,} lines, {datetime.date.today().isoformat()}; "
+        "labels by reading each finding in its context.\n"
+    )
+    return f"{head}\n{precision(found)}\n"
 
 
 def choose(hits: Sequence[Hit], options: argparse.Namespace) -> list[Hit]:
@@ -299,6 +393,13 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--quiet", action="store_true", help="print the tables only")
     parser.add_argument("--labels", type=Path, default=LABELS)
     parser.add_argument("--write", type=Path, metavar="FILE", help="write what is shown as labels to fill in")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write the tables as JSON")
+    parser.add_argument(
+        "--markdown", type=Path, metavar="FILE", help="write the table of precision as Markdown"
+    )
+    parser.add_argument(
+        "--findings", type=Path, metavar="FOLDER", help="keep and reuse gpulint's output here"
+    )
     parser.add_argument("--gpulint", type=Path, help="the gpulint script to run")
     parser.add_argument(
         "--fail-under", type=float, default=0.0, help="exit 1 if precision is below this share"
@@ -313,14 +414,23 @@ def main(arguments: Sequence[str] | None = None) -> int:
         raise SystemExit("accuracy.py: no gpulint script beside this Python; install the project")
     trees = [read_tree(argument) for argument in options.trees]
     select = ["--select", ",".join(options.rule)] if options.rule else []
-    hits = [to_hit(tree, finding) for tree in trees for finding in run_gpulint(tree, script, select)]
+    hits = [
+        to_hit(tree, finding)
+        for tree in trees
+        for finding in findings_of(tree, script, select, options.findings)
+    ]
     unchecked = [hit for hit in hits if hit.key.code == UNCHECKED]
     hits = [hit for hit in hits if hit.key.code != UNCHECKED]
     hits, left = match(hits, read_labels(options.labels))
     shown = choose(hits, options)
     if not options.quiet:
         print(*(show(hit, options.context) for hit in shown), sep="\n")
-    print(counts(hits, trees), precision(hits), sep="\n\n")
+    found = scores(hits)
+    print(counts(hits, trees), precision(found), sep="\n\n")
+    if options.json:
+        options.json.write_text(json.dumps(summary(hits, trees, found), indent=1) + "\n", encoding="utf-8")
+    if options.markdown:
+        options.markdown.write_text(markdown(found, trees), encoding="utf-8")
     for hit in unchecked:
         print(f"not checked: {hit.tree.name}: {hit.key.file}:{hit.key.line}: {hit.message}")
     report_left(left, trees, options.rule)

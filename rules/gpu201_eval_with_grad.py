@@ -86,6 +86,8 @@ def _wasted(forward: Forward, function: FunctionFacts) -> bool:
     """Whether nothing can need this forward's graph."""
     if forward.grad is not Grad.ENABLED or forward.site is None:
         return False
+    if forward.in_handler or forward.by_choice:
+        return False  # no_grad was tried before, or the caller chooses: the author knows why
     if forward.freed:
         return forward.phased and forward.train_only_backward and bool(forward.loops)
     if function.needs_grad or function.uses_autograd or forward.trains_nearby or function.is_module_forward:

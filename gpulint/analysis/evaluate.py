@@ -74,6 +74,7 @@ class Evaluator:
         facts: FunctionFacts
         events: Events
         guards: list[ir.Stmt]
+        handlers_open: int
 
         def call(self, expr: ir.Call) -> Val: ...
         def arguments(self, call: ir.Call) -> Args: ...

@@ -145,6 +145,8 @@ class Forward:
     loops: tuple[Loop, ...]
     proven: bool
     used: bool = False
+    by_choice: bool = False  # its result is detached under a condition only
+    in_handler: bool = False  # what is done where something else failed
     freed: bool = False
     escaped: bool = False
     returned: bool = False

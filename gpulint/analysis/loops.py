@@ -214,7 +214,7 @@ def _moves_parts(loop: ir.For, path: str | None) -> bool:
 
 # Words of the names that programs give to what yields their batches: a role, like that of a model.
 _BATCHES = re.compile(
-    r"(?i)load|batch|data|stream|sampler|episode|iterator|(?:^|[._])(?:dl|it|iter|train|valid|val|test|eval|dev)(?:_|$)"
+    r"(?i)load|batches|batch_?size|minibatch|data|stream|sampler|episode|iterator|(?:^|[._])(?:dl|it|iter|train|valid|val|test|eval|dev)(?:_|$)"
 )
 
 

@@ -338,6 +338,8 @@ class FileAnalysis:
             mode = gradmode.of_call(qualified, call)
             if mode is None and path is not None:
                 mode = self._project_decorator(path)
+                if mode is Grad.ENABLED and result is not None:
+                    continue  # a wrapper that leaves grad mode alone, below one that sets it
             if (
                 mode is None
                 and last not in gradmode.NEUTRAL_DECORATORS

@@ -180,7 +180,30 @@ def _finish_forward(file: FileAnalysis, forward: Forward) -> None:
     forward.stored = bool(single & file.stored)
     forward.used = bool(single & file.read)
     forward.assigned = not isinstance(forward.stmt, ir.ExprStmt)
+    forward.by_choice = _detached_by_choice(forward)
     forward.read_only = not forward.returned and not forward.escaped and not forward.stored
+
+
+def _detached_by_choice(forward: Forward) -> bool:
+    """`out.detach() if not differentiable else out`: whoever calls may want the graph."""
+    names = {t.path for t in forward.stmt.targets} if isinstance(forward.stmt, ir.Assign) else set()
+    if not names - {None}:
+        return False
+    for statement in ir.statements(forward.function.body):
+        for root in statement.expressions():
+            for part in ir.walk(root):
+                if isinstance(part, ir.Op) and part.op == "if":
+                    plain = any(branch.path in names and branch.path for branch in part.operands[1:])
+                    cut = any(
+                        isinstance(branch, ir.Call)
+                        and branch.method == "detach"
+                        and isinstance(branch.func, ir.Attr)
+                        and branch.func.base.path in names
+                        for branch in part.operands[1:]
+                    )
+                    if plain and cut:
+                        return True
+    return False
 
 
 def _finish_training(facts: FunctionFacts, forward: Forward) -> None:

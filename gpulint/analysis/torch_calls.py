@@ -301,6 +301,7 @@ class TorchCalls(Evaluator):
             tuple(self.loops), not module.has(MAYBE), guarded=bool(self.guards), phased=module.has(PHASED),
         )  # fmt: skip
         event.dense = _is_dense(module)
+        event.in_handler = self.handlers_open > 0
         event.by_role = module.has(ROLE)
         self.events.forwards[id(expr.node)] = event
         return event
