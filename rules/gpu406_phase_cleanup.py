@@ -17,7 +17,7 @@ class PhaseCleanup(Rule):
 
     ## Why is this bad
     Blocks that the validation's sizes have left in the cache may fit nothing that training asks for, and no other
-    process can use them. Between phases, unlike inside the step, giving them back costs next to nothing.
+    process can use them. Between phases, unlike inside the step, giving them back costs little.
 
     ## What it costs
     After a validation with larger batches 4.22 GiB stay reserved, 1.12 GiB where the cache is emptied. Each time costs

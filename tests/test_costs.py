@@ -215,13 +215,9 @@ def test_a_changed_figure_is_noticed() -> None:
         (text.codes, figure) for text in rule_texts() for figure in text.figures() if figure.number != "0"
     }
     assert len(figures) > 80
-    missed = [
-        f"{figure} as {other}"
-        for codes, figure in figures
-        for other in (figure.changed(1), figure.changed(-1))
-        if is_borne(other, codes)
-    ]
-    assert len(missed) < 0.1 * len(figures), missed
+    tried = [(codes, figure, figure.changed(by)) for codes, figure in figures for by in (1, -1)]
+    missed = [f"{figure} as {other}" for codes, figure, other in tried if is_borne(other, codes)]
+    assert len(missed) < 0.06 * len(tried), missed
 
 
 @pytest.mark.parametrize(
