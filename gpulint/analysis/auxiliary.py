@@ -129,7 +129,7 @@ class _Networks:
         if _is_optimizer(self.file, call):
             owners = _owners(call, lists)
             self.trained |= owners
-            self.understood &= bool(owners)
+            self.understood &= bool(owners) or self._steps_tensors(call, lists)
         elif name == "step" and owner is not None and owner.rpartition(".")[2].startswith("opt"):
             holder = owner.rpartition(".")[0]
             if holder not in ("", "self"):
@@ -148,6 +148,18 @@ class _Networks:
                 and self.file.free_name(self.file.module.body, name).kind is not Kind.FUNCTION
             ):
                 self.handed |= networks  # an unknown function may freeze it
+
+    def _steps_tensors(self, call: ir.Call, lists: dict[str, ir.Expr]) -> bool:
+        """`Adam([log_alpha])` of a tensor that was made by itself."""
+        first = call.argument(0, "params")
+        if not isinstance(first, ir.Seq):
+            return False
+        made = [lists.get(item.path or "") for item in first.items]
+        return all(
+            isinstance(value, ir.Call)
+            and (self.file.names.qualify(value.func.path or "") or "").startswith("torch.")
+            for value in made
+        )
 
     def is_auxiliary(self, path: str) -> bool:
         """Whether a network is a copy of another or always in eval mode, is stepped by nobody, and was not frozen."""
@@ -258,7 +270,18 @@ class _Inputs:
     def __init__(self, file: FileAnalysis, facts: FunctionFacts) -> None:
         self.file = file
         self.bound: dict[str, list[ir.Expr | None]] = {}
-        for statement in ir.statements(facts.function.body):
+        self.forwards = {id(forward.call) for forward in facts.forwards if forward.site is not None}
+        body = facts.function.body
+        loops = [statement for statement in ir.statements(body) if isinstance(statement, (ir.For, ir.While))]
+        steps = [inner for loop in loops for inner in (loop, *ir.statements(loop.body))] if loops else body
+        # What is bound before the loop is set up once: networks, configurations, buffers.
+        self.fresh = {
+            target.path
+            for inner in ir.statements(steps)
+            for target in targets(inner)
+            if target.path is not None
+        }
+        for statement in ir.statements(body):
             for target in targets(statement):
                 if target.path is None:
                     continue
@@ -288,7 +311,9 @@ class _Inputs:
         return all(self.is_data(child, seen) for child in expr.children())
 
     def _gives_data(self, call: ir.Call, seen: frozenset[str]) -> bool:
-        """A tensor's own operations on data; a call that is given no data; a forward, which tokens told about."""
+        """A tensor's own operations on data; a call that is given no data; a forward, whose graph is a token."""
+        if id(call) in self.forwards:
+            return True
         arguments = (*call.args, *(value for _, value in call.keywords))
         if call.method in _PLAIN:
             base = call.func.base if isinstance(call.func, ir.Attr) else None
@@ -298,6 +323,6 @@ class _Inputs:
         if root in frameworks.HOST_LIBRARIES:
             return True
         local = any(
-            isinstance(part, ir.Name) and part.id in self.bound for arg in arguments for part in ir.walk(arg)
+            isinstance(part, ir.Name) and part.id in self.fresh for arg in arguments for part in ir.walk(arg)
         )
         return not local

@@ -36,9 +36,7 @@ class Load:
 
 
 def loads(file: FileAnalysis) -> list[Load]:
-    """The loads of a file that uses CUDA, and that hand what they load to a model or an optimizer."""
-    if not _uses_cuda(file):
-        return []
+    """The loads, of a file that uses CUDA, that hand what they load to a model or an optimizer."""
     found: list[Load] = []
     for function in with_words(file, frozenset({"load"})):
         for statement, call in ir.calls(function.body):
@@ -54,7 +52,9 @@ def _load(file: FileAnalysis, function: ir.Function, statement: ir.Stmt, call: i
         return None
     location = call.argument(1, "map_location")
     absent = location is None or (isinstance(location, ir.Const) and location.value is None)
-    if not absent and not names_cuda(file, function, location):
+    if absent and not _uses_cuda(file):
+        return None
+    if not absent and not names_cuda(file, function, location) and not _is_cuda_attribute(file, location):
         return None
     if _is_host_file(call.args[0]):
         return None
@@ -68,6 +68,21 @@ def _load(file: FileAnalysis, function: ir.Function, statement: ir.Stmt, call: i
     if not any(_is_restored(use, chain) for use, chain in uses):
         return None
     return Load(function, statement, call, location, all(_is_plain(use, chain) for use, chain in uses))
+
+
+def _is_cuda_attribute(file: FileAnalysis, location: ir.Expr | None) -> bool:
+    """`self.device`, where each method that sets it sets it to a CUDA device."""
+    if not isinstance(location, ir.Attr) or location.path is None:
+        return False
+    values = [
+        (function, statement.value)
+        for function, evidence in file.evidence.items()
+        if location.path in evidence.stored
+        for statement in ir.statements(function.body)
+        if isinstance(statement, ir.Assign)
+        and any(target.path == location.path for target in statement.targets)
+    ]
+    return bool(values) and all(names_cuda(file, function, value) for function, value in values)
 
 
 def _uses_cuda(file: FileAnalysis) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from gpulint.analysis import ir
+from gpulint.analysis import frameworks, ir
 from gpulint.analysis.gradmode import is_neutral_context
 from gpulint.analysis.loops import Loops
 from gpulint.analysis.oom import is_oom_handler, recovery_in
@@ -228,13 +228,20 @@ class Flow(Loops):
 
     def handler(self, statement: ir.Try, handler: ir.Handler) -> None:
         self.handlers_open += 1
-        if self.record and is_oom_handler(handler, self.qualified):
+        if self.record and is_oom_handler(handler, self.asks_for_oom):
             self.tried = self.heavy_calls(statement.body)
-            found = recovery_in(handler, self.recovers, self.qualified)
+            found = recovery_in(handler, self.recovers, self.asks_for_oom)
             if found is not None:
                 self.oom_event(statement, handler, found)
         self.block(handler.body)
         self.handlers_open -= 1
+
+    def asks_for_oom(self, call: ir.Call) -> bool:
+        """`if should_reduce_batch_size(error):` of a function that looks for the message."""
+        if self.qualified(call.func.path) in frameworks.OOM_QUESTIONS:
+            return True
+        callee = self.eval_quietly(call.func)
+        return callee.kind is Kind.FUNCTION and "OutOfMemoryError" in self.file.evidence[callee.ref].words
 
     def heavy_calls(self, body: list[ir.Stmt]) -> frozenset[str]:
         """What the `try` tried, as far as it can be the work that ran out of memory."""

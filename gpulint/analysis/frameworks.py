@@ -162,6 +162,11 @@ MODULE_BASES = frozenset(
     ).split()
 )
 
+# Functions of libraries that say whether an exception is about running out of memory.
+OOM_QUESTIONS = frozenset(
+    {"accelerate.utils.memory.should_reduce_batch_size", "accelerate.utils.should_reduce_batch_size"}
+)
+
 # Context managers of libraries, by qualified name, that leave grad mode alone.
 NEUTRAL_CALLS = frozenset(
     {

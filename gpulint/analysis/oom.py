@@ -6,43 +6,48 @@ from collections.abc import Callable
 
 from gpulint.analysis import ir
 
-Qualify = Callable[[str | None], str | None]
+Asks = Callable[[ir.Call], bool]  # whether a call asks if an exception is about running out of memory
 
 _OOM_TYPES = ("OutOfMemoryError", "OOMError", "CudaOutOfMemory", "CUDAOutOfMemoryError")
 
 
-def is_oom_handler(handler: ir.Handler, qualify: Qualify) -> bool:
+def is_oom_handler(handler: ir.Handler, asks: Asks) -> bool:
     """Whether an `except` is about CUDA running out of memory: by its type, or by the message it looks for."""
-    del qualify
     for kind in handler.types:
         last = kind.attr if isinstance(kind, ir.Attr) else kind.path or ""
         if last in _OOM_TYPES:
             return True
-    return bool(handler.types) and any(_mentions_oom(root) for s in handler.body for root in s.expressions())
+    return bool(handler.types) and any(
+        _mentions_oom(root, asks if isinstance(s, ir.If) else None)
+        for s in handler.body
+        for root in s.expressions()
+    )
 
 
-def _mentions_oom(root: ir.Expr) -> bool:
+def _mentions_oom(root: ir.Expr, asks: Asks | None) -> bool:
     for expr in ir.walk(root):
         if isinstance(expr, ir.Const) and isinstance(expr.value, str):
             text = expr.value.lower()
             if "out of memory" in text or "cuda_error_out_of_memory" in text or "alloc_failed" in text:
                 return True
-        if isinstance(expr, ir.Call) and ("out_of_memory" in expr.method or "is_oom" in expr.method):
-            return True
+        if isinstance(expr, ir.Call):
+            if "out_of_memory" in expr.method or "is_oom" in expr.method:
+                return True
+            if asks is not None and asks(expr):
+                return True
     return False
 
 
 def recovery_in(
-    handler: ir.Handler, recovers: Callable[[ir.Call], str | None], qualify: Qualify
+    handler: ir.Handler, recovers: Callable[[ir.Call], str | None], asks: Asks
 ) -> tuple[ir.Stmt, str] | None:
     """The first statement in the handler that recovers, with how; None where the handler only notes and leaves.
 
     A handler that re-raises at its end in any case has nothing to recover.
     """
-    del qualify
-    if _drops_traceback(handler) or _falls_back_to_host(_relevant(handler.body)):
+    if _drops_traceback(handler) or _falls_back_to_host(_relevant(handler.body, asks)):
         return None
-    return _first(_relevant(handler.body), recovers, handler.name)
+    return _first(_relevant(handler.body, asks), recovers, handler.name)
 
 
 def _drops_traceback(handler: ir.Handler) -> bool:
@@ -63,10 +68,10 @@ def _falls_back_to_host(block: list[ir.Stmt]) -> bool:
     ) and not any(call.method == "empty_cache" for _, call in ir.calls(block))
 
 
-def _relevant(block: list[ir.Stmt]) -> list[ir.Stmt]:
+def _relevant(block: list[ir.Stmt], asks: Asks) -> list[ir.Stmt]:
     """The part of a handler that runs on OOM: of `if "out of memory" in str(e): … else: raise` the first branch."""
     for statement in block:
-        if isinstance(statement, ir.If) and _mentions_oom(statement.test):
+        if isinstance(statement, ir.If) and _mentions_oom(statement.test, asks):
             negated = any(
                 isinstance(part, ir.Op) and part.op in ("not", "not in", "!=")
                 for part in ir.walk(statement.test)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 _WANTS_GRAD = frozenset(
     "requires_grad_ enable_grad register_hook register_full_backward_hook register_backward_hook grad_fn jacobian hessian "
-    "vjp jvp vmap jacrev jacfwd functional_call create_graph retain_grad register_forward_hook".split()
+    "vjp jvp vmap jacrev jacfwd functional_call create_graph retain_grad".split()
 )
 
 
@@ -28,6 +28,7 @@ def finish(file: FileAnalysis, facts: list[FunctionFacts]) -> None:
         function.evaluates = function.calls_eval
         function.uses_autograd = (
             bool(evidence.words & _WANTS_GRAD)
+            or ("register_forward_hook" in evidence.words and not _only_copies(file))
             or function.grad_at_entry is not Grad.ENABLED
             or _enables_grad(function.function)
             or bool(_derivatives(file, function.function))
@@ -89,6 +90,14 @@ def _entries(file: FileAnalysis, function: ir.Function) -> tuple[ir.Function, ..
         queue += [caller for caller in callers if caller not in seen]
         seen |= callers
     return tuple(found)
+
+
+def _only_copies(file: FileAnalysis) -> bool:
+    """Whether a file's forward hooks can only be there to look at activations: something detaches, nothing differentiates."""
+    words = {word for evidence in file.evidence.values() for word in evidence.words}
+    return bool(words & {"detach", "data"}) and not words & {
+        "backward", "autograd", "grad", "requires_grad", "requires_grad_", "loss", "criterion",
+    }  # fmt: skip
 
 
 def _is_test(function: ir.Function) -> bool:

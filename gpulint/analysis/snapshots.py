@@ -86,6 +86,8 @@ def _snapshot(
     else:
         return None
     certainty = "" if source is None else _on_gpu(file, function, statement, source)
+    if source is not None and not certainty and "." in holder and _is_given(file, function, source):
+        certainty = "likely"
     if source is None or not certainty:
         return None
     is_list = holder.endswith("[]")
@@ -168,6 +170,17 @@ def _on_gpu(file: FileAnalysis, function: ir.Function, statement: ir.Stmt, sourc
         return "certain"
     likely = any(call.method == "to" and call.args and _names_device(call.args[0]) for _, call in moving)
     return "likely" if likely else ""
+
+
+def _is_given(file: FileAnalysis, function: ir.Function, source: ir.Call) -> bool:
+    """Whether a class that moves nothing is handed the model, by a program for which it waits: `stopper(loss, model)`."""
+    assert isinstance(source.func, ir.Attr)
+    given = any(param.name == source.func.base.path for param in function.params)
+    return (
+        given
+        and function.cls is not None
+        and not any(evidence.words & {"cpu", "cuda", "device", "to"} for evidence in file.evidence.values())
+    )
 
 
 def _names_device(expr: ir.Expr) -> bool:

@@ -259,7 +259,9 @@ class TorchCalls(Evaluator):
         self.make_fresh(site)
         site.known = module.ref is not None
         site.shown = module.ref in _RECURRENT or not (module.ref is None or isinstance(module.ref, str))
-        self.forward_event(expr, module, site)
+        event = self.forward_event(expr, module, site)
+        if event is not None:
+            event.inputs = frozenset(token for token in args.tokens() if isinstance(token, Site))
         dense = DENSE if _is_dense(module) else 0
         large = LARGE if args.all() else 0  # without input it makes parameters
         flags = large | OUTPUT | dense | maybe | (UNSURE_GRAD if self.state.grad is Grad.UNKNOWN else 0)
