@@ -86,7 +86,8 @@ def _snapshot(
     else:
         return None
     certainty = "" if source is None else _on_gpu(file, function, statement, source)
-    if source is not None and not certainty and "." in holder and _is_given(file, function, source):
+    kept = "." in holder and not holder.endswith("[]")
+    if source is not None and not certainty and kept and _is_given(file, function, source):
         certainty = "likely"
     if source is None or not certainty:
         return None
