@@ -20,6 +20,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 EVIDENCE = ROOT / "benchmarks/results/evidence-nvidia-h200-2026-11-21.json"
+KIT = ROOT / "benchmarks/results/kit-nvidia-h200-2026-11-21.json"
 BYTES = {
     "B": 1, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "TiB": 2**40,
     "kB": 10**3, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12,
@@ -121,6 +122,15 @@ def is_borne(figure: Figure, codes: frozenset[str]) -> bool:
     return any(figure.is_print_of(value) for value in candidates(figure, codes))
 
 
+def measured_by_the_kit(found: object) -> Iterator[float]:
+    """Every number in what `benchmarks/kit_gpu.py` wrote: bytes, seconds, milliseconds and microseconds."""
+    if isinstance(found, dict | list):
+        for value in found.values() if isinstance(found, dict) else found:
+            yield from measured_by_the_kit(value)
+    elif isinstance(found, int | float) and not isinstance(found, bool):
+        yield float(found)
+
+
 # -- where figures are quoted --------------------------------------------------------------------------------
 
 
@@ -192,6 +202,23 @@ def test_every_figure_is_borne_by_the_evidence(text: Text) -> None:
 @pytest.mark.parametrize("text", ALL, ids=lambda text: text.where)
 def test_no_figure_goes_without_its_unit(text: Text) -> None:
     assert not text.bare(), f"{text.where}: {text.bare()} have no unit"
+
+
+def test_the_page_of_the_kit_quotes_the_kits_figures() -> None:
+    page = (ROOT / "docs/memory.md").read_text()
+    section = page.partition("### What the usual helper frees")[2].partition("\n###")[0]
+    figures = Text("docs/memory.md", "docs", section, frozenset()).figures()
+    assert len(figures) > 15
+    values = list(measured_by_the_kit(json.loads(KIT.read_text())))
+    scales = {"s": (1.0,), "ms": (1.0, 1e3), "µs": (1.0, 1e6)} | {
+        name: (1 / size,) for name, size in BYTES.items()
+    }
+    strangers = [
+        str(figure)
+        for figure in figures
+        if not any(figure.is_print_of(value * scale) for value in values for scale in scales[figure.unit])
+    ]
+    assert not strangers
 
 
 def test_every_exception_is_in_use() -> None:
