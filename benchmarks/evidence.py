@@ -173,6 +173,8 @@ def environment(device: str) -> dict[str, Any]:
     from gpulint.runtime import watching
 
     probe = "cuda-allocator" if device == "cuda" else "host-storages"
+    if device == "cuda":
+        torch.cuda.init()  # what has not begun is not asked for its name
     return watching.environment(probe)
 
 

@@ -76,30 +76,37 @@ def rising(values: Sequence[float]) -> float:
     return sum(signs) / len(signs) if signs else 0.0
 
 
-def is_regular(events: Sequence[int], start: int, end: int) -> bool:
-    """Whether events recur over the whole of [start, end), so that more can be expected.
+def is_regular(events: Sequence[int], eligible: Sequence[int], edges: Sequence[int]) -> bool:
+    """Whether events recur over all of the `eligible` intervals, so that more can be expected.
 
-    Either they come at equal distances (give or take one), up to both ends, one of them left out; or they come in at least half of
-    the intervals and are no rarer in the second half than in the first. A cache that fills up has ever fewer,
-    a rolling window has them only at the end.
+    Either they come at equal distances (give or take one step), up to both ends, one of them left out; or they come
+    in at least half of the intervals and are no rarer in the second half than in the first. A cache that fills up
+    has ever fewer, a rolling window has them only at the end. `edges` are the intervals' borders in steps.
     """
     if len(events) < FEWEST + 1:
         return False
-    if _evenly(events, start, end):
+    spans = [(edges[event], edges[event + 1] - 1) for event in events]
+    start, end = edges[eligible[0]], edges[eligible[-1] + 1]
+    if _evenly(spans, start, end):
         return True
     # One event may be no leak's: an address that was in use at every reading by chance.
-    others = ([*events[:i], *events[i + 1 :]] for i in range(len(events)))
-    if len(events) > 2 * FEWEST - 1 and any(_evenly(rest, start, end) for rest in others):
+    others = ([*spans[:i], *spans[i + 1 :]] for i in range(len(spans)))
+    if len(spans) > 2 * FEWEST - 1 and any(_evenly(rest, start, end) for rest in others):
         return True
-    middle = (start + end) / 2
-    early = sum(event < middle for event in events)
+    first, last = eligible[0], eligible[-1] + 1
+    early = sum(event < (first + last) / 2 for event in events)
     late = len(events) - early
-    return 2 * len(events) >= end - start and late >= early and early >= 0.6 * late
+    return 2 * len(events) >= last - first and late >= early and early >= 0.6 * late
 
 
-def _evenly(events: Sequence[int], start: int, end: int) -> bool:
-    gaps = [b - a for a, b in itertools.pairwise(events)]
-    return max(gaps) - min(gaps) <= 1 and max(events[0] - start, end - events[-1]) <= max(gaps) + 1
+def _evenly(spans: Sequence[tuple[int, int]], start: int, end: int) -> bool:
+    """Whether one event in each span (first and last step in which it may lie) can make equal distances."""
+    pairs = list(itertools.pairwise(spans))
+    least = max(later[0] - earlier[1] for earlier, later in pairs)
+    most = min(later[1] - earlier[0] for earlier, later in pairs)
+    if least - 1 > most:
+        return False
+    return max(spans[0][0] - start, end - spans[-1][1]) <= max(least, most) + 1
 
 
 def judge(births: Births, edges: Sequence[int], kind: StepKind, age: int = 2) -> Drift | None:
@@ -125,7 +132,7 @@ def judge(births: Births, edges: Sequence[int], kind: StepKind, age: int = 2) ->
         share = len(collected) / len(eligible)
         return _drift(births, kind, "gc-garbage", garbage, len(collected), share, steps, slope, reason)
     share = len(alive) / len(eligible)
-    status, reason = _status(sorted(alive), eligible, total / steps, births.series)
+    status, reason = _status(sorted(alive), eligible, edges, total / steps, births.series)
     count = sum(births.counts.get(i, 0) for i in alive)
     return _drift(births, kind, status, total, count, share, steps, slope, reason)
 
@@ -157,12 +164,16 @@ def _drift(
 
 
 def _status(
-    events: Sequence[int], eligible: Sequence[int], per_step: float, series: Sequence[int] | None
+    events: Sequence[int],
+    eligible: Sequence[int],
+    edges: Sequence[int],
+    per_step: float,
+    series: Sequence[int] | None,
 ) -> tuple[Status, str]:
     if len(eligible) < FEWEST:
         return "occasional", f"only {len(eligible)} stretches could be judged; run more steps"
     every = len(events) >= EVERY_STEP * len(eligible)
-    if not every and not is_regular(events, eligible[0], eligible[-1] + 1):
+    if not every and not is_regular(events, eligible, edges):
         return "occasional", f"survived from {len(events)} of {len(eligible)} stretches, without regularity"
     if series is not None and len(series) >= 6:
         late = theil_sen(series[len(series) // 2 :])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 
 import pytest
 from hypothesis import given
@@ -186,3 +187,13 @@ def test_one_stray_survivor_does_not_hide_a_regular_leak():
     every_third = dict.fromkeys(range(0, 18, 3), 2048)
     assert status(births(every_third | {10: 512})) == "leak"
     assert status(births({0: 2048, 4: 512, 9: 512, 10: 512, 16: 512, 17: 9})) == "occasional"
+
+
+def test_a_regular_leak_seen_in_uneven_stretches():
+    """Readings now and then: some stretches cover one step, some several."""
+    edges = [0, 1, 2, 3, 6, 8, 9, 10, 11, 12, 13, 15, 16, 17, 18, 20]
+    spans = list(itertools.pairwise(edges))
+    leaking = {i: 2048 for i, (a, b) in enumerate(spans) if any(step % 3 == 2 for step in range(a, b))}
+    assert status(births(leaking), edges) == "leak"
+    irregular = {i: 2048 for i, (a, b) in enumerate(spans) if a in (0, 1, 8, 9, 17)}
+    assert status(births(irregular), edges) == "occasional"
