@@ -254,7 +254,7 @@ class Flow(Loops):
             if (
                 callee.kind is Kind.MODULE
                 or path == self.function.name
-                or (callee.kind is Kind.FUNCTION and not self.only_arranges(callee))
+                or (callee.kind is Kind.FUNCTION and not (found and self.only_arranges(callee)))
             ):
                 found.add(path)
             elif callee.kind in (Kind.UNKNOWN, Kind.SYMBOL) and isinstance(call.func, (ir.Name, ir.Attr)):
@@ -263,11 +263,12 @@ class Flow(Loops):
         return frozenset(found)
 
     def only_arranges(self, callee: Val) -> bool:
-        """Whether a function neither loops nor runs anything of torch's, as far as its text says: it sets a size."""
+        """Whether a function neither loops nor runs anything of torch's, as far as its text says: called after the
+        work, it sets a size or resets a loader for the next."""
         evidence = self.file.evidence[callee.ref]
         summary = callee.ref.home.summary(callee.ref)
         runs = summary is None or summary.forwards or summary.backwards or summary.steps
-        return not runs and not evidence.has_loop and "setattr" in evidence.called | evidence.words
+        return not runs and not evidence.has_loop
 
 
 _LIGHT = frozenset(

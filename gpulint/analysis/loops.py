@@ -230,6 +230,8 @@ def _reads_batches(loop: ir.For, iterable: ir.Expr) -> bool:
         target = target.items[-1]
     if isinstance(target, ir.Seq) and len(target.items) > 1 and named != "items":
         return True
+    if isinstance(iterable, ir.Attr):
+        return False  # what an object keeps is moved to the device for other reasons too: a few seeds, a few settings
     names = loop_names(loop)
     for _, call in ir.calls(loop.body):
         if (
