@@ -70,7 +70,11 @@ class EvalWithGrad(Rule):
         for function in facts.functions:
             if function.is_test:
                 continue
-            forwards = [forward for forward in function.forwards if _wasted(forward, function)]
+            forwards = [
+                forward
+                for forward in function.forwards
+                if _wasted(forward, function) or _looked_up(facts, forward, function)
+            ]
             if any(not forward.evaluating for forward in forwards) and _is_callback(facts, function):
                 continue
             if forwards:
@@ -107,12 +111,26 @@ def _wasted(forward: Forward, function: FunctionFacts) -> bool:
     return forward.used and not function.has_backward
 
 
+def _looked_up(facts: FileFacts, forward: Forward, function: FunctionFacts) -> bool:
+    """Whether a settled network is asked about a text or a picture, in a file that differentiates nothing: the result
+    goes to the caller with the graph of all the weights."""
+    if forward.grad is not Grad.ENABLED or forward.site is None or forward.freed or not forward.fresh_inputs:
+        return False
+    if function.uses_autograd or forward.in_module_method or not forward.proven or forward.by_role:
+        return False
+    if not (forward.evaluating or forward.pretrained) or function.function.name in ("__init__", "<module>"):
+        return False
+    return forward.returned and not facts.habits.differentiates
+
+
 def _report(facts: FileFacts, function: FunctionFacts, forward: Forward) -> Report:
     path = forward.path or "the model"
     if forward.freed:
         reason = "the same loop trains and evaluates, and grad stays enabled when it evaluates"
-    elif forward.evaluating:
+    elif forward.evaluating and (forward.loops or forward.read_only):
         reason = "the model is in eval mode here, and no backward follows"
+    elif not forward.read_only:
+        reason = "what it is given is made of numbers, its weights are not trained here, and its result goes to the caller"
     else:
         reason = "its results are only read as numbers or detached: no backward can follow"
     return Report(

@@ -18,6 +18,7 @@ from gpulint.analysis.values import (
     BOUNDED,
     DEVICE,
     HOST,
+    LOADED,
     MAYBE,
     ROLE,
     UNKNOWN,
@@ -121,10 +122,7 @@ class Calls(Methods):
                 if qualified.endswith(("from_pretrained", "from_config"))
                 else qualified
             )
-            return Val(Kind.MODULE, ref=owner)
-        if made == "model first":
-            model = Val(Kind.MODULE, ref=qualified)
-            return container(items=(model, UNKNOWN, UNKNOWN)[: 2 if qualified.endswith("load") else 3])
+            return Val(Kind.MODULE, flags=LOADED if qualified.endswith("from_pretrained") else 0, ref=owner)
         if made is not None:
             return self.constructed(made, args)
         last = qualified.rsplit(".", 1)[-1]
@@ -231,6 +229,8 @@ class Calls(Methods):
         """Nothing is known of what is called: graphs handed to it go out of sight."""
         name = expr.method
         path = expr.func.path or ""
+        if expr.keyword("return_tensors") is not None and not args.any_graph():
+            return DEVICE  # a tokenizer or an image processor
         if runs_backward(name) or self.steps_loss(name, args):
             for value in args.all():
                 if value.tokens:

@@ -163,6 +163,10 @@ class Forward:
     dense: bool = False  # gives scores over a vocabulary or over every pixel
     loop_is_evaluation: bool = False  # nothing in its outermost loop needs grad
     inputs: Tokens = frozenset()  # the graphs that go into it
+    fresh_inputs: bool = (
+        False  # what goes into it was made of numbers, texts or pictures: nobody wants its gradient
+    )
+    pretrained: bool = False  # a library has loaded it, in eval mode
 
 
 @dataclass(slots=True)

@@ -79,6 +79,8 @@ _MODULE_FACTORIES = (
 # Functions of libraries that give a module first, and other things after it: how many things, the module included.
 _MODULE_FIRST = {
     "clip.load": 2,
+    "clip.clip.load": 2,
+    "lavis.models.load_model_and_preprocess": 3,
     "open_clip.create_model_and_transforms": 3,
     "open_clip.create_model_from_pretrained": 2,
     "esm.pretrained.": 2,
@@ -97,14 +99,6 @@ _OPTIMIZERS = (
 )  # fmt: skip
 
 
-# Functions that give a model first and something else beside it.
-_MODEL_FIRST = frozenset(
-    [
-        "clip.load", "open_clip.create_model_and_transforms", "open_clip.create_model_from_pretrained", "cn_clip.clip.load_from_name",
-        "lavis.models.load_model_and_preprocess", "clip.clip.load",
-    ]
-)  # fmt: skip
-
 # Methods of a model that run a forward and give a tensor, whatever its class.
 SURE_FORWARDS = frozenset(
     (
@@ -115,7 +109,7 @@ SURE_FORWARDS = frozenset(
 
 
 def constructor(qualified: str) -> str | None:
-    """What calling a third-party name makes: "module", "model first" (of a tuple), "optimizer", "loader", or None."""
+    """What calling a third-party name makes: "module", "optimizer", "loader", or None."""
     last = qualified.rsplit(".", 1)[-1]
     if qualified.startswith("torchvision.models.") and last[:1].islower() and "weights" not in last:
         return "module"
@@ -128,8 +122,6 @@ def constructor(qualified: str) -> str | None:
         return (
             "module" if "Model" in owner or (owner.startswith("Auto") and not _not_a_model(owner)) else None
         )
-    if qualified in _MODEL_FIRST:
-        return "model first"
     if qualified.startswith("apex.parallel.DistributedDataParallel"):
         return "wrap"
     if last == "DataLoader":

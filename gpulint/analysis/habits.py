@@ -23,12 +23,27 @@ if TYPE_CHECKING:
     from gpulint.analysis.wasted import Undetached, WastedForward
 
 
+_DIFFERENTIATING = frozenset(
+    "backward autograd zero_grad manual_backward training_step requires_grad requires_grad_ enable_grad "
+    "register_hook register_full_backward_hook retain_grad optim optimizer optimizers grad Trainer".split()
+)
+
+
 class Habits:
     """Facts about one file that few rules need: each is computed at its first use."""
 
     def __init__(self, file: FileAnalysis, functions: list[FunctionFacts]) -> None:
         self._file = file
         self._functions = functions
+
+    @cached_property
+    def differentiates(self) -> bool:
+        """Whether anything in the file trains or wants gradients: a backward, an optimizer, an attribution."""
+        words = {word for evidence in self._file.evidence.values() for word in evidence.words}
+        return bool(words & _DIFFERENTIATING) or any(
+            full.startswith(("torch.optim", "torch.autograd", "captum"))
+            for full in self._file.module.imports.values()
+        )
 
     @cached_property
     def grad_modes(self) -> list[GradModeMisuse]:

@@ -57,7 +57,8 @@ _TENSOR_NAMES = frozenset({"Tensor", "Variable", "Parameter", "Module"})
 
 _KEY_WORDS = frozenset(
     "backward eval empty_cache collect no_grad inference_mode set_grad_enabled autograd retain_graph manual_backward "
-    "register_forward_hook register_hook argmax detach item OutOfMemoryError".split()
+    "register_forward_hook register_hook argmax detach item OutOfMemoryError from_numpy as_tensor tokenizer processor "
+    "preprocess transform transforms last_hidden_state".split()
 )
 
 

@@ -27,6 +27,7 @@ from gpulint.analysis.values import (
     FROZEN,
     HOST,
     LARGE,
+    LOADED,
     LOADER,
     LOSS,
     MAYBE,
@@ -262,6 +263,8 @@ class TorchCalls(Evaluator):
         event = self.forward_event(expr, module, site)
         if event is not None:
             event.inputs = frozenset(token for token in args.tokens() if isinstance(token, Site))
+            event.fresh_inputs = _are_fresh(args, self.function)
+            event.pretrained = module.has(LOADED)
         dense = DENSE if _is_dense(module) else 0
         large = LARGE if args.all() else 0  # without input it makes parameters
         flags = large | OUTPUT | dense | maybe | (UNSURE_GRAD if self.state.grad is Grad.UNKNOWN else 0)
@@ -388,6 +391,22 @@ def _shaped(shape: Val, made: Val) -> Val:
             flags |= made.flags & LARGE
         return Val(Kind.GRAPH, made.tokens | shape.tokens, flags)
     return made
+
+
+def _are_fresh(args: Args, function: ir.Function) -> bool:
+    """Whether what is given is tensors without a graph, beside numbers and what the constructor was given."""
+    kinds: set[Kind] = set()
+    for value in args.all():
+        inner = value.elem if value.kind is Kind.CONTAINER else value
+        settled = (
+            inner is not None
+            and inner.kind is Kind.SYMBOL
+            and all(
+                isinstance(token, ParamToken) and token.function is not function for token in inner.tokens
+            )
+        )
+        kinds.add(Kind.HOST if settled else Kind.UNKNOWN if inner is None else inner.kind)
+    return Kind.DEVICE in kinds and kinds <= {Kind.DEVICE, Kind.HOST, Kind.NUMBER}
 
 
 def _asks_for_training(guard: ir.Stmt) -> bool:

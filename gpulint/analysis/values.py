@@ -71,6 +71,7 @@ SLOTS = 524288  # a tensor some of whose slots were set to values with a graph
 OPEN = 262144  # a record of which only some fields are known
 PLAIN = 524288  # a module without parameters: it makes a graph only of what has one
 ON_HOST = 1048576  # moved to the CPU: without its graph it holds nothing on the device
+LOADED = 2097152  # a module that a library has loaded with its weights, which leaves it in eval mode
 UNSURE_GRAD = 4096  # a tensor for certain; whether grad was enabled is not known
 
 
