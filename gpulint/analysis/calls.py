@@ -17,6 +17,7 @@ from gpulint.analysis.torch_calls import CONVERTED
 from gpulint.analysis.values import (
     BOUNDED,
     DEVICE,
+    FRESH,
     HOST,
     LOADED,
     MAYBE,
@@ -230,7 +231,7 @@ class Calls(Methods):
         name = expr.method
         path = expr.func.path or ""
         if expr.keyword("return_tensors") is not None and not args.any_graph():
-            return DEVICE  # a tokenizer or an image processor
+            return Val(Kind.UNKNOWN, flags=FRESH)
         if runs_backward(name) or self.steps_loss(name, args):
             for value in args.all():
                 if value.tokens:

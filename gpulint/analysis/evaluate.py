@@ -13,6 +13,7 @@ from gpulint.analysis.values import (
     CONVERTED_HOST,
     DEVICE,
     EVAL,
+    FRESH,
     FROZEN,
     HOST,
     LARGE,
@@ -271,9 +272,8 @@ class Evaluator:
             return Val(Kind.UNKNOWN, base.tokens)
         if attr == "data":
             return UNKNOWN
-        if expr.path is not None:
-            return self.with_evidence(expr.path, Val(Kind.UNKNOWN, base.tokens))
-        return Val(Kind.UNKNOWN, base.tokens)
+        value = Val(Kind.UNKNOWN, base.tokens, base.flags & FRESH)
+        return self.with_evidence(expr.path, value) if expr.path is not None else value
 
     def module_attribute(self, base: Val, expr: ir.Attr) -> Val:
         if base.ref is not None:

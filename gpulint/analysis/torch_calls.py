@@ -24,6 +24,7 @@ from gpulint.analysis.values import (
     DENSE,
     DEVICE,
     EVAL,
+    FRESH,
     FROZEN,
     HOST,
     LARGE,
@@ -405,7 +406,10 @@ def _are_fresh(args: Args, function: ir.Function) -> bool:
                 isinstance(token, ParamToken) and token.function is not function for token in inner.tokens
             )
         )
-        kinds.add(Kind.HOST if settled else Kind.UNKNOWN if inner is None else inner.kind)
+        fresh = inner is not None and inner.has(FRESH)
+        kinds.add(
+            Kind.DEVICE if fresh else Kind.HOST if settled else Kind.UNKNOWN if inner is None else inner.kind
+        )
     return Kind.DEVICE in kinds and kinds <= {Kind.DEVICE, Kind.HOST, Kind.NUMBER}
 
 

@@ -72,6 +72,7 @@ OPEN = 262144  # a record of which only some fields are known
 PLAIN = 524288  # a module without parameters: it makes a graph only of what has one
 ON_HOST = 1048576  # moved to the CPU: without its graph it holds nothing on the device
 LOADED = 2097152  # a module that a library has loaded with its weights, which leaves it in eval mode
+FRESH = 4194304  # what a tokenizer or an image processor gives: tensors, on whatever device, without a graph
 UNSURE_GRAD = 4096  # a tensor for certain; whether grad was enabled is not known
 
 
@@ -219,7 +220,7 @@ def element(val: Val) -> Val:
         return val
     if val.kind is Kind.HOST:
         return HOST
-    return Val(Kind.UNKNOWN, val.tokens)
+    return Val(Kind.UNKNOWN, val.tokens, val.flags & FRESH)
 
 
 _STICKY = MAYBE | NAMED | MIXED | CHECKPOINTED | BOUNDED | VIEW | UNSURE_GRAD | OPEN | SLOTS
