@@ -27,8 +27,8 @@ ABSENT: Final = ""
 
 
 def content_hash(raw: bytes) -> str:
-    """The hash that stands for a file's content."""
-    return hashlib.blake2b(raw, digest_size=16).hexdigest()
+    """The hash that stands for a file's content: the one by which the analysis knows the modules that it looked into."""
+    return hashlib.sha256(raw).hexdigest()
 
 
 @dataclass(frozen=True, slots=True)

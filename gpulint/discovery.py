@@ -133,6 +133,8 @@ class _Search:
         if real not in self._seen:
             self._seen.add(real)
             self._found.targets.append(Target(path, size, config))
+        elif os.path.islink(path):
+            self._found.skipped.append((path, "symbolic link to a file that is checked under another name"))
 
     def _problem(self, path: str, message: str, harmless: bool = False) -> None:
         if path not in self._seen:

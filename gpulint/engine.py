@@ -118,9 +118,11 @@ class _Runner:
         self._hashes: dict[str, str] = {}
 
     def run(self) -> Run:
-        for number in range(len(self._configs)):
-            self._checker.selection(number)
-        caches = self._caches() if self._options.cache else {}
+        with self._stage("load rules"):
+            for number in range(len(self._configs)):
+                self._checker.selection(number)
+        with self._stage("read cache"):
+            caches = self._caches() if self._options.cache else {}
         with self._stage("read"):
             pending = [left for task in self._tasks for left in self._without_linting(task, caches)]
         with self._stage("lint"):

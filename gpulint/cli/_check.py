@@ -120,7 +120,9 @@ def check_once(request: Request) -> tuple[int, Run]:
         return _add_ignores(request, outcome.run), outcome.run
     if request.baseline is not None:
         _compare(request.baseline, outcome)
+    before = time.perf_counter()
     _write(request, outcome)
+    outcome.run.stages["report"] = time.perf_counter() - before
     for path, complaint in outcome.run.complaints:
         _say(f"{shown_path(path)}: {complaint} Please report it at {REPORT_URL}")
     if request.verbose:
@@ -298,7 +300,8 @@ def _explain(request: Request, found: Discovery, done: Run, seconds: float) -> N
     """What --verbose adds, on standard error."""
     for path, reason in (*found.skipped, *done.skipped):
         _say(f"skipped {shown_path(path)}: {reason}")
-    for path in done.gated_out:
+    unreadable = {finding.filename for finding in done.findings if finding.code == "GPU000"}
+    for path in (path for path in done.gated_out if path not in unreadable):
         _say(f"not analysed {shown_path(path)}: it has no words that a rule in force needs")
     for path, trace in done.internal_errors:
         _say(f"traceback for {shown_path(path)}:")

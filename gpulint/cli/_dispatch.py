@@ -6,10 +6,10 @@ import contextlib
 import errno
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import click
 from click.shell_completion import CompletionItem
@@ -17,6 +17,10 @@ from click.shell_completion import CompletionItem
 from gpulint import __version__
 
 DEFAULT = "check"
+GROUPS: Final[Mapping[str, Sequence[str]]] = {
+    "Reading code": ("check", "rules", "rule", "config", "codemod", "server", "completion"),
+    "Running it": ("verify", "run", "oom", "gpu", "experiment"),
+}
 SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 
 
@@ -48,6 +52,22 @@ class Commands(click.Group):
         # A shell told to complete file names forgets all other candidates, so commands come first.
         return found or [CompletionItem(incomplete, type="file")]
 
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        names = self.list_commands(ctx)
+        known = {name for group in GROUPS.values() for name in group}
+        groups = {**GROUPS, "Other commands": [name for name in names if name not in known]}
+        width = max(map(len, names))
+        for title, group in groups.items():
+            commands = {name: self.get_command(ctx, name) for name in group}
+            rows = [
+                (name.ljust(width), command.get_short_help_str(200))
+                for name, command in commands.items()
+                if command
+            ]
+            if rows:
+                with formatter.section(title):
+                    formatter.write_dl(rows)
+
     def format_usage(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         formatter.write_usage("gpulint", "[PATHS]... [OPTIONS]")
         formatter.write_usage("gpulint", "COMMAND [ARGS]...", prefix="       ")
@@ -56,9 +76,8 @@ class Commands(click.Group):
 @click.command(cls=Commands, context_settings=SETTINGS, no_args_is_help=True)
 @click.version_option(__version__, "-V", "--version", message="gpulint %(version)s")
 def cli() -> None:
-    """Find, fix and verify GPU-memory mistakes in PyTorch training code.
-
-    `gpulint src/` checks a directory; `gpulint check --help` lists the options.
+    """Find, fix and verify GPU-memory mistakes in PyTorch training code. `gpulint src/` checks a directory; `gpulint check
+    --help` lists the options.
     """
 
 

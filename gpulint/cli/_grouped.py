@@ -7,6 +7,8 @@ from typing import Any, TypeVar
 
 import click
 
+_NAMES = 26  # columns for an option's names; what is longer has its text on the next line
+
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
 
@@ -19,7 +21,8 @@ class GroupedOption(click.Option):
 
 
 class GroupedCommand(click.Command):
-    """Writes one section for each heading, in the order in which the headings first occur."""
+    """Writes one section for each heading, in the order in which the headings first occur; their texts start in one
+    column."""
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         sections: dict[str, list[tuple[str, str]]] = {}
@@ -27,9 +30,11 @@ class GroupedCommand(click.Command):
             record = parameter.get_help_record(ctx)
             if record is not None and isinstance(parameter, click.Option):
                 sections.setdefault(getattr(parameter, "heading", "Help"), []).append(record)
+        written = (len(names) for records in sections.values() for names, _ in records)
+        width = max((length for length in written if length <= _NAMES), default=0)
         for heading, records in sections.items():
             with formatter.section(heading):
-                formatter.write_dl(records, col_max=26)
+                formatter.write_dl([(names.ljust(width), text) for names, text in records], col_max=_NAMES)
 
 
 def heading(name: str) -> Callable[..., Callable[[Decorated], Decorated]]:

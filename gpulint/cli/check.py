@@ -37,7 +37,7 @@ def _some_codes(
     return _codes(context, parameter, values) if values else None
 
 
-@click.command(cls=GroupedCommand)
+@click.command(cls=GroupedCommand, short_help="Find mistakes in files, and fix them (the default).")
 @click.argument("paths", nargs=-1, type=click.Path())
 @_rules(
     "--select",
@@ -75,7 +75,7 @@ def _some_codes(
 @_running(
     "--baseline", metavar="FILE", type=click.Path(dir_okay=False), help="Only findings not in FILE count."
 )
-@_running("--write-baseline", is_flag=True, help="Accept all findings (--baseline or gpulint-baseline.json).")
+@_running("--write-baseline", is_flag=True, help="Accept all findings, in gpulint-baseline.json.")
 @_running("--fail-on", metavar="LEVEL", type=_LEVEL, help="Exit with 1 from: error, warning, info, never.")
 @_running("--exit-zero", is_flag=True, help="Exit with 0 in spite of findings.")
 @_running("--watch", is_flag=True, help="Check again whenever a file changes, until Ctrl-C.")

@@ -10,7 +10,7 @@ import click
 from gpulint.codemods import NAMES
 
 
-@click.command()
+@click.command(short_help="Put the memory kit into training scripts.")
 @click.argument("name", type=click.Choice(NAMES))
 @click.argument("paths", nargs=-1, required=True, type=click.Path())
 @click.option("--diff", is_flag=True, help="Print what would change; change nothing.")
@@ -18,7 +18,7 @@ def command(name: str, paths: tuple[str, ...], diff: bool) -> int:
     """Put the memory kit into the training scripts behind PATHS.
 
     \b
-    monitor        a Monitor around the training loop, or as a callback of a framework's trainer
+    monitor        a Monitor around the training loop, or a trainer's callback
     oom-guard      diagnosis and recovery around the functions that train
     phase-cleanup  memory.clear() after validations and checkpoints
     alloc-conf     expandable segments, set in time and read back

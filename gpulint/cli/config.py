@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 
-@click.command()
+@click.command(short_help="Print the settings in force, or their schema.")
 @click.argument("path", type=click.Path(), default=".")
 @click.option(
     "--config", "file", metavar="FILE", type=click.Path(), help="This configuration instead of the nearest."

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 
-@click.group()
+@click.group(short_help="Try out what is said about the allocator.")
 def command() -> None:
     """Try out on this machine, or in a model of the allocator, what is said about it."""
 
@@ -22,14 +22,29 @@ def _size(_: click.Context, __: click.Parameter, value: str) -> int:
         raise click.BadParameter(str(error)) from error
 
 
-@command.command("fragmentation")
-@click.option("--size", default="256MiB", show_default=True, callback=_size, help="Size of the tensors.")
-@click.option("--count", type=click.IntRange(min=2), default=24, show_default=True, help="Number of tensors.")
+@command.command("fragmentation", short_help="Fragment memory under several allocator settings.")
 @click.option(
-    "--free-every", type=click.IntRange(min=2), default=3, show_default=True, help="Which are freed."
+    "--size", metavar="SIZE", default="256MiB", show_default=True, callback=_size, help="Size of the tensors."
+)
+@click.option(
+    "--count",
+    metavar="N",
+    type=click.IntRange(min=2),
+    default=24,
+    show_default=True,
+    help="Number of tensors.",
+)
+@click.option(
+    "--free-every",
+    metavar="N",
+    type=click.IntRange(min=2),
+    default=3,
+    show_default=True,
+    help="Every Nth is freed.",
 )
 @click.option(
     "--ask",
+    metavar="PART",
     type=click.FloatRange(min=0, max=1, min_open=True),
     default=0.85,
     show_default=True,
@@ -37,10 +52,19 @@ def _size(_: click.Context, __: click.Parameter, value: str) -> int:
 )
 @click.option("--setting", "settings", multiple=True, metavar="SETTINGS", help="Allocator settings to try.")
 @click.option(
-    "--device", type=click.Choice(["auto", "cuda", "model"]), default="auto", show_default=True, help="Where."
+    "--device",
+    type=click.Choice(["auto", "cuda", "model"]),
+    metavar="WHERE",
+    default="auto",
+    show_default=True,
+    help="auto, cuda (the GPU) or model.",
 )
 @click.option(
-    "--python", "interpreter", default=sys.executable, help="Interpreter that has torch, for the GPU."
+    "--python",
+    "interpreter",
+    metavar="PATH",
+    default=sys.executable,
+    help="Interpreter that has torch, for the GPU.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Outcomes as JSON.")
 def fragmentation(

@@ -9,14 +9,15 @@ from typing import Any
 import click
 
 
-@click.group(invoke_without_command=True)
+@click.group(invoke_without_command=True, short_help="Show cards, and the processes on them.")
 @click.option("--watch", is_flag=True, help="Stay and refresh.")
 @click.option(
     "--interval",
+    metavar="SECONDS",
     type=click.FloatRange(min=0.1),
     default=1.0,
     show_default=True,
-    help="Seconds, with --watch.",
+    help="Between refreshes.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Cards and processes as JSON.")
 @click.pass_context
@@ -66,14 +67,15 @@ def _watch(nvml: Any, interval: float) -> int:
         return 0
 
 
-@command.command("kill")
+@command.command("kill", short_help="End processes of yours that use a GPU.")
 @click.argument("pids", metavar="PID...", type=click.IntRange(min=1), nargs=-1, required=True)
 @click.option(
     "--grace",
+    metavar="SECONDS",
     type=click.FloatRange(min=0),
     default=10.0,
     show_default=True,
-    help="Seconds between TERM and KILL.",
+    help="Time between TERM and KILL.",
 )
 @click.option("-y", "--yes", is_flag=True, help="Do not ask.")
 def kill(pids: tuple[int, ...], grace: float, yes: bool) -> int:
@@ -118,7 +120,7 @@ _OUTCOMES = {
 }
 
 
-@command.command("clear")
+@command.command("clear", short_help="Why one process cannot empty another's cache.")
 def clear() -> int:
     """Say why one process cannot empty another's cache, and what can be done."""
     from gpulint.operator.gpu import CLEAR

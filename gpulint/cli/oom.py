@@ -7,7 +7,7 @@ import sys
 import click
 
 
-@click.command()
+@click.command(short_help="Explain the out-of-memory messages in a log.")
 @click.argument("log", default="-")
 @click.option("--json", "as_json", is_flag=True, help="Figures and advice as JSON.")
 @click.option("--all", "all_of_them", is_flag=True, help="Every place, not only the first five.")

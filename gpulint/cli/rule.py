@@ -16,7 +16,7 @@ def _complete(ctx: click.Context, param: click.Parameter, incomplete: str) -> li
     ]
 
 
-@click.command()
+@click.command(short_help="Print a rule's documentation.")
 @click.argument("code", required=False, shell_complete=_complete)
 @click.option("--all", "everything", is_flag=True, help="Every rule.")
 @click.option(
@@ -24,14 +24,14 @@ def _complete(ctx: click.Context, param: click.Parameter, incomplete: str) -> li
     "file",
     metavar="FILE",
     type=click.Path(exists=True),
-    help="Check the documentation of the rules in a file of your own: their examples are run.",
+    help="Put the rules in FILE to the test by their own examples.",
 )
 @click.option(
     "--output-format",
+    metavar="FORMAT",
     type=click.Choice(["text", "markdown", "json"]),
     default="text",
-    show_default=True,
-    help="text is laid out on a terminal and Markdown elsewhere.",
+    help="text (Markdown where this is no terminal), markdown or json.",
 )
 def command(code: str | None, everything: bool, file: str | None, output_format: str) -> int:
     """Print the documentation of the rule CODE (a code such as GPU101, or a name such as held-graph)."""

@@ -5,13 +5,13 @@ from __future__ import annotations
 import click
 
 
-@click.command()
+@click.command(short_help="List the rules.")
 @click.option(
     "--output-format",
+    metavar="FORMAT",
     type=click.Choice(["text", "json", "markdown"]),
     default="text",
-    show_default=True,
-    help="How to print the table.",
+    help="text, json or markdown.",
 )
 @click.option(
     "--config", "file", metavar="FILE", type=click.Path(), help="This configuration instead of the nearest."

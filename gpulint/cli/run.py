@@ -10,18 +10,24 @@ from pathlib import Path
 import click
 
 
-@click.command(context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
+@click.command(
+    short_help="Run a program, record its memory, explain its OOM.",
+    context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False},
+)
 @click.option(
     "--alloc-conf", metavar="auto|SETTINGS", help="Allocator settings; auto: what measurements recommend."
 )
-@click.option("--report", type=click.Path(dir_okay=False, path_type=Path), help="Where the report goes.")
+@click.option(
+    "--report", metavar="FILE", type=click.Path(dir_okay=False, path_type=Path), help="Where the report goes."
+)
 @click.option("--no-report", is_flag=True, help="Leave no report.")
 @click.option(
     "--interval",
+    metavar="SECONDS",
     type=click.FloatRange(min=0.01),
     default=0.2,
     show_default=True,
-    help="Seconds between samples.",
+    help="Between samples.",
 )
 @click.option("-q", "--quiet", is_flag=True, help="Say nothing after the program.")
 @click.argument("program", nargs=-1, required=True, type=click.UNPROCESSED)

@@ -7,7 +7,7 @@ import sys
 import click
 
 
-@click.command()
+@click.command(short_help="Run the language server for editors.")
 @click.option("-v", "--verbose", is_flag=True, help="Log every message on standard error.")
 def command(verbose: bool) -> int:
     """Run the language server over standard input and output. Editors start it; docs/editors.md says how.

@@ -30,6 +30,7 @@ def _size(_: click.Context, __: click.Parameter, value: str) -> int:
 
 @click.command(
     cls=GroupedCommand,
+    short_help="Run some steps of a script and judge every finding.",
     context_settings={"allow_interspersed_args": False},
     options_metavar="[OPTIONS]",
 )
@@ -66,6 +67,7 @@ def _size(_: click.Context, __: click.Parameter, value: str) -> int:
 )
 @_what(
     "--device",
+    metavar="WHERE",
     type=click.Choice(["auto", "cuda", "cpu"]),
     default="auto",
     help="Which memory to watch: auto (CUDA where there is one), cuda, cpu.",

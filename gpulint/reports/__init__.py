@@ -9,7 +9,7 @@ from importlib import import_module
 from typing import Final, TextIO
 
 from gpulint.config import shown_path
-from gpulint.files import FileError, read_source, split_lines
+from gpulint.files import FileError, is_regular, read_source, split_lines
 from gpulint.findings import Finding, Severity
 from gpulint.notebooks import Notebook, NotebookError, read_notebook
 from gpulint.rule import Rule
@@ -53,7 +53,8 @@ class Sources:
     def _text(self, path: str) -> str:
         if path not in self._texts:
             try:
-                self._texts[path] = read_source(path).text
+                # A pipe would be waited for, and what was in it has been read.
+                self._texts[path] = read_source(path).text if is_regular(path) else ""
             except FileError:
                 self._texts[path] = ""
         return self._texts[path]
