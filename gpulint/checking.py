@@ -23,7 +23,7 @@ from gpulint.suppressions import MARKER, MARKER_BYTES, suppressed
 from gpulint.syntax import flaw
 
 if TYPE_CHECKING:
-    from gpulint.analysis.project import Project
+    from gpulint.callers import AskedProject
     from gpulint.fixing import FixResult
 
 Mode = Literal["check", "fix", "diff"]
@@ -45,6 +45,7 @@ class FileResult:
     text `before`, None where it changes nothing. `dependencies` are the other files the findings rest on, as
     (absolute path, hash). `readable` is False where the bytes were no text; `trace` has the traceback of an
     internal error. `skipped` says why there was nothing to check in the file, `complaint` what went wrong with a fix.
+    `on_callers` is set where the findings rest on callers in any file of the project.
     """
 
     findings: tuple[Finding, ...] = ()
@@ -57,11 +58,12 @@ class FileResult:
     trace: str = ""
     skipped: str = ""
     complaint: str = ""
+    on_callers: bool = False
 
     @property
     def cacheable(self) -> bool:
         settled = self.readable and not self.internal and not self.skipped and not self.complaint
-        return settled and bool(self.digest)
+        return settled and not self.on_callers and bool(self.digest)
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +113,7 @@ class Checker:
     _selections: dict[int, Selection] = field(default_factory=dict, repr=False)
     _gates: dict[frozenset[str], Gate] = field(default_factory=dict, repr=False)
     _uncollected: int = field(default=0, repr=False)
-    _project: Project | None = field(default=None, repr=False)
+    _project: AskedProject | None = field(default=None, repr=False)
     _unclean: set[str] = field(default_factory=set, repr=False)  # paths of texts that last had findings
 
     def __getstate__(self) -> dict[str, Any]:
@@ -196,9 +198,10 @@ class Checker:
         if is_settings_text(task.path, text):
             return self.in_force(self._settings(text, task), task)
         if self._project is None:
-            from gpulint.analysis.project import Project
+            from gpulint.callers import AskedProject
 
-            self._project = Project(self.buffers)
+            self._project = AskedProject(self.buffers)
+        self._project.asked = False
         rules = self.selection(task.config).rules_for(task.path)
         found = lint_text(text, task.path, rules, self._project, screen=task.path not in self._unclean)
         # Fixing and editors have the same file checked again and again.
@@ -242,7 +245,10 @@ class Checker:
 
         try:
             found = tuple(self.lint(text, task))
-            return FileResult(found, self._project.dependencies if self._project is not None else ())
+            project = self._project
+            if project is None:
+                return FileResult(found)
+            return FileResult(found, project.dependencies, on_callers=project.asked)
         except SourceError as error:
             return self.refused(task, error.message, error.line, error.column)
         except RecursionError:

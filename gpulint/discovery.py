@@ -18,6 +18,7 @@ from gpulint.config import Config, ConfigResolver, Glob
 from gpulint.files import FileError, why_unreadable
 from gpulint.notebooks import SUFFIX as NOTEBOOK_SUFFIX
 
+_SEEN: Final = "the same file is checked already, under this name or through a symbolic link"
 SUFFIXES: Final = (".py", NOTEBOOK_SUFFIX)
 DEFAULT_EXCLUDES: Final = frozenset(
     {
@@ -133,8 +134,8 @@ class _Search:
         if real not in self._seen:
             self._seen.add(real)
             self._found.targets.append(Target(path, size, config))
-        elif os.path.islink(path):
-            self._found.skipped.append((path, "symbolic link to a file that is checked under another name"))
+        else:
+            self._found.skipped.append((path, _SEEN))
 
     def _problem(self, path: str, message: str, harmless: bool = False) -> None:
         if path not in self._seen:
@@ -200,6 +201,8 @@ class _Search:
             if key not in self._seen:
                 self._seen.add(key)
                 self._found.targets.append(Target(entry.path, status.st_size, config))
+            else:
+                self._found.skipped.append((entry.path, _SEEN))
 
     def _is_directory_link(self, entry: os.DirEntry[str], real: str) -> bool:
         """Whether a link leads to a directory. Such links are not followed; one that leads back up is reported."""

@@ -5,6 +5,7 @@ import os
 from pathlib import Path
 
 import pytest
+from support import HELD, gpulint
 
 from gpulint.cache import ABSENT, Cache, CacheEntry, content_hash, run_digest
 from gpulint.findings import Edit, Finding, Fix, Position, Related, Severity
@@ -150,3 +151,63 @@ def test_digest_follows_settings_and_rule_files(tmp_path: Path) -> None:
 
 def test_hash_of_content() -> None:
     assert content_hash(b"a") == content_hash(b"a") != content_hash(b"b")
+
+
+EVALUATE = """\
+import torch
+from torch import nn
+
+
+def evaluate(model: nn.Module, loader):
+    model.eval()
+    outputs = []
+    for x, y in loader:
+        outputs.append(model(x))
+    return torch.cat(outputs)
+"""
+CALLER = """\
+import torch
+from evaluation import evaluate
+from torch import nn
+
+
+def main(loader):
+    model = nn.Linear(3, 3)
+    with torch.no_grad():
+        print(evaluate(model, loader).shape)
+        loader.reset()
+    model.train()
+    for x, y in loader:
+        model(x).sum().backward()
+"""
+
+
+def test_a_file_that_rests_on_others_comes_from_the_cache_until_they_change(tmp_path: Path) -> None:
+    (tmp_path / ".git").mkdir()
+    (tmp_path / "meters.py").write_text(
+        "class Meter:\n    def __init__(self):\n        self.all = []\n\n"
+        "    def update(self, value):\n        self.all.append(value)\n"
+    )
+    held = HELD.replace("from torch import nn\n", "from torch import nn\nfrom meters import Meter\n")
+    held = held.replace("total = 0.0", "meter = Meter()").replace("total += loss", "meter.update(loss)")
+    (tmp_path / "train.py").write_text(held.replace("return total", "return meter"))
+    for cached in (0, 2):
+        done = gpulint(".", "-v", "--output-format", "concise", cwd=tmp_path)
+        assert b"train.py:12:9: GPU104" in done.stdout
+        assert f"{cached} of them from the cache".encode() in done.stderr
+    meters = (tmp_path / "meters.py").read_text().replace("append(value)", "append(value.item())")
+    (tmp_path / "meters.py").write_text(meters)
+    assert gpulint(".", cwd=tmp_path).returncode == 0
+
+
+def test_findings_that_rest_on_callers_are_found_anew(tmp_path: Path) -> None:
+    """Any file may hold a caller, so no list of files could say when they change."""
+    (tmp_path / ".git").mkdir()
+    (tmp_path / "evaluation.py").write_text(EVALUATE)
+    (tmp_path / "main.py").write_text(CALLER)
+    assert gpulint(".", cwd=tmp_path).returncode == 0
+    (tmp_path / "main.py").write_text(CALLER.replace("with torch.no_grad():", "if True:"))
+    done = gpulint(".", "--output-format", "concise", cwd=tmp_path)
+    assert b"evaluation.py:9:" in done.stdout
+    (tmp_path / "main.py").write_text(CALLER)
+    assert gpulint(".", cwd=tmp_path).returncode == 0

@@ -12,6 +12,7 @@ import stat
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -608,6 +609,34 @@ def test_help(tmp_path: Path) -> None:
     assert len(text.splitlines()) <= 60
 
 
+def test_help_of_every_command_fits_80_columns() -> None:
+    """Through click itself: a process for each command would take long."""
+    import click
+
+    from gpulint.cli._dispatch import cli
+
+    def texts(command: click.Command, parent: click.Context | None, name: str) -> Iterator[tuple[str, str]]:
+        context = click.Context(
+            command, parent=parent, info_name=name, terminal_width=80, **command.context_settings
+        )
+        yield context.command_path, command.get_help(context)
+        if isinstance(command, click.Group):
+            for child in command.list_commands(context):
+                found = command.get_command(context, child)
+                assert found is not None
+                yield from texts(found, context, child)
+
+    shown = dict(texts(cli, None, "gpulint"))
+    assert len(shown) > 12
+    for path, text in shown.items():
+        assert max(map(len, text.splitlines())) <= 80, path
+        assert "..." not in text.partition("Commands:")[2], path  # no summary is cut off
+    top = shown["gpulint"]
+    assert len(top.splitlines()) <= 24
+    assert "..." not in top.partition("Reading code:")[2]
+    assert "Other commands" not in top  # every command has its group
+
+
 # Terminals
 
 
@@ -669,6 +698,35 @@ def test_verbose_says_why_and_how_long(project: Path) -> None:
     assert "not analysed plain.py" in text
     assert re.search(r"3 files checked, 0 of them from the cache; \d+ ms in all", text)
     assert gpulint(".", "-q", cwd=project).stdout.decode().count("Found") == 0
+
+
+def test_verbose_stages_add_up_and_reasons_are_right(project: Path) -> None:
+    (project / "broken.py").write_bytes(b"x = '\xff'\n")
+    (project / "linked.py").symlink_to(project / "train.py")
+    text = gpulint(".", "-v", "--no-cache", cwd=project).stderr.decode()
+    total, stages = re.search(r"(\d+) ms in all \((.*)\)", text).groups()  # type: ignore[union-attr]
+    names = [name for name, _ in re.findall(r"([a-z ]+?) (\d+) ms", stages)]
+    assert [name.strip() for name in names] == [
+        "search", "load rules", "read cache", "read", "lint", "write cache", "report",
+    ]  # fmt: skip
+    spent = sum(int(part) for part in re.findall(r"(\d+) ms", stages))
+    assert 0.7 * int(total) - 20 <= spent <= int(total) + len(names)
+    assert "not analysed broken.py" not in text
+    assert "skipped train.py: the same file is checked already" in text  # as linked.py, which comes first
+
+
+def test_quiet_is_findings_only(project: Path) -> None:
+    done = gpulint(".", "-q", cwd=project)
+    assert done.stderr == b""
+    assert done.stdout.startswith(b"train.py:")
+    assert gpulint("-q", str(project / "clean.py"), cwd=project).stdout == b""
+
+
+def test_a_pipe_among_the_files_blocks_nothing(project: Path) -> None:
+    os.mkfifo(project / "pipe.py")
+    done = gpulint(".", "--no-cache", cwd=project, timeout=60)
+    assert done.returncode == 1
+    assert b"pipe.py:1:1: error[GPU000] is a pipe" in done.stdout
 
 
 def test_progress_on_a_terminal_in_long_runs(project: Path) -> None:

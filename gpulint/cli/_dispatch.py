@@ -76,9 +76,7 @@ class Commands(click.Group):
 @click.command(cls=Commands, context_settings=SETTINGS, no_args_is_help=True)
 @click.version_option(__version__, "-V", "--version", message="gpulint %(version)s")
 def cli() -> None:
-    """Find, fix and verify GPU-memory mistakes in PyTorch training code. `gpulint src/` checks a directory; `gpulint check
-    --help` lists the options.
-    """
+    """Find, fix and verify GPU-memory mistakes in PyTorch training code."""
 
 
 def run(arguments: Sequence[str]) -> int:

@@ -37,7 +37,7 @@ def _some_codes(
     return _codes(context, parameter, values) if values else None
 
 
-@click.command(cls=GroupedCommand, short_help="Find mistakes in files, and fix them (the default).")
+@click.command(cls=GroupedCommand, short_help="Find mistakes in files, and fix them: the default.")
 @click.argument("paths", nargs=-1, type=click.Path())
 @_rules(
     "--select",
