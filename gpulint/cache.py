@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 import gpulint
+from gpulint.files import content_hash
 from gpulint.findings import Finding
 
 DIRECTORY: Final = ".gpulint_cache"
@@ -24,11 +25,6 @@ _FORMAT: Final = 1
 _STALE_SECONDS: Final = 30 * 24 * 3600
 # A file that is not there, as a dependency: its appearance changes what the dependent file means.
 ABSENT: Final = ""
-
-
-def content_hash(raw: bytes) -> str:
-    """The hash that stands for a file's content: the one by which the analysis knows the modules that it looked into."""
-    return hashlib.sha256(raw).hexdigest()
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 from gpulint.analysis.shell import MARKER as SETTINGS_MARKER
 from gpulint.analysis.shell import is_settings_text
-from gpulint.cache import content_hash
 from gpulint.config import Config
-from gpulint.files import FileError, SourceFile, decode, read_bytes, split_lines
+from gpulint.files import FileError, SourceFile, content_hash, decode, read_bytes, split_lines
 from gpulint.findings import Finding, Severity
 from gpulint.notebooks import is_notebook
 from gpulint.rule import Rule

@@ -9,11 +9,11 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from gpulint.cache import ABSENT, DIRECTORY, Cache, CacheEntry, content_hash, run_digest
+from gpulint.cache import ABSENT, DIRECTORY, Cache, CacheEntry, run_digest
 from gpulint.checking import Checker, FileResult, Mode, Task, crashed, diagnostic
 from gpulint.config import Config
 from gpulint.discovery import Discovery, Target
-from gpulint.files import FileError, read_bytes
+from gpulint.files import FileError, content_hash, read_bytes
 from gpulint.findings import Finding, Severity
 from gpulint.selection import rule_files
 

@@ -6,6 +6,7 @@ A text keeps its own newlines and is never translated, so encoding it again give
 from __future__ import annotations
 
 import codecs
+import hashlib
 import os
 import re
 import stat
@@ -173,6 +174,11 @@ def _place(body: bytes, offset: int) -> tuple[int, int]:
 def split_lines(text: str) -> list[str]:
     """The lines of `text` without their ends, split where Python splits: never at form feeds or U+2028."""
     return _NEWLINE.split(text)
+
+
+def content_hash(raw: bytes) -> str:
+    """The hash that stands for a file's content, in caches and among what findings depend on."""
+    return hashlib.blake2b(raw, digest_size=16).hexdigest()
 
 
 def is_regular(path: str) -> bool:

@@ -20,9 +20,10 @@ class DeviceAccumulation(Rule):
     output is no better: a view keeps the whole tensor it was taken from.
 
     ## What it costs
-    The output's own bytes, each batch: 500 MiB a step for the logits of a language model with a vocabulary of 32,000 (batch
-    16 × 256), and 0 B where their `argmax` goes to the host. A kept view of one row, `out[0]`, costs the same 500 MiB; a
-    `clone()` of that row 31.25 MiB (NVIDIA H200, torch 2.11).
+    The output's own bytes, each batch: 500 MiB a step for the logits of a language model with a vocabulary of 32,000
+    (batch 16 × 256), 2.00 MiB for the features of an 8-layer MLP (512 × 1,024), and 0 B where they go to the host. A
+    kept view of one row, `out[0]`, costs what the whole output costs, 500 MiB and 2.00 MiB; a `clone()` of that row of
+    logits 31.25 MiB (NVIDIA H200, torch 2.11).
 
     ## Example
     ```python

@@ -8,8 +8,8 @@ from gpulint.analysis.facts import FileFacts
 from gpulint.findings import Severity
 from gpulint.rule import Repair, Replace, Report, Rule
 
-_GRAPH_COST = "its own bytes and every activation behind it, for each new key"
-_BYTES_COST = "its own bytes on the device, for each new key (291 KiB for masks of some 270 × 270 floats; H200, torch 2.11)"
+_GRAPH_COST = "every activation behind it, for each new key (34 MiB for an 8-layer MLP; H200, torch 2.11)"
+_BYTES_COST = "its own bytes on the device, for each new key (2 MiB for 512 × 1,024 floats; H200, torch 2.11)"
 
 
 class CachedTensor(Rule):
@@ -24,9 +24,16 @@ class CachedTensor(Rule):
     activation behind it as well: that is an *error*, and the second backward through it fails.
 
     ## What it costs
-    The bytes of what is kept, and of the graph behind it, for each new key. Masks for a new length in every step, kept by an
-    unbounded `lru_cache`: 291 KiB a step; with `maxsize=4`, 8.5 KiB, which is what the masks themselves grow by (NVIDIA H200,
-    torch 2.11).
+    Per new key, an 8-layer MLP, batch 512 × 1,024 (NVIDIA H200, torch 2.11):
+
+    | cached | GPU | host |
+    |---|---|---|
+    | `net(x)` with grad enabled | 34.0 MiB | 42.7 KiB |
+    | `net(x).cpu()` with grad enabled | 32.0 MiB | 2,090.5 KiB |
+    | `net(x)` under `no_grad` | 2.0 MiB | 1.3 KiB |
+    | `net(x).cpu()` under `no_grad` | 0 B | 2,048.8 KiB |
+
+    Masks for a new length in every step, kept by an unbounded `lru_cache`: 291 KiB a step.
 
     ## Example
     ```python

@@ -22,9 +22,19 @@ class CreateGraphBackward(Rule):
     A second backward through the gradients, as of a gradient penalty, frees most of it: then this is an *info*.
 
     ## What it costs
-    A gradient penalty on a 2-layer MLP, batch 512 × 1,024, whose input requires grad: with `backward(create_graph=True)` the
-    step peaks at 136 MiB and leaves 6.00 MiB behind; with `autograd.grad` it peaks at 56 MiB and leaves 0 B (NVIDIA H200,
-    torch 2.11).
+    An 8-layer MLP, batch 512 × 1,024 (NVIDIA H200, torch 2.11). An optimizer reads the gradients:
+
+    | | held after the step | peak | growth a step |
+    |---|---|---|---|
+    | `zero_grad()` after the step | 32 MiB | 134 MiB | 0 B |
+    | `zero_grad()` before the next backward | 130 MiB | 166 MiB | 0 B |
+    | no `zero_grad()` | | 996 MiB | 66 MiB |
+    | `autograd.grad` | 64 MiB | 164 MiB | 0 B |
+
+    A model that is dropped after such a backward leaves 130 MiB behind, until the garbage collector runs; after a plain
+    one 0 B. Where a second backward follows, as of a gradient penalty, the step peaks at 172 MiB, with `autograd.grad`
+    at 166 MiB, and neither grows; but an input that requires grad keeps 6.00 MiB a step of a 2-layer MLP, 0 B with
+    `autograd.grad`.
 
     ## Example
     ```python
@@ -73,5 +83,5 @@ class CreateGraphBackward(Rule):
             else:
                 message = f"`{text}` keeps the step's whole graph on the parameters' gradients, in a reference cycle"
                 reason = "nothing after it in this iteration resets the gradients: the graph lives into the next forward"
-                cost = "every activation and every gradient, until the gradients are reset"
+                cost = "every activation until the gradients are reset: 130 MiB instead of 32 MiB held (8-layer MLP; H200, torch 2.11)"
                 yield Report(found.call.node, message, reason, cost)

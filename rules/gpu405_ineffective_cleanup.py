@@ -21,9 +21,10 @@ class IneffectiveCleanup(Rule):
     statement lets go of stays in the cache.
 
     ## What it costs
-    Logits of 500 MiB, handed to a helper that deletes its parameter and empties the cache: 675 MiB allocated after it as
-    before it; 175 MiB, which is the model, where the caller deletes its own name first (4-layer language model, NVIDIA H200,
-    torch 2.11).
+    Logits of 500 MiB, handed to a helper that deletes its parameter and empties the cache: 675 MiB allocated after it
+    as before it; 175 MiB, which is the model, where the caller deletes its own name first. `del` of a loop's variable:
+    674 MiB, and 174 MiB once the list is emptied. `empty_cache()` and then `del` of the logits leaves 6,760 MiB
+    reserved, `del` and then `empty_cache()` 6,260 MiB (4-layer language model, NVIDIA H200, torch 2.11).
 
     ## Example
     ```python
@@ -88,7 +89,7 @@ def _order(facts: FileFacts, cleanup: IdleCleanup) -> Report:
         emptied.node,
         f"the cache is emptied before `{cleanup.name}` is deleted: what that frees stays in the cache",
         "`empty_cache()` gives back only what is free when it is called",
-        "what the `del` frees stays reserved",
+        "6,760 MiB reserved, 6,260 MiB in the other order (4-layer language model; H200, torch 2.11)",
         repair=lambda: _repair(facts, cleanup),
         related=(RelatedNode(f"`{cleanup.name}` is let go of here", cleanup.stmt.node),),
     )

@@ -19,8 +19,9 @@ class SynchronizeInHotLoop(Rule):
     has finished, so data loading and launching no longer overlap with the computation. It frees no memory.
 
     ## What it costs
-    What the host could have done meanwhile, and nothing where it has no work: a step of a 4-layer language model took
-    20.74 instead of 20.66 ms. The peak of memory is 2.39 GiB either way (NVIDIA H200, torch 2.11).
+    What the host could have done meanwhile. With 5 ms of work of the host a step of a 4-layer language model took 25.7
+    ms instead of 20.5 ms, with 10 ms 30.7 ms instead of 20.5 ms. Without any: 20.74 instead of 20.66 ms. The peak of
+    memory is 2.39 GiB either way (NVIDIA H200, torch 2.11).
 
     ## Example
     ```python
@@ -72,7 +73,7 @@ class SynchronizeInHotLoop(Rule):
                 call.call.node,
                 f"`{facts.source(call.call)}` in every step makes the host wait and frees nothing",
                 "the host cannot prepare the next step while the GPU works on this one",
-                "the work that the host has between two steps; nothing where it has none",
+                "25.7 ms a step instead of 20.5 ms where the host works that much longer (H200, torch 2.11)",
                 repair=Repair("safe", "remove the call", (Remove(call.stmt.node),))
                 if call.removable
                 else None,

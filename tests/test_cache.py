@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 from support import HELD, gpulint
 
-from gpulint.cache import ABSENT, Cache, CacheEntry, content_hash, run_digest
+from gpulint.cache import ABSENT, Cache, CacheEntry, run_digest
+from gpulint.files import content_hash
 from gpulint.findings import Edit, Finding, Fix, Position, Related, Severity
 
 

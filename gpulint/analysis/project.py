@@ -7,7 +7,6 @@ file, and only so many modules for one file; what cannot be resolved is unknown,
 from __future__ import annotations
 
 import ast
-import hashlib
 import os
 import re
 from collections.abc import Iterator, Mapping
@@ -19,6 +18,7 @@ from gpulint.analysis import ir
 from gpulint.analysis.lower_ast import lower_ast
 from gpulint.analysis.outside import OutsideCall, is_test_file, outside_calls
 from gpulint.analysis.values import Val
+from gpulint.files import content_hash
 
 if TYPE_CHECKING:
     from gpulint.analysis.program import FileAnalysis
@@ -183,7 +183,7 @@ class Project:
         raw = self._raw(path)
         if raw is None:
             return None
-        digest = hashlib.sha256(raw).hexdigest()
+        digest = content_hash(raw)
         self._used[key] = digest
         if kept is not None and kept[0] == digest:
             return kept[1]
