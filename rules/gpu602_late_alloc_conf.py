@@ -23,7 +23,11 @@ class LateAllocConf(Rule):
 
     ## What it costs
     What the setting should have saved (GPU601): on batches of varying length 22.4 GiB reserved where
-    `expandable_segments:True` takes 6.4 GiB (NVIDIA H200, torch 2.11). `CUDA_VISIBLE_DEVICES` limits no memory.
+    `expandable_segments:True` takes 6.4 GiB (NVIDIA H200, torch 2.11). After `torch.cuda.set_device()`,
+    `torch.cuda.get_device_name()` or the first tensor on the GPU that setting was not taken any more; after
+    `torch.cuda.is_available()`, `device_count()` and `manual_seed()` it was. `CUDA_VISIBLE_DEVICES` was not taken after
+    `is_available()` either, and limits no memory. A backend (`backend:cudaMallocAsync`) set after `import torch` ended
+    in an internal assertion, or was not taken.
 
     ## Example
     ```python
