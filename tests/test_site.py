@@ -223,6 +223,7 @@ def complaints(browser: Any) -> list[str]:
 
 def emulate(browser: Any, address: str, width: int, scheme: str) -> None:
     """A screen so wide, in CSS pixels, whose owner wants this colour scheme and has not been here before."""
+    browser.get("about:blank")  # an open page of the site would write its colour scheme down again
     stored = {"origin": address, "storageTypes": "all"}
     browser.execute_cdp_cmd("Storage.clearDataForOrigin", stored)
     screen = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False}
