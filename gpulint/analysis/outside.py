@@ -14,6 +14,7 @@ class OutsideCall:
 
     guarded: bool
     on_self_of: str | None
+    caller: ir.Function
 
 
 def is_test_file(filename: str) -> bool:
@@ -52,7 +53,7 @@ def _note_calls(
                 if isinstance(part, ir.Call) and not (
                     part.method == function.name and isinstance(part.func, ir.Attr)
                 ):
-                    call = OutsideCall(inside, _class_of_self(function, part.func))
+                    call = OutsideCall(inside, _class_of_self(function, part.func), function)
                     found.setdefault(part.method, []).append(call)
         covered = inside
         if isinstance(statement, ir.With):

@@ -106,11 +106,12 @@ class Project:
 
     # --- callers -------------------------------------------------------------------------------------------------
 
-    def guarded_everywhere(self, origin: str, function: ir.Function) -> bool:
+    def guarded_everywhere(self, origin: str, function: ir.Function, depth: int = 2) -> bool:
         """Whether the project's other files call the function, and only ever where grad is switched off.
 
-        A call of the same name that cannot be the function's does not count: `self.name()` in an unrelated class,
-        an override that hands on to its base, a file without torch, a test.
+        The guard may stand further out, `depth` callers away. A call of the same name that cannot be the function's
+        does not count: `self.name()` in an unrelated class, an override that hands on to its base, an unguarded call
+        in a file without torch, a test.
         """
         called = False
         name = function.name
@@ -118,17 +119,21 @@ class Project:
         own = os.path.abspath(origin)
         root = _project_root(origin)
         for path, raw in self._neighbours(root):
-            if wanted not in raw or path == own or b"torch" not in raw:
-                continue
-            if is_test_file(os.path.relpath(path, root)):
+            if wanted not in raw or path == own or is_test_file(os.path.relpath(path, root)):
                 continue
             for call in self._calls_in(path, raw).get(name, ()):
                 if call.on_self_of is not None and not self._related(function, call.on_self_of):
                     continue
-                if not call.guarded:
+                if call.guarded or (depth and self._reached_under_guard(path, raw, call.caller, depth - 1)):
+                    called = True
+                elif b"torch" in raw:
                     return False
-                called = True
         return called
+
+    def _reached_under_guard(self, path: str, raw: bytes, caller: ir.Function, depth: int) -> bool:
+        """Whether a function of another file runs only where grad is off, in its own file as in all others."""
+        inside = self._calls_in(path, raw).get(caller.name, ())
+        return all(call.guarded for call in inside) and self.guarded_everywhere(path, caller, depth)
 
     def _related(self, function: ir.Function, name: str) -> bool:
         """Whether the function's class and the class of that name stand in one line of inheritance."""

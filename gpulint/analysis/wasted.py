@@ -365,7 +365,10 @@ def _argument_made_by(
             continue
         if generator.stmt.value is not generator.call or len(generator.stmt.targets) != 1:
             continue
-        if generator.stmt.targets[0].path == argument.path and _still_that(
+        target = generator.stmt.targets[0]
+        # `fake, attention = G(z)`: the parts share one graph.
+        bound = target.items if isinstance(target, ir.Seq) else (target,)
+        if any(part.path == argument.path for part in bound) and _still_that(
             facts, argument.path, generator, discriminator, order
         ):
             return argument
@@ -419,8 +422,13 @@ def _discards(
     return found
 
 
-def _optimizer_events(function: ir.Function, optimizer: str, module: str) -> Iterator[tuple[ir.Stmt, str]]:
-    """Where an optimizer, or its module, is zeroed and stepped, in source order."""
+def _optimizer_events(
+    function: ir.Function, optimizer: str, module: str, through: bool = True
+) -> Iterator[tuple[ir.Stmt, str]]:
+    """Where an optimizer, or its module, is zeroed and stepped, in source order.
+
+    `through`: also where a method of the same object that only zeroes is called, `self.reset_grad()`.
+    """
     for statement in ir.statements(function.body):
         for root in statement.expressions():
             for call in ir.walk(root):
@@ -432,3 +440,17 @@ def _optimizer_events(function: ir.Function, optimizer: str, module: str) -> Ite
                     yield statement, "zero"
                 elif call.method == "step" and optimizer in names:
                     yield statement, "step"
+                elif through and _only_zeroes(function, call, optimizer, module):
+                    yield statement, "zero"
+
+
+def _only_zeroes(function: ir.Function, call: ir.Call, optimizer: str, module: str) -> bool:
+    """Whether a call is of a method beside this one that zeroes the optimizer's gradients, whatever happens."""
+    if function.cls is None or not isinstance(call.func, ir.Attr) or not function.params:
+        return False
+    method = function.cls.methods.get(call.method)
+    if method is None or method is function or call.func.base.path != function.params[0].name:
+        return False
+    events = list(_optimizer_events(method, optimizer, module, through=False))
+    kinds = {kind for _, kind in events}
+    return kinds == {"zero"} and any(statement in method.body for statement, _ in events)
