@@ -69,7 +69,17 @@ class FrozenForwardWithGrad(Rule):
     facts_only = True
     triggers = (
         (b"torch", b"lightning"),
-        (b"detach", b"item()", b"argmax", b".data", b"float(", b"state_dict()", b".eval()", b"deepcopy"),
+        (
+            b"detach",
+            b"item()",
+            b"argmax",
+            b".data",
+            b"float(",
+            b"state_dict()",
+            b".eval()",
+            b"deepcopy",
+            b"update(",
+        ),
         (b"backward", b"def forward", b"training_step", b"compute_loss"),
     )
 

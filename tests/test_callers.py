@@ -95,3 +95,32 @@ def codes(folder: Path, **files: str) -> list[str]:
 )
 def test_guard_of_a_base_class(tmp_path: Path, files: dict[str, str], expected: list[str]) -> None:
     assert codes(tmp_path, **files) == expected
+
+
+HELPER = """
+def evaluate(agent, loader):
+    return [agent.eval_step(batch) for batch in loader]
+"""
+
+SCRIPT = """
+import torch
+from helper import evaluate
+
+{guard}
+    print(evaluate(agent, loader))
+"""
+
+
+@pytest.mark.parametrize(
+    ("guard", "expected"), [("with torch.no_grad():", []), ("if agent:", ["GPU201"])], ids=["guarded", "bare"]
+)
+def test_guard_two_files_away(tmp_path: Path, guard: str, expected: list[str]) -> None:
+    """A helper without torch hands the call on; the guard stands in the script that calls the helper."""
+    assert codes(tmp_path, helper=HELPER, script=SCRIPT.format(guard=guard)) == expected
+
+
+def test_one_way_in_without_a_guard(tmp_path: Path) -> None:
+    torch_helper = "import torch\n" + HELPER
+    guarded = SCRIPT.format(guard="with torch.no_grad():")
+    bare = SCRIPT.format(guard="if agent:")
+    assert codes(tmp_path, helper=torch_helper, script=guarded, other=bare) == ["GPU201"]

@@ -94,6 +94,7 @@ class _Networks:
                     for part in ir.walk(root):
                         if isinstance(part, ir.Call):
                             self._call(statement, part, lists)
+            self.copies |= copied_parameters(function)
             loops = [s.target for s in ir.statements(function.body) if isinstance(s, ir.For)]
             if any(isinstance(t, ir.Name) and t.id in self.trained for t in loops):
                 self.understood = False  # the parameters of whatever the loop runs through
@@ -141,6 +142,8 @@ class _Networks:
         elif name not in _WRAPPERS and name != "deepcopy":
             arguments = (*call.args, *(value for _, value in call.keywords))
             networks = {part.path for arg in arguments for part in _items(arg) if part.path in self.made}
+            if len(networks) == 2:
+                self._copied_by(call)
             if name[:1].isupper() or (len(networks) < 2 and not isinstance(statement, ir.ExprStmt)):
                 self.handed |= networks
             elif (
@@ -148,6 +151,17 @@ class _Networks:
                 and self.file.free_name(self.file.module.body, name).kind is not Kind.FUNCTION
             ):
                 self.handed |= networks  # an unknown function may freeze it
+
+    def _copied_by(self, call: ir.Call) -> None:
+        """`soft_update(target, net, tau)`, of a function whose loop writes the parameters of one from the other's."""
+        callee = self.file.free_name(self.file.module.body, call.func.path or "")
+        if callee.kind is not Kind.FUNCTION or not isinstance(callee.ref, ir.Function):
+            return
+        written = copied_parameters(callee.ref)
+        names = [param.name for param in callee.ref.params]
+        for name, arg in (*zip(names, call.args, strict=False), *call.keywords):
+            if name in written and arg.path is not None:
+                self.copies.add(arg.path)
 
     def _steps_tensors(self, call: ir.Call, lists: dict[str, ir.Expr]) -> bool:
         """`Adam([log_alpha])` of a tensor that was made by itself."""
@@ -200,6 +214,35 @@ class _Networks:
             for path in self.trained
             for other in self.made.get(path, ())
         )
+
+
+def copied_parameters(function: ir.Function) -> set[str]:
+    """The networks whose parameters a loop over the pairs of two networks' parameters writes from the other's.
+
+    `for t, p in zip(target.parameters(), net.parameters()): t.data.copy_(tau * p.data + (1 - tau) * t.data)`.
+    """
+    found: set[str] = set()
+    for loop in ir.statements(function.body):
+        if not isinstance(loop, ir.For) or not isinstance(loop.target, ir.Seq):
+            continue
+        pairs = loop.iterable
+        if not isinstance(pairs, ir.Call) or pairs.method != "zip" or len(pairs.args) != 2:
+            continue
+        for name, source in zip(loop.target.items, pairs.args, strict=False):
+            if (
+                isinstance(source, ir.Call)
+                and source.method == "parameters"
+                and isinstance(source.func, ir.Attr)
+                and source.func.base.path is not None
+                and any(
+                    call.method == "copy_"
+                    and isinstance(call.func, ir.Attr)
+                    and call.func.base.path in (name.path, f"{name.path}.data")
+                    for _, call in ir.calls(loop.body)
+                )
+            ):
+                found.add(source.func.base.path)
+    return found
 
 
 def _is_copy(expr: ir.Expr) -> bool:

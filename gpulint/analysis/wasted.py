@@ -86,6 +86,7 @@ class Uses:
     """Where a function uses its names, to tell whether every use of a result cuts its graph off."""
 
     def __init__(self, file: FileAnalysis, function: ir.Function) -> None:
+        self._file = file
         self._inner = {
             word
             for other in file.module.functions
@@ -133,11 +134,29 @@ class Uses:
             again = isinstance(statement, ir.Assign) and statement is not origin and depth > 0
             if not again or not self._bound_are_cut(statement, depth - 1):  # type: ignore[arg-type]
                 return False
-            if not _is_chain_of(statement.value, name):  # type: ignore[attr-defined]
+            if not self._only_computes(statement.value, name):  # type: ignore[attr-defined]
                 return False
         return True
 
+    def _only_computes(self, expr: ir.Expr, name: str) -> bool:
+        """Whether a name stands in an expression only where tensors are computed: operators, methods, `torch.min`."""
+        if _is_chain_of(expr, name):
+            return True
+        if not any(isinstance(part, ir.Name) and part.id == name for part in ir.walk(expr)):
+            return True
+        if isinstance(expr, ir.Call):
+            qualified = self._file.names.qualify(expr.func.path or "") or ""
+            if not qualified.startswith("torch.") or expr.method not in _COMPUTED:
+                return False
+            parts: tuple[ir.Expr, ...] = (*expr.args, *(value for _, value in expr.keywords))
+        elif isinstance(expr, ir.Op):
+            parts = tuple(expr.operands)
+        else:
+            return False
+        return all(self._only_computes(part, name) for part in parts)
 
+
+_COMPUTED = frozenset("min max minimum maximum where clamp exp log abs sum mean".split())
 _CUTTING = frozenset("detach item tolist numpy argmax argmin argsort".split())
 _NUMBERS = frozenset({"float", "int", "len"})
 
@@ -218,6 +237,26 @@ def _words(file: FileAnalysis, function: ir.Function) -> set[str]:
     return {word for method in function.cls.methods.values() for word in file.evidence[method].words}
 
 
+def _switches(file: FileAnalysis, function: ir.Function) -> bool:
+    """Whether the code about a step switches gradients; to pick the parameters that want one switches nothing."""
+    found = _words(file, function) & _SWITCHING
+    if found != {"requires_grad"}:
+        return bool(found)
+    methods = function.cls.methods.values() if function.cls is not None else (function,)
+    for method in methods:
+        for statement in ir.statements(method.body):
+            for root in statement.expressions():
+                picked = {
+                    id(part) for comp in ir.walk(root) if isinstance(comp, ir.Comp) for part in ir.walk(comp)
+                }
+                if any(
+                    isinstance(part, ir.Attr) and part.attr == "requires_grad" and id(part) not in picked
+                    for part in ir.walk(root)
+                ):
+                    return True
+    return False
+
+
 def _is_alone(facts: FunctionFacts, forward: Forward, wasted: list[Forward]) -> bool:
     statement = forward.stmt
     if not isinstance(statement, (ir.Assign, ir.AugAssign, ir.ExprStmt)):
@@ -292,7 +331,7 @@ def undetached(file: FileAnalysis, functions: list[FunctionFacts]) -> list[Undet
         return []
     found: list[Undetached] = []
     for facts in functions:
-        if facts.is_test or not facts.backwards or _words(file, facts.function) & _SWITCHING:
+        if facts.is_test or not facts.backwards or _switches(file, facts.function):
             continue
         order = {id(s): n for n, s in enumerate(ir.statements(facts.function.body))}
         for backward in facts.backwards:
