@@ -146,6 +146,7 @@ class Forward:
     proven: bool
     used: bool = False
     by_choice: bool = False  # its result is detached under a condition only
+    weightless: bool = False  # the module is made in the function that runs it, and nothing gives it weights
     in_handler: bool = False  # what is done where something else failed
     freed: bool = False
     escaped: bool = False

@@ -190,7 +190,32 @@ def _finish_forward(file: FileAnalysis, forward: Forward) -> None:
     forward.used = bool(single & file.read)
     forward.assigned = not isinstance(forward.stmt, ir.ExprStmt)
     forward.by_choice = _detached_by_choice(forward)
+    forward.weightless = _is_weightless(forward)
     forward.read_only = not forward.returned and not forward.escaped and not forward.stored
+
+
+_MOVED = frozenset("to cuda cpu half float double".split())
+
+
+def _is_weightless(forward: Forward) -> bool:
+    """`blur = Blur(3); y = blur(x)`: made where it is run, with nothing done to it but moving it: a filter, no network."""
+    name = forward.path
+    made: list[ir.Expr] = []
+    for statement in ir.statements(forward.function.body):
+        if isinstance(statement, ir.Assign) and any(target.path == name for target in statement.targets):
+            value = statement.value
+            while isinstance(value, ir.Call) and value.method in _MOVED and isinstance(value.func, ir.Attr):
+                value = value.func.base
+            if not isinstance(value, ir.Call) or not value.method[:1].isupper():
+                return False
+            made.append(value)
+        for call in ir.own_calls(statement):
+            if any(part.path == name for part in (*call.args, *(value for _, value in call.keywords))):
+                return False  # whoever is given it may load weights into it
+            owner = call.func.base.path if isinstance(call.func, ir.Attr) else None
+            if owner is not None and call.method not in _MOVED and f"{owner}.".startswith(f"{name}."):
+                return False
+    return bool(made) and "." not in name
 
 
 def _detached_by_choice(forward: Forward) -> bool:
