@@ -243,15 +243,19 @@ def _detached_by_choice(forward: Forward) -> bool:
 def _finish_training(facts: FunctionFacts, forward: Forward) -> None:
     through = [b for b in facts.backwards if forward.site in b.tokens]
     forward.train_only_backward = bool(through) and all(b.training_only for b in through)
-    forward.trains_nearby = _trains(facts, forward.loops[-1]) if forward.loops else facts.has_backward
+    # In eval mode, and with results that are only read, zeroing the gradients is left over from the training loop.
+    idle = forward.evaluating and forward.read_only
+    forward.trains_nearby = (
+        _trains(facts, forward.loops[-1], not idle) if forward.loops else facts.has_backward
+    )
 
 
-def _trains(facts: FunctionFacts, loop: Loop) -> bool:
-    """Whether a backward or an optimizer is at work in the loop."""
+def _trains(facts: FunctionFacts, loop: Loop, zeroing: bool = True) -> bool:
+    """Whether a backward or an optimizer is at work in the loop. `zeroing`: gradients zeroed are enough to say so."""
     return (
         bool(loop.steps or loop.backwards)
         or any(loop in b.loops for b in facts.backwards)
-        or any(call.method == "zero_grad" for _, call in ir.calls(loop.stmt.body))
+        or (zeroing and any(call.method == "zero_grad" for _, call in ir.calls(loop.stmt.body)))
     )
 
 
