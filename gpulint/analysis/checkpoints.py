@@ -71,7 +71,7 @@ def _load(file: FileAnalysis, function: ir.Function, statement: ir.Stmt, call: i
 
 
 def _is_cuda_attribute(file: FileAnalysis, location: ir.Expr | None) -> bool:
-    """`self.device`, where each method that sets it sets it to a CUDA device."""
+    """`self.device`, where each method that sets it sets it to a CUDA device, or to a parameter that is one by default."""
     if not isinstance(location, ir.Attr) or location.path is None:
         return False
     values = [
@@ -82,7 +82,20 @@ def _is_cuda_attribute(file: FileAnalysis, location: ir.Expr | None) -> bool:
         if isinstance(statement, ir.Assign)
         and any(target.path == location.path for target in statement.targets)
     ]
-    return bool(values) and all(names_cuda(file, function, value) for function, value in values)
+    return bool(values) and all(
+        names_cuda(file, function, value) or _is_cuda_by_default(file, function, value)
+        for function, value in values
+    )
+
+
+def _is_cuda_by_default(file: FileAnalysis, function: ir.Function, value: ir.Expr | None) -> bool:
+    """`device` or `torch.device(device)` of a parameter `device="cuda"`."""
+    if isinstance(value, ir.Call) and qualified(file, function, value.func.path) == "torch.device":
+        value = value.args[0] if len(value.args) == 1 else None
+    if not isinstance(value, ir.Name):
+        return False
+    name = value.id
+    return any(param.name == name and names_cuda(file, function, param.default) for param in function.params)
 
 
 def _uses_cuda(file: FileAnalysis) -> bool:

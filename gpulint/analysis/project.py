@@ -106,13 +106,16 @@ class Project:
 
     # --- callers -------------------------------------------------------------------------------------------------
 
-    def guarded_everywhere(self, origin: str, function: ir.Function, depth: int = 2) -> bool:
+    def guarded_everywhere(self, origin: str, function: ir.Function) -> bool:
         """Whether the project's other files call the function, and only ever where grad is switched off.
 
-        The guard may stand further out, `depth` callers away. A call of the same name that cannot be the function's
+        The guard may stand further out, two callers away. A call of the same name that cannot be the function's
         does not count: `self.name()` in an unrelated class, an override that hands on to its base, an unguarded call
         in a file without torch, a test.
         """
+        return self._guarded(origin, function, 2)
+
+    def _guarded(self, origin: str, function: ir.Function, depth: int) -> bool:
         called = False
         name = function.name
         wanted = f"{name}(".encode()
@@ -133,7 +136,7 @@ class Project:
     def _reached_under_guard(self, path: str, raw: bytes, caller: ir.Function, depth: int) -> bool:
         """Whether a function of another file runs only where grad is off, in its own file as in all others."""
         inside = self._calls_in(path, raw).get(caller.name, ())
-        return all(call.guarded for call in inside) and self.guarded_everywhere(path, caller, depth)
+        return all(call.guarded for call in inside) and self._guarded(path, caller, depth)
 
     def _related(self, function: ir.Function, name: str) -> bool:
         """Whether the function's class and the class of that name stand in one line of inheritance."""
