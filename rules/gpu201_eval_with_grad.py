@@ -106,7 +106,7 @@ def _wasted(forward: Forward, function: FunctionFacts) -> bool:
         return False
     if forward.by_role and not (forward.loops and forward.loops[-1].over_data):
         return False
-    if forward.weightless and not forward.loops:
+    if forward.weightless:
         return False  # a filter or a loss, no network
     if forward.loops:
         return forward.used or (forward.assigned and forward.loops[-1].over_data)

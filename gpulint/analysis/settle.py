@@ -200,7 +200,7 @@ _MOVED = frozenset("to cuda cpu half float double".split())
 def _is_weightless(forward: Forward) -> bool:
     """`blur = Blur(3); y = blur(x)`: made where it is run, with nothing done to it but moving it: a filter, no network."""
     name = forward.path
-    made: list[ir.Expr] = []
+    made: list[ir.Stmt] = []
     for statement in ir.statements(forward.function.body):
         if isinstance(statement, ir.Assign) and any(target.path == name for target in statement.targets):
             value = statement.value
@@ -208,14 +208,15 @@ def _is_weightless(forward: Forward) -> bool:
                 value = value.func.base
             if not isinstance(value, ir.Call) or not value.method[:1].isupper():
                 return False
-            made.append(value)
+            made.append(statement)
         for call in ir.own_calls(statement):
             if any(part.path == name for part in (*call.args, *(value for _, value in call.keywords))):
                 return False  # whoever is given it may load weights into it
             owner = call.func.base.path if isinstance(call.func, ir.Attr) else None
             if owner is not None and call.method not in _MOVED and f"{owner}.".startswith(f"{name}."):
                 return False
-    return bool(made) and "." not in name
+    each_time = not forward.loops or any(s in made for s in ir.statements(forward.loops[-1].stmt.body))
+    return bool(made) and each_time and "." not in name
 
 
 def _detached_by_choice(forward: Forward) -> bool:

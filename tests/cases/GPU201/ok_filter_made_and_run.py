@@ -13,3 +13,11 @@ def edges(image: torch.Tensor) -> float:
     sharpen = Sharpen(channels=image.shape[0])
     sharpen = sharpen.cuda()
     return sharpen(image[None]).abs().mean().item()
+
+
+def smooth_all(signals, sigma):
+    for i in range(len(signals)):
+        signal = torch.tensor(signals[i])
+        blur = Blur(signal.ndim, sigma=sigma)
+        signals[i] = blur(signal[None, None])[0, 0].detach().cpu().numpy()
+    return signals
