@@ -256,11 +256,16 @@ class Evaluator:
             return detached(base) if attr == "data" else Val(Kind.UNKNOWN, base.tokens)
         if kind is Kind.INSTANCE:
             value = self.file.attr_value(base.ref, attr)
+            known = value.kind is Kind.MODULE
+            if not known and expr.path is not None:
+                value = self.with_evidence(expr.path, value)
             if value.kind is Kind.MODULE:
                 settled = EVAL if base.ref.stays_in_eval(attr) else 0
-                frozen = FROZEN if expr.path and self.file.is_frozen(self.function, expr.path) else 0
+                frozen = (
+                    FROZEN if known and expr.path and self.file.is_frozen(self.function, expr.path) else 0
+                )
                 value = value.with_flags((base.flags & EVAL) | settled | frozen)
-            return self.with_evidence(expr.path, value) if expr.path is not None else value
+            return value
         if kind is Kind.MODULE:
             return self.module_attribute(base, expr)
         if kind is Kind.CLASS:
