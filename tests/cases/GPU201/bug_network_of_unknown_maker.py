@@ -1,4 +1,4 @@
-"""A network that a function of another file makes, put into eval mode at construction; each method runs it with grad."""
+"""A network that a function of another file makes, put into eval mode at construction."""
 
 import torch
 from zoo import assemble
@@ -14,8 +14,6 @@ class Grader:
     def clean(self, rows):
         return torch.as_tensor(rows, dtype=torch.float32, device=self.device)
 
-    def run(self, rows):
-        return self.network(rows).softmax(1)
-
     def grades(self, rows):
-        return self.run(self.clean(rows)).argmax(1).tolist()  # expect: GPU201
+        scores = self.network(self.clean(rows))  # expect: GPU201
+        return scores.softmax(1).argmax(1).tolist()
