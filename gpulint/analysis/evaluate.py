@@ -337,7 +337,10 @@ class Evaluator:
                 return container(base.elem)
             return self.with_evidence(expr.path or "", element(base))
         if base.kind is Kind.GRAPH:
-            return self.proven(expr, self.graph_item(base, expr, constant))
+            item = self.graph_item(base, expr, constant)
+            if (expr.base.path, expr.index.path) in self.evidence.chosen:
+                return item.without_flags(LARGE | OUTPUT).with_flags(SCALAR)
+            return self.proven(expr, item)
         if base.kind is Kind.DEVICE and isinstance(constant, str):
             return _scalar_field(element(base), constant)
         if base.kind is Kind.MODULE:

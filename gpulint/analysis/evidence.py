@@ -45,7 +45,8 @@ class Evidence:
 
     backward: paths that a backward is called on; scalars: those on which it is called without arguments, which only a
     scalar allows; modules: paths that are treated as `nn.Module`; called: the last names of everything called;
-    indexed: names of which a fixed position is taken, `xs[0]`: sequences, not loaders.
+    indexed: names of which a fixed position is taken, `xs[0]`: sequences, not loaders; chosen: the paths of base and
+    index of an entry that backward is called on without arguments, `out[self.metric].backward()`.
     """
 
     __slots__ = (
@@ -59,6 +60,7 @@ class Evidence:
         "assigned",
         "backward",
         "called",
+        "chosen",
         "declared",
         "evals",
         "fields",
@@ -82,6 +84,7 @@ class Evidence:
         self.backward: set[str] = set()
         self.scalars: set[str] = set()
         self.fields: dict[str, Fields] = {}
+        self.chosen: set[tuple[str, str]] = set()
         self.modules: set[str] = set()
         self.optimizers: set[str] = set()
         self.called: set[str] = set()
@@ -309,6 +312,8 @@ class Evidence:
             base = unscaled(func.base)
             if isinstance(base, ir.Op):
                 self._summed += [term.path for term in additive_terms(base) if term.path is not None]
+            if isinstance(base, ir.Sub) and not call.args and call.keyword("gradient") is None:
+                self._choose(base)
             engine = bool(call.args) and unscaled(call.args[0]).path is not None
             if base.path is not None and not engine:
                 self.backward.add(base.path)
@@ -321,6 +326,10 @@ class Evidence:
                 self.backward.add(value.path)
                 self.scalars.add(value.path)
                 self._field(value)
+
+    def _choose(self, entry: ir.Sub) -> None:
+        if entry.base.path is not None and entry.index.path is not None:
+            self.chosen.add((entry.base.path, entry.index.path))
 
     def _field(self, expr: ir.Expr) -> None:
         if isinstance(expr, (ir.Sub, ir.Attr)) and isinstance(expr.base, ir.Name):
