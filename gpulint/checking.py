@@ -108,6 +108,7 @@ class Checker:
     mode: Mode = "check"
     unsafe: bool = False
     hashing: bool = True
+    top: str = ""  # as `Project` takes it
     buffers: Mapping[str, bytes] = field(default_factory=dict, repr=False)
     _selections: dict[int, Selection] = field(default_factory=dict, repr=False)
     _gates: dict[frozenset[str], Gate] = field(default_factory=dict, repr=False)
@@ -199,7 +200,7 @@ class Checker:
         if self._project is None:
             from gpulint.callers import AskedProject
 
-            self._project = AskedProject(self.buffers)
+            self._project = AskedProject(self.buffers, self.top)
         self._project.asked = False
         rules = self.selection(task.config).rules_for(task.path)
         found = lint_text(text, task.path, rules, self._project, screen=task.path not in self._unclean)

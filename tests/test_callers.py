@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from gpulint.rules import all_rules
 
+from gpulint.api import check_paths
 from gpulint.linter import lint_text
 from gpulint.rule import RuleSet
 
@@ -124,3 +125,36 @@ def test_one_way_in_without_a_guard(tmp_path: Path) -> None:
     guarded = SCRIPT.format(guard="with torch.no_grad():")
     bare = SCRIPT.format(guard="if agent:")
     assert codes(tmp_path, helper=torch_helper, script=guarded, other=bare) == ["GPU201"]
+
+
+def test_without_a_project_file_what_is_checked_together_is_the_project(tmp_path: Path) -> None:
+    for case in ("one", "two"):
+        (tmp_path / case / "tools").mkdir(parents=True)
+        (tmp_path / case / "common").mkdir()
+        (tmp_path / case / "common" / "meters.py").write_text(
+            "class Meter:\n    def __init__(self):\n        self.all = []\n\n"
+            "    def update(self, value):\n        self.all.append(value)\n"
+        )
+        (tmp_path / case / "tools" / "train.py").write_text(
+            "import torch\nfrom common.meters import Meter\n\n\n"
+            "def train(model, loader, criterion, optimizer):\n    meter = Meter()\n"
+            "    for x, y in loader:\n        loss = criterion(model(x), y)\n        optimizer.zero_grad()\n"
+            "        loss.backward()\n        optimizer.step()\n        meter.update(loss)\n"
+        )
+    for path in (tmp_path / "one", tmp_path):
+        found = check_paths(path, {})
+        assert {f.code for f in found} == {"GPU104"}
+    assert len(found) == 2
+
+
+def test_a_function_of_the_same_name_elsewhere_guards_nothing(tmp_path: Path) -> None:
+    (tmp_path / "pyproject.toml").write_text("")
+    (tmp_path / "evaluation.py").write_text(
+        "import torch\nfrom torch import nn\n\n\ndef evaluate(model: nn.Module, loader):\n    model.eval()\n"
+        "    hits = 0\n    for x, y in loader:\n        hits += (model(x).argmax(1) == y).sum().item()\n    return hits\n"
+    )
+    other = "import torch\nfrom other import {names}\n\n\ndef main(m, l):\n    with torch.no_grad():\n        return evaluate(m, l)\n"
+    (tmp_path / "main.py").write_text(other.format(names="evaluate as judge, train"))
+    assert [f.code for f in check_paths(tmp_path, {}) if f.code == "GPU201"] == []  # the name is imported
+    (tmp_path / "main.py").write_text(other.format(names="train"))
+    assert [f.code for f in check_paths(tmp_path, {})] == ["GPU201"]

@@ -18,7 +18,7 @@ from gpulint.analysis import ir
 from gpulint.analysis.lower_ast import lower_ast
 from gpulint.analysis.outside import OutsideCall, is_test_file, outside_calls
 from gpulint.analysis.values import Val
-from gpulint.files import content_hash
+from gpulint.files import content_hash, is_project_root
 
 if TYPE_CHECKING:
     from gpulint.analysis.program import FileAnalysis
@@ -40,9 +40,12 @@ class Project:
     """The modules that files import from each other. One instance serves many files of one process.
 
     `buffers` are texts that stand for files on disk, as bytes by absolute path: what an editor has not yet saved.
+    `top` is the folder that holds all that is checked: the project's, where nothing else marks one. With a `*` behind
+    it, each folder in it is a project.
     """
 
-    def __init__(self, buffers: Mapping[str, bytes] | None = None) -> None:
+    def __init__(self, buffers: Mapping[str, bytes] | None = None, top: str = "") -> None:
+        self._top = top
         self._buffers = {} if buffers is None else buffers
         self._modules: dict[str, tuple[str, FileAnalysis | None]] = {}
         self._used: dict[str, str] = {}
@@ -120,9 +123,11 @@ class Project:
         name = function.name
         wanted = f"{name}(".encode()
         own = os.path.abspath(origin)
-        root = _project_root(origin)
+        root = _project_root(origin, self._top)
         for path, raw in self._neighbours(root):
             if wanted not in raw or path == own or is_test_file(os.path.relpath(path, root)):
+                continue
+            if function.cls is None and not _may_import(raw, own, name):
                 continue
             for call in self._calls_in(path, raw).get(name, ()):
                 if call.on_self_of is not None and not self._related(function, call.on_self_of):
@@ -233,7 +238,7 @@ class Project:
             return self._below(folder, parts, allow_package=True)
         if not parts or parts[0] in _FOREIGN:
             return None
-        for root in _roots(str(folder)):
+        for root in _roots(str(folder), self._top):
             found = self._below(root, parts, allow_package=False)
             if found is not None:
                 return found
@@ -265,28 +270,40 @@ class Project:
         return package if package.is_dir() else None
 
 
-def _project_root(origin: str) -> str:
-    return str(_roots(os.path.dirname(os.path.abspath(origin)))[-1])
+def _project_root(origin: str, top: str) -> str:
+    return str(_roots(os.path.dirname(os.path.abspath(origin)), top)[-1])
+
+
+def _may_import(raw: bytes, module: str, name: str) -> bool:
+    """Whether a file's text names the module, or the function among its imports: otherwise another one is called."""
+    stem = os.path.splitext(os.path.basename(module))[0]
+    if stem == "__init__":
+        stem = os.path.basename(os.path.dirname(module))
+    if re.search(rb"\b%s\b" % re.escape(stem.encode()), raw):
+        return True
+    imports = rb"^[ \t]*from[ \t]+\S+[ \t]+import\b(?:[ \t]*\([^)]*\b%s\b|[^(\n]*(?:\b%s\b|\*))"
+    return re.search(imports % (name.encode(), name.encode()), raw, re.MULTILINE) is not None
 
 
 @lru_cache(maxsize=512)
-def _roots(folder: str) -> tuple[Path, ...]:
+def _roots(folder: str, top: str) -> tuple[Path, ...]:
     """The folders from which Python may import when a file of this folder runs: its own, its package's root, `src`."""
     found: list[Path] = []
     current = Path(folder)
     for _ in range(8):
         if not (current / "__init__.py").is_file():
             found += [current, current / "src"] if (current / "src").is_dir() else [current]
-            if _is_project_root(current):
+            if is_project_root(current):
                 return tuple(found[:6])
         if current.parent == current:
             break
         current = current.parent
-    return tuple(found[:1])  # no project around it: nothing above the folder is this program's
-
-
-def _is_project_root(folder: Path) -> bool:
-    return any(os.path.exists(folder / name) for name in (".git", "pyproject.toml", "setup.py", "setup.cfg"))
+    # No project around it: nothing above what is checked is this program's.
+    if top.endswith("*"):
+        inside = [one for one in found if one.is_relative_to(top[:-1]) and one != Path(top[:-1])]
+    else:
+        inside = [one for one in found if top and one.is_relative_to(top)]
+    return tuple(inside[:6] or found[:1])
 
 
 _GUARDS = frozenset({"no_grad", "inference_mode"})
