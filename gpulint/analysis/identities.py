@@ -1,0 +1,78 @@
+"""What stands for one and the same thing while a file is followed, however often it is met: sites of forwards and losses,
+holders, parameters, loops."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from gpulint.analysis import ir
+from gpulint.analysis.classes import ClassInfo
+from gpulint.analysis.evidence import assigned, resets
+from gpulint.analysis.facts import Loop
+from gpulint.analysis.values import Holder, ParamToken, Site
+
+if TYPE_CHECKING:
+    import libcst as cst
+
+    from gpulint.analysis.calling import Calling
+
+
+class Identities:
+    """Makes each token and loop once."""
+
+    def __init__(self) -> None:
+        self.sites: dict[int, Site] = {}
+        self.param_tokens: dict[tuple[ir.Function, str], ParamToken] = {}
+        self.holders: dict[tuple[str, str], Holder] = {}
+        self.loops: dict[int, Loop] = {}
+        self.reset_cache: dict[ir.Function, frozenset[str]] = {}
+
+    def param_token(self, function: ir.Function, name: str) -> ParamToken:
+        key = (function, name)
+        found = self.param_tokens.get(key)
+        if found is None:
+            found = self.param_tokens[key] = ParamToken(function, name)
+        return found
+
+    def site(self, node: cst.CSTNode, what: str, function: ir.Function, path: str | None) -> Site:
+        found = self.sites.get(id(node))
+        if found is None:
+            found = self.sites[id(node)] = Site(node, what, function, path)
+        return found
+
+    def holder(self, flow: Calling, path: str) -> Holder:
+        root, _, rest = path.partition(".")
+        if rest and root == flow.self_name and flow.cls is not None:
+            key = (flow.cls.cls.qualname, rest)
+        elif rest and (owner := flow.state.vars.get(root)) is not None and owner.ref.__class__ is ClassInfo:
+            key = (owner.ref.cls.qualname, rest)
+        else:
+            scope = "" if flow.default_born(path) < 0 else flow.function.qualname
+            key = (scope, path)
+        found = self.holders.get(key)
+        if found is None:
+            found = self.holders[key] = Holder(path)
+        return found
+
+    def loop(self, statement: ir.For | ir.While, function: ir.Function, parent: Loop | None) -> Loop:
+        found = self.loops.get(id(statement))
+        if found is None:
+            found = Loop(statement, function, parent, resets(statement.body), assigned(statement.body))
+            self.loops[id(statement)] = found
+        return found
+
+    def comprehension_loop(
+        self, expr: ir.Comp, target: ir.Expr, iterable: ir.Expr, function: ir.Function, parent: Loop | None
+    ) -> Loop:
+        found = self.loops.get(id(expr))
+        if found is None:
+            statement = ir.For(target, iterable, [], [])
+            statement.node = statement.line = expr.node
+            found = self.loops[id(expr)] = Loop(statement, function, parent)
+        return found
+
+    def resets_of(self, function: ir.Function) -> frozenset[str]:
+        found = self.reset_cache.get(function)
+        if found is None:
+            found = self.reset_cache[function] = resets(function.body)
+        return found
