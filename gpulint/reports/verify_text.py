@@ -55,7 +55,7 @@ def summary_lines(verification: Verification, columns: int | None = None, dots: 
     """Everything, as styled lines. `dots` allows characters beyond ASCII in the plot."""
     sources = Sources()
     lines: list[Line] = []
-    for rank in verification.run.ranks[:1]:
+    for rank in _telling(verification.run.ranks):
         lines += _opening(verification, rank)
         lines += _memory(rank, columns, dots)
     for verdict in verification.verdicts:
@@ -83,7 +83,9 @@ def _opening(verification: Verification, rank: RankResult) -> list[Line]:
         f"{plural(verification.sampled, 'step')} sampled after {rank.warmup} of warm-up",
         f"on {where}",
         f"torch {environment.torch}" if environment.torch else "",
-        f"{len(verification.run.ranks)} ranks" if len(verification.run.ranks) > 1 else "",
+        f"{len(verification.run.ranks)} ranks, rank {rank.rank} shown"
+        if len(verification.run.ranks) > 1
+        else "",
         f"{verification.run.seconds:.1f} s",
     ]
     return [
@@ -92,6 +94,16 @@ def _opening(verification: Verification, rank: RankResult) -> list[Line]:
             (": " + ", ".join(part for part in parts if part), ""),
         ]
     ]
+
+
+def _telling(ranks: Sequence[RankResult]) -> list[RankResult]:
+    """The rank whose memory grew most, the first of equals; none where no rank reported."""
+
+    def growth(rank: RankResult) -> int:
+        amounts = [s.allocated for s in main_samples(rank) if s.sampled and s.allocated is not None]
+        return amounts[-1] - amounts[0] if amounts else 0
+
+    return [max(ranks, key=growth)] if ranks else []
 
 
 def main_samples(rank: RankResult) -> list[Sample]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from dataclasses import replace
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import pytest
 from gpulint.rules import all_rules
 
 from gpulint.findings import Finding, Position, Related, Severity
+from gpulint.reports.verify_text import write
 from gpulint.runtime.claims import CLAIMS, claim_of
 from gpulint.runtime.result import (
     CallFigures,
@@ -316,3 +318,12 @@ def test_one_clearing_call_does_not_hide_another() -> None:
     calls = (call("gc.collect", 0.39), call("torch.cuda.empty_cache", 0.0004))  # of 20 steps of 20 ms
     assert judged("GPU501", rank(calls=calls, lines=(ran(),))).status == "confirmed"
     assert judged("GPU501", rank(calls=calls[1:], lines=(ran(),))).status == "refuted"
+
+
+def test_the_rank_that_grows_is_the_one_that_is_shown() -> None:
+    growing = tuple(replace(s, allocated=1000 + 4096 * s.step) for s in samples())
+    ranks = (rank(drifts=()), replace(rank(drifts=()), rank=1, samples=growing))
+    text = io.StringIO()
+    write(verification([], *ranks), text, False)
+    assert "2 ranks, rank 1 shown" in text.getvalue()
+    assert "+4.00 KiB a step" in text.getvalue()
