@@ -22,7 +22,7 @@ from gpulint.suppressions import MARKER, MARKER_BYTES, suppressed
 from gpulint.syntax import flaw
 
 if TYPE_CHECKING:
-    from gpulint.callers import AskedProject
+    from gpulint.analysis.project import Project
     from gpulint.fixing import FixResult
 
 Mode = Literal["check", "fix", "diff"]
@@ -113,7 +113,7 @@ class Checker:
     _selections: dict[int, Selection] = field(default_factory=dict, repr=False)
     _gates: dict[frozenset[str], Gate] = field(default_factory=dict, repr=False)
     _uncollected: int = field(default=0, repr=False)
-    _project: AskedProject | None = field(default=None, repr=False)
+    _project: Project | None = field(default=None, repr=False)
     _unclean: set[str] = field(default_factory=set, repr=False)  # paths of texts that last had findings
 
     def __getstate__(self) -> dict[str, Any]:
@@ -198,9 +198,9 @@ class Checker:
         if is_settings_text(task.path, text):
             return self.in_force(self._settings(text, task), task)
         if self._project is None:
-            from gpulint.callers import AskedProject
+            from gpulint.analysis.project import Project
 
-            self._project = AskedProject(self.buffers, self.top)
+            self._project = Project(self.buffers, self.top)
         self._project.asked = False
         rules = self.selection(task.config).rules_for(task.path)
         found = lint_text(text, task.path, rules, self._project, screen=task.path not in self._unclean)

@@ -46,6 +46,7 @@ class Project:
 
     def __init__(self, buffers: Mapping[str, bytes] | None = None, top: str = "") -> None:
         self._top = top
+        self.asked = False
         self._buffers = {} if buffers is None else buffers
         self._modules: dict[str, tuple[str, FileAnalysis | None]] = {}
         self._used: dict[str, str] = {}
@@ -115,7 +116,11 @@ class Project:
         The guard may stand further out, two callers away. A call of the same name that cannot be the function's
         does not count: `self.name()` in an unrelated class, an override that hands on to its base, an unguarded call
         in a file without torch, a test.
+
+        Any file of the project, also a new one, may hold a caller: `dependencies` cannot name what the answer rests on,
+        so `asked` remembers the question.
         """
+        self.asked = True
         return self._guarded(origin, function, 2)
 
     def _guarded(self, origin: str, function: ir.Function, depth: int) -> bool:

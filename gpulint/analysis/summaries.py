@@ -7,7 +7,6 @@ from dataclasses import dataclass, field, replace
 from gpulint.analysis import ir
 from gpulint.analysis.facts import Backward, Carried, Forward, FunctionFacts, Hold, HotCall, Keep, OomHandler
 from gpulint.analysis.values import (
-    CHECKPOINTED,
     NO_TOKENS,
     UNSURE_GRAD,
     Detached,
@@ -128,6 +127,6 @@ def substitute(value: Val, given: dict[str, Val], function: ir.Function) -> Val:
             return Val(Kind.UNKNOWN, merged)
         graph = _graph_among(value, given, function)
         if graph is not None:
-            return Val(Kind.GRAPH, merged, value.flags | (graph.flags & (UNSURE_GRAD | CHECKPOINTED)))
+            return Val(Kind.GRAPH, merged, value.flags | (graph.flags & UNSURE_GRAD))
         return mapped.with_tokens(merged)
     return Val(value.kind, merged, value.flags, ref=value.ref)

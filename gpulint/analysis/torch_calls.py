@@ -19,7 +19,6 @@ from gpulint.analysis.names import (
 )
 from gpulint.analysis.summaries import retokened
 from gpulint.analysis.values import (
-    CHECKPOINTED,
     CRITERION,
     DENSE,
     DEVICE,
@@ -171,7 +170,7 @@ class TorchCalls(Evaluator):
             flat = element(value) if value.kind is Kind.CONTAINER else value
             tokens |= value.tokens
             kinds.add(flat.kind)
-            flags |= flat.flags & (LARGE | CHECKPOINTED | DENSE)
+            flags |= flat.flags & (LARGE | DENSE)
             if flat.kind is Kind.GRAPH and (graph is None or (graph.has(MAYBE) and not flat.has(MAYBE))):
                 graph = flat
         if graph is not None:
@@ -294,7 +293,7 @@ class TorchCalls(Evaluator):
         module = args.first()
         if module.kind is not Kind.MODULE or self.state.grad is Grad.DISABLED:
             return self.combined(args.positional[1:]) if args.positional else UNKNOWN
-        return self.graph_from(expr, module, args).with_flags(CHECKPOINTED)
+        return self.graph_from(expr, module, args)
 
     def forward_event(self, expr: ir.Call, module: Val, site: Site | None) -> Forward | None:
         if self.loops:
@@ -386,8 +385,7 @@ def _shaped(shape: Val, made: Val) -> Val:
     if shape.kind in (Kind.HOST, Kind.NUMBER, Kind.DEVICE):
         return shape
     if shape.kind is Kind.GRAPH:
-        keep = (SCALAR | LOSS | CHECKPOINTED) if shape.flags & (SCALAR | LOSS) else CHECKPOINTED
-        flags = (shape.flags & keep) | (made.flags & (UNSURE_GRAD | MAYBE))
+        flags = (shape.flags & (SCALAR | LOSS)) | (made.flags & (UNSURE_GRAD | MAYBE))
         if not shape.flags & (SCALAR | LOSS):
             flags |= made.flags & LARGE
         return Val(Kind.GRAPH, made.tokens | shape.tokens, flags)

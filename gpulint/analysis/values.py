@@ -56,7 +56,6 @@ LARGE = 4  # a model's output, or elementwise work on it
 CONVERTED = 8  # a number that was a tensor before: .item(), float()
 BOUNDED = 16  # a container that drops old entries
 VIEW = 32  # indexing of a tensor: shares its storage
-CHECKPOINTED = 64  # the graph keeps tensors even after backward
 LOSS = 128  # a criterion's result
 EVAL = 256  # a module after .eval()
 FROZEN = 512  # a module whose parameters do not require grad
@@ -223,7 +222,7 @@ def element(val: Val) -> Val:
     return Val(Kind.UNKNOWN, val.tokens, val.flags & FRESH)
 
 
-_STICKY = MAYBE | NAMED | MIXED | CHECKPOINTED | BOUNDED | VIEW | UNSURE_GRAD | OPEN | SLOTS
+_STICKY = MAYBE | NAMED | MIXED | BOUNDED | VIEW | UNSURE_GRAD | OPEN | SLOTS
 
 _ORDER = {Kind.GRAPH: 4, Kind.SYMBOL: 3, Kind.DEVICE: 2, Kind.NUMBER: 1}
 
