@@ -11,6 +11,8 @@ from gpulint.analysis.values import (
     Kind,
     Tokens,
     Val,
+    container,
+    element,
     join,
 )
 
@@ -58,3 +60,45 @@ def is_true(expr: ir.Expr | None) -> bool:
 def is_unreduced(call: ir.Call) -> bool:
     reduction = call.keyword("reduction")
     return isinstance(reduction, ir.Const) and reduction.value == "none"
+
+
+def bind_arguments(function: ir.Function, args: Args, owner: Val | None) -> dict[str, Val]:
+    """Arguments by the name of the parameter they go to; `owner` is the method's self."""
+    positional = list(args.positional)
+    if owner is not None and not is_static(function):
+        positional.insert(0, owner)
+    given: dict[str, Val] = {}
+    names = [param.name for param in function.params if param.kind == "normal"]
+    for name, value in zip(names, positional, strict=False):
+        given[name] = value
+    rest = positional[len(names) :]
+    for param in function.params:
+        if param.kind == "star" and rest:
+            given[param.name] = container(items=tuple(rest))
+    known = {param.name for param in function.params}
+    extra: dict[str, Val] = {}
+    for name, value in args.keywords.items():
+        if name in known:
+            given[name] = value
+        else:
+            extra[name] = element(value) if name.startswith("**") else value
+    for param in function.params:
+        if param.kind == "doublestar" and extra:
+            given[param.name] = container(items=tuple(extra.values()), keys=tuple(extra))
+    return given
+
+
+def bind_sources(function: ir.Function, call: ir.Call, is_method: bool) -> dict[str, ir.Expr]:
+    """The argument expressions by parameter name."""
+    names = [param.name for param in function.params if param.kind == "normal"]
+    if is_method and not is_static(function):
+        names = names[1:]
+    sources = dict(zip(names, call.args, strict=False))
+    for name, value in call.keywords:
+        if name is not None:
+            sources[name] = value
+    return sources
+
+
+def is_static(function: ir.Function) -> bool:
+    return any(isinstance(item, ir.Name) and item.id == "staticmethod" for item in function.decorators)

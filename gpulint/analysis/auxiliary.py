@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from gpulint.analysis import frameworks, ir
-from gpulint.analysis.evidence import targets
+from gpulint.analysis.assignments import targets
 from gpulint.analysis.facts import Forward, FunctionFacts
 from gpulint.analysis.names import HOST_ATTRS, KEEPS_GRAPH, PAIRS, REDUCTIONS, TO_DEVICE
 from gpulint.analysis.values import Grad, Kind

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from gpulint.analysis import ir
-from gpulint.analysis.evidence import is_accumulation, targets
+from gpulint.analysis.assignments import is_accumulation, targets
 from gpulint.analysis.gradmode import is_neutral_context, of_call
 from gpulint.analysis.hooks import keeps_graph
 from gpulint.analysis.names import REDUCTIONS

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from gpulint.analysis import ir
 from gpulint.analysis.arguments import Args
+from gpulint.analysis.assignments import arithmetic_leaves, grown, is_accumulation
 from gpulint.analysis.calling import Calling
-from gpulint.analysis.evidence import arithmetic_leaves, grown, is_accumulation
 from gpulint.analysis.facts import Loop
 from gpulint.analysis.records import field, proven, with_field
 from gpulint.analysis.values import (

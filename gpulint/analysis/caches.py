@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from gpulint.analysis import ir
+from gpulint.analysis.assignments import resets, targets
 from gpulint.analysis.averages import recording
-from gpulint.analysis.evidence import resets, targets
 from gpulint.analysis.names import NO_GRAD
 from gpulint.analysis.values import LARGE, MAYBE, MIXED, UNSURE_GRAD, Grad, Kind, Val, held_parts
 

@@ -5,21 +5,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gpulint.analysis import frameworks, gradmode, ir
-from gpulint.analysis.arguments import Args
-from gpulint.analysis.calls import Calls
+from gpulint.analysis.arguments import Args, bind_arguments, bind_sources
 from gpulint.analysis.classes import ClassInfo
-from gpulint.analysis.evidence import Evidence
-from gpulint.analysis.facts import Carried, Forward, FunctionFacts, Hold, HotCall, Keep, Loop, OomHandler
-from gpulint.analysis.state import State
-from gpulint.analysis.summaries import Events, Summary, retokened, substitute
+from gpulint.analysis.facts import Carried, Forward, HotCall, Keep, OomHandler
+from gpulint.analysis.keeping import Keeping
+from gpulint.analysis.summaries import Summary, retokened, substitute
 from gpulint.analysis.values import (
     EVAL,
     MAYBE,
     UNKNOWN,
     UNSURE_GRAD,
-    Detached,
     Grad,
-    Holder,
     Kind,
     ParamToken,
     Site,
@@ -27,8 +23,6 @@ from gpulint.analysis.values import (
     Val,
     container,
     detached,
-    element,
-    held_parts,
     join,
     with_inner,
 )
@@ -46,26 +40,8 @@ WATCHED = {
 }
 
 
-class Calling(Calls):
-    """Adds calls of the project's functions and classes, holds, and events."""
-
-    def __init__(
-        self, file: FileAnalysis, function: ir.Function, evidence: Evidence, state: State, record: bool
-    ) -> None:
-        super().__init__(file, function, evidence, state)
-        self.record = record
-        self.summary = Summary(function)
-        self.facts = FunctionFacts(function, state.grad)
-        self.events = Events()
-        self.guards: list[ir.Stmt] = []
-        self.exits: list[State] = []
-        self.raises: list[State] = []
-        self.broken: list[State] = []
-        self.jumps: list[dict[str, list[State]]] = []
-        self.bare_contexts: list[ir.Stmt] = []
-        self.handlers_open = 0
-        self.tried: frozenset[str] = frozenset()
-        self.started_none: set[str] = set()
+class Calling(Keeping):
+    """Adds calls of the project's functions and classes, and events."""
 
     # --- calls ---------------------------------------------------------------------------------------------------
 
@@ -267,180 +243,6 @@ class Calling(Calls):
             event.starts_none = path in self.started_none
             self.events.carried[id(argument.node)] = event
 
-    # --- holds ---------------------------------------------------------------------------------------------------
-
-    def default_born(self, path: str) -> int:
-        """How old a place is of which nothing was seen: attributes and globals are older than the function."""
-        root = path.partition(".")[0].partition("[")[0]
-        if root in self.evidence.declared or root not in self.evidence.assigned:
-            return -1
-        return len(self.loops)
-
-    def held(
-        self,
-        expr: ir.Call | None,
-        how: str,
-        path: str,
-        value: Val,
-        leaves: tuple[ir.Expr, ...],
-        in_container: bool,
-        bounded: bool,
-        keep: Keep | None = None,
-    ) -> Holder | None:
-        """Something is kept under `path`. Gives the holder token where it outlives the iteration."""
-        parts = held_parts(value)
-        if not parts:
-            return None
-        born = self.state.born_at(path)
-        if born is None:
-            born = self.default_born(path)
-        self._note_keep(path, parts, how, bounded or self._resets_whole(path), keep)
-        loops = tuple(self.loops[max(born, 0) :])
-        if born >= 0 and not loops:
-            return None
-        if born < 0 and not loops and (self.function.name in ("<module>", "__init__", "setup", "reset")):
-            return None
-        part = _strongest(parts)
-        if part is None or (part.kind is Kind.DEVICE and not in_container):
-            return None
-        holder = self.file.holder(self, path)
-        if self.record and self.stmt is not None:
-            node = expr.node if expr is not None else self.stmt.node
-            root = path.partition(".")[0].partition("[")[0]
-            hold = Hold(
-                self.function, self.stmt, node, how, path, self._holder_kind(path, born), in_container,
-                self._tensor_leaves(leaves, part.kind), part, loops,
-                bounded or self._resets(path, root, loops), self.state.grad,
-                any(site in self.file.evaluating for site in part.sites), keep=keep, holder_tokens=frozenset({holder}),
-            )  # fmt: skip
-            hold.birth_loop = self.loops[born - 1] if 0 < born <= len(self.loops) else None
-            hold.guarded = bool(self.guards)
-            hold.given = leaves[0] if leaves else None
-            hold.fresh_view = self._is_fresh_view(leaves)
-            hold.over_data = any(loop.over_data for loop in loops)
-            outside = len(self.loops) - len(loops)
-            hold.made_inside = not loops or any(site.depth > outside or site.depth < 0 for site in part.sites)
-            if how == "item" and self._is_overwritten_slot(loops):
-                hold.bounded = True
-            self.events.holds[(id(node), path)] = hold
-        return holder
-
-    def _tensor_leaves(self, leaves: tuple[ir.Expr, ...], kind: Kind) -> tuple[ir.Expr, ...]:
-        """The innermost expressions, through displays and sums, whose values are what is held."""
-        found: list[ir.Expr] = []
-        stack = list(reversed(leaves))
-        while stack:
-            leaf = stack.pop()
-            if isinstance(leaf, ir.Seq):
-                stack.extend(reversed(leaf.items))
-            elif isinstance(leaf, ir.DictDisplay):
-                stack.extend(value for _, value in reversed(leaf.pairs))
-            elif isinstance(leaf, ir.Op) and leaf.op in ("+", "-", "*", "/", "neg"):
-                stack.extend(reversed(leaf.operands))
-            elif self.eval_quietly(leaf).kind is kind:
-                found.append(leaf)
-        return tuple(found)
-
-    def _is_fresh_view(self, leaves: tuple[ir.Expr, ...]) -> bool:
-        """`out[0]` of an `out` made in this iteration: the slice keeps the whole of it."""
-        for leaf in leaves:
-            if isinstance(leaf, ir.Sub) and isinstance(leaf.base, ir.Name):
-                return self.state.born.get(leaf.base.id, -1) >= len(self.loops)
-        return False
-
-    def _is_overwritten_slot(self, loops: tuple[Loop, ...]) -> bool:
-        """`last[i] = loss` with `i` of an inner loop: the outer loop's next round overwrites what it holds."""
-        if len(loops) < 2 or not any(loop.over_data for loop in loops[:-1]):
-            return False
-        stmt = self.stmt
-        if not isinstance(stmt, ir.Assign) or not isinstance(stmt.targets[0], ir.Sub):
-            return False
-        index, inner = stmt.targets[0].index, loops[-1].stmt
-        if not isinstance(index, ir.Name) or not isinstance(inner, ir.For):
-            return False
-        iterable, target = inner.iterable, inner.target
-        if isinstance(iterable, ir.Call) and iterable.method == "enumerate" and isinstance(target, ir.Seq):
-            target = target.items[0]
-        elif not (isinstance(iterable, ir.Call) and iterable.method == "range"):
-            return False
-        return isinstance(target, ir.Name) and target.id == index.id
-
-    def _holder_kind(self, path: str, born: int) -> str:
-        if "." in path:
-            return "attribute"
-        if born < 0 and self.function.name != "<module>":
-            return "global"
-        return "variable"
-
-    def _resets(self, path: str, root: str, loops: tuple[Loop, ...]) -> bool:
-        """Whether the innermost loop starts the holder afresh now and then: then it holds a window."""
-        cleared = loops[-1].resets if loops else self.file.resets_of(self.function)
-        if path in cleared or (root in cleared and root != self.self_name):
-            return True
-        head = path.rpartition(".")[0]
-        return bool(head) and head != self.self_name and head in cleared
-
-    def _resets_whole(self, path: str) -> bool:
-        return not self.loops and path in self.file.resets_of(self.function)
-
-    def _note_keep(self, path: str, parts: list[Val], how: str, bounded: bool, via: Keep | None) -> None:
-        """A parameter that ends up in something older than this call is a keep of this function's summary."""
-        into, holder = self._keeper(path)
-        if into is None:
-            return
-        for part in parts:
-            for given in part.tokens:
-                token = given.param if isinstance(given, Detached) else given
-                if isinstance(token, ParamToken) and token.function is self.function and token.name != into:
-                    cut = token is not given
-                    if (part.kind is Kind.DEVICE) != cut or any(
-                        k.param == token.name and k.holder == holder and k.detached == cut
-                        for k in self.summary.keeps
-                    ):
-                        continue
-                    stmt = via.stmt if via is not None else self.stmt
-                    origin = via.function if via is not None else self.function
-                    if stmt is not None:
-                        how_kept = via.how if via is not None else how
-                        place = (via.filename, via.row) if via is not None else (None, 1)
-                        self.summary.keeps.append(
-                            Keep(origin, token.name, holder, into, how_kept, stmt, bounded, *place, cut)
-                        )
-
-    def _keeper(self, path: str) -> tuple[str | None, str]:
-        root, _, rest = path.partition(".")
-        if root == self.self_name and rest:
-            return "self", rest
-        plain = root.partition("[")[0]
-        if any(param.name == plain for param in self.function.params):
-            return plain, path
-        if plain in self.evidence.declared or (
-            plain not in self.evidence.assigned and self.function.name != "<module>"
-        ):
-            return "global", path
-        return None, path
-
-    def settle(self, loop: Loop | None) -> None:
-        """The iteration (or the function) ends: decide for what it held whether the graph is freed by now."""
-        for hold in self.events.holds.values():
-            if hold.state not in ("unknown", "live") or (
-                loop not in hold.loops if loop is not None else hold.loops
-            ):
-                continue
-            if hold.value.kind is Kind.DEVICE:
-                hold.state = "device"
-                continue
-            if hold.value.kind is not Kind.GRAPH:
-                continue
-            sites = hold.value.sites
-            freed = sites & self.state.freed
-            if freed and sites & self.state.retained:
-                hold.state = "retained"
-            elif freed:
-                hold.state = "freed"
-            else:
-                hold.state = "live"
-
     # --- what leaves the function --------------------------------------------------------------------------------
 
     def returned(self, value: Val) -> None:
@@ -543,14 +345,6 @@ class Calling(Calls):
                 return "retry"
         return None
 
-    def eval_quietly(self, expr: ir.Expr) -> Val:
-        record, self.record = self.record, False
-        state = self.state
-        self.state = state.copy()
-        value = self.eval(expr)
-        self.state, self.record = state, record
-        return value
-
     def context_mode(self, expr: ir.Expr, value: Val) -> Grad | None:
         """The grad mode under a context manager that is not torch's own; None where it changes nothing."""
         if value.kind is Kind.INSTANCE:
@@ -572,44 +366,6 @@ def _makes(summary: Summary, site: Site) -> bool:
     return summary.returns is not None and site in with_inner(summary.returns.tokens)
 
 
-def bind_arguments(function: ir.Function, args: Args, owner: Val | None) -> dict[str, Val]:
-    """Arguments by the name of the parameter they go to; `owner` is the method's self."""
-    positional = list(args.positional)
-    if owner is not None and not is_static(function):
-        positional.insert(0, owner)
-    given: dict[str, Val] = {}
-    names = [param.name for param in function.params if param.kind == "normal"]
-    for name, value in zip(names, positional, strict=False):
-        given[name] = value
-    rest = positional[len(names) :]
-    for param in function.params:
-        if param.kind == "star" and rest:
-            given[param.name] = container(items=tuple(rest))
-    known = {param.name for param in function.params}
-    extra: dict[str, Val] = {}
-    for name, value in args.keywords.items():
-        if name in known:
-            given[name] = value
-        else:
-            extra[name] = element(value) if name.startswith("**") else value
-    for param in function.params:
-        if param.kind == "doublestar" and extra:
-            given[param.name] = container(items=tuple(extra.values()), keys=tuple(extra))
-    return given
-
-
-def bind_sources(function: ir.Function, call: ir.Call, is_method: bool) -> dict[str, ir.Expr]:
-    """The argument expressions by parameter name."""
-    names = [param.name for param in function.params if param.kind == "normal"]
-    if is_method and not is_static(function):
-        names = names[1:]
-    sources = dict(zip(names, call.args, strict=False))
-    for name, value in call.keywords:
-        if name is not None:
-            sources[name] = value
-    return sources
-
-
 def _places(expr: ir.Call, args: Args, run: Calling) -> list[tuple[ir.Expr, Val]]:
     """The places given to a call, taken out of tuples and stars: `h` and `c` in `lstm(x, (h, c))`."""
     found: list[tuple[ir.Expr, Val]] = []
@@ -624,18 +380,3 @@ def _places(expr: ir.Call, args: Args, run: Calling) -> list[tuple[ir.Expr, Val]
         else:
             found.append((place, value))
     return found
-
-
-def is_static(function: ir.Function) -> bool:
-    return any(isinstance(item, ir.Name) and item.id == "staticmethod" for item in function.decorators)
-
-
-def _strongest(parts: list[Val]) -> Val | None:
-    graphs = [part for part in parts if part.kind is Kind.GRAPH]
-    for part in graphs:
-        if not part.has(MAYBE):
-            return part
-    if graphs:
-        return graphs[0]
-    devices = [part for part in parts if part.kind is Kind.DEVICE]
-    return devices[0] if devices else None

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from gpulint.analysis import ir
-from gpulint.analysis.evidence import targets
+from gpulint.analysis.assignments import targets
 from gpulint.analysis.names import KEEPS_GRAPH, REDUCTIONS
 from gpulint.analysis.peaks import loop_names
 from gpulint.analysis.values import Grad, Kind

@@ -6,15 +6,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gpulint.analysis import ir
+from gpulint.analysis.assignments import assigned, resets
 from gpulint.analysis.classes import ClassInfo
-from gpulint.analysis.evidence import assigned, resets
 from gpulint.analysis.facts import Loop
 from gpulint.analysis.values import Holder, ParamToken, Site
 
 if TYPE_CHECKING:
     import libcst as cst
 
-    from gpulint.analysis.calling import Calling
+    from gpulint.analysis.keeping import Keeping
 
 
 class Identities:
@@ -40,7 +40,7 @@ class Identities:
             found = self.sites[id(node)] = Site(node, what, function, path)
         return found
 
-    def holder(self, flow: Calling, path: str) -> Holder:
+    def holder(self, flow: Keeping, path: str) -> Holder:
         root, _, rest = path.partition(".")
         if rest and root == flow.self_name and flow.cls is not None:
             key = (flow.cls.cls.qualname, rest)

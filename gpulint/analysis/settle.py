@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gpulint.analysis import ir
-from gpulint.analysis.evidence import cuts
+from gpulint.analysis.assignments import cuts
 from gpulint.analysis.facts import Backward, Carried, Forward, FunctionFacts, Hold, HotCall, Loop
 from gpulint.analysis.gradmode import decorator_name
 from gpulint.analysis.peaks import deferred_backwards, late_releases

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from gpulint.analysis import ir
-from gpulint.analysis.evidence import is_accumulation
+from gpulint.analysis.assignments import is_accumulation
 from gpulint.analysis.names import NUMERIC_SINKS, SINK_METHODS
 
 _ADDING = frozenset("append extend insert appendleft add".split())

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from gpulint.analysis import ir
+from gpulint.analysis.assignments import targets
 from gpulint.analysis.auxiliary import untrained_forwards
-from gpulint.analysis.evidence import targets
 from gpulint.analysis.facts import Backward, Forward, FunctionFacts
 from gpulint.analysis.names import HOST_ATTRS
 from gpulint.analysis.values import Grad
