@@ -79,6 +79,8 @@ def _piles_up(hold: Hold) -> bool:
         return False
     if value.has(SCALAR) or value.has(MAYBE) or not value.has(LARGE):
         return False
+    if hold.pile is None or not hold.pile.idle:
+        return False
     if hold.function.name == "forward" or hold.fed_back:
         return False
     if hold.loops:
@@ -86,6 +88,8 @@ def _piles_up(hold: Hold) -> bool:
             return False
         return hold.made_in_loop and (hold.over_data or hold.fresh_view)
     return hold.holder_kind == "attribute" and hold.per_step
+
+
 
 
 def _report(facts: FileFacts, hold: Hold) -> Report:

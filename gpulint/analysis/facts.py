@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     import libcst as cst
 
     from gpulint.analysis.habits import Habits
+    from gpulint.analysis.piles import Pile
     from gpulint.analysis.values import Site, Tokens, Val
 
 
@@ -113,6 +114,7 @@ class Hold:
     within_step: bool = False  # a local sum over the micro-batches of the one step that the function is
     made_inside: bool = True  # the graph is made in the loops it accumulates over, not taken apart in them
     in_test: bool = False  # in a test function, or a method of a test case
+    pile: Pile | None = None  # what becomes of the container, asked where it keeps device tensors
 
     @property
     def loop(self) -> Loop | None:

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 MAX_MODULES = 40  # looked into for one file
 MAX_SIZE = 600_000  # bytes of one module
 MAX_KEPT = 300
+MAX_CALLERS = 8  # files asked what becomes of what a function returns
 
 # Packages that are never first-party: looking for them on disk is time lost.
 _FOREIGN = frozenset(
@@ -142,6 +143,28 @@ class Project:
                 elif b"torch" in raw:
                     return False
         return called
+
+    def files_calling(self, origin: str, function: ir.Function) -> list[FileAnalysis] | None:
+        """The project's other files that call something of the function's name, tests left out; None where they are too
+        many to look into. As with guards, any file may hold a caller."""
+        self.asked = True
+        wanted = f"{function.name}(".encode()
+        own = os.path.abspath(origin)
+        root = _project_root(origin, self._top)
+        found: list[FileAnalysis] = []
+        for path, raw in self._neighbours(root):
+            if wanted not in raw or path == own or is_test_file(os.path.relpath(path, root)):
+                continue
+            if function.cls is None and not _may_import(raw, own, function.name):
+                continue
+            calls = self._calls_in(path, raw).get(function.name, ())
+            if all(call.on_self_of and not self._related(function, call.on_self_of) for call in calls):
+                continue
+            analysis = self.analysis(Path(path)) if len(found) < MAX_CALLERS else None
+            if analysis is None:
+                return None
+            found.append(analysis)
+        return found
 
     def _reached_under_guard(self, path: str, raw: bytes, caller: ir.Function, depth: int) -> bool:
         """Whether a function of another file runs only where grad is off, in its own file as in all others."""

@@ -9,8 +9,9 @@ from gpulint.analysis.assignments import cuts
 from gpulint.analysis.facts import Backward, Carried, Forward, FunctionFacts, Hold, HotCall, Loop
 from gpulint.analysis.gradmode import decorator_name
 from gpulint.analysis.peaks import deferred_backwards, late_releases
+from gpulint.analysis.piles import judge
 from gpulint.analysis.uses import Uses
-from gpulint.analysis.values import UNSURE_GRAD, Grad, Holder, Kind, Site, with_inner
+from gpulint.analysis.values import LARGE, UNSURE_GRAD, Grad, Holder, Kind, Site, with_inner
 
 if TYPE_CHECKING:
     from gpulint.analysis.program import FileAnalysis
@@ -71,6 +72,8 @@ def finish(file: FileAnalysis, facts: list[FunctionFacts]) -> None:
             hold.under_no_grad_fix = bool(inside) and (
                 function.all_evaluation or all(f.loop_is_evaluation for f in inside)
             )
+            if hold.state == "device" and hold.container and hold.value.has(LARGE) and not hold.bounded:
+                hold.pile = judge(file, hold)
         function.late = late_releases(file, function)
         function.deferred = deferred_backwards(function)
 

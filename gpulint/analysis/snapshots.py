@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from gpulint.analysis import ir
+from gpulint.analysis.arguments import bind_sources
 from gpulint.analysis.checkpoints import Chain, chain_of, parents_of
-from gpulint.analysis.lookup import names_cuda, qualified, with_words
+from gpulint.analysis.lookup import called, names_cuda, qualified, with_words
 
 if TYPE_CHECKING:
     from gpulint.analysis.program import FileAnalysis
@@ -93,8 +94,8 @@ def _snapshot(
         return None
     is_list = holder.endswith("[]")
     uses = _later_uses(file, function, holder.removesuffix("[]"))
-    if not is_list and uses.itemwise:
-        return None  # read item by item: averaging, interpolation, moving averages
+    if not is_list and uses.computed:
+        return None  # averaging, interpolation, moving averages, updates: on the device, beside the weights
     return Snapshot(
         function,
         statement,
@@ -228,14 +229,15 @@ def _cuda_devices(file: FileAnalysis) -> frozenset[str]:
 
 @dataclass(slots=True)
 class _Uses:
-    """How a holder is used elsewhere. `restored`: only given to `load_state_dict` or `torch.save`, or compared."""
+    """How a holder is used elsewhere. `restored`: only given to `load_state_dict` or `torch.save`, or compared; `computed`:
+    read or changed item by item, returned, or handed to a function that does so or that cannot be seen."""
 
-    itemwise: bool = False
+    computed: bool = False
     restored: bool = True
     loaded: bool = False
 
 
-def _later_uses(file: FileAnalysis, function: ir.Function, path: str) -> _Uses:
+def _later_uses(file: FileAnalysis, function: ir.Function, path: str, depth: int = 0) -> _Uses:
     """The uses of a name in its function, or of an attribute in all of the file."""
     uses = _Uses()
     attribute = path.rpartition(".")[2] if "." in path else None
@@ -244,7 +246,11 @@ def _later_uses(file: FileAnalysis, function: ir.Function, path: str) -> _Uses:
         if attribute and attribute not in file.evidence[place].words | _stored_words(file, place):
             continue
         for statement in ir.statements(place.body):
-            _note_uses(statement, path, attribute, uses)
+            for expr, chain in _reads(statement, path, attribute):
+                if isinstance(statement, ir.Return) and not any(isinstance(outer, ir.Call) for outer in chain):
+                    uses.computed, uses.restored = True, False  # by whoever called, for all we know
+                else:
+                    _note_use(file, place, expr, chain, uses, depth)
     return uses
 
 
@@ -256,7 +262,8 @@ def _stored_words(file: FileAnalysis, function: ir.Function) -> set[str]:
     return {stored.rpartition(".")[2] for stored in file.evidence[function].stored}
 
 
-def _note_uses(statement: ir.Stmt, path: str, attribute: str | None, uses: _Uses) -> None:
+def _reads(statement: ir.Stmt, path: str, attribute: str | None) -> Iterator[tuple[ir.Expr, Chain]]:
+    """Where a statement reads a place, with the expressions around each."""
     parents: dict[int, ir.Expr] | None = None
     for root in statement.expressions():
         for expr in ir.walk(root):
@@ -267,23 +274,46 @@ def _note_uses(statement: ir.Stmt, path: str, attribute: str | None, uses: _Uses
                 continue
             if parents is None:
                 parents = parents_of(statement)
-            _note_use(expr, chain_of(expr, parents), uses)
+            yield expr, chain_of(expr, parents)
 
 
 def _binds(target: ir.Expr, expr: ir.Expr) -> bool:
     return target is expr or (isinstance(target, ir.Seq) and expr in target.items)
 
 
-def _note_use(expr: ir.Expr, chain: Chain, uses: _Uses) -> None:
+_LOOKS = frozenset("len print str repr isinstance bool type id format debug info warning".split())
+
+
+def _note_use(
+    file: FileAnalysis, place: ir.Function, expr: ir.Expr, chain: Chain, uses: _Uses, depth: int
+) -> None:
     around = chain[0] if chain else None
     if _reads_items(around, expr):
-        uses.itemwise = True
+        uses.computed = True
     elif isinstance(around, ir.Call) and around.method == "load_state_dict":
         uses.loaded = True
     elif isinstance(around, ir.Op) and around.op in ("is", "is not", "not", "if", "cmp", "==", "!="):
         pass
     elif not any(isinstance(outer, ir.Call) and outer.method == "save" for outer in chain):
         uses.restored = False
+        if isinstance(around, ir.Call) and around.func is not expr and around.method not in _LOOKS:
+            uses.computed |= _is_computed_by(file, place, around, expr, depth)
+
+
+def _is_computed_by(
+    file: FileAnalysis, place: ir.Function, call: ir.Call, given: ir.Expr, depth: int
+) -> bool:
+    """Whether a function that is handed the dict reads it item by item. What cannot be seen does."""
+    function = called(file, place, call)
+    if function is None:
+        full = qualified(file, place, call.func.path)
+        value = file.imported_value(full) if full is not None else None
+        function = value.ref if value is not None and isinstance(value.ref, ir.Function) else None
+    if function is None or depth > 1:
+        return True
+    source = bind_sources(function, call, function.cls is not None and isinstance(call.func, ir.Attr))
+    names = [name for name, value in source.items() if value is given]
+    return not names or any(_later_uses(function.home, function, name, depth + 1).computed for name in names)
 
 
 def _reads_items(around: ir.Expr | None, expr: ir.Expr) -> bool:
@@ -310,7 +340,7 @@ def _alias(
     if holder.endswith("[]") or not _is_best(guards, "." in holder):
         return None
     uses = _later_uses(file, function, holder)
-    if not uses.loaded or uses.itemwise or _is_copied(function, holder):
+    if not uses.loaded or uses.computed or _is_copied(function, holder):
         return None
     return Snapshot(function, statement, "alias", holder, source, source, restored_only=uses.restored)
 
