@@ -12,6 +12,10 @@ _LIVE_COST = "every activation behind it, for each iteration (925 MiB a step for
 _FREED_COST = (
     "at most 512 B a step on the GPU, and 131 KiB of host memory (4-layer language model; H200, torch 2.11)"
 )
+_FREED_TENSOR_COST = (
+    "its own bytes a step on the GPU, and 131 KiB of host memory (4-layer language model; H200, torch 2.11)"
+)
+_FREED_SUM_COST = "131 KiB of host memory a step (4-layer language model; H200, torch 2.11)"
 _KEPT_COST = (
     "512 B a call where backward follows, every activation behind it where none does (H200, torch 2.11)"
 )
@@ -65,7 +69,7 @@ def report(facts: FileFacts, hold: Hold, state: str, style: str) -> Report:
             related = (RelatedNode(message, node, hold.keep.filename, hold.keep.row),)
     graph, cost, severity = {
         "live": ("its autograd graph, which no backward frees", _LIVE_COST, Severity.ERROR),
-        "freed": ("its autograd graph", _FREED_COST, Severity.WARNING),
+        "freed": ("its autograd graph", _freed_cost(hold, verb == "adds up"), Severity.WARNING),
         "kept": ("its autograd graph, call after call", _KEPT_COST, Severity.WARNING),
         "retained": ("its autograd graph with saved tensors", _RETAINED_COST, Severity.ERROR),
     }[state]
@@ -81,6 +85,13 @@ def report(facts: FileFacts, hold: Hold, state: str, style: str) -> Report:
         related,
         unless,
     )
+
+
+def _freed_cost(hold: Hold, summed: bool) -> str:
+    """A scalar is measured; of anything else only the author knows the size."""
+    if hold.value.has(SCALAR):
+        return _FREED_COST
+    return _FREED_SUM_COST if summed else _FREED_TENSOR_COST
 
 
 def _reason(hold: Hold, state: str) -> str:

@@ -3,6 +3,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from gpulint.analysis import ir
 from gpulint.analysis.facts import FileFacts, Hold
 from gpulint.analysis.values import LARGE, MAYBE, SCALAR, VIEW
 from gpulint.findings import Severity
@@ -86,17 +87,15 @@ def _piles_up(hold: Hold) -> bool:
     if hold.loops:
         if hold.birth_loop is not None and hold.birth_loop.over_data:
             return False
-        return hold.made_in_loop and (hold.over_data or hold.fresh_view)
+        views = hold.fresh_view and hold.pile.to_host and any(loop.counts for loop in hold.loops)
+        return hold.made_in_loop and (hold.over_data or views)
     return hold.holder_kind == "attribute" and hold.per_step
-
-
 
 
 def _report(facts: FileFacts, hold: Hold) -> Report:
     what = facts.source(hold.leaves[0]) if hold.leaves else "an output"
-    view = hold.value.has(VIEW)
     reason = "no graph, but the tensors stay on the device until the container goes"
-    if view:
+    if _is_slice(hold):
         reason = "an indexed tensor is a view: it keeps the whole tensor it was taken from on the device"
     return Report(
         hold.node,
@@ -105,6 +104,12 @@ def _report(facts: FileFacts, hold: Hold) -> Report:
         "the bytes of the whole output, each batch (500 MiB a step for language-model logits; H200, torch 2.11)",
         repair=lambda: _repair(hold),
     )
+
+
+def _is_slice(hold: Hold) -> bool:
+    """`out[:, 0]`; an item of a tuple, `out[0]`, would be no view."""
+    leaf = hold.leaves[0] if hold.leaves else None
+    return isinstance(leaf, ir.Sub) and hold.value.has(VIEW) and isinstance(leaf.index, (ir.Seq, ir.Slice))
 
 
 def _repair(hold: Hold) -> Repair | None:

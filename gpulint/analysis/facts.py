@@ -37,12 +37,17 @@ class Loop:
     @property
     def counts_all(self) -> bool:
         """`for i in range(len(xs))`: as many rounds as there are samples, batches or whatever xs holds."""
-        from gpulint.analysis import ir
-
         iterable = self.stmt.iterable if isinstance(self.stmt, ir.For) else None
         if not isinstance(iterable, ir.Call) or iterable.method not in ("range", "trange", "tqdm"):
             return False
         return any(isinstance(part, ir.Call) and part.method == "len" for part in ir.walk(iterable))
+
+    @property
+    def counts(self) -> bool:
+        """`for _ in range(horizon)`: so many rounds as a variable says."""
+        iterable = self.stmt.iterable if isinstance(self.stmt, ir.For) else None
+        named = isinstance(iterable, ir.Call) and iterable.method in ("range", "trange")
+        return named and not all(isinstance(arg, ir.Const) for arg in iterable.args)  # type: ignore[union-attr]
 
     @property
     def is_step_loop(self) -> bool:

@@ -48,6 +48,8 @@ class Loops(Binding):
         ):
             return True
         iterable = statement.iterable
+        if self.is_display(iterable):
+            return False
         while isinstance(iterable, ir.Call) and iterable.method in (
             "enumerate",
             "tqdm",
@@ -86,6 +88,19 @@ class Loops(Binding):
         ):
             return False
         return value.kind is Kind.LOADER or _reads_batches(statement, iterable)
+
+    def is_display(self, iterable: ir.Expr) -> bool:
+        """Whether all rounds stand in the text: a name bound to `[a, b]`, or one such among what is zipped."""
+        while isinstance(iterable, ir.Call) and iterable.method in ("enumerate", "tqdm", "reversed"):
+            if not iterable.args:
+                return False
+            iterable = iterable.args[0]
+        if isinstance(iterable, ir.Call) and iterable.method == "zip":
+            return any(self.is_display(arg) for arg in iterable.args)
+        if isinstance(iterable, ir.Seq):
+            return True
+        value = self.state.vars.get(iterable.path) if iterable.path is not None else None
+        return value is not None and value.kind is Kind.CONTAINER and bool(value.items)
 
     def cuts_one_tensor(self, counts: ir.Call, statement: ir.For) -> bool:
         """`for start in range(0, x.size(1), n)` of a tensor that is there as a whole: its parts are no batches."""

@@ -12,7 +12,15 @@ from typing import TYPE_CHECKING
 from gpulint.analysis import frameworks, ir
 from gpulint.analysis.checkpoints import Chain, chain_of, parents_of
 from gpulint.analysis.lookup import called, qualified
-from gpulint.analysis.names import HOST_ATTRS, KEEPS_GRAPH, PAIRS, REDUCTIONS, SINK_METHODS, TO_DEVICE, TO_HOST
+from gpulint.analysis.names import (
+    HOST_ATTRS,
+    KEEPS_GRAPH,
+    PAIRS,
+    REDUCTIONS,
+    SINK_METHODS,
+    TO_DEVICE,
+    TO_HOST,
+)
 
 if TYPE_CHECKING:
     from gpulint.analysis.facts import Hold
@@ -28,7 +36,9 @@ _BINARY = frozenset(
 _NEUTRAL = frozenset(
     "len print str repr isinstance type range bool any all id hasattr getattr callable format int float".split()
 )
-_THROUGH = frozenset("list tuple sorted reversed dict set iter next sum zip enumerate map filter tqdm".split())
+_THROUGH = frozenset(
+    "list tuple sorted reversed dict set iter next sum zip enumerate map filter tqdm".split()
+)
 _LIST_METHODS = frozenset(
     "append extend insert clear pop popleft appendleft remove sort reverse index count update add setdefault "
     "register_buffer __len__ size dim numel".split()
@@ -131,8 +141,9 @@ class _Search:
     def _prove(self, expr: ir.Expr) -> None:
         """`model(x).softmax(-1)`, `out[:, 0]`, `out.logits`: tensors, whatever the model is."""
         while True:
-            if isinstance(expr, ir.Call) and isinstance(expr.func, ir.Attr):
-                root = qualified(self.file, self.file.module.body, expr.func.path) or ""
+            func = expr.func if isinstance(expr, ir.Call) else None
+            if isinstance(expr, ir.Call) and isinstance(func, ir.Attr):
+                root = qualified(self.file, self.file.module.body, func.path) or ""
                 if root.startswith("torch."):
                     self._reduced(expr, expr.args[1:])
                     self.found.tensor |= expr.method in _JOINS | _TENSOR_METHODS
@@ -144,7 +155,7 @@ class _Search:
                     return
                 self._reduced(expr, expr.args)
                 self.found.tensor = True
-                expr = expr.func.base
+                expr = func.base
             elif isinstance(expr, ir.Sub):
                 self.found.tensor |= _is_region(expr.index)
                 self.found.small |= _picks_column(expr.index) and _is_normalised(expr.base)
@@ -208,9 +219,7 @@ class _Search:
                     parents = parents_of(statement)
                 self._trace(place, expr, chain_of(expr, parents), statement, position)
 
-    def _trace(
-        self, place: _Place, use: ir.Expr, chain: Chain, statement: ir.Stmt, position: int
-    ) -> None:
+    def _trace(self, place: _Place, use: ir.Expr, chain: Chain, statement: ir.Stmt, position: int) -> None:
         """Follow a use outwards to where its statement puts it."""
         current = use
         for around in chain:
@@ -301,7 +310,9 @@ class _Search:
             return False
         if root in frameworks.HOST_LIBRARIES or root in _BOOKKEEPING:
             self.found.to_host |= name == "dump"
-            self.found.on_device |= root in ("itertools", "functools", "collections") and name != "OrderedDict"
+            self.found.on_device |= (
+                root in ("itertools", "functools", "collections") and name != "OrderedDict"
+            )
             return False
         if isinstance(call.func, ir.Name) and not full:
             if name in _NEUTRAL:
@@ -339,7 +350,9 @@ class _Search:
             return True
         others = tuple(arg for arg in call.args if arg is not current)
         self._flattened(call, others)
-        self.found.on_device |= not all(map(_is_plain, others)) and not full.endswith(("softmax", "normalize"))
+        self.found.on_device |= not all(map(_is_plain, others)) and not full.endswith(
+            ("softmax", "normalize")
+        )
         return not self._is_total(call, others)
 
     def _project_call(self, place: _Place, current: ir.Expr, call: ir.Call, full: str) -> bool:
@@ -406,7 +419,10 @@ class _Search:
             return any(element is current for element in around.elements)
         names = {part.id for target in targets for part in ir.walk(target) if isinstance(part, ir.Name)}
         parents = parents_of(statement)
-        parts = [*around.elements, *(iterable for _, iterable, _ in around.clauses if iterable is not current)]
+        parts = [
+            *around.elements,
+            *(iterable for _, iterable, _ in around.clauses if iterable is not current),
+        ]
         for part in parts:
             for expr in ir.walk(part):
                 if isinstance(expr, ir.Name) and expr.id in names:

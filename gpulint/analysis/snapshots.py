@@ -247,7 +247,9 @@ def _later_uses(file: FileAnalysis, function: ir.Function, path: str, depth: int
             continue
         for statement in ir.statements(place.body):
             for expr, chain in _reads(statement, path, attribute):
-                if isinstance(statement, ir.Return) and not any(isinstance(outer, ir.Call) for outer in chain):
+                if isinstance(statement, ir.Return) and not any(
+                    isinstance(outer, ir.Call) for outer in chain
+                ):
                     uses.computed, uses.restored = True, False  # by whoever called, for all we know
                 else:
                     _note_use(file, place, expr, chain, uses, depth)
