@@ -61,7 +61,16 @@ class EvalWithGrad(Rule):
     facts_only = True
     triggers = (
         (b"torch", b"lightning", b"transformers", b"backward"),
-        (b".eval()", b".train(False)", b"argmax", b"detach", b"item()", b"backward"),
+        (
+            b".eval()",
+            b".train(False)",
+            b"argmax",
+            b"detach",
+            b"item()",
+            b"tolist()",
+            b"numpy()",
+            b"backward",
+        ),
     )
 
     def check(self, facts: FileFacts, options: Mapping[str, Any]) -> Iterator[Report]:
@@ -73,7 +82,8 @@ class EvalWithGrad(Rule):
             forwards = [
                 forward
                 for forward in function.forwards
-                if _wasted(forward, function) or _looked_up(facts, forward, function)
+                if (_wasted(forward, function) or _looked_up(facts, forward, function))
+                and not facts.habits.doubts.about(function, forward)
             ]
             if any(not forward.evaluating for forward in forwards) and _is_callback(facts, function):
                 continue

@@ -94,10 +94,8 @@ class FrozenForwardWithGrad(Rule):
                     "backward goes through it for gradients that nobody uses: what it is given has no graph"
                 )
             else:
-                claim = f"`{path}` runs with grad enabled in a training step, but no backward ever goes through it"
-                reason = (
-                    "its result is only detached or read as a number: the activations are saved for nothing"
-                )
+                claim = f"`{path}` runs with grad enabled in a training step, but no backward goes through this call"
+                reason = "the result of this call is only detached or read as a number: its activations are saved for nothing"
             yield Report(
                 wasted.forward.call.node,
                 claim,

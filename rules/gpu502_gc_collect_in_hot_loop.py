@@ -64,7 +64,12 @@ class GcCollectInHotLoop(Rule):
     name = "gc-collect-in-hot-loop"
     severity = Severity.WARNING
     facts_only = True
-    triggers = ((b"collect",), (b"gc",), (b"torch", b"lightning"))
+    # The call may stand in a helper of another file: then only the step is here.
+    triggers = (
+        (b"collect", b"backward", b".step("),
+        (b"gc", b"backward", b".step("),
+        (b"torch", b"lightning"),
+    )
 
     def check(self, facts: FileFacts, options: Mapping[str, Any]) -> Iterator[Report]:
         for call in facts.hot_calls("gc.collect"):

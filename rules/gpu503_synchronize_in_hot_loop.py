@@ -63,7 +63,8 @@ class SynchronizeInHotLoop(Rule):
     name = "synchronize-in-hot-loop"
     severity = Severity.WARNING
     facts_only = True
-    triggers = ((b"synchronize",), (b"cuda",))
+    # The call may stand in a helper of another file: then only the step is here.
+    triggers = ((b"synchronize", b"backward", b".step("), (b"cuda", b"torch", b"lightning"))
 
     def check(self, facts: FileFacts, options: Mapping[str, Any]) -> Iterator[Report]:
         if facts.is_test:

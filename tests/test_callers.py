@@ -34,7 +34,7 @@ from .base import Agent
 
 class Ranker(Agent):
     def __init__(self, model: nn.Module):
-        self.model = model
+        self.model = model.cuda()
 
     def scores(self, batch):
         self.model.eval()
@@ -71,6 +71,12 @@ GUARDED = BASE.format(guard="with torch.no_grad():")
 UNGUARDED = BASE.format(guard="if batch is not None:")
 
 
+PLAIN = """
+class Agent:
+    pass
+"""
+
+
 def codes(folder: Path, **files: str) -> list[str]:
     """What is found in the ranker's file of a package with these files beside it."""
     package = folder / "package"
@@ -84,7 +90,8 @@ def codes(folder: Path, **files: str) -> list[str]:
 @pytest.mark.parametrize(
     ("files", "expected"),
     [
-        ({}, ["GPU201"]),
+        ({}, []),
+        ({"base": PLAIN}, ["GPU201"]),
         ({"base": UNGUARDED}, ["GPU201"]),
         ({"base": GUARDED}, []),
         ({"base": GUARDED, "other": UNRELATED}, []),
@@ -92,7 +99,16 @@ def codes(folder: Path, **files: str) -> list[str]:
         ({"base": GUARDED, "test_agent": UNRELATED.replace("self.eval", "agent.eval")}, []),
         ({"base": GUARDED, "demo": UNRELATED.replace("self.eval", "agent.eval")}, ["GPU201"]),
     ],
-    ids=["alone", "unguarded", "base class", "same name", "override", "test", "another caller"],
+    ids=[
+        "base class unseen",
+        "alone",
+        "unguarded",
+        "base class",
+        "same name",
+        "override",
+        "test",
+        "another caller",
+    ],
 )
 def test_guard_of_a_base_class(tmp_path: Path, files: dict[str, str], expected: list[str]) -> None:
     assert codes(tmp_path, **files) == expected
@@ -117,14 +133,14 @@ from helper import evaluate
 )
 def test_guard_two_files_away(tmp_path: Path, guard: str, expected: list[str]) -> None:
     """A helper without torch hands the call on; the guard stands in the script that calls the helper."""
-    assert codes(tmp_path, helper=HELPER, script=SCRIPT.format(guard=guard)) == expected
+    assert codes(tmp_path, base=PLAIN, helper=HELPER, script=SCRIPT.format(guard=guard)) == expected
 
 
 def test_one_way_in_without_a_guard(tmp_path: Path) -> None:
     torch_helper = "import torch\n" + HELPER
     guarded = SCRIPT.format(guard="with torch.no_grad():")
     bare = SCRIPT.format(guard="if agent:")
-    assert codes(tmp_path, helper=torch_helper, script=guarded, other=bare) == ["GPU201"]
+    assert codes(tmp_path, base=PLAIN, helper=torch_helper, script=guarded, other=bare) == ["GPU201"]
 
 
 def test_without_a_project_file_what_is_checked_together_is_the_project(tmp_path: Path) -> None:

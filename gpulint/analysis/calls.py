@@ -167,7 +167,7 @@ class Calls(Methods):
         if name == "forward" and hosts and not MODEL_NAME.search(func.base.path or ""):
             return HOST  # arrays or texts in: no module
         if name == "forward" and self.file.uses_torch and args.all():
-            return self.module_call(expr, Val(Kind.MODULE), args)
+            return self.module_call(expr, Val(Kind.MODULE, flags=ROLE), args)
         if name in TO_HOST:
             self.consume(base)
             return CONVERTED if name in ("item", "tolist", "numpy") else HOST

@@ -295,7 +295,7 @@ class Evidence:
             self._loss_call(call)
         func = call.func
         if isinstance(func, ir.Attr) and func.base.path is None and method in ("eval", "train"):
-            func = _unmoved(func)
+            func = unmoved(func)
         if isinstance(func, ir.Attr) and func.base.path is not None:
             base = func.base.path
             if method in MODULE_METHODS and len(call.args) <= 1:
@@ -339,7 +339,7 @@ class Evidence:
             self.fields.setdefault(expr.base.id, Fields()).add(expr)
 
 
-def _unmoved(func: ir.Attr) -> ir.Attr:
+def unmoved(func: ir.Attr) -> ir.Attr:
     """`model.eval` for the callee of `model.to(device).eval()`."""
     base = func.base
     while isinstance(base, ir.Call) and isinstance(base.func, ir.Attr) and base.method in _MOVING:

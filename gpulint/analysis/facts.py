@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from gpulint.analysis import ir
 from gpulint.analysis.values import Grad
@@ -175,6 +175,10 @@ class Forward:
         False  # what goes into it was made of numbers, texts or pictures: nobody wants its gradient
     )
     pretrained: bool = False  # a library has loaded it, in eval mode
+    network: Any = (
+        None  # the network's class in the project, or its maker's name; None where neither is known
+    )
+    given_host: bool = False  # given nothing but texts, paths, arrays and numbers
 
 
 @dataclass(slots=True)

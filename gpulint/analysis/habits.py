@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from gpulint.analysis.caches import Cache
     from gpulint.analysis.checkpoints import Load
     from gpulint.analysis.cleanup import IdleCleanup
+    from gpulint.analysis.doubts import Doubts
     from gpulint.analysis.environment import LateSetting
     from gpulint.analysis.facts import FunctionFacts, HotCall
     from gpulint.analysis.hooks import HookHold, RepeatedHook
@@ -44,6 +45,12 @@ class Habits:
             full.startswith(("torch.optim", "torch.autograd", "captum"))
             for full in self._file.module.imports.values()
         )
+
+    @cached_property
+    def doubts(self) -> Doubts:
+        from gpulint.analysis.doubts import Doubts
+
+        return Doubts(self._file)
 
     @cached_property
     def grad_modes(self) -> list[GradModeMisuse]:

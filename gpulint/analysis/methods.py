@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from gpulint.analysis import frameworks, ir
 from gpulint.analysis.arguments import Args, weak_join
+from gpulint.analysis.evidence import unmoved
 from gpulint.analysis.facts import Keep
 from gpulint.analysis.names import (
     KEEPS_GRAPH,
@@ -251,7 +252,7 @@ class Methods(TorchCalls):
             unknown = bool(expr.args) and not isinstance(expr.args[0], ir.Const)
             value = base.with_flags(EVAL) if mode and not unknown else base.without_flags(EVAL)
             value = value.with_flags(PHASED) if unknown else value.without_flags(PHASED)
-            self.set_mode(func.base.path, value, mode and not unknown)
+            self.set_mode(unmoved(func).base.path, value, mode and not unknown)
             return value
         args = self.arguments(expr)
         if name in (

@@ -55,6 +55,7 @@ from gpulint.analysis.values import (
 )
 
 CONVERTED = Val(Kind.HOST, flags=8)
+_NOT_TENSORS = frozenset({Kind.HOST, Kind.NUMBER})
 _RECURRENT = ("LSTM", "GRU", "RNN", "LSTMCell", "GRUCell", "RNNCell")
 
 
@@ -265,6 +266,7 @@ class TorchCalls(Evaluator):
             event.inputs = frozenset(token for token in args.tokens() if isinstance(token, Site))
             event.fresh_inputs = _are_fresh(args, self.function)
             event.pretrained = module.has(LOADED)
+            event.given_host = args.all() != [] and all(v.kind in _NOT_TENSORS for v in args.all())
         dense = DENSE if _is_dense(module) else 0
         large = LARGE if args.all() else 0  # without input it makes parameters
         flags = large | OUTPUT | dense | maybe | (UNSURE_GRAD if self.state.grad is Grad.UNKNOWN else 0)
@@ -308,6 +310,7 @@ class TorchCalls(Evaluator):
         event.dense = _is_dense(module)
         event.in_handler = self.handlers_open > 0
         event.by_role = module.has(ROLE)
+        event.network = module.ref
         self.events.forwards[id(expr.node)] = event
         return event
 

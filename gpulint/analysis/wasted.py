@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from gpulint.analysis import ir
 from gpulint.analysis.assignments import targets
 from gpulint.analysis.auxiliary import untrained_forwards
+from gpulint.analysis.doubts import builds_no_graph
 from gpulint.analysis.facts import Backward, Forward, FunctionFacts
 from gpulint.analysis.names import HOST_ATTRS
 from gpulint.analysis.values import Grad
@@ -77,6 +78,7 @@ def wasted_forwards(file: FileAnalysis, functions: list[FunctionFacts]) -> list[
             if id(forward.stmt) not in seen:
                 seen.add(id(forward.stmt))
                 found.append(WastedForward(facts, forward, _is_alone(facts, forward, wasted)))
+    found = [item for item in found if not builds_no_graph(item.forward.network)]
     for facts, forward in untrained_forwards(file, functions):
         found.append(WastedForward(facts, forward, _is_alone(facts, forward, [forward]), untrained=True))
     return found

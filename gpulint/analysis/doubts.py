@@ -1,0 +1,307 @@
+"""What speaks against reporting an evaluation with grad: signs that it never meets a GPU, that it is a try-out or a
+probe, that grad is off where nobody can see it, or that the caller may want gradients after all.
+
+A rule asks here last, of the few forwards that everything else has let pass. Each doubt alone is enough for silence.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from gpulint.analysis import frameworks, ir
+from gpulint.analysis.classes import ClassInfo
+from gpulint.analysis.origins import Origins, bindings, device_of_move, is_cpu
+from gpulint.analysis.results import Result
+from gpulint.analysis.values import Kind
+
+if TYPE_CHECKING:
+    from gpulint.analysis.facts import Forward, FunctionFacts
+    from gpulint.analysis.program import FileAnalysis
+
+_MOVING = frozenset("to cuda cpu half float double bfloat16 eval train requires_grad_".split())
+_SWITCHES = frozenset({"no_grad", "inference_mode", "set_grad_enabled"})
+# What takes inputs from the CPU to wherever the network is.
+_PLACING = frozenset(
+    "device_map DataParallel DistributedDataParallel prepare setup dispatch_model set_default_device set_default_tensor_type "
+    "setup_module setup_dataloaders deepspeed".split()
+)
+_DEVICES = frozenset("accelerator Accelerator fabric Fabric mps xpu npu hpu DataParallel".split())
+_TRAINS = frozenset("backward optimizer optim".split())
+_EXPORTS = frozenset("export trace trace_module InferenceSession".split())
+_HOOKS = frozenset("register_forward_hook register_forward_pre_hook".split())
+# Bases that call no method of theirs under a guard, by their last names.
+_HARMLESS = frozenset(
+    "object ABC Generic Protocol Enum Module Dataset IterableDataset BaseEstimator TransformerMixin ClassifierMixin "
+    "RegressorMixin ClusterMixin Thread Process NamedTuple TypedDict BaseModel".split()
+)
+
+
+class Doubts:
+    """The doubts about the forwards of one file."""
+
+    def __init__(self, file: FileAnalysis) -> None:
+        self._file = file
+        self._origins: dict[ir.Function, Origins] = {}
+
+    def about(self, facts: FunctionFacts, forward: Forward) -> bool:
+        """Whether anything speaks against the claim that this forward should run without grad, on a GPU."""
+        return (
+            forward.given_host
+            or self._is_probe(facts, forward)
+            or self._is_try_out(facts, forward)
+            or self._stays_on_cpu(facts, forward)
+            or self._guards_itself(forward)
+            or self._is_up_to_caller(facts, forward)
+        )
+
+    # --- probes and try-outs -------------------------------------------------------------------------------------
+
+    def _is_probe(self, facts: FunctionFacts, forward: Forward) -> bool:
+        """A forward that only a constructor waits for, or of which only the shape is read; the check of an export."""
+        if facts.entries and all(entry.name == "__init__" for entry in facts.entries):
+            return True
+        if self._file.evidence[forward.function].called & _EXPORTS:
+            return True
+        return Result(forward).is_only_shape
+
+    def _is_try_out(self, facts: FunctionFacts, forward: Forward) -> bool:
+        """A network that runs on made-up input for nothing but a look at it; one that is run to be measured."""
+        result = Result(forward)
+        hooked = any(self._file.evidence[f].words & _HOOKS for f in self._beside(forward.function))
+        batches = bool(forward.loops) and any(loop.over_data for loop in forward.loops)
+        if result.is_dropped and not hooked and not batches:
+            return True
+        sources = self._origins_of(forward.function).of_inputs(forward.call)
+        if not sources or not all(source.made_up for source in sources):
+            return False
+        in_demo = forward.function is self._file.module.body and self._is_under_main(forward.stmt)
+        shown_class = isinstance(forward.network, ClassInfo) and forward.network.home is self._file
+        return in_demo or result.is_idle or (shown_class and not facts.entries)
+
+    def _is_under_main(self, statement: ir.Stmt) -> bool:
+        """Whether a statement of the module stands under `if __name__ == "__main__":`."""
+        return any(
+            inner is statement
+            for guard in self._file.module.body.body
+            if isinstance(guard, ir.If)
+            and any(isinstance(part, ir.Name) and part.id == "__name__" for part in ir.walk(guard.test))
+            for inner in ir.statements(guard.body)
+        )
+
+    def _origins_of(self, function: ir.Function) -> Origins:
+        found = self._origins.get(function)
+        if found is None:
+            found = self._origins[function] = Origins(self._file, function)
+        return found
+
+    def _beside(self, function: ir.Function) -> tuple[ir.Function, ...]:
+        """The methods of the function's class, itself among them; the function alone where it has none."""
+        return tuple(function.cls.methods.values()) if function.cls is not None else (function,)
+
+    # --- no GPU --------------------------------------------------------------------------------------------------
+
+    def _stays_on_cpu(self, facts: FunctionFacts, forward: Forward) -> bool:
+        if not self._names_gpu and not (forward.loops and forward.loops[-1].over_data):
+            # Where the file trains, whoever calls it has chosen a device for that as well.
+            if not self._trains:
+                return True
+        if Result(forward).is_read_on_cpu or self._is_moved_to_cpu(forward):
+            return True
+        sources = self._origins_of(forward.function).of_inputs(forward.call)
+        if not sources or not all(source.on_cpu for source in sources):
+            return False
+        return not self._words & _PLACING and not self._places_inputs(forward)
+
+    @cached_property
+    def _words(self) -> frozenset[str]:
+        return frozenset(word for evidence in self._file.evidence.values() for word in evidence.words)
+
+    @cached_property
+    def _names_gpu(self) -> bool:
+        """Whether anything in the file speaks of devices."""
+        strings = {text for evidence in self._file.evidence.values() for text in evidence.strings}
+        return any(
+            "device" in word or "cuda" in word or "gpu" in word
+            for word in (*map(str.lower, self._words), *strings)
+        ) or bool(self._words & _DEVICES)
+
+    @cached_property
+    def _trains(self) -> bool:
+        return bool(self._words & _TRAINS)
+
+    def _places_inputs(self, forward: Forward) -> bool:
+        """Whether the network's own forward moves what it is given."""
+        if not isinstance(forward.network, ClassInfo):
+            return False
+        method = forward.network.method("forward")
+        return method is not None and bool(
+            method.home.evidence[method].words & {"to", "cuda", "device", "type_as"}
+        )
+
+    def _is_moved_to_cpu(self, forward: Forward) -> bool:
+        """Whether the network is put on the CPU here, or for an attribute anywhere in the class, and nowhere else."""
+        path = forward.path
+        own = self._file.class_of(forward.function)
+        functions = {forward.function, *(self._beside(forward.function) if own is not None else ())}
+        there = elsewhere = False
+        for function in functions:
+            bound = bindings(function)
+            for statement in ir.statements(function.body):
+                for call in ir.own_calls(statement):
+                    if call.method not in ("cpu", "cuda", "to") or not isinstance(call.func, ir.Attr):
+                        continue
+                    owner = _owner(call, statement)
+                    if owner is None or not f"{path}.".startswith(f"{owner}."):
+                        continue
+                    if function is not forward.function and "." not in owner:
+                        continue
+                    place = device_of_move(call)
+                    to_cpu = call.method == "cpu" or (call.method == "to" and is_cpu(place, bound))
+                    there |= to_cpu
+                    elsewhere |= not to_cpu and (call.method == "cuda" or place is not None)
+        return there and not elsewhere
+
+    # --- grad mode out of sight ----------------------------------------------------------------------------------
+
+    def _guards_itself(self, forward: Forward) -> bool:
+        """Whether the network, by its own class, may switch grad off around what it runs; or takes lists and paths, as
+        wrappers do that do everything by themselves."""
+        network = forward.network
+        if isinstance(network, ClassInfo):
+            names = {"forward", "__call__", forward.call.method}
+            return any(_may_guard(network, name, 3) for name in names) or self._has_guarded_part(network)
+        unknown = network is None
+        return unknown and any(
+            isinstance(arg, (ir.Seq, ir.Text)) or (isinstance(arg, ir.Const) and isinstance(arg.value, str))
+            for arg in forward.call.args
+        )
+
+    def _has_guarded_part(self, network: ClassInfo) -> bool:
+        """Whether a module that the network holds guards itself."""
+        for info in network.ancestors():
+            for value in info.attrs.values():
+                if (
+                    value.kind is Kind.MODULE
+                    and isinstance(value.ref, ClassInfo)
+                    and value.ref is not network
+                ):
+                    if _may_guard(value.ref, "forward", 2):
+                        return True
+        return False
+
+    # --- the caller's choice -------------------------------------------------------------------------------------
+
+    def _is_up_to_caller(self, facts: FunctionFacts, forward: Forward) -> bool:
+        """Whether a function that the caller gives runs the network beside this forward, with a backward maybe; or
+        whether a base class that cannot be seen calls the function, under a guard maybe."""
+        if any(self._has_unseen_base(entry) for entry in facts.entries):
+            return True
+        given = any(param.name == forward.path for param in forward.function.params)
+        data = bool(forward.loops) and any(loop.over_data for loop in forward.loops)
+        if given and forward.function in facts.entries and not (forward.evaluating or data or self._trains):
+            return True
+        return any(_hands_over(function, forward.path) for function in _around(forward.function))
+
+    def _has_unseen_base(self, function: ir.Function) -> bool:
+        info = self._file.class_of(function)
+        if info is None:
+            return False
+        for one in info.ancestors():
+            seen = {base.cls.name for base in one.bases}
+            for name in one.base_names:
+                last = name.rsplit(".", 1)[-1]
+                if last not in seen and last not in _HARMLESS | frameworks.MODULE_BASES:
+                    return True
+        return False
+
+
+def _around(function: ir.Function) -> list[ir.Function]:
+    found = [function]
+    while found[-1].parent is not None and found[-1].parent.name != "<module>":
+        found.append(found[-1].parent)
+    return found
+
+
+def _hands_over(function: ir.Function, network: str) -> bool:
+    """`run(model, x)` of a parameter `run`: it does with the network what the caller likes."""
+    names = {param.name for param in function.params}
+    root = network.partition(".")[0]
+    return any(
+        isinstance(call.func, ir.Name)
+        and call.func.id in names
+        and call.func.id != root
+        and any(arg.path == network for arg in (*call.args, *(value for _, value in call.keywords)))
+        for _, call in ir.calls(function.body)
+    )
+
+
+def _owner(call: ir.Call, statement: ir.Stmt) -> str | None:
+    """The network that `.cpu()` or `.to(…)` is called on, through other moves; what it is bound to where it is made."""
+    base: ir.Expr = call.func.base if isinstance(call.func, ir.Attr) else call
+    while isinstance(base, ir.Call) and base.method in _MOVING and isinstance(base.func, ir.Attr):
+        base = base.func.base
+    if base.path is not None:
+        return base.path
+    if isinstance(base, ir.Call) and isinstance(statement, ir.Assign) and len(statement.targets) == 1:
+        return statement.targets[0].path if _is_tail(statement.value, call) else None
+    return None
+
+
+def _is_tail(value: ir.Expr | None, call: ir.Call) -> bool:
+    """Whether a value is the call, or moves of its result."""
+    while value is not call and isinstance(value, ir.Call) and value.method in _MOVING:
+        value = value.func.base if isinstance(value.func, ir.Attr) else None
+    return value is call
+
+
+def _may_guard(info: ClassInfo, name: str, depth: int) -> bool:
+    """Whether a method of a network runs its parts where grad may be off: by itself, or in a method that it calls."""
+    method = info.method(name)
+    if method is None:
+        return False
+    evidence = method.home.evidence[method]
+    if "set_grad_enabled" in evidence.words or method.home.switches_grad_off(method):
+        return True
+    if evidence.words & _SWITCHES and _runs_under_guard(method):
+        return True
+    return depth > 0 and any(
+        _may_guard(info, called, depth - 1) for called in evidence.called if called != name
+    )
+
+
+# What a network's class does to its own parameters so that they may want no gradient.
+_FREEZES = frozenset("requires_grad requires_grad_ set_requires_grad freeze freeze_parameters".split())
+
+
+def builds_no_graph(network: object, depth: int = 2) -> bool:
+    """Whether a network's own class may freeze its parameters, or may switch grad off in its forward: then a forward
+    on data builds no graph, whatever the grad mode around it."""
+    if not isinstance(network, ClassInfo):
+        return False
+    for info in network.ancestors():
+        if any(method.home.evidence[method].words & _FREEZES for method in info.cls.methods.values()):
+            return True
+        inner = (value.ref for value in info.attrs.values() if value.kind is Kind.MODULE)
+        if depth and any(ref is not network and builds_no_graph(ref, depth - 1) for ref in inner):
+            return True
+    return _may_guard(network, "forward", 3)
+
+
+def _runs_under_guard(method: ir.Function) -> bool:
+    """Whether anything of the object's own is called in a `with torch.no_grad():`."""
+    own = f"{method.params[0].name}." if method.params else "self."
+    for statement in ir.statements(method.body):
+        if not isinstance(statement, ir.With):
+            continue
+        words = {
+            part.attr if isinstance(part, ir.Attr) else part.path
+            for item, _ in statement.items
+            for part in ir.walk(item)
+            if isinstance(part, (ir.Attr, ir.Name))
+        }
+        if words & _SWITCHES and any(
+            (c.func.path or "").startswith(own) for _, c in ir.calls(statement.body)
+        ):
+            return True
+    return False

@@ -1,0 +1,55 @@
+"""A finding does not depend on which other rules are selected."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from gpulint.rules import all_rules
+
+from gpulint.api import check_paths
+from gpulint.linter import lint_text
+from gpulint.rule import RuleSet
+
+TESTS = Path(__file__).parent
+PROGRAMS = sorted([*TESTS.glob("cases/*/*.py"), *TESTS.parent.glob("fixtures/**/*.py")])
+BY_CODE = {rule.code: rule for rule in all_rules()}
+RULES = RuleSet(all_rules())
+
+CLEANING = "import torch\n\n\ndef tidy():\n    torch.cuda.empty_cache()\n"
+STEPPING = """
+import torch
+from tidying import tidy
+
+def train(model, loader, criterion, optimizer):
+    for x, y in loader:
+        optimizer.zero_grad()
+        criterion(model(x), y).backward()
+        optimizer.step()
+        tidy()
+"""
+
+
+@pytest.mark.parametrize("program", PROGRAMS, ids=lambda path: f"{path.parent.name}/{path.stem}")
+def test_a_rule_selected_alone_is_asked_about_what_it_finds(program: Path) -> None:
+    """Alone, a rule only sees files that have its triggers."""
+    text = program.read_text(encoding="utf-8")
+    found = {finding.code for finding in lint_text(text, program.name, RULES) if finding.code in BY_CODE}
+    assert [code for code in sorted(found) if not BY_CODE[code].can_fire(text.encode())] == []
+
+
+def test_a_helper_of_another_file(tmp_path: Path) -> None:
+    (tmp_path / "tidying.py").write_text(CLEANING)
+    (tmp_path / "training.py").write_text(STEPPING)
+    for options in ({}, {"select": ["GPU501"]}):
+        assert [finding.code for finding in check_paths(tmp_path, options)] == ["GPU501"]
+
+
+def test_numbers_read_by_tolist(tmp_path: Path) -> None:
+    (tmp_path / "rating.py").write_text(
+        "import torch\nfrom torchvision import models\n\n\ndef rate(loader):\n"
+        "    net = models.resnet18().cuda()\n    marks = []\n    for x in loader:\n"
+        "        marks += net(x.cuda()).squeeze().cpu().tolist()\n    return marks\n"
+    )
+    for options in ({}, {"select": ["GPU201"]}):
+        assert [finding.code for finding in check_paths(tmp_path, options)] == ["GPU201"]
