@@ -72,7 +72,7 @@ class CarriedState(Rule):
     name = "carried-state"
     severity = Severity.ERROR
     facts_only = True
-    triggers = ((b"torch", b"lightning"), (b"backward",), (b"for ", b"while "))
+    triggers = ((b"torch", b"lightning"), (b"backward", b".eval()"), (b"for ", b"while "))
 
     def check(self, facts: FileFacts, options: Mapping[str, Any]) -> Iterator[Report]:
         for function in facts.functions:

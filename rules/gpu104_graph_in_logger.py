@@ -94,7 +94,7 @@ class GraphInLogger(Rule):
     facts_only = True
     triggers = (
         (b"torch", b"lightning", b"accelerate", b"deepspeed"),
-        (b"backward", b".eval()", b"training_step", b"_step("),
+        (b"backward", b".eval()", b"training_step", b"_step(", b"compute_loss"),
         (b"import ",),
         (b"for ", b"while ", b"self."),
     )

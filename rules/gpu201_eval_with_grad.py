@@ -60,7 +60,7 @@ class EvalWithGrad(Rule):
     severity = Severity.WARNING
     facts_only = True
     triggers = (
-        (b"torch", b"lightning", b"transformers", b"backward"),
+        (b"torch", b"lightning", b"transformers", b"backward", b"cuda", b".eval()"),
         (
             b".eval()",
             b".train(False)",

@@ -69,7 +69,7 @@ class DeferredBackwardRule(Rule):
     name = "deferred-backward"
     severity = Severity.WARNING
     facts_only = True
-    triggers = ((b"backward",), (b"for ", b"while "), (b"+=", b"append", b"+ "))
+    triggers = ((b"backward",), (b"for ", b"while "), (b"+=", b"append", b"+ ", b"add_("))
 
     def check(self, facts: FileFacts, options: Mapping[str, Any]) -> Iterator[Report]:
         for function in facts.functions:

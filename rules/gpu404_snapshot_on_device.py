@@ -72,7 +72,7 @@ class SnapshotOnDevice(Rule):
     name = "snapshot-on-device"
     severity = Severity.WARNING
     facts_only = True
-    triggers = ((b"state_dict()",), (b"deepcopy", b"clone()", b"load_state_dict"), (b"torch",))
+    triggers = ((b"state_dict()",), (b"deepcopy", b"clone()", b"load_state_dict"))
 
     def check(self, facts: FileFacts, options: Mapping[str, Any]) -> Iterator[Report]:
         if facts.is_test or not facts.on_gpu:
