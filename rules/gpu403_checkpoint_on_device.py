@@ -13,7 +13,10 @@ class CheckpointOnDevice(Rule):
     """
     ## What it does
     Finds `torch.load` of a training checkpoint without `map_location`, or with a CUDA device as such, in a program that
-    uses CUDA. Only loads that end in `load_state_dict` are reported.
+    uses CUDA. Only loads that end in `load_state_dict` are reported, and only where the program shows that the model goes
+    to a GPU and that the file is a checkpoint of a training: one entry of it is taken, or the same file saves such states.
+    With `map_location=device`, where the device is the GPU if there is one, more must be at stake: an optimizer's state, or
+    a name that holds the checkpoint while the program trains or infers in a loop.
 
     ## Why is this bad
     Without `map_location` every tensor of the checkpoint comes back on the GPU it was saved from, beside the model and
@@ -52,7 +55,8 @@ class CheckpointOnDevice(Rule):
 
     ## Fix safety
     Safe where all that is loaded goes into `load_state_dict`, which copies to the device of the model, or is a number.
-    Unsafe otherwise: what reads a tensor of the checkpoint gets it on the CPU.
+    Unsafe otherwise: what reads a tensor of the checkpoint gets it on the CPU. Of an `if` whose other branch loads the
+    same file to the CPU, that branch remains.
     """
 
     code = "GPU403"
@@ -72,7 +76,7 @@ def _report(facts: FileFacts, load: Load) -> Report:
     where = "the GPU it was saved from" if load.location is None else f"`{facts.source(load.location)}`"
     return Report(
         load.call.node,
-        f"`{facts.source(load.call)}` puts the whole checkpoint on {where} before any of it is copied",
+        f"`{facts.source(load.call).replace('( ', '(')}` puts the whole checkpoint on {where} before any of it is copied",
         "`load_state_dict` copies from the CPU just as well, one tensor at a time",
         '870 MiB allocated while loading, 348 MiB with `map_location="cpu"` (4-layer language model; H200, torch 2.11)',
         None if load.held else Severity.INFO,
@@ -83,6 +87,11 @@ def _report(facts: FileFacts, load: Load) -> Report:
 def _repair(load: Load) -> Repair | None:
     from gpulint.nodes import with_argument
 
-    new = with_argument(load.call.node, "map_location", '"cpu"', position=1)
     safety: Applicability = "safe" if load.plain_uses else "unsafe"
+    branch = load.host_branch
+    if branch is not None and branch.is_idle:
+        return Repair(
+            safety, "load it to the CPU in any case", (Replace(branch.whole.node, branch.stmt.line),)
+        )
+    new = with_argument(load.call.node, "map_location", '"cpu"', position=1)
     return Repair(safety, 'load it to the CPU: `map_location="cpu"`', (Replace(load.call.node, new),))

@@ -8,15 +8,28 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from gpulint.analysis import ir
+from gpulint.analysis.loaded import (
+    TAKING,
+    HostBranch,
+    Use,
+    chain_of,
+    derived,
+    host_branch,
+    is_adopted,
+    is_made_here,
+    is_plain,
+    is_published,
+    lives_through_loop,
+    parents_of,
+    uses_of,
+)
 from gpulint.analysis.lookup import names_cuda, qualified, with_words
+from gpulint.analysis.placement import is_gpu, on_gpu
 
 if TYPE_CHECKING:
     from gpulint.analysis.program import FileAnalysis
 
-# Keys of a checkpoint whose values are plain: taking them out gives nothing of the GPU away.
-_PLAIN = re.compile(
-    r"(?i)epoch|step|iter|best|acc|config|args|param|version|name|arch|hyper|seed|score|metric|history|lr$|loss"
-)
+_OPTIMIZER = re.compile(r"(?i)optim|(?:^|[._])opt(?:_?[a-z])?$")
 _NUMBERS_ONLY = re.compile(r"(?i)sched|scaler|sampler|loader|amp$|meter|transform$|(?:^|[._])lr")
 
 
@@ -24,7 +37,8 @@ _NUMBERS_ONLY = re.compile(r"(?i)sched|scaler|sampler|loader|amp$|meter|transfor
 class Load:
     """`torch.load` of a training checkpoint onto the GPU. `location` is the given `map_location`, None where none is.
 
-    `plain_uses` says that what is loaded only goes into `load_state_dict`, or is a number; `held`, that a name keeps it.
+    `plain_uses` says that what is loaded only goes into `load_state_dict`, or is a number; `held`, that a name keeps it;
+    `host_branch` is the branch of the same `if` that loads the same file to the CPU.
     """
 
     function: ir.Function
@@ -33,41 +47,147 @@ class Load:
     location: ir.Expr | None
     plain_uses: bool
     held: bool = True
+    host_branch: HostBranch | None = None
+
+
+@dataclass(slots=True)
+class _Candidate:
+    """A load that is restored, before it is known whether its file holds tensors of a GPU."""
+
+    load: Load
+    restored: list[ir.Call]  # the calls of `load_state_dict`
+    formatted: bool  # an entry of what is loaded is restored: the file is a checkpoint, not bare weights
 
 
 def loads(file: FileAnalysis) -> list[Load]:
-    """The loads, of a file that uses CUDA, that hand what they load to a model or an optimizer."""
-    found: list[Load] = []
+    """The loads, of a file that uses CUDA, that hand what they load to a model or an optimizer on the GPU."""
+    found: list[_Candidate] = []
     for function in with_words(file, frozenset({"load"})):
         for statement, call in ir.calls(function.body):
             if call.method == "load" and qualified(file, function, call.func.path) == "torch.load":
-                load = _load(file, function, statement, call)
-                if load is not None:
-                    found.append(load)
-    return found
+                candidate = _candidate(file, function, statement, call)
+                if candidate is not None:
+                    found.append(candidate)
+    if not found:
+        return []
+    trained = {place for candidate in found if candidate.formatted for place in _places(candidate)}
+    writes = any(candidate.load.location is None for candidate in found) and _writes_states(file)
+    return [
+        candidate.load
+        for candidate in found
+        if candidate.load.location is not None
+        or (
+            (
+                candidate.formatted
+                or candidate.load.host_branch is not None
+                or writes
+                or not trained.isdisjoint(_places(candidate))
+            )
+            and _fits_gpu(file, candidate)
+        )
+    ]
 
 
-def _load(file: FileAnalysis, function: ir.Function, statement: ir.Stmt, call: ir.Call) -> Load | None:
+def _places(candidate: _Candidate) -> Iterator[tuple[ir.Class | ir.Function, str]]:
+    """What is restored: attributes of the class, or names of the function."""
+    function = candidate.load.function
+    for call in candidate.restored:
+        owner = _owner(call)
+        if owner is not None:
+            yield (function.cls if function.cls is not None and "." in owner else function), owner
+
+
+def _fits_gpu(file: FileAnalysis, candidate: _Candidate) -> bool:
+    """Whether the model that is restored is one that the program trains or runs on a GPU."""
+    load = candidate.load
+    if load.host_branch is not None:
+        return True
+    if is_made_here(load.function, load.stmt, load.call.args[0]):
+        return False
+    owners = [owner for owner in map(_owner, candidate.restored) if owner is not None]
+    if any(_OPTIMIZER.search(owner) for owner in owners):
+        return True
+    return any(on_gpu(file, load.function, owner) for owner in owners)
+
+
+def _owner(restoring: ir.Call) -> str | None:
+    """`model` of `model.load_state_dict(…)`, also of `model.module.load_state_dict(…)`."""
+    return restoring.func.base.path if isinstance(restoring.func, ir.Attr) else None
+
+
+def _writes_states(file: FileAnalysis) -> bool:
+    """Whether the file saves a `state_dict()` as it is: what it loads is then what a program like it has written."""
+    for function in with_words(file, frozenset({"state_dict"})):
+        for _, call in ir.calls(function.body):
+            if "save" in call.method and any(
+                isinstance(part, ir.Call) and part.method == "state_dict"
+                for argument in (*call.args, *(value for _, value in call.keywords))
+                for part in ir.walk(argument)
+            ):
+                return True
+    return False
+
+
+def _candidate(
+    file: FileAnalysis, function: ir.Function, statement: ir.Stmt, call: ir.Call
+) -> _Candidate | None:
     if not call.args or any(name is None for name, _ in call.keywords) or len(call.args) > 2:
         return None
     location = call.argument(1, "map_location")
     absent = location is None or (isinstance(location, ir.Const) and location.value is None)
     if absent and not _uses_cuda(file):
         return None
-    if not absent and not names_cuda(file, function, location) and not _is_cuda_attribute(file, location):
+    always = names_cuda(file, function, location) or _is_cuda_attribute(file, location)
+    if not absent and not always and not is_gpu(file, function, location):
         return None
-    if _is_host_file(call.args[0]):
+    if is_published(function, call.args[0]):
         return None
+    location = None if absent else location
     parents = parents_of(statement)
-    if _goes_into_state(call, parents):
-        return Load(function, statement, call, location, True, held=False)
-    path = _name_of(statement, call)
+    direct = _goes_into_state(call, parents)
+    if direct is not None:
+        if not absent and not always:
+            return None
+        load = Load(function, statement, call, location, True, held=False)
+        return _Candidate(load, [direct], parents.get(id(call)) is not direct)
+    candidate = _under_a_name(function, statement, call, location)
+    if candidate is None or absent or always or _is_large(candidate):
+        return candidate
+    return None
+
+
+def _is_large(candidate: _Candidate) -> bool:
+    """Whether more than a moment's copy of the weights is at stake: an optimizer's state, or a name that lives through a loop.
+
+    `map_location=device` is how programs say that they want a checkpoint where the model is: what they lose is asked for.
+    """
+    if any(_OPTIMIZER.search(_owner(call) or "") for call in candidate.restored):
+        return True
+    load = candidate.load
+    name = load.stmt.targets[0].path if isinstance(load.stmt, ir.Assign) else None
+    return name is not None and lives_through_loop(load.function, load.stmt, name)
+
+
+def _under_a_name(
+    function: ir.Function, statement: ir.Stmt, call: ir.Call, location: ir.Expr | None
+) -> _Candidate | None:
+    path, entry = _name_of(statement, call)
     if path is None or "quantiz" in path:  # quantized weights are the CPU's
         return None
-    uses = list(_uses(function, _derived(function, path), statement))
-    if not any(_is_restored(use, chain) for use, chain in uses):
+    found = derived(function, path)
+    uses = list(uses_of(function, found.all, statement))
+    if any(is_adopted(use, found) for use in uses):
         return None
-    return Load(function, statement, call, location, all(_is_plain(use, chain) for use, chain in uses))
+    restoring = [(use, restored) for use in uses if (restored := _restoring(use)) is not None]
+    if not restoring:
+        return None
+    plain = all(is_plain(use, found) for use in uses if use.expr.path in found.names)
+    plain = plain and not any(use.expr.path in found.made for use, _ in restoring)
+    load = Load(function, statement, call, location, plain)
+    if location is None:
+        load.host_branch = host_branch(function, statement, call)
+    formatted = entry or found.entries or any(_is_entry(use) for use in uses)
+    return _Candidate(load, [restored for _, restored in restoring], formatted)
 
 
 def _is_cuda_attribute(file: FileAnalysis, location: ir.Expr | None) -> bool:
@@ -104,117 +224,53 @@ def _uses_cuda(file: FileAnalysis) -> bool:
     return "cuda" in words or any(text.startswith("cuda") for text in strings)
 
 
-def _is_host_file(source: ir.Expr) -> bool:
-    """A file that was not written by a training of this program: it is downloaded."""
-    return any(isinstance(part, ir.Call) and "download" in part.method for part in ir.walk(source))
-
-
-Chain = tuple[ir.Expr, ...]
-
-
-def parents_of(statement: ir.Stmt) -> dict[int, ir.Expr]:
-    """For each expression of a statement the one around it, by identity."""
-    found: dict[int, ir.Expr] = {}
-    for root in statement.expressions():
-        for expr in ir.walk(root):
-            for child in expr.children():
-                found[id(child)] = expr
-    return found
-
-
-def chain_of(expr: ir.Expr, parents: dict[int, ir.Expr]) -> Chain:
-    """The expressions around an expression, innermost first."""
-    found: list[ir.Expr] = []
-    current = parents.get(id(expr))
-    while current is not None:
-        found.append(current)
-        current = parents.get(id(current))
-    return tuple(found)
-
-
-def _goes_into_state(expr: ir.Expr, parents: dict[int, ir.Expr]) -> bool:
+def _goes_into_state(expr: ir.Expr, parents: dict[int, ir.Expr]) -> ir.Call | None:
     """`model.load_state_dict(torch.load(path)["model"])`, `load_state_dict(torch.load(path).state_dict())`."""
     previous = expr
     for around in chain_of(expr, parents):
         if isinstance(around, ir.Call) and around.method == "load_state_dict":
-            return previous in around.args and _has_tensors(around)
+            return around if previous in around.args and _copies_tensors(around) else None
         taken = isinstance(around, ir.Sub) and around.base is previous
-        stated = isinstance(around, ir.Attr) and around.attr == "state_dict"
-        called = (
-            isinstance(around, ir.Call) and around.func is previous and around.method in ("state_dict", "get")
-        )
-        fetched = isinstance(around, ir.Attr) and around.attr == "get"
-        if not (taken or stated or called or fetched):
-            return False
+        fetched = isinstance(around, ir.Attr) and around.attr in TAKING
+        called = isinstance(around, ir.Call) and around.func is previous and around.method in TAKING
+        if not (taken or fetched or called):
+            return None
         previous = around
-    return False
-
-
-def _name_of(statement: ir.Stmt, call: ir.Call) -> str | None:
-    """The plain name that what is loaded gets: `ckpt = torch.load(…)`."""
-    if isinstance(statement, ir.Assign) and statement.value is call and len(statement.targets) == 1:
-        target = statement.targets[0]
-        return target.id if isinstance(target, ir.Name) else None
     return None
 
 
-def _derived(function: ir.Function, name: str) -> frozenset[str]:
-    """The name and those that get an item of it: `weights = ckpt["model"]`."""
-    names = {name}
-    for statement in ir.statements(function.body):
-        if isinstance(statement, ir.Assign) and _item_owner(statement.value) in names:
-            names |= {target.id for target in statement.targets if isinstance(target, ir.Name)}
-    return frozenset(names)
+def _name_of(statement: ir.Stmt, call: ir.Call) -> tuple[str | None, bool]:
+    """The plain name that what is loaded gets, `ckpt = torch.load(…)`, and whether it is one entry of that."""
+    if not isinstance(statement, ir.Assign) or len(statement.targets) != 1:
+        return None, False
+    target, value = statement.targets[0], statement.value
+    entry = isinstance(value, ir.Sub) and value.base is call
+    if not (value is call or entry) or not isinstance(target, ir.Name):
+        return None, False
+    return target.id, entry
 
 
-def _item_owner(value: ir.Expr | None) -> str | None:
-    """`ckpt` of `ckpt["model"]`, `ckpt.get("model")` and `ckpt.pop("model")`."""
-    if isinstance(value, ir.Sub):
-        return value.base.path
-    if isinstance(value, ir.Call) and value.method in ("get", "pop") and isinstance(value.func, ir.Attr):
-        return value.func.base.path
-    return None
-
-
-def _uses(function: ir.Function, names: frozenset[str], binding: ir.Stmt) -> Iterator[tuple[ir.Expr, Chain]]:
-    """Every read of one of the names after the binding, with the expressions around it."""
-    after = False
-    for statement in ir.statements(function.body):
-        if statement is binding:
-            after = True
-            continue
-        if not after:
-            continue
-        parents: dict[int, ir.Expr] | None = None
-        for root in statement.expressions():
-            for expr in ir.walk(root):
-                if isinstance(expr, ir.Name) and expr.id in names:
-                    if isinstance(statement, ir.Assign) and expr in statement.targets:
-                        continue
-                    if parents is None:
-                        parents = parents_of(statement)
-                    yield expr, chain_of(expr, parents)
-
-
-def _is_restored(use: ir.Expr, chain: Chain) -> bool:
-    """Whether the loaded thing, or one of its items, is handed to `load_state_dict`."""
-    previous = use
-    for around in chain:
+def _restoring(use: Use) -> ir.Call | None:
+    """The `load_state_dict` to which the loaded thing, or one of its items, is handed."""
+    previous = use.expr
+    for around in use.chain:
         if isinstance(around, ir.Call) and around.method == "load_state_dict":
-            return around.func is not previous and _has_tensors(around)
+            return around if around.func is not previous and _copies_tensors(around) else None
         previous = around
-    return False
+    return None
 
 
-def _has_tensors(restoring: ir.Call) -> bool:
-    """Whether what is restored holds tensors on the GPU: not a scheduler, a scaler or a sampler."""
+def _is_entry(use: Use) -> bool:
+    """`ckpt["model"]`, `ckpt.get("model")`."""
+    around = use.chain[0] if use.chain else None
+    if isinstance(around, ir.Sub):
+        return around.base is use.expr
+    return isinstance(around, ir.Attr) and around.attr in ("get", "pop")
+
+
+def _copies_tensors(restoring: ir.Call) -> bool:
+    """Whether what is restored holds tensors on the GPU, not as a scheduler, a scaler or a sampler, and gets copies."""
+    assign = restoring.keyword("assign")
+    if assign is not None and not (isinstance(assign, ir.Const) and assign.value is False):
+        return False
     return isinstance(restoring.func, ir.Attr) and not _NUMBERS_ONLY.search(restoring.func.base.path or "")
-
-
-def _is_plain(use: ir.Expr, chain: Chain) -> bool:
-    if any(isinstance(around, ir.Call) and around.method == "load_state_dict" for around in chain):
-        return True
-    around = chain[0] if chain else None
-    if isinstance(around, ir.Sub) and around.base is use and isinstance(around.index, ir.Const):
-        return isinstance(around.index.value, str) and bool(_PLAIN.search(around.index.value))
-    return isinstance(around, ir.Op) and around.op in ("in", "not in", "is", "is not")

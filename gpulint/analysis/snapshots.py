@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from gpulint.analysis import ir
 from gpulint.analysis.arguments import bind_sources
-from gpulint.analysis.checkpoints import Chain, chain_of, parents_of
+from gpulint.analysis.loaded import Chain, chain_of, parents_of
 from gpulint.analysis.lookup import called, names_cuda, qualified, with_words
 
 if TYPE_CHECKING:

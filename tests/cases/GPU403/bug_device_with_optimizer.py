@@ -1,0 +1,24 @@
+"""`map_location=device` where the device is the GPU if there is one, and much is at stake."""
+
+import torch
+
+
+def resume(net, optimizer, path):
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    net.to(device)
+    state = torch.load(path, map_location=device)  # expect: GPU403
+    net.load_state_dict(state["net"])
+    optimizer.load_state_dict(state["optimizer"])
+    return state["epoch"]
+
+
+class Runner:
+    def __init__(self, net):
+        self.device = torch.device("cuda:0" if torch.cuda.is_available() else "cpu")
+        self.net = net.to(self.device)
+
+    def run(self, path, loader, epochs):
+        state = torch.load(path, map_location=self.device)  # expect: GPU403
+        self.net.load_state_dict(state["net"])
+        for _ in range(epochs):
+            self.train_one_epoch(loader)
