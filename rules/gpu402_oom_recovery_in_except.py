@@ -63,7 +63,7 @@ class OomRecoveryInExcept(Rule):
     triggers = (
         (b"except",),
         (b"torch",),
-        (b"OutOfMemory", b"out of memory", b"out_of_memory", b"OOM", b"is_oom"),
+        (b"OutOfMemory", b"out of memory", b"out_of_memory", b"OOM", b"is_oom", b"empty_cache"),
     )
 
     def check(self, facts: FileFacts, options: Mapping[str, Any]) -> Iterator[Report]:

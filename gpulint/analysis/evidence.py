@@ -274,7 +274,7 @@ class Evidence:
             elif isinstance(expr, ir.Const):
                 if isinstance(expr.value, str) and len(expr.value) < 64:
                     self.strings.add(expr.value)
-                    if "out of memory" in expr.value.lower():
+                    if "out of memory" in expr.value.lower() or "OOM" in expr.value:
                         self.words.add("OutOfMemoryError")
             elif isinstance(expr, ir.Attr):
                 self.words.add(expr.attr)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
@@ -50,6 +51,10 @@ DEPRECATED: Final = {
 _WORDS = frozenset(name.rsplit(".", 1)[-1] for name in DEPRECATED)
 # Under a test that asks for one of these, the program chooses between old and new itself.
 _CHOOSING = frozenset({"version", "__version__", "hasattr", "parse", "Version", "find_spec", "TORCH_VERSION"})
+# `TORCH_GE_2`, `IS_TORCH24`, `PT2`: constants named for a version.
+_VERSIONED = re.compile(
+    r"^[A-Z0-9_]*(?:TORCH|PT)_?(?:GE|GT|LT|LE|AT_LEAST)?_?[0-9V]|^[A-Z0-9_]*_(?:GE|LT)_?[0-9]"
+)
 
 
 @dataclass(slots=True)
@@ -63,6 +68,41 @@ class OldCall:
     renamed: Renamed
 
 
+class _Versions:
+    """Tells tests that choose by torch's version from others."""
+
+    def __init__(self, file: FileAnalysis) -> None:
+        self.file = file
+        self.known: dict[str, bool] = {}
+
+    def choose(self, test: ir.Expr) -> bool:
+        for part in ir.walk(test):
+            word = part.attr if isinstance(part, ir.Attr) else part.id if isinstance(part, ir.Name) else ""
+            if word in _CHOOSING or "version" in word.lower() or _VERSIONED.search(word):
+                return True
+            if isinstance(part, ir.Name) and word.isupper() and self._is_by_version(word):
+                return True
+        return False
+
+    def _is_by_version(self, constant: str) -> bool:
+        """A constant of the file that is computed from a version, or one from elsewhere, of which nothing is known."""
+        known = self.known.get(constant)
+        if known is None:
+            self.known[constant] = False  # asked for within itself
+            known = self.known[constant] = self._computed(constant)
+        return known
+
+    def _computed(self, constant: str) -> bool:
+        body = self.file.module.body
+        if constant not in self.file.evidence[body].assigned:
+            return constant in self.file.names.imports
+        return any(
+            statement.value is not None and self.choose(statement.value)
+            for statement in ir.statements(body.body)
+            if isinstance(statement, ir.Assign) and any(t.path == constant for t in statement.targets)
+        )
+
+
 def old_calls(file: FileAnalysis) -> list[OldCall]:
     """The calls and decorators of a file that go by a deprecated name, those aside that ask for the version first."""
     imports = file.names.imports
@@ -70,12 +110,13 @@ def old_calls(file: FileAnalysis) -> list[OldCall]:
         return []
     words = _WORDS | {local for local, full in imports.items() if full in DEPRECATED}
     found: list[OldCall] = []
+    versions = _Versions(file)
     for function, evidence in file.evidence.items():
         if not words.isdisjoint(evidence.words):
-            for expr in _unguarded(function.body):
-                found += _old(file, function, expr, words)
+            for expr in _unguarded(function.body, versions):
+                found += _old(file, function, expr, words, versions)
         for decorator in function.decorators:
-            found += _old(file, function, decorator, words, decorates=True)
+            found += _old(file, function, decorator, words, versions, decorates=True)
     if not found:
         return []
     chosen = _chosen_imports(file)
@@ -101,10 +142,16 @@ def _chosen_imports(file: FileAnalysis) -> frozenset[str]:
 
 
 def _old(
-    file: FileAnalysis, function: ir.Function, expr: ir.Expr, words: frozenset[str], decorates: bool = False
+    file: FileAnalysis,
+    function: ir.Function,
+    expr: ir.Expr,
+    words: frozenset[str],
+    versions: _Versions,
+    decorates: bool = False,
 ) -> Iterator[OldCall]:
     if any(
-        isinstance(part, ir.Op) and part.op == "if" and _chooses(part.operands[0]) for part in ir.walk(expr)
+        isinstance(part, ir.Op) and part.op == "if" and versions.choose(part.operands[0])
+        for part in ir.walk(expr)
     ):
         return
     for part in ir.walk(expr):
@@ -118,24 +165,16 @@ def _old(
                 yield OldCall(function, part, None, name, DEPRECATED[name])
 
 
-def _unguarded(block: list[ir.Stmt]) -> Iterator[ir.Expr]:
+def _unguarded(block: list[ir.Stmt], versions: _Versions) -> Iterator[ir.Expr]:
     """The expressions of a block, without those in branches that a version decides about."""
     for statement in block:
-        if isinstance(statement, ir.If) and _chooses(statement.test):
+        if isinstance(statement, ir.If) and versions.choose(statement.test):
             continue
         if isinstance(statement, ir.Try) and any(_is_fallback(handler) for handler in statement.handlers):
             continue
         yield from statement.expressions()
         for inner in statement.blocks():
-            yield from _unguarded(inner)
-
-
-def _chooses(test: ir.Expr) -> bool:
-    for part in ir.walk(test):
-        word = part.attr if isinstance(part, ir.Attr) else part.id if isinstance(part, ir.Name) else ""
-        if word in _CHOOSING or "version" in word.lower() or word.isupper():
-            return True
-    return False
+            yield from _unguarded(inner, versions)
 
 
 def _is_fallback(handler: ir.Handler) -> bool:

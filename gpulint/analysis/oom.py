@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 
 from gpulint.analysis import ir
 
 Asks = Callable[[ir.Call], bool]  # whether a call asks if an exception is about running out of memory
 
+_OOM = re.compile(r"\bOOM\b")
 _OOM_TYPES = ("OutOfMemoryError", "OOMError", "CudaOutOfMemory", "CUDAOutOfMemoryError")
 
 
@@ -17,10 +19,23 @@ def is_oom_handler(handler: ir.Handler, asks: Asks) -> bool:
         last = kind.attr if isinstance(kind, ir.Attr) else kind.path or ""
         if last in _OOM_TYPES:
             return True
-    return bool(handler.types) and any(
-        _mentions_oom(root, asks if isinstance(s, ir.If) else None)
-        for s in handler.body
-        for root in s.expressions()
+    return bool(handler.types) and (
+        any(
+            _mentions_oom(root, asks if isinstance(s, ir.If) else None)
+            for s in handler.body
+            for root in s.expressions()
+        )
+        or _empties_after_runtime_error(handler)
+    )
+
+
+def _empties_after_runtime_error(handler: ir.Handler) -> bool:
+    """`except RuntimeError: torch.cuda.empty_cache(); …`: nothing else that it could mean is mended by that."""
+    return all(kind.path == "RuntimeError" for kind in handler.types) and any(
+        isinstance(statement, ir.ExprStmt)
+        and isinstance(statement.value, ir.Call)
+        and statement.value.method == "empty_cache"
+        for statement in handler.body
     )
 
 
@@ -29,6 +44,8 @@ def _mentions_oom(root: ir.Expr, asks: Asks | None) -> bool:
         if isinstance(expr, ir.Const) and isinstance(expr.value, str):
             text = expr.value.lower()
             if "out of memory" in text or "cuda_error_out_of_memory" in text or "alloc_failed" in text:
+                return True
+            if _OOM.search(expr.value):
                 return True
         if isinstance(expr, ir.Call):
             if "out_of_memory" in expr.method or "is_oom" in expr.method:

@@ -118,6 +118,7 @@ class FileAnalysis(EntryModes):
         self.facts: dict[ir.Function, FunctionFacts] = {}
         self.roles: dict[ir.Function, dict[str, Val]] = {}
         self.callers: dict[ir.Function, set[Grad]] = {}
+        self.graphs_given: set[tuple[ir.Function, str]] = set()
         self.globals: dict[str, Val] = {}
         self.called_from: dict[ir.Function, set[ir.Function]] = {}
         self.called_in_data_loop: set[ir.Function] = set()
@@ -407,6 +408,9 @@ class FileAnalysis(EntryModes):
     def note_call(self, function: ir.Function, given: dict[str, Val], grad: Grad) -> None:
         """Remember how the file itself calls a function: which roles it hands over, under which grad mode."""
         self.callers.setdefault(function, set()).add(grad)
+        for name, value in given.items():
+            if value.kind is Kind.GRAPH and any(site.what == "forward" for site in value.sites):
+                self.graphs_given.add((function, name))
         roles = self.roles.setdefault(function, {})
         for name, value in given.items():
             kept = value if value.kind in _ROLES else UNKNOWN

@@ -6,12 +6,13 @@ from typing import TYPE_CHECKING
 
 from gpulint.analysis import ir
 from gpulint.analysis.assignments import cuts
-from gpulint.analysis.facts import Backward, Carried, Forward, FunctionFacts, Hold, HotCall, Loop
+from gpulint.analysis.facts import Backward, Carried, Forward, FunctionFacts, Hold, Loop
 from gpulint.analysis.gradmode import decorator_name
+from gpulint.analysis.hot import runs_per_step
 from gpulint.analysis.peaks import deferred_backwards, late_releases
 from gpulint.analysis.piles import judge
 from gpulint.analysis.uses import Uses
-from gpulint.analysis.values import LARGE, UNSURE_GRAD, Grad, Holder, Kind, Site, with_inner
+from gpulint.analysis.values import LARGE, UNSURE_GRAD, Grad, Holder, Kind, ParamToken, Site, with_inner
 
 if TYPE_CHECKING:
     from gpulint.analysis.program import FileAnalysis
@@ -53,7 +54,9 @@ def finish(file: FileAnalysis, facts: list[FunctionFacts]) -> None:
             _finish_training(function, forward)
         for backward in function.backwards:
             backward.again = _again(file, facts, function, backward)
-            backward.models_known = file.models_known(backward.tokens)
+            backward.models_known = file.models_known(backward.tokens) and not (
+                _params(backward) and backward.function not in file.callers
+            )
         for carried in function.carried:
             _finish_carried(facts, function, carried)
         function.recurrent = [item.loop for item in function.carried if item.loop is not None]
@@ -62,7 +65,7 @@ def finish(file: FileAnalysis, facts: list[FunctionFacts]) -> None:
             hold.fed_back = hold.holder in fed
         function.carried = [item for item in function.carried if _truly_carried(file, function, item)]
         for call in function.hot_calls:
-            call.per_step = _per_step(file, call)
+            call.per_step = runs_per_step(file, call)
         _whole_function(function)
         for hold in function.holds:
             hold.made_in_loop = any(
@@ -308,6 +311,11 @@ def _same_class(site: Site, backward: Backward) -> bool:
     )
 
 
+def _params(backward: Backward) -> list[ParamToken]:
+    """The parameters whose graphs, if they come with one, the backward goes through."""
+    return [token for token in backward.tokens if isinstance(token, ParamToken)]
+
+
 def _again(
     file: FileAnalysis, everything: list[FunctionFacts], facts: FunctionFacts, backward: Backward
 ) -> bool:
@@ -315,6 +323,8 @@ def _again(
     sites = frozenset(token for token in backward.tokens if isinstance(token, Site))
     if not sites or backward.value.kind is not Kind.GRAPH:
         return True
+    if any((param.function, param.name) in file.graphs_given for param in _params(backward)):
+        return True  # the caller may go through the graph that it has handed over
     depth = len(backward.loops)
     if not depth and sites & file.returned:
         return True
@@ -339,20 +349,6 @@ def _again(
         if any(site.what == "loss" for site in sites | theirs):
             return True  # made by something unseen: it may share a graph
     return False
-
-
-def _per_step(file: FileAnalysis, call: HotCall) -> bool:
-    if call.guarded or call.in_handler:
-        return False
-    if call.loops:
-        loop = call.loops[-1]
-        made_here = loop.assigned & file.evidence[call.function].modules
-        if any(inner.parent is loop and inner.steps for inner in file.loops.values()):
-            return False  # the steps are those of a loop inside
-        return (
-            loop.is_step_loop and not made_here
-        )  # a loop that makes its model anew runs through models, not steps
-    return file.runs_per_step(call.function)
 
 
 def _whole_function(facts: FunctionFacts) -> None:

@@ -33,11 +33,13 @@ _READS = frozenset({"item", "cpu", "tolist", "numpy"})
 _READING_BUILTINS = frozenset({"float", "int", "bool", "print"})
 _ON_DEVICE = frozenset({"cuda", "device", "gpu", "accelerator", "fabric", "gpus", "use_cuda", "accelerate"})
 
-# What a function that measures time is called, or calls.
+# What a function that measures time is called, or speaks of.
 _TIMING = re.compile(
-    r"(?i)(?:^|_)(?:time|timer|timers|timing|timeit|elapsed|latency|latencies|perf|perf_counter|monotonic|process_time|clock|"
+    r"(?i)(?:^|_)(?:timer|timers|timing|timeit|elapsed|latency|latencies|perf|perf_counter|monotonic|process_time|clock|"
     r"bench\w*|profil\w*|tic|toc|fps|throughput|speed|speedup|tflops|warmup|warm|measure\w*|stopwatch|nvtx)(?:_|$)"
 )
+# What it calls besides: `time.time()`, `self.times.append(…)`. A name alone, as of a batch's times of day, measures nothing.
+_CLOCK = re.compile(r"(?i)(?:^|[_.])times?(?:[_.]|$)|time$")
 # Work on other streams, or in other processes, may need the wait.
 _CONCURRENT = frozenset(
     "Stream stream wait_stream CUDAGraph graph replay capture_begin capture_end ipc_collect share_memory_ "
@@ -73,7 +75,10 @@ def _measures(file: FileAnalysis, function: ir.Function) -> bool:
     owner = function.cls.name if function.cls is not None else ""
     if re.search(r"(?i)bench|timer|profil|latency", owner):
         return True
-    return any(_copies_behind(call) for _, call in ir.calls(function.body))
+    return _CLOCK.search(function.name) is not None or any(
+        _copies_behind(call) or _CLOCK.search(call.func.path or call.method)
+        for _, call in ir.calls(function.body)
+    )
 
 
 def _copies_behind(call: ir.Call) -> bool:

@@ -1,0 +1,61 @@
+"""Calls that run in every step: whether they do, and where a helper makes them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from gpulint.analysis import ir
+
+if TYPE_CHECKING:
+    from gpulint.analysis.facts import HotCall
+    from gpulint.analysis.program import FileAnalysis
+
+
+def runs_per_step(file: FileAnalysis, call: HotCall) -> bool:
+    """Whether a watched call is made in every step of a loop, or of a function that is one step."""
+    if call.guarded or call.in_handler:
+        return False
+    if call.loops:
+        loop = call.loops[-1]
+        made_here = loop.assigned & file.evidence[call.function].modules
+        if any(inner.parent is loop and inner.steps for inner in file.loops.values()):
+            return False  # the steps are those of a loop inside
+        if not loop.is_step_loop or made_here:
+            return False  # a loop that makes its model anew runs through models, not steps
+        return not _is_offloading(call.function, loop.stmt)
+    return file.runs_per_step(call.function)
+
+
+def _is_offloading(function: ir.Function, loop: ir.Stmt) -> bool:
+    """Whether the loop is the frugal one of two ways: under a flag, its results go to the host; without, they stay.
+
+    The time lost in it is what the mode is for.
+    """
+    for statement in ir.statements(function.body):
+        if isinstance(statement, ir.If) and statement.orelse and _is_flag(statement.test):
+            if any(loop in branch for branch in statement.blocks()):
+                return any(
+                    call.method == "cpu" or (call.method == "to" and _names_host(call))
+                    for block in loop.blocks()
+                    for _, call in ir.calls(block)
+                )
+    return False
+
+
+def _is_flag(test: ir.Expr) -> bool:
+    while isinstance(test, ir.Op) and test.op == "not":
+        test = test.operands[0]
+    return isinstance(test, (ir.Name, ir.Attr))
+
+
+def _names_host(call: ir.Call) -> bool:
+    device = call.argument(0, "device")
+    return isinstance(device, ir.Const) and device.value == "cpu"
+
+
+def made_in(call: HotCall) -> ir.Call | None:
+    """The call itself, where a helper makes it."""
+    if call.via is None:
+        return None
+    last = call.name.rpartition(".")[2]
+    return next((found for _, found in ir.calls(call.via.body) if found.method == last), None)

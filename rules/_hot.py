@@ -1,0 +1,23 @@
+"""What the rules about calls in every step share: how a call is named that a helper makes."""
+
+from __future__ import annotations
+
+import os
+
+from gpulint.analysis.facts import FileFacts, HotCall
+from gpulint.analysis.hot import made_in
+from gpulint.rule import RelatedNode
+
+
+def named(facts: FileFacts, call: HotCall) -> tuple[str, tuple[RelatedNode, ...]]:
+    """The call as a message names it, with the place where a helper makes it."""
+    made = made_in(call)
+    if made is None or call.via is None:
+        return f"`{facts.source(call.call)}`", ()
+    elsewhere = call.via.home.module is not facts.module
+    where = f" in {os.path.basename(call.via.home.filename)}" if elsewhere else ""
+    message = f"`{call.name}()`, which `{facts.source(call.call)}` runs{where},"
+    node = None if elsewhere else made.node
+    row = int(made.node) if elsewhere and isinstance(made.node, float) else 1
+    related = RelatedNode(f"`{call.via.qualname}` calls it here", node, call.via.home.filename, row)
+    return message, (related,)
