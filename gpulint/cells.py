@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from gpulint.findings import Edit, Finding, Fix, Position, Related
-from gpulint.magics import HIDDEN, Hiding, cell_language
+from gpulint.magics import HIDDEN, Hiding, cell_language, loaded_magics
 from gpulint.notebooks import Cell, Notebook
 from gpulint.suppressions import CELL as _MARK
 from gpulint.syntax import Flaw, flaw
@@ -65,7 +65,7 @@ class CellModule:
 
 def join(notebook: Notebook) -> CellModule:
     """The module that the notebook's cells are together."""
-    hiding = Hiding()
+    hiding = Hiding(frozenset().union(*(loaded_magics(cell.source) for cell in notebook.cells)))
     pieces: list[str] = []
     flaws: list[CellFlaw] = []
     is_telling = True

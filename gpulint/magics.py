@@ -10,6 +10,7 @@ import ast
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Final
 
 # Characters for private use: no program that is meant to be read has them.
@@ -23,9 +24,11 @@ _PYTHON: Final = frozenset(
 # Line magics whose argument is a statement of the notebook's.
 _RUNS_ITS_LINE: Final = re.compile(r"%(?:time|timeit|prun|memit)\s+(?:-[a-z]+(?:\s*[0-9]+)?\s+)*")
 # What IPython takes for a magic without its sign, where the line is no Python.
-_AUTOMAGIC: Final = re.compile(
-    r"[ \t]*(?:cat|cd|conda|config|cp|env|load_ext|ls|man|matplotlib|mkdir|mv|pip|pip3|pwd|reload_ext|rm|run|uv)[ \t]+[^\s=.(\[,:+*/%&|^<>!]"
+_WITHOUT_SIGN: Final = (
+    "cat cd conda config cp env load_ext ls man matplotlib mkdir mv pip pip3 pwd reload_ext rm run uv".split()
 )
+_ARGUMENT: Final = r"[ \t]+(?:[^\s=.(\[,:+*/%&|^<>!]|\.\.?(?:/|[ \t]*(?:[\r\n]|\Z))|/[^\W\d])"
+_LOADED: Final = re.compile(r"^[ \t]*%?(?:re)?load_ext[ \t]+(?:[\w.]*\.)?([^\W\d]\w*)", re.MULTILINE)
 _ESCAPE: Final = re.compile(r"[ \t]*(?:[%!?]|[,;](?=[A-Za-z_])|/(?=[A-Za-z_]))")
 # An assignment of anything, as no Python has it: strings aside, `=` stands before `!` or `%` nowhere.
 _ASSIGNED: Final = re.compile(
@@ -58,10 +61,21 @@ def cell_language(source: str) -> str:
     return ""
 
 
+def loaded_magics(source: str) -> frozenset[str]:
+    """The magics that a cell loads: `%load_ext tensorboard` brings one of the extension's name."""
+    return frozenset(_LOADED.findall(source))
+
+
+@cache
+def _automagic(loaded: frozenset[str]) -> re.Pattern[str]:
+    return re.compile(rf"[ \t]*(?:{'|'.join(sorted({*_WITHOUT_SIGN, *loaded}))}){_ARGUMENT}")
+
+
 @dataclass(slots=True)
 class Hiding:
-    """Hides IPython's lines and remembers them."""
+    """Hides IPython's lines and remembers them. `loaded` are the magics that the notebook's extensions bring."""
 
+    loaded: frozenset[str] = frozenset()
     _lines: list[tuple[str, str]] = field(default_factory=list)  # what stands there, and what stood there
 
     def hide(self, source: str, automagic: bool = False) -> str:
@@ -69,7 +83,7 @@ class Hiding:
         pieces: list[str] = []
         at = 0
         while at < len(source):
-            end = _escape_end(source, at, automagic)
+            end = _escape_end(source, at, _automagic(self.loaded) if automagic else None)
             if end:
                 pieces += self._stand_ins(source[at:end])
             else:
@@ -131,7 +145,7 @@ def _run_line(line: str) -> str:
     return code if "#" not in code else ""
 
 
-def _escape_end(source: str, at: int, automagic: bool) -> int:
+def _escape_end(source: str, at: int, automagic: re.Pattern[str] | None) -> int:
     """Where an escaped statement that begins at `at` ends; 0 where none begins there."""
     helped = _HELP.match(source, at)
     if helped:
@@ -140,7 +154,7 @@ def _escape_end(source: str, at: int, automagic: bool) -> int:
     if not (
         _ESCAPE.match(source, at)
         or _ASSIGNED.match(source, at)
-        or (automagic and _AUTOMAGIC.match(source, at))
+        or (automagic is not None and automagic.match(source, at))
     ):
         return 0
     while True:

@@ -191,6 +191,10 @@ def test_a_broken_cell_that_may_decide_silences_the_others(tmp_path: Path) -> No
         "x = [i async for i in f()]",
         "    x = 1\n    y = 2",
         "pip install torch",
+        "cd ..",
+        "ls /content",
+        "x = 1\ncd ../data\ny = 2",
+        "%load_ext tools.boards\nboards --logdir 'runs'",
         "print?",
         "# only a comment",
         "",
@@ -204,6 +208,14 @@ def test_what_ipython_takes_is_no_error(tmp_path: Path, cell: str) -> None:
     before = sources(tmp_path / "t.ipynb")
     gpulint("--fix", "t.ipynb", cwd=tmp_path)
     assert sources(tmp_path / "t.ipynb")[1] == before[1]
+
+
+def test_a_cell_may_use_the_magics_that_another_loads(tmp_path: Path) -> None:
+    folder = "folder = 1\nboards --logdir '$folder'"
+    save(tmp_path / "t.ipynb", SETUP, "%load_ext boards", folder, LOOP)
+    assert [item["code"] for item in findings("t.ipynb", cwd=tmp_path)] == ["GPU101"]
+    save(tmp_path / "t.ipynb", SETUP, folder, LOOP)
+    assert [item["code"] for item in findings("t.ipynb", cwd=tmp_path)] == ["GPU000", "GPU101"]
 
 
 def test_a_magic_may_run_what_decides(tmp_path: Path) -> None:
