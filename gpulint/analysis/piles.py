@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from gpulint.analysis import frameworks, ir
-from gpulint.analysis.checkpoints import Chain, chain_of, parents_of
+from gpulint.analysis.loaded import Chain, chain_of, parents_of
 from gpulint.analysis.lookup import called, qualified
 from gpulint.analysis.names import (
     HOST_ATTRS,
