@@ -88,7 +88,7 @@ def _piles_up(hold: Hold) -> bool:
         if hold.birth_loop is not None and hold.birth_loop.over_data:
             return False
         views = hold.fresh_view and hold.pile.to_host and any(loop.counts for loop in hold.loops)
-        return hold.made_in_loop and (hold.over_data or views)
+        return hold.made_in_loop and (hold.over_batches or views)
     return hold.holder_kind == "attribute" and hold.per_step
 
 

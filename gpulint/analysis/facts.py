@@ -29,6 +29,7 @@ class Loop:
     assigned: frozenset[str] = frozenset()
     over_loader: bool = False
     over_data: bool = False  # iterates over batches or chunks, as far as the iterable tells
+    over_pairs: bool = False  # nothing but its items coming in tuples says that it does
     forwards: int = 0
     backwards: int = 0
     steps: int = 0
@@ -114,6 +115,7 @@ class Hold:
     slot: str | None = None  # the name that indexes the slot, where a slot is set
     fresh_view: bool = False  # a view of something made in this very iteration
     over_data: bool = False  # some loop it accumulates over runs through batches
+    over_batches: bool = False  # the same, and more says so than that its items come in tuples
     given: ir.Expr | None = None  # what is handed over, a dict or a tuple as it stands
     made_in_loop: bool = False  # a model runs in the loop it accumulates over
     within_step: bool = False  # a local sum over the micro-batches of the one step that the function is

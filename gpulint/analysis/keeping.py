@@ -8,6 +8,7 @@ from gpulint.analysis import ir
 from gpulint.analysis.calls import Calls
 from gpulint.analysis.evidence import Evidence
 from gpulint.analysis.facts import FunctionFacts, Hold, Keep, Loop
+from gpulint.analysis.peaks import loop_names
 from gpulint.analysis.state import State
 from gpulint.analysis.summaries import Events, Summary
 from gpulint.analysis.values import MAYBE, Detached, Holder, Kind, ParamToken, Val, held_parts
@@ -94,6 +95,7 @@ class Keeping(Calls):
             hold.given = leaves[0] if leaves else None
             hold.fresh_view = self._is_fresh_view(leaves)
             hold.over_data = any(loop.over_data for loop in loops)
+            hold.over_batches = any(loop.over_data and not loop.over_pairs for loop in loops)
             outside = len(self.loops) - len(loops)
             hold.made_inside = not loops or any(site.depth > outside or site.depth < 0 for site in part.sites)
             if how == "item" and self._is_overwritten_slot(loops):
@@ -135,7 +137,16 @@ class Keeping(Calls):
         if not isinstance(index, ir.Name) or not isinstance(inner, ir.For):
             return False
         iterable, target = inner.iterable, inner.target
-        if isinstance(iterable, ir.Call) and iterable.method == "enumerate" and isinstance(target, ir.Seq):
+        around = loops[-2]
+        fresh = around.assigned | (loop_names(around.stmt) if isinstance(around.stmt, ir.For) else set())
+        older = iterable.path is not None and iterable.path.partition(".")[0] not in fresh
+        if older and isinstance(target, ir.Name):
+            return target.id == index.id  # `for layer in self.layers`: the same keys in each round
+        if (
+            isinstance(iterable, ir.Call)
+            and iterable.method in ("enumerate", "items")
+            and isinstance(target, ir.Seq)
+        ):
             target = target.items[0]
         elif not (isinstance(iterable, ir.Call) and iterable.method == "range"):
             return False

@@ -135,6 +135,7 @@ class Loops(Binding):
         loop = self.file.loop(statement, self.function, self.loops[-1] if self.loops else None)
         loop.over_loader |= over_loader
         loop.over_data = loop.over_loader or self.iterates_data(statement)
+        loop.over_pairs = loop.over_data and not loop.over_loader and _only_pairs(statement)
         entry = self.state.copy()
         self.record = False
         if record or len(self.loops) < _DEEP:
@@ -192,6 +193,7 @@ class Loops(Binding):
             expr, target, iterable, self.function, self.loops[-1] if self.loops else None
         )
         loop.over_data = self.iterates_data(loop.stmt)
+        loop.over_pairs = loop.over_data and _only_pairs(loop.stmt)
         self.loops.append(loop)
 
     def leave_comprehension(self, expr: ir.Comp) -> None:
@@ -236,26 +238,41 @@ _BATCHES = re.compile(
 def _reads_batches(loop: ir.For, iterable: ir.Expr) -> bool:
     """Whether something besides the loop itself says that it runs through batches: what the iterable is called, or that
     its items come in tuples, or go to the device. Layers, crops, adapters and hypotheses do none of it."""
+    return _is_named_for_batches(iterable) or _gives_tuples(loop) or _moves_items(loop, iterable)
+
+
+def _is_named_for_batches(iterable: ir.Expr) -> bool:
     for part in ir.walk(iterable):
         name = part.attr if isinstance(part, ir.Attr) else part.id if isinstance(part, ir.Name) else ""
         if _BATCHES.search(name):
             return True
+    return False
+
+
+def _gives_tuples(loop: ir.For) -> bool:
     target, named = loop.target, loop.iterable.method if isinstance(loop.iterable, ir.Call) else ""
     if named == "enumerate" and isinstance(target, ir.Seq):
         target = target.items[-1]
-    if isinstance(target, ir.Seq) and len(target.items) > 1 and named != "items":
-        return True
+    return isinstance(target, ir.Seq) and len(target.items) > 1 and named != "items"
+
+
+def _moves_items(loop: ir.For, iterable: ir.Expr) -> bool:
     if isinstance(iterable, ir.Attr):
         return False  # what an object keeps is moved to the device for other reasons too: a few seeds, a few settings
     names = loop_names(loop)
-    for _, call in ir.calls(loop.body):
-        if (
-            isinstance(call.func, ir.Attr)
-            and call.method in ("to", "cuda")
-            and _root(call.func.base) in names
-        ):
-            return True
-    return False
+    return any(
+        isinstance(call.func, ir.Attr) and call.method in ("to", "cuda") and _root(call.func.base) in names
+        for _, call in ir.calls(loop.body)
+    )
+
+
+def _only_pairs(loop: ir.For | ir.While) -> bool:
+    """Whether tuples are all that a loop shows of its being over batches: it may as well run through a few sizes."""
+    if isinstance(loop, ir.While) or not _gives_tuples(loop) or _is_named_for_batches(loop.iterable):
+        return False
+    counted = isinstance(loop.iterable, ir.Call) and loop.iterable.method in ("range", "trange")
+    drawn = any(call.method == "next" for _, call in ir.calls(loop.body))
+    return not counted and not drawn and not _moves_items(loop, loop.iterable)
 
 
 def _root(expr: ir.Expr) -> str:

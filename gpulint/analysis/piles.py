@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from gpulint.analysis import frameworks, ir
+from gpulint.analysis.assignments import targets
 from gpulint.analysis.loaded import Chain, chain_of, parents_of
 from gpulint.analysis.lookup import called, qualified
 from gpulint.analysis.names import (
@@ -73,12 +74,15 @@ class Pile:
     on_device: bool = False
     unseen: bool = False
     returned: bool = False
+    few: bool = False  # only so many batches, as the loop itself says
+    parts: bool = False  # parts of something that may be on the device as a whole
 
     @property
     def idle(self) -> bool:
         """Whether tensors wait on the device for the host, or for nobody that the project knows of."""
-        against = self.host or self.small or self.on_device
-        return self.tensor and not against and (self.to_host or (self.returned and not self.unseen))
+        against = self.host or self.small or self.on_device or self.few
+        waits = self.returned and not self.unseen and not self.parts
+        return self.tensor and not against and (self.to_host or waits)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +94,7 @@ class _Place:
     path: str
     start: int = -1
     depth: int = 0
+    joined: bool = False  # one tensor by now, no container of them
 
 
 def judge(file: FileAnalysis, hold: Hold) -> Pile:
@@ -104,7 +109,31 @@ def judge(file: FileAnalysis, hold: Hold) -> Pile:
     search.follow(_Place(home, None if attribute else function, _plain(path, attribute)))
     for leaf in hold.leaves or ((hold.given,) if hold.given is not None else ()):
         search.kept(hold.function, leaf)
+    search.found.few = any(_ends_early(loop.stmt) for loop in hold.loops)
+    search.found.parts = any(_cuts_parts(loop.stmt) for loop in hold.loops)
     return search.found
+
+
+def _ends_early(loop: ir.For | ir.While) -> bool:
+    """`if i >= n: break`, `islice(loader, n)`."""
+    if isinstance(loop, ir.For) and any(
+        isinstance(part, ir.Call) and part.method == "islice" for part in ir.walk(loop.iterable)
+    ):
+        return True
+    return any(
+        isinstance(statement, ir.If)
+        and any(isinstance(inner, ir.Jump) and inner.kind == "break" for inner in statement.body)
+        and any(isinstance(part, ir.Op) and part.op in ("cmp", "==") for part in ir.walk(statement.test))
+        for statement in loop.body
+    )
+
+
+def _cuts_parts(loop: ir.For | ir.While) -> bool:
+    """`for i in range(0, len(x), n)` with nothing moved to the device: x may be there."""
+    if not isinstance(loop, ir.For) or not isinstance(loop.iterable, ir.Call):
+        return False
+    counted = loop.iterable.method in ("range", "trange")
+    return counted and not any(call.method in ("to", "cuda") for _, call in ir.calls(loop.body))
 
 
 def _plain(path: str, attribute: bool) -> str:
@@ -116,6 +145,7 @@ class _Search:
     def __init__(self, file: FileAnalysis) -> None:
         self.file = file
         self.found = Pile()
+        self._again = False  # the name that is followed is bound anew to what it was
         self._seen: set[tuple[int, str]] = set()
         self._returning: set[tuple[int, int]] = set()
 
@@ -201,10 +231,15 @@ class _Search:
                 continue
             here = replace(place, function=function)
             for position, statement in enumerate(ir.statements(function.body)):
-                if position > place.start:
-                    self._uses(here, statement, position, attribute)
+                if position <= place.start:
+                    continue
+                self._again = False
+                read = self._uses(here, statement, position, attribute)
+                if read and not attribute and not self._again and _rebinds(statement, place.path):
+                    break  # `outs = torch.cat(outs).cpu()`: from here on the name is something else's
 
-    def _uses(self, place: _Place, statement: ir.Stmt, position: int, attribute: bool) -> None:
+    def _uses(self, place: _Place, statement: ir.Stmt, position: int, attribute: bool) -> bool:
+        """Follow each use in a statement; says whether there is any."""
         parents: dict[int, ir.Expr] | None = None
         for root in statement.expressions():
             for expr in ir.walk(root):
@@ -218,6 +253,7 @@ class _Search:
                 if parents is None:
                     parents = parents_of(statement)
                 self._trace(place, expr, chain_of(expr, parents), statement, position)
+        return parents is not None
 
     def _trace(self, place: _Place, use: ir.Expr, chain: Chain, statement: ir.Stmt, position: int) -> None:
         """Follow a use outwards to where its statement puts it."""
@@ -225,6 +261,8 @@ class _Search:
         for around in chain:
             if not self._goes_on(place, current, around, chain, statement, position):
                 return
+            if isinstance(around, ir.Call) and around.method in _JOINS | _TENSOR_METHODS:
+                place = replace(place, joined=True)
             current = around
         self._arrive(place, current, statement, position)
 
@@ -242,6 +280,7 @@ class _Search:
             if around.base is not current:
                 return False
             self.found.tensor |= _is_region(around.index)
+            self.found.on_device |= place.joined and not _is_position(around.index)
             return True
         if isinstance(around, ir.Attr):
             return around.attr not in HOST_ATTRS
@@ -375,7 +414,7 @@ class _Search:
             return False
         inner = _Search(function.home)
         inner._seen, inner._returning = self._seen, self._returning | {(id(function), 0)}
-        inner.follow(_Place(function.home, function, given[0], -1, place.depth + 1))
+        inner.follow(_Place(function.home, function, given[0], -1, place.depth + 1, place.joined))
         for field in ("tensor", "host", "small", "to_host", "on_device", "unseen"):
             setattr(self.found, field, getattr(self.found, field) or getattr(inner.found, field))
         return inner.found.returned
@@ -471,9 +510,15 @@ class _Search:
         while isinstance(target, (ir.Sub, ir.Wrapper)):
             target = target.base if isinstance(target, ir.Sub) else target.value
         if isinstance(target, ir.Name):
-            self.follow(_Place(place.file, place.function, target.id, position, place.depth))
+            if target.id == place.path:
+                self._again = True
+                return
+            again = self._again
+            here = replace(place, path=target.id, start=position)
+            self.follow(here)
+            self._again = again
         elif isinstance(target, ir.Attr):
-            self.follow(_Place(place.file, None, target.attr, -1, place.depth + 1))
+            self.follow(_Place(place.file, None, target.attr, -1, place.depth + 1, place.joined))
 
     def _return(self, place: _Place) -> None:
         """The callers, in this file and in the others of the project, say what becomes of it."""
@@ -489,7 +534,7 @@ class _Search:
         sites = _call_sites(place.file, function)
         self.found.returned |= not sites
         for file, caller, position, statement, call in sites:
-            here = _Place(file, caller, "", -1, place.depth + 1)
+            here = _Place(file, caller, "", -1, place.depth + 1, place.joined)
             self._trace(here, call, chain_of(call, parents_of(statement)), statement, position)
 
 
@@ -535,6 +580,10 @@ def _is_bound(statement: ir.Stmt, expr: ir.Expr) -> bool:
     return False
 
 
+def _rebinds(statement: ir.Stmt, name: str) -> bool:
+    return isinstance(statement, ir.Assign) and any(name == part.path for part in targets(statement))
+
+
 def _innermost(expr: ir.Expr) -> ir.Expr:
     """`out` of `out[0].detach()`."""
     while True:
@@ -549,6 +598,13 @@ def _innermost(expr: ir.Expr) -> ir.Expr:
 def _is_region(index: ir.Expr) -> bool:
     """`x[:, 0]`, `x[..., :3]`, `x[mask, :]`: only tensors and arrays are indexed so."""
     return isinstance(index, ir.Seq) and index.kind != "list"
+
+
+def _is_position(index: ir.Expr) -> bool:
+    """`x[0]`, `x[:, 1]`, `x[:n]`, `x[None]`: no index that could be a tensor of another device."""
+    if isinstance(index, ir.Seq):
+        return all(_is_position(item) for item in index.items)
+    return isinstance(index, (ir.Const, ir.Slice)) or _is_plain(index)
 
 
 def _picks_column(index: ir.Expr) -> bool:
