@@ -132,8 +132,16 @@ def _cuts_parts(loop: ir.For | ir.While) -> bool:
     """`for i in range(0, len(x), n)` with nothing moved to the device: x may be there."""
     if not isinstance(loop, ir.For) or not isinstance(loop.iterable, ir.Call):
         return False
-    counted = loop.iterable.method in ("range", "trange")
-    return counted and not any(call.method in ("to", "cuda") for _, call in ir.calls(loop.body))
+    if loop.iterable.method not in ("range", "trange"):
+        return False
+    if any(call.method in ("to", "cuda") for _, call in ir.calls(loop.body)):
+        return False
+    return any(
+        isinstance(part, ir.Sub) and any(isinstance(inner, ir.Slice) for inner in ir.walk(part.index))
+        for statement in ir.statements(loop.body)
+        for root in statement.expressions()
+        for part in ir.walk(root)
+    )
 
 
 def _plain(path: str, attribute: bool) -> str:
