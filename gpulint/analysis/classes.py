@@ -179,3 +179,12 @@ class ClassInfo:
             self.attrs[name] = value  # the second round knows what the constructor was given
         else:
             self.attrs[name] = join(known, value).with_tokens(known.tokens | value.tokens)
+
+
+def is_abstract(method: ir.Function) -> bool:
+    """Whether a method does nothing but say that subclasses do it: `raise NotImplementedError`, `...`."""
+    return all(
+        (isinstance(statement, ir.Jump) and statement.kind == "raise")
+        or (isinstance(statement, ir.ExprStmt) and not isinstance(statement.value, ir.Call))
+        for statement in method.body
+    )

@@ -54,6 +54,7 @@ class Evidence:
 
     __slots__ = (
         "_callees",
+        "_fetched",
         "_inputs",
         "_made",
         "_produced",
@@ -112,7 +113,9 @@ class Evidence:
         self._made: dict[str, set[str]] = {}
         self._callees: set[str] = set()
         self._produced: dict[str, list[str]] = {}
+        self._fetched: dict[str, list[ir.Expr | None]] = {}
         self._scan(function.body)
+        self._find_fetched(function)
         self._find_terms()
 
     def backward_by_return(self, function: ir.Function) -> None:
@@ -132,6 +135,19 @@ class Evidence:
                     self.backward.add(option.path)
                     self.scalars.add(option.path)
         self._find_terms()
+
+    def _find_fetched(self, function: ir.Function) -> None:
+        """`loss = losses["loss"]; loss.backward()`: a backward on the entry, where the name is bound to nothing else."""
+        for name, values in self._fetched.items():
+            value = values[0]
+            if name not in self.backward or len(values) > 1 or not isinstance(value, (ir.Sub, ir.Attr)):
+                continue
+            owner = value.base.path
+            if value.path is not None and owner is not None and owner != _first_name(function):
+                self.backward.add(value.path)
+                self._field(value)
+                if name in self.scalars:
+                    self.scalars.add(value.path)
 
     def loss_makers(self) -> set[str]:
         """The callables whose results backward is called on: `compute_loss` of `loss = compute_loss(out, y)`."""
@@ -214,6 +230,10 @@ class Evidence:
                         if isinstance(target, ir.Name):
                             self._produced.setdefault(target.id, []).append(callee)
             for target in targets(statement):
+                if isinstance(target, ir.Name):
+                    plain = isinstance(statement, ir.Assign) and target in statement.targets
+                    value = statement.value if plain and isinstance(statement, ir.Assign) else None
+                    self._fetched.setdefault(target.id, []).append(value)
                 if isinstance(target, ir.Sub) and isinstance(target.index, (ir.Name, ir.Attr)):
                     self.accumulates = True
                 if target.path is not None:
@@ -337,6 +357,10 @@ class Evidence:
     def _field(self, expr: ir.Expr) -> None:
         if isinstance(expr, (ir.Sub, ir.Attr)) and isinstance(expr.base, ir.Name):
             self.fields.setdefault(expr.base.id, Fields()).add(expr)
+
+
+def _first_name(function: ir.Function) -> str:
+    return function.params[0].name if function.params else ""
 
 
 def unmoved(func: ir.Attr) -> ir.Attr:

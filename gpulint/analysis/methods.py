@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from gpulint.analysis import frameworks, ir
 from gpulint.analysis.arguments import Args, weak_join
+from gpulint.analysis.classes import is_abstract
 from gpulint.analysis.evidence import unmoved
 from gpulint.analysis.facts import Keep
 from gpulint.analysis.names import (
@@ -355,6 +356,8 @@ class Methods(TorchCalls):
         method = self.file.method(base.ref, name)
         if func.base.path == self.self_name:
             self.file.note_overrides(base.ref, name, self.state.grad)
+        if method is not None and name == "forward" and base.ref.is_module and is_abstract(method):
+            return self.module_method(expr, func, Val(Kind.MODULE, flags=base.flags & EVAL))
         if method is not None:
             return self.function_call(
                 expr, Val(Kind.FUNCTION, ref=method), self.arguments(expr), base, func.base.path
