@@ -76,11 +76,12 @@ class Pile:
     returned: bool = False
     few: bool = False  # only so many batches, as the loop itself says
     parts: bool = False  # parts of something that may be on the device as a whole
+    elsewhere: bool = False  # the module is where a framework has put it: after a fit, that is the host
 
     @property
     def idle(self) -> bool:
         """Whether tensors wait on the device for the host, or for nobody that the project knows of."""
-        against = self.host or self.small or self.on_device or self.few
+        against = self.host or self.small or self.on_device or self.few or self.elsewhere
         waits = self.returned and not self.unseen and not self.parts
         return self.tensor and not against and (self.to_host or waits)
 
@@ -109,9 +110,18 @@ def judge(file: FileAnalysis, hold: Hold) -> Pile:
     search.follow(_Place(home, None if attribute else function, _plain(path, attribute)))
     for leaf in hold.leaves or ((hold.given,) if hold.given is not None else ()):
         search.kept(hold.function, leaf)
+    search.found.elsewhere = _is_placed_by_framework(file, hold.function)
     search.found.few = any(_ends_early(loop.stmt) for loop in hold.loops)
     search.found.parts = any(_cuts_parts(loop.stmt) for loop in hold.loops)
     return search.found
+
+
+def _is_placed_by_framework(file: FileAnalysis, function: ir.Function) -> bool:
+    """In a LightningModule, but in none of the methods that the framework runs while the module is on the device."""
+    owner = file.class_of(function)
+    if owner is None or not owner.is_lightning or "cuda" in file.evidence[function].words:
+        return False
+    return function.name not in frameworks.LIGHTNING_NO_GRAD | frameworks.LIGHTNING_TRAIN
 
 
 def _ends_early(loop: ir.For | ir.While) -> bool:
