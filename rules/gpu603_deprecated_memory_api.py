@@ -48,7 +48,8 @@ class DeprecatedMemoryApi(Rule):
 
     ## Options
     `target-torch`: the oldest version of torch that the program must run with; names that are newer are not asked for.
-    It is taken from `target-torch` of the configuration where that is set.
+    It is taken from `target-torch` of the configuration where that is set, else from what the project requires:
+    `"torch>=2.2"` in its `pyproject.toml`, `setup.cfg`, `setup.py` or `requirements.txt`.
     """
 
     code = "GPU603"
@@ -65,6 +66,7 @@ class DeprecatedMemoryApi(Rule):
         target = target_version(options.get("target-torch"))
         for old in facts.habits.old_calls:
             since = target_version(old.renamed.since)
+            target = target or facts.habits.oldest_torch
             if target is None or since is None or target >= since:
                 yield _report(facts, old)
 

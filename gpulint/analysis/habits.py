@@ -137,6 +137,12 @@ class Habits:
         return old_calls(self._file)
 
     @cached_property
+    def oldest_torch(self) -> tuple[int, int] | None:
+        from gpulint.analysis.requirements import oldest_torch
+
+        return oldest_torch(self._file.project, self._file.filename)
+
+    @cached_property
     def hook_holds(self) -> list[HookHold]:
         from gpulint.analysis.hooks import hook_holds
 

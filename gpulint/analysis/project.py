@@ -109,6 +109,17 @@ class Project:
                     return qualified
         return None
 
+    def beside(self, origin: str, names: tuple[str, ...]) -> list[str]:
+        """The texts of files of these names in the folders from which a file's project imports."""
+        found: list[str] = []
+        for folder in _roots(os.path.dirname(os.path.abspath(origin)), self._top):
+            for name in names:
+                raw = self._raw(folder / name)
+                if raw is not None and len(raw) <= MAX_SIZE:
+                    self._used[str(folder / name)] = content_hash(raw)
+                    found.append(raw.decode("utf-8", "replace"))
+        return found
+
     # --- callers -------------------------------------------------------------------------------------------------
 
     def guarded_everywhere(self, origin: str, function: ir.Function) -> bool:

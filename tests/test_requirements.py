@@ -1,0 +1,49 @@
+"""The version of torch that a project requires."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from gpulint.analysis.project import Project
+from gpulint.analysis.requirements import oldest_torch
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "expected"),
+    [
+        ("pyproject.toml", '[project]\ndependencies = ["numpy", "torch>=2.2"]\n', (2, 2)),
+        ("pyproject.toml", '[project]\ndependencies = ["torch"]\n', None),
+        ("pyproject.toml", '[project]\ndependencies = ["torchvision>=0.9", "torch-geometric>=2.0"]\n', None),
+        ("pyproject.toml", '[tool.poetry.dependencies]\ntorch = "^1.13"\n', (1, 13)),
+        (
+            "pyproject.toml",
+            '[tool.poetry.dependencies]\ntorch = {version = ">=2.5", optional = true}\n',
+            (2, 5),
+        ),
+        ("setup.py", "setup(install_requires=['torch >= 1.8.0, < 3'])\n", (1, 8)),
+        ("setup.py", "setup(install_requires=['torch<3'])\n", None),
+        ("setup.cfg", "[options]\ninstall_requires =\n    torch ~= 2.0\n    numpy\n", (2, 0)),
+        ("requirements.txt", "numpy>=1\ntorch==2.0.0\n", (2, 0)),
+        ("requirements.txt", "torch!=2.1,>=2.0\n", (2, 0)),
+    ],
+)
+def test_the_oldest_torch_that_a_project_requires(
+    tmp_path: Path, name: str, text: str, expected: tuple[int, int] | None
+) -> None:
+    (tmp_path / name).write_text(text)
+    if name == "requirements.txt":
+        (tmp_path / "setup.py").write_text("from setuptools import setup\nsetup()\n")
+    package = tmp_path / "src" / "net"
+    package.mkdir(parents=True)
+    (package / "__init__.py").write_text("")
+    project = Project(top=str(tmp_path))
+    project.begin()
+    assert oldest_torch(project, str(package / "train.py")) == expected
+    if expected is not None:
+        assert str(tmp_path / name) in dict(project.dependencies)
+
+
+def test_without_a_project_nothing_is_known() -> None:
+    assert oldest_torch(None, "train.py") is None
