@@ -44,7 +44,8 @@ class DeprecatedMemoryApi(Rule):
     ```
 
     ## Fix safety
-    The newer name does the same: safe. `torch.amp.GradScaler` and `torch.amp.autocast` for CUDA need torch 2.4.
+    The newer name does the same: safe. `torch.amp.autocast` needs torch 1.13, `torch.amp.GradScaler` torch 2.3,
+    `torch.amp.custom_fwd` and `custom_bwd` torch 2.4.
 
     ## Options
     `target-torch`: the oldest version of torch that the program must run with; names that are newer are not asked for.
@@ -65,9 +66,9 @@ class DeprecatedMemoryApi(Rule):
     def check(self, facts: FileFacts, options: Mapping[str, Any]) -> Iterator[Report]:
         target = target_version(options.get("target-torch"))
         for old in facts.habits.old_calls:
-            since = target_version(old.renamed.since)
+            needed = target_version(old.renamed.known_since)
             target = target or facts.habits.oldest_torch
-            if target is None or since is None or target >= since:
+            if target is None or needed is None or target >= needed:
                 yield _report(facts, old)
 
 

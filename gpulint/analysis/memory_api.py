@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Renamed:
-    """The newer name and the version of torch that brought it.
+    """The newer name, the version of torch since which the old one is deprecated, and the one that brought the newer
+    name, where that was earlier.
 
     `device` is what the newer name is told first. `order` are the old call's parameters in their order: where the newer
     one has another order, what was given by position is given by name.
@@ -27,6 +28,11 @@ class Renamed:
     device: str | None = None
     order: tuple[str, ...] | None = None
     decorator: bool = False
+    brought: str = ""
+
+    @property
+    def known_since(self) -> str:
+        return self.brought or self.since
 
 
 _AUTOCAST = ("enabled", "dtype", "cache_enabled")
@@ -40,11 +46,13 @@ DEPRECATED: Final = {
     "torch.cuda.memory.reset_max_memory_allocated": Renamed("torch.cuda.reset_peak_memory_stats", "1.4"),
     "torch.cuda.reset_max_memory_cached": Renamed("torch.cuda.reset_peak_memory_stats", "1.4"),
     "torch.cuda.memory.reset_max_memory_cached": Renamed("torch.cuda.reset_peak_memory_stats", "1.4"),
-    "torch.cuda.amp.autocast": Renamed("torch.amp.autocast", "2.4", "cuda", _AUTOCAST),
-    "torch.cuda.amp.autocast_mode.autocast": Renamed("torch.amp.autocast", "2.4", "cuda", _AUTOCAST),
-    "torch.cpu.amp.autocast": Renamed("torch.amp.autocast", "2.4", "cpu", _AUTOCAST),
-    "torch.cuda.amp.GradScaler": Renamed("torch.amp.GradScaler", "2.4", "cuda"),
-    "torch.cuda.amp.grad_scaler.GradScaler": Renamed("torch.amp.GradScaler", "2.4", "cuda"),
+    "torch.cuda.amp.autocast": Renamed("torch.amp.autocast", "2.4", "cuda", _AUTOCAST, brought="1.13"),
+    "torch.cuda.amp.autocast_mode.autocast": Renamed(
+        "torch.amp.autocast", "2.4", "cuda", _AUTOCAST, brought="1.13"
+    ),
+    "torch.cpu.amp.autocast": Renamed("torch.amp.autocast", "2.4", "cpu", _AUTOCAST, brought="1.13"),
+    "torch.cuda.amp.GradScaler": Renamed("torch.amp.GradScaler", "2.4", "cuda", brought="2.3"),
+    "torch.cuda.amp.grad_scaler.GradScaler": Renamed("torch.amp.GradScaler", "2.4", "cuda", brought="2.3"),
     "torch.cuda.amp.custom_fwd": Renamed("torch.amp.custom_fwd", "2.4", "cuda", decorator=True),
     "torch.cuda.amp.custom_bwd": Renamed("torch.amp.custom_bwd", "2.4", "cuda", decorator=True),
 }
@@ -130,15 +138,20 @@ def _passes_on(old: OldCall) -> bool:
     return old.function.name == old.name.rpartition(".")[2]
 
 
-def _chosen_imports(file: FileAnalysis) -> frozenset[str]:
-    """The names that the file imports from more than one place, as it does where the version of torch decides."""
+def _chosen_imports(file: FileAnalysis) -> set[str]:
+    """The names that the file imports from more than one place, or that it can do without: the version of torch decides."""
     origins: dict[str, set[str]] = {}
+    spared: set[str] = set()
     for function in file.module.functions:
         for statement in ir.statements(function.body):
             if isinstance(statement, ir.Import):
                 for local, full in statement.bindings:
                     origins.setdefault(local, set()).add(full)
-    return frozenset(local for local, found in origins.items() if len(found) > 1)
+            elif isinstance(statement, ir.Try) and any(map(_is_fallback, statement.handlers)):
+                for inner in statement.body:
+                    if isinstance(inner, ir.Import):
+                        spared |= {local for local, full in inner.bindings if full in DEPRECATED}
+    return spared | {local for local, found in origins.items() if len(found) > 1}
 
 
 def _old(
