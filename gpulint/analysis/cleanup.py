@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from gpulint.analysis import ir
 from gpulint.analysis.lookup import called, qualified, with_words
+from gpulint.analysis.placement import calls_of
 
 if TYPE_CHECKING:
     from gpulint.analysis.program import FileAnalysis
@@ -27,7 +28,7 @@ _TO_GPU = frozenset({"cuda", "to", "from_pretrained", "load_model", "prepare"})
 class IdleCleanup:
     """A clean-up without effect. `what` is "parameter", "loop" or "order".
 
-    parameter: `del` of a helper's own parameter. loop: `del` of a loop's variable. order: the cache is emptied by
+    parameter: `del` of a function's own parameter, whose callers hold it. loop: `del` of a loop's variable. order: the cache is emptied by
     `emptied` just before `stmt` lets go of `name`.
     """
 
@@ -43,7 +44,7 @@ def idle_cleanups(file: FileAnalysis) -> list[IdleCleanup]:
     """The clean-ups of a file that free nothing."""
     found: list[IdleCleanup] = []
     for function in with_words(file, frozenset({"empty_cache"})):
-        found += _of_parameters(file, function)
+        found += list(_of_parameters(file, function)) or _held_by_callers(file, function)
     emptying = _helpers(file)
     words = frozenset({"empty_cache"}) | {helper.name for helper in emptying}
     for function in with_words(file, words):
@@ -74,6 +75,36 @@ def _of_parameters(file: FileAnalysis, function: ir.Function) -> Iterator[IdleCl
                 if isinstance(target, ir.Name) and target.id in params and target.id not in moved:
                     yield IdleCleanup("parameter", function, statement, target.id)
                     break
+
+
+def _held_by_callers(file: FileAnalysis, function: ir.Function) -> Iterator[IdleCleanup]:
+    """`del model; torch.cuda.empty_cache()` of a parameter, in a function that every caller in the file gives a name's value."""
+    params = {param.name: position for position, param in enumerate(function.params)}
+    params = {name: at for name, at in params.items() if name not in file.evidence[function].assigned}
+    if not params or function.cls is not None:
+        return
+    for block in _blocks(function.body):
+        for position, statement in enumerate(block):
+            if isinstance(statement, ir.Delete) and _is_cleaned_after(file, function, block[position + 1 :]):
+                for name in _plain_names(statement):
+                    if name in params and _named_by_callers(file, function, params[name], name):
+                        yield IdleCleanup("parameter", function, statement, name)
+                        break
+
+
+def _is_cleaned_after(file: FileAnalysis, function: ir.Function, rest: list[ir.Stmt]) -> bool:
+    for statement in rest:
+        if not isinstance(statement, ir.ExprStmt) or not _is_cleaning(file, function, statement.value):
+            return False
+        if _empties(file, function, statement.value):
+            return True
+    return False
+
+
+def _named_by_callers(file: FileAnalysis, function: ir.Function, position: int, name: str) -> bool:
+    """Whether there are callers in the file, and a name or an attribute of each holds what it hands over."""
+    given = [call.argument(position, name) for _, _, call in calls_of(file, function)]
+    return bool(given) and all(isinstance(value, (ir.Name, ir.Attr)) for value in given)
 
 
 def _only_cleans(file: FileAnalysis, function: ir.Function, block: list[ir.Stmt], params: set[str]) -> bool:

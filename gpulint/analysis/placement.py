@@ -204,7 +204,7 @@ class _Search:
         )
         if function.cls is not None or not (returned or position is not None):
             return False
-        for caller, statement, call in _calls_of(self.file, function):
+        for caller, statement, call in calls_of(self.file, function):
             if returned and isinstance(statement, ir.Assign) and statement.value is call:
                 parts = [
                     part
@@ -245,7 +245,7 @@ def _results(value: ir.Expr) -> tuple[ir.Expr, ...]:
     return value.items if isinstance(value, ir.Seq) else (_object(value),)
 
 
-def _calls_of(file: FileAnalysis, function: ir.Function) -> Iterator[tuple[ir.Function, ir.Stmt, ir.Call]]:
+def calls_of(file: FileAnalysis, function: ir.Function) -> Iterator[tuple[ir.Function, ir.Stmt, ir.Call]]:
     """The calls of a function by its name in this file, or by another name that it is given: `load = load_net`."""
     names = {function.name}
     for caller, evidence in file.evidence.items():
