@@ -102,7 +102,7 @@ def _fits_gpu(file: FileAnalysis, candidate: _Candidate) -> bool:
     load = candidate.load
     if load.host_branch is not None:
         return True
-    if is_made_here(load.function, load.stmt, load.call.args[0]):
+    if not _uses_cuda(file) or is_made_here(load.function, load.stmt, load.call.args[0]):
         return False
     owners = [owner for owner in map(_owner, candidate.restored) if owner is not None]
     if any(_OPTIMIZER.search(owner) for owner in owners):
@@ -135,8 +135,6 @@ def _candidate(
         return None
     location = call.argument(1, "map_location")
     absent = location is None or (isinstance(location, ir.Const) and location.value is None)
-    if absent and not _uses_cuda(file):
-        return None
     always = names_cuda(file, function, location) or _is_cuda_attribute(file, location)
     if not absent and not always and not is_gpu(file, function, location):
         return None
@@ -219,9 +217,16 @@ def _is_cuda_by_default(file: FileAnalysis, function: ir.Function, value: ir.Exp
 
 
 def _uses_cuda(file: FileAnalysis) -> bool:
-    words = {word for evidence in file.evidence.values() for word in evidence.words}
-    strings = {text for evidence in file.evidence.values() for text in evidence.strings}
-    return "cuda" in words or any(text.startswith("cuda") for text in strings)
+    """Whether the file works with a GPU. To seed its generator is not yet that."""
+    called = {name for evidence in file.evidence.values() for name in evidence.called}
+    if called & {"cuda", "set_device", "current_device"} or any(
+        text.startswith("cuda") for evidence in file.evidence.values() for text in evidence.strings
+    ):
+        return True
+    if any(full.startswith("torch.cuda.amp") or full == "torch.cuda" for full in file.names.imports.values()):
+        return True
+    seeds = bool(called & {"manual_seed", "manual_seed_all"})
+    return not seeds and any("cuda" in evidence.words for evidence in file.evidence.values())
 
 
 def _goes_into_state(expr: ir.Expr, parents: dict[int, ir.Expr]) -> ir.Call | None:

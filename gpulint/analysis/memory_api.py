@@ -139,9 +139,9 @@ def _passes_on(old: OldCall) -> bool:
 
 
 def _chosen_imports(file: FileAnalysis) -> set[str]:
-    """The names that the file imports from more than one place, or that it can do without: the version of torch decides."""
+    """The names that the file has from more than one place, or that it can do without: the version of torch decides."""
     origins: dict[str, set[str]] = {}
-    spared: set[str] = set()
+    spared = {function.name for function in file.module.functions if function.cls is None}
     for function in file.module.functions:
         for statement in ir.statements(function.body):
             if isinstance(statement, ir.Import):

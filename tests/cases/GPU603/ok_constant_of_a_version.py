@@ -29,3 +29,16 @@ except ImportError:
 
 def fourth():
     return Scaler()
+
+
+if NEW:
+    from torch.cuda.amp import autocast
+else:
+
+    def autocast(enabled=True):
+        return torch.no_grad()
+
+
+def fifth(net, x):
+    with autocast(False):
+        return net(x)
