@@ -63,7 +63,7 @@ class CheckpointOnDevice(Rule):
     name = "checkpoint-on-device"
     severity = Severity.WARNING
     facts_only = True
-    triggers = ((b"torch",), (b"load(",), (b"load_state_dict",), (b"cuda",))
+    triggers = ((b"torch",), (b"load(",), (b"load_state_dict",), (b"cuda", b"device"))
 
     def check(self, facts: FileFacts, options: Mapping[str, Any]) -> Iterator[Report]:
         if facts.is_test:

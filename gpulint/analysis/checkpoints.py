@@ -102,12 +102,13 @@ def _fits_gpu(file: FileAnalysis, candidate: _Candidate) -> bool:
     load = candidate.load
     if load.host_branch is not None:
         return True
-    if not _uses_cuda(file) or is_made_here(load.function, load.stmt, load.call.args[0]):
+    if is_made_here(load.function, load.stmt, load.call.args[0]):
         return False
     owners = [owner for owner in map(_owner, candidate.restored) if owner is not None]
-    if any(_OPTIMIZER.search(owner) for owner in owners):
+    uses_cuda = _uses_cuda(file)
+    if uses_cuda and any(_OPTIMIZER.search(owner) for owner in owners):
         return True
-    return any(on_gpu(file, load.function, owner) for owner in owners)
+    return any(on_gpu(file, load.function, owner, uses_cuda) for owner in owners)
 
 
 def _owner(restoring: ir.Call) -> str | None:

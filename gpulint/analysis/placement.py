@@ -15,13 +15,14 @@ _HOST = ("cpu", "meta", "mps", "xpu", "npu", "hpu")
 _SAME_OBJECT = frozenset("eval train requires_grad_ half float bfloat16 double".split())
 
 
-def on_gpu(file: FileAnalysis, function: ir.Function, path: str) -> bool:
+def on_gpu(file: FileAnalysis, function: ir.Function, path: str, speaks_of_cuda: bool) -> bool:
     """Whether the program moves a model, or what it is part of, to a GPU, anywhere that can be seen from this function.
 
     Seen are the function and those around it, the methods of the class for an attribute, the callers in this file for
-    what the function returns and for its parameters.
+    what the function returns and for its parameters. Where a file does not speak of CUDA itself, what a model is moved to
+    must be called a device.
     """
-    search = _Search(file)
+    search = _Search(file, speaks_of_cuda)
     return search.moved(function, path) and not search.brought_back(function, path)
 
 
@@ -108,8 +109,9 @@ def _methods(file: FileAnalysis, function: ir.Function, head: str) -> list[ir.Fu
 class _Search:
     """Follows a model through the names that it has. Each question is asked once."""
 
-    def __init__(self, file: FileAnalysis) -> None:
+    def __init__(self, file: FileAnalysis, speaks_of_cuda: bool) -> None:
         self.file = file
+        self.speaks_of_cuda = speaks_of_cuda
         self.asked: set[tuple[ir.Function, str]] = set()
 
     def moved(self, function: ir.Function, path: str) -> bool:
@@ -137,14 +139,15 @@ class _Search:
                 return True
         if info is None or not info.is_module:
             return False
-        return info.is_lightning or any(_feeds_gpu(method) for method in methods)
+        return (info.is_lightning and self.speaks_of_cuda) or any(_feeds_gpu(method) for method in methods)
 
     def _part_of_module(self, function: ir.Function) -> bool:
         """What a module's constructor builds goes where the module goes: to the GPU, where its methods send their inputs."""
         info = self.file.class_of(function) if function.name == "__init__" else None
         if info is None or not info.is_module:
             return False
-        return info.is_lightning or any(_feeds_gpu(method) for method in info.cls.methods.values())
+        feeds = any(_feeds_gpu(method) for method in info.cls.methods.values())
+        return feeds or (info.is_lightning and self.speaks_of_cuda)
 
     def _moved_in(self, function: ir.Function, path: str) -> bool:
         """Whether the function, or one around it, moves the place, or binds it to something that is on a GPU."""
@@ -175,7 +178,12 @@ class _Search:
         if call.method == "cuda":
             return True
         device = call.argument(0, "device")
-        return device is not None and is_gpu(self.file, function, device) is not False
+        if device is None:
+            return False
+        known = is_gpu(self.file, function, device)
+        if known is None and not self.speaks_of_cuda:
+            return "device" in (device.path or "")
+        return known is not False
 
     def _made_on_gpu(self, function: ir.Function, value: ir.Expr) -> bool:
         """`Net().to(device)`, `DDP(net.cuda())`, `DDP(net)` of a net that is moved, `Net(device="cuda")`."""
