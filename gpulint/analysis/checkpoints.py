@@ -106,7 +106,7 @@ def _fits_gpu(file: FileAnalysis, candidate: _Candidate) -> bool:
         return False
     owners = [owner for owner in map(_owner, candidate.restored) if owner is not None]
     uses_cuda = _uses_cuda(file)
-    if uses_cuda and any(_OPTIMIZER.search(owner) for owner in owners):
+    if uses_cuda and any(map(_is_of_optimizer, candidate.restored)):
         return True
     return any(on_gpu(file, load.function, owner, uses_cuda) for owner in owners)
 
@@ -114,6 +114,11 @@ def _fits_gpu(file: FileAnalysis, candidate: _Candidate) -> bool:
 def _owner(restoring: ir.Call) -> str | None:
     """`model` of `model.load_state_dict(…)`, also of `model.module.load_state_dict(…)`."""
     return restoring.func.base.path if isinstance(restoring.func, ir.Attr) else None
+
+
+def _is_of_optimizer(restoring: ir.Call) -> bool:
+    """Whether an optimizer is restored: unlike a model it takes over the tensors that are on its device already."""
+    return bool(_OPTIMIZER.search(_owner(restoring) or ""))
 
 
 def _writes_states(file: FileAnalysis) -> bool:
@@ -145,7 +150,7 @@ def _candidate(
     parents = parents_of(statement)
     direct = _goes_into_state(call, parents)
     if direct is not None:
-        if not absent and not always:
+        if (not absent and not always) or _is_of_optimizer(direct):
             return None
         load = Load(function, statement, call, location, True, held=False)
         return _Candidate(load, [direct], parents.get(id(call)) is not direct)
@@ -160,7 +165,7 @@ def _is_large(candidate: _Candidate) -> bool:
 
     `map_location=device` is how programs say that they want a checkpoint where the model is: what they lose is asked for.
     """
-    if any(_OPTIMIZER.search(_owner(call) or "") for call in candidate.restored):
+    if any(map(_is_of_optimizer, candidate.restored)):
         return True
     load = candidate.load
     name = load.stmt.targets[0].path if isinstance(load.stmt, ir.Assign) else None
@@ -178,7 +183,7 @@ def _under_a_name(
     if any(is_adopted(use, found) for use in uses):
         return None
     restoring = [(use, restored) for use in uses if (restored := _restoring(use)) is not None]
-    if not restoring:
+    if all(_is_of_optimizer(restored) for _, restored in restoring):
         return None
     plain = all(is_plain(use, found) for use in uses if use.expr.path in found.names)
     plain = plain and not any(use.expr.path in found.made for use, _ in restoring)
