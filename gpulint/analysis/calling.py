@@ -98,7 +98,7 @@ class Calling(Keeping):
                     s for s in result.sites if s.function not in (self.function, None) and _makes(summary, s)
                 ),
             )
-            result = self._made_here(expr, summary, result, given, owner_path)
+            result = self._made_here(expr, summary, result, given, owner, owner_path)
         for name in summary.frees:
             if name in given:
                 self.free(given[name], False)
@@ -115,7 +115,13 @@ class Calling(Keeping):
         return mode if mode is not Grad.ENABLED else self.state.grad
 
     def _made_here(
-        self, expr: ir.Call, summary: Summary, result: Val, given: dict[str, Val], owner_path: str | None
+        self,
+        expr: ir.Call,
+        summary: Summary,
+        result: Val,
+        given: dict[str, Val],
+        owner: Val | None,
+        owner_path: str | None,
     ) -> Val:
         """Give the graphs that the callee made a token of this call: another call of it makes other graphs."""
         made = summary.returns.sites if summary.returns is not None else frozenset()
@@ -133,7 +139,7 @@ class Calling(Keeping):
             self.file.freed_by.setdefault(here, set()).update(
                 *(self.file.freed_by.get(s, set()) for s in made)
             )
-        if self._evaluates(summary, given, owner_path):
+        if self._evaluates(summary, given, owner_path) or (what == "forward" and _is_settled(owner)):
             self.file.evaluating.add(here)
             self._helper_forward(expr, here)
         return retokened(result, made, here)
@@ -350,9 +356,18 @@ class Calling(Keeping):
         if value.kind is Kind.INSTANCE:
             mode = self.file.enter_mode(value.ref)
             return mode
-        if isinstance(expr, ir.Call) and self.qualified(expr.func.path) in frameworks.NEUTRAL_CALLS:
+        qualified = self.qualified(expr.func.path) if isinstance(expr, ir.Call) else None
+        if qualified is not None and (
+            qualified in frameworks.NEUTRAL_CALLS
+            or qualified.partition(".")[0] in frameworks.NEUTRAL_LIBRARIES
+        ):
             return None
         return Grad.UNKNOWN
+
+
+def _is_settled(owner: Val | None) -> bool:
+    """Whether a method is one of a network in eval mode: `model.scores(x)`."""
+    return owner is not None and owner.kind is Kind.MODULE and owner.has(EVAL)
 
 
 def _only_cleans(function: ir.Function) -> bool:

@@ -59,7 +59,8 @@ class Doubts:
 
     def _is_probe(self, facts: FunctionFacts, forward: Forward) -> bool:
         """A forward that only a constructor waits for, or of which only the shape is read; the check of an export."""
-        if facts.entries and all(entry.name == "__init__" for entry in facts.entries):
+        own = forward.function.name.startswith("_") or forward.function.name == "<lambda>"
+        if own and facts.entries and all(entry.name == "__init__" for entry in facts.entries):
             return True
         if self._file.evidence[forward.function].called & _EXPORTS:
             return True

@@ -81,6 +81,7 @@ class EntryModes(Identities):
                 mode is None
                 and last not in gradmode.NEUTRAL_DECORATORS
                 and not (path or "").startswith(("app.", "click.", "pytest."))
+                and (qualified or "").partition(".")[0] not in frameworks.NEUTRAL_LIBRARIES
             ):
                 mode = Grad.UNKNOWN
             if mode is not None:

@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from gpulint.analysis import ir
+from gpulint.analysis.names import Names
 from gpulint.analysis.values import Grad
 
 if TYPE_CHECKING:
@@ -330,9 +331,23 @@ def _bound_in(function: ir.Function) -> set[str]:
     return found
 
 
-def _as_values(root: ir.Expr, names: set[str], local: set[str]) -> set[str]:
+# Who only calls the function that he is given: command lines, processes, threads, web pages.
+_RUNNERS = frozenset(
+    {
+        "fire.Fire", "typer.run", "absl.app.run", "threading.Thread", "multiprocessing.Process", "gradio.Interface",
+        "torch.multiprocessing.Process", "torch.multiprocessing.spawn", "gradio.ChatInterface", "gradio.Blocks",
+    }
+)  # fmt: skip
+
+
+def _as_values(root: ir.Expr, names: set[str], local: set[str], imports: Names) -> set[str]:
     """Those of the names that an expression uses without calling them: `f`, if it is no local variable, or `self.f`."""
-    called = {id(part.func) for part in ir.walk(root) if isinstance(part, ir.Call)}
+    called: set[int] = set()
+    for part in ir.walk(root):
+        if isinstance(part, ir.Call):
+            called.add(id(part.func))
+            if imports.qualify(part.func.path or "") in _RUNNERS:
+                called |= {id(arg) for arg in (*part.args, *(value for _, value in part.keywords))}
     found: set[str] = set()
     for part in ir.walk(root):
         if id(part) in called:
@@ -379,11 +394,12 @@ class FileFacts:
         """Names of functions that the file also uses as values: callbacks, of whose callers nothing is known."""
         names = {function.function.name for function in self.functions}
         found: set[str] = set()
+        imports = Names(self.imports)
         for function in self.module.functions:
             local = _bound_in(function)
             for statement in ir.statements(function.body):
                 for root in statement.expressions():
-                    found |= _as_values(root, names, local)
+                    found |= _as_values(root, names, local, imports)
         return frozenset(found)
 
     def hot_calls(self, name: str) -> Iterator[HotCall]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 HOST_LIBRARIES = frozenset(
     (
         "numpy np math random scipy pandas sklearn matplotlib seaborn PIL cv2 json os sys time datetime "
@@ -120,7 +122,9 @@ def constructor(qualified: str) -> str | None:
     if qualified.startswith("transformers.") and last in ("from_pretrained", "from_config"):
         owner = qualified.split(".")[-2]
         return (
-            "module" if "Model" in owner or (owner.startswith("Auto") and not _not_a_model(owner)) else None
+            "module"
+            if "Model" in owner or (_IS_MODEL.search(owner) is not None and not _not_a_model(owner))
+            else None
         )
     if qualified.startswith("apex.parallel.DistributedDataParallel"):
         return "wrap"
@@ -141,6 +145,10 @@ def parts(qualified: str) -> tuple[int, bool] | None:
     return None
 
 
+# `AutoSomething`, `BertForMaskedLM`, `GPT2LMHeadModel`.
+_IS_MODEL = re.compile(r"^Auto|For[A-Z]\w*$")
+
+
 def _not_a_model(owner: str) -> bool:
     return any(word in owner for word in ("Tokenizer", "Config", "Processor", "Extractor"))
 
@@ -157,6 +165,17 @@ MODULE_BASES = frozenset(
 # Functions of libraries that say whether an exception is about running out of memory.
 OOM_QUESTIONS = frozenset(
     {"accelerate.utils.memory.should_reduce_batch_size", "accelerate.utils.should_reduce_batch_size"}
+)
+
+# Libraries of which no decorator and no context manager knows of torch's grad mode.
+NEUTRAL_LIBRARIES = frozenset(
+    (
+        "streamlit fastapi flask celery gin draccus pyrallis hydra argbind pydantic zenml metaflow dagster prefect bentoml "
+        "kfp codecarbon loguru sacred ray modal spaces chainlit gradio typer click lmdb gym gymnasium imageio safetensors "
+        "smart_open filelock alive_progress webdataset soundfile sounddevice mss mediapipe threadpoolctl tables netCDF4 "
+        "sqlite3 xarray requests httpx aiohttp pyarrow opentelemetry cProfile h5py zipfile tarfile wave rasterio sqlalchemy "
+        "tempfile threading multiprocessing tqdm rich kaldiio av decord"
+    ).split()
 )
 
 # Context managers of libraries, by qualified name, that leave grad mode alone.

@@ -16,7 +16,9 @@ NEUTRAL_DECORATORS = frozenset(
         "app callback function cli asynccontextmanager typechecked beartype jaxtyped deprecated require_torch "
         "retry main_process_only rank_zero_only on_main_process profile autocast custom_fwd custom_bwd "
         "torch_required add_start_docstrings add_start_docstrings_to_model_forward replace_return_docstrings "
-        "can_return_tuple auto_docstring"
+        "can_return_tuple auto_docstring cache_data cache_resource catch automain GPU remote route post get put websocket "
+        "on_message shared_task configurable wrap hydra_runner bind validate_call cached memoize disable track_emissions "
+        "requires_module requires_backends api component tool"
     ).split()
 )
 

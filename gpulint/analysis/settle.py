@@ -9,6 +9,7 @@ from gpulint.analysis.assignments import cuts
 from gpulint.analysis.facts import Backward, Carried, Forward, FunctionFacts, Hold, Loop
 from gpulint.analysis.gradmode import decorator_name
 from gpulint.analysis.hot import runs_per_step
+from gpulint.analysis.outside import is_test_file
 from gpulint.analysis.peaks import deferred_backwards, late_releases
 from gpulint.analysis.piles import judge
 from gpulint.analysis.uses import Uses
@@ -36,7 +37,7 @@ def finish(file: FileAnalysis, facts: list[FunctionFacts]) -> None:
             or bool(_derivatives(file, function.function))
             or any(path.endswith(".requires_grad") for path in evidence.stored)
         )
-        function.is_test = _is_test(function.function) or _compares(function.function)
+        function.is_test = _is_test(file, function.function) or _compares(function.function)
         owner = file.class_of(function.function)
         function.is_module_forward = (
             function.function.name == "forward" and owner is not None and owner.is_module
@@ -106,13 +107,17 @@ def _only_copies(file: FileAnalysis) -> bool:
     }  # fmt: skip
 
 
-def _is_test(function: ir.Function) -> bool:
-    cls = function.cls.name if function.cls is not None else ""
-    return (
-        function.name.startswith("test_")
-        or cls.startswith("Test")
-        or cls.endswith(("TestCase", "Test", "Tests"))
-    )
+def _is_test(file: FileAnalysis, function: ir.Function) -> bool:
+    """Whether a test runner calls a function. `test_epoch(model, loader)`, which its own file calls, is none."""
+    cls = function.cls
+    if cls is not None and cls.name not in ("Tester", "Testing"):
+        if cls.name.startswith("Test") or cls.name.endswith(("TestCase", "Test", "Tests")):
+            return True
+    if not function.name.startswith("test_"):
+        return False
+    runners = any(full.partition(".")[0] in ("pytest", "unittest") for full in file.module.imports.values())
+    given = [param for param in function.params if param.name not in ("self", "cls")]
+    return runners or not given or not file.called_from.get(function) or is_test_file(file.filename)
 
 
 # What models of physics differentiate for inside their forward: under no_grad they fail.
