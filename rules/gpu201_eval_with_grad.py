@@ -83,6 +83,7 @@ class EvalWithGrad(Rule):
                 forward
                 for forward in function.forwards
                 if (_wasted(forward, function) or _looked_up(facts, forward, function))
+                and not (forward.trains_nearby and facts.habits.is_wasted(forward))
                 and not facts.habits.doubts.about(function, forward)
             ]
             if any(not forward.evaluating for forward in forwards) and _is_callback(facts, function):
@@ -104,7 +105,9 @@ def _wasted(forward: Forward, function: FunctionFacts) -> bool:
         return False  # no_grad was tried before, or the caller chooses: the author knows why
     if forward.freed:
         return forward.phased and forward.train_only_backward and bool(forward.loops)
-    if function.needs_grad or function.uses_autograd or forward.trains_nearby or function.is_module_forward:
+    if function.needs_grad or function.uses_autograd or function.is_module_forward:
+        return False
+    if forward.trains_nearby and not _is_measured(forward):
         return False
     if not forward.call.args and not forward.call.keywords:
         return False  # a module without input makes parameters
@@ -121,6 +124,12 @@ def _wasted(forward: Forward, function: FunctionFacts) -> bool:
     if forward.loops:
         return forward.used or (forward.assigned and forward.loops[-1].over_data)
     return forward.used and not function.has_backward
+
+
+def _is_measured(forward: Forward) -> bool:
+    """Whether a forward beside training only tells how good the network is: in eval mode, and nothing of it is left but
+    numbers."""
+    return forward.evaluating and forward.read_only and forward.used and not forward.phased
 
 
 def _looked_up(facts: FileFacts, forward: Forward, function: FunctionFacts) -> bool:

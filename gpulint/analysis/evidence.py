@@ -55,6 +55,7 @@ class Evidence:
     __slots__ = (
         "_callees",
         "_fetched",
+        "_copies",
         "_inputs",
         "_made",
         "_produced",
@@ -114,9 +115,11 @@ class Evidence:
         self._callees: set[str] = set()
         self._produced: dict[str, list[str]] = {}
         self._fetched: dict[str, list[ir.Expr | None]] = {}
+        self._copies: list[tuple[str, str]] = []
         self._scan(function.body)
         self._find_fetched(function)
         self._find_terms()
+        self.modules |= {path for path, source in self._copies if source in self.modules}
 
     def backward_by_return(self, function: ir.Function) -> None:
         """A framework calls backward on what the function returns: the loss, the first of a tuple, `["loss"]` of a dict."""
@@ -326,8 +329,16 @@ class Evidence:
                     self.trains.add(base)
             elif method == "zero_grad":
                 self.optimizers.add(base)
+            elif method == "load_state_dict" and call.args:
+                self._copied(base, call.args[0])
         if runs_backward(method):
             self._backward(call)
+
+    def _copied(self, path: str, weights: ir.Expr) -> None:
+        """`target.load_state_dict(net.state_dict())`: what gets the state of a module is one."""
+        source = weights.func if isinstance(weights, ir.Call) and weights.method == "state_dict" else None
+        if isinstance(source, ir.Attr) and source.base.path is not None:
+            self._copies.append((path, source.base.path))
 
     def _backward(self, call: ir.Call) -> None:
         func = call.func

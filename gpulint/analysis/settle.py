@@ -356,6 +356,18 @@ def _again(
     return False
 
 
+def _evaluates_alone(facts: FunctionFacts, forward: Forward) -> bool:
+    """Whether the outermost loop around a forward only evaluates, in a function that trains elsewhere."""
+    if facts.needs_grad or facts.uses_autograd:
+        return False
+    outermost = forward.loops[0]
+    inside = [other for other in facts.forwards if outermost in other.loops]
+    loops = {id(loop): loop for other in inside for loop in other.loops}
+    return not any(_trains(facts, loop) for loop in loops.values()) and all(
+        other.read_only and not other.freed for other in inside
+    )
+
+
 def _whole_function(facts: FunctionFacts) -> None:
     """Whether grad could be off for the whole function, or for a loop of it, without anyone missing it."""
     needs = facts.has_backward or facts.needs_grad or facts.uses_autograd
@@ -367,4 +379,4 @@ def _whole_function(facts: FunctionFacts) -> None:
         facts.all_evaluation = False
     for order, forward in enumerate(facts.forwards, start=1):
         forward.order = order
-        forward.loop_is_evaluation = not needs and bool(forward.loops)
+        forward.loop_is_evaluation = bool(forward.loops) and (not needs or _evaluates_alone(facts, forward))

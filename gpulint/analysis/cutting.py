@@ -1,0 +1,176 @@
+"""Where a function uses its names, to tell whether every use of a result cuts its graph off."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from gpulint.analysis import ir
+from gpulint.analysis.assignments import targets
+from gpulint.analysis.facts import Forward
+from gpulint.analysis.names import HOST_ATTRS, PAIRS
+
+if TYPE_CHECKING:
+    from gpulint.analysis.program import FileAnalysis
+
+
+class Uses:
+    """Where a function uses its names, to tell whether every use of a result cuts its graph off."""
+
+    def __init__(self, file: FileAnalysis, function: ir.Function) -> None:
+        self._file = file
+        self._inner = {
+            word
+            for other in file.module.functions
+            if other.parent is function
+            for word in file.evidence[other].words
+        }
+        self._names: dict[str, list[tuple[ir.Stmt, bool]]] = {}
+        for statement in ir.statements(function.body):
+            bound = {id(target) for target in targets(statement)}
+            for root in statement.expressions():
+                self._note(statement, root, False, bound)
+        self._body = function.body
+        self._order = {id(statement): n for n, statement in enumerate(ir.statements(function.body))}
+
+    def _note(self, statement: ir.Stmt, expr: ir.Expr, cut: bool, bound: set[int]) -> None:
+        if isinstance(expr, ir.Name):
+            if id(expr) not in bound:
+                self._names.setdefault(expr.id, []).append((statement, cut))
+            return
+        inner = cut or cuts_graph(expr)
+        for child in expr.children():
+            self._note(statement, child, inner, bound)
+
+    def is_cut(self, forward: Forward) -> bool:
+        """Whether nothing of the forward's result is left with a graph: in its own statement, or at each use of the
+        names that the statement binds."""
+        statement = forward.stmt
+        if any(_cut_above(root, forward.call) for root in statement.expressions()):
+            return True
+        if not isinstance(statement, ir.Assign) or not _is_chain(statement.value, forward.call):
+            return False
+        return self._bound_are_cut(statement, 3)
+
+    def _bound_are_cut(self, statement: ir.Assign, depth: int) -> bool:
+        names = targets(statement)
+        value = statement.value
+        if isinstance(value, ir.Call) and value.method in PAIRS and len(statement.targets) == 1:
+            pair = statement.targets[0]
+            if isinstance(pair, ir.Seq) and len(pair.items) == 2:
+                names = [pair.items[0]]  # the indices carry no graph
+        return bool(names) and all(
+            isinstance(target, ir.Name) and self._all_cut(target.id, statement, depth) for target in names
+        )
+
+    def _all_cut(self, name: str, origin: ir.Stmt, depth: int) -> bool:
+        uses = self._before_rebound(name, origin, self._names.get(name, []))
+        if name in self._inner or not uses:
+            return name.startswith("_") and not uses and name not in self._inner
+        for statement, cut in uses:
+            if cut:
+                continue
+            again = isinstance(statement, ir.Assign) and statement is not origin and depth > 0
+            if not again or not self._bound_are_cut(statement, depth - 1):  # type: ignore[arg-type]
+                return False
+            if not self._only_computes(statement.value, name):  # type: ignore[attr-defined]
+                return False
+        return True
+
+    def _before_rebound(
+        self, name: str, origin: ir.Stmt, uses: list[tuple[ir.Stmt, bool]]
+    ) -> list[tuple[ir.Stmt, bool]]:
+        """The uses of the name as it is bound at `origin`: those up to where it is bound anew, without
+        the graph, in the same block: `y = y.detach()`."""
+        end = next(
+            (
+                statement
+                for statement in _following(self._body, origin)
+                if isinstance(statement, ir.Assign)
+                and [target.path for target in statement.targets] == [name]
+                and all(cut for use, cut in uses if use is statement)
+            ),
+            None,
+        )
+        if end is None:
+            return uses
+        first, last = self._order[id(origin)], self._order[id(end)]
+        return [use for use in uses if first <= self._order[id(use[0])] <= last]
+
+    def _only_computes(self, expr: ir.Expr, name: str) -> bool:
+        """Whether a name stands in an expression only where tensors are computed: operators, methods, `torch.min`."""
+        if _is_chain_of(expr, name):
+            return True
+        if not any(isinstance(part, ir.Name) and part.id == name for part in ir.walk(expr)):
+            return True
+        if isinstance(expr, ir.Call):
+            qualified = self._file.names.qualify(expr.func.path or "") or ""
+            if not qualified.startswith("torch.") or expr.method not in _COMPUTED:
+                return False
+            parts: tuple[ir.Expr, ...] = (*expr.args, *(value for _, value in expr.keywords))
+        elif isinstance(expr, ir.Op):
+            parts = tuple(expr.operands)
+        else:
+            return False
+        return all(self._only_computes(part, name) for part in parts)
+
+
+def _following(block: list[ir.Stmt], origin: ir.Stmt) -> list[ir.Stmt]:
+    """The statements after `origin` in its own block."""
+    for position, statement in enumerate(block):
+        if statement is origin:
+            return block[position + 1 :]
+        for inner in statement.blocks():
+            found = _following(inner, origin)
+            if found:
+                return found
+    return []
+
+
+_COMPUTED = frozenset("min max minimum maximum where clamp exp log abs sum mean".split())
+_CUTTING = frozenset("detach item tolist numpy argmax argmin argsort".split())
+_NUMBERS = frozenset({"float", "int", "len"})
+_COMPARISONS = frozenset({"cmp", "==", "!="})
+
+
+def cuts_graph(expr: ir.Expr) -> bool:
+    """Whether the expression leaves nothing of its operands' graphs: `x.detach()`, `x.shape`, `float(x)`."""
+    if isinstance(expr, ir.Attr):
+        return expr.attr in HOST_ATTRS or expr.attr == "data"
+    if isinstance(expr, ir.Call):
+        if isinstance(expr.func, ir.Attr):
+            return expr.method in _CUTTING
+        return expr.method in _NUMBERS
+    return isinstance(expr, ir.Op) and expr.op in _COMPARISONS
+
+
+def _cut_above(expr: ir.Expr, call: ir.Call) -> bool:
+    """Whether `call` stands inside something that cuts its graph off."""
+    if expr is call:
+        return False
+    for child in expr.children():
+        if any(part is call for part in ir.walk(child)):
+            return cuts_graph(expr) or _cut_above(child, call)
+    return False
+
+
+def _is_chain(expr: ir.Expr | None, call: ir.Call) -> bool:
+    """Whether an expression is the call itself, or methods, items and attributes of its result."""
+    while expr is not None and expr is not call:
+        if isinstance(expr, ir.Call) and isinstance(expr.func, ir.Attr):
+            expr = expr.func.base
+        elif isinstance(expr, (ir.Sub, ir.Attr)):
+            expr = expr.base
+        else:
+            return False
+    return expr is call
+
+
+def _is_chain_of(expr: ir.Expr | None, name: str) -> bool:
+    while expr is not None and not isinstance(expr, ir.Name):
+        if isinstance(expr, ir.Call) and isinstance(expr.func, ir.Attr):
+            expr = expr.func.base
+        elif isinstance(expr, (ir.Sub, ir.Attr)):
+            expr = expr.base
+        else:
+            return False
+    return expr is not None and expr.id == name
