@@ -171,7 +171,7 @@ class Doubts:
         network = forward.network
         if isinstance(network, ClassInfo):
             names = {"forward", "__call__", forward.call.method}
-            return any(_may_guard(network, name, 3) for name in names) or self._has_guarded_part(network)
+            return any(may_guard(network, name, 3) for name in names) or self._has_guarded_part(network)
         unknown = network is None
         return unknown and any(
             isinstance(arg, (ir.Seq, ir.Text)) or (isinstance(arg, ir.Const) and isinstance(arg.value, str))
@@ -187,7 +187,7 @@ class Doubts:
                     and isinstance(value.ref, ClassInfo)
                     and value.ref is not network
                 ):
-                    if _may_guard(value.ref, "forward", 2):
+                    if may_guard(value.ref, "forward", 2):
                         return True
         return False
 
@@ -256,7 +256,7 @@ def _is_tail(value: ir.Expr | None, call: ir.Call) -> bool:
     return value is call
 
 
-def _may_guard(info: ClassInfo, name: str, depth: int) -> bool:
+def may_guard(info: ClassInfo, name: str, depth: int) -> bool:
     """Whether a method of a network runs its parts where grad may be off: by itself, or in a method that it calls."""
     method = info.method(name)
     if method is None:
@@ -267,26 +267,8 @@ def _may_guard(info: ClassInfo, name: str, depth: int) -> bool:
     if evidence.words & _SWITCHES and _runs_under_guard(method):
         return True
     return depth > 0 and any(
-        _may_guard(info, called, depth - 1) for called in evidence.called if called != name
+        may_guard(info, called, depth - 1) for called in evidence.called if called != name
     )
-
-
-# What a network's class does to its own parameters so that they may want no gradient.
-_FREEZES = frozenset("requires_grad requires_grad_ set_requires_grad freeze freeze_parameters".split())
-
-
-def builds_no_graph(network: object, depth: int = 2) -> bool:
-    """Whether a network's own class may freeze its parameters, or may switch grad off in its forward: then a forward
-    on data builds no graph, whatever the grad mode around it."""
-    if not isinstance(network, ClassInfo):
-        return False
-    for info in network.ancestors():
-        if any(method.home.evidence[method].words & _FREEZES for method in info.cls.methods.values()):
-            return True
-        inner = (value.ref for value in info.attrs.values() if value.kind is Kind.MODULE)
-        if depth and any(ref is not network and builds_no_graph(ref, depth - 1) for ref in inner):
-            return True
-    return _may_guard(network, "forward", 3)
 
 
 def _runs_under_guard(method: ir.Function) -> bool:

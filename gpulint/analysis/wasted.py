@@ -12,8 +12,8 @@ from gpulint.analysis import ir
 from gpulint.analysis.assignments import targets
 from gpulint.analysis.auxiliary import untrained_forwards
 from gpulint.analysis.cutting import Uses
-from gpulint.analysis.doubts import builds_no_graph
 from gpulint.analysis.facts import Backward, Forward, FunctionFacts
+from gpulint.analysis.freezing import may_be_frozen
 from gpulint.analysis.values import Grad
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ def wasted_forwards(file: FileAnalysis, functions: list[FunctionFacts]) -> list[
             if id(forward.stmt) not in seen:
                 seen.add(id(forward.stmt))
                 found.append(WastedForward(facts, forward, _is_alone(facts, forward, wasted)))
-    found = [item for item in found if not builds_no_graph(item.forward.network)]
+    found = [item for item in found if not may_be_frozen(file, item.forward)]
     for facts, forward in untrained_forwards(file, functions):
         found.append(WastedForward(facts, forward, _is_alone(facts, forward, [forward]), untrained=True))
     return found
