@@ -83,7 +83,6 @@ class EvalWithGrad(Rule):
                 forward
                 for forward in function.forwards
                 if (_wasted(forward, function) or _looked_up(facts, forward, function))
-                and not (forward.trains_nearby and facts.habits.is_wasted(forward))
                 and not facts.habits.doubts.about(function, forward)
             ]
             if any(not forward.evaluating for forward in forwards) and _is_callback(facts, function):
@@ -107,7 +106,7 @@ def _wasted(forward: Forward, function: FunctionFacts) -> bool:
         return forward.phased and forward.train_only_backward and bool(forward.loops)
     if function.needs_grad or function.uses_autograd or function.is_module_forward:
         return False
-    if forward.trains_nearby and not _is_measured(forward):
+    if forward.trains_nearby and not _is_measured(function, forward):
         return False
     if not forward.call.args and not forward.call.keywords:
         return False  # a module without input makes parameters
@@ -126,10 +125,12 @@ def _wasted(forward: Forward, function: FunctionFacts) -> bool:
     return forward.used and not function.has_backward
 
 
-def _is_measured(forward: Forward) -> bool:
-    """Whether a forward beside training only tells how good the network is: in eval mode, and nothing of it is left but
-    numbers."""
-    return forward.evaluating and forward.read_only and forward.used and not forward.phased
+def _is_measured(function: FunctionFacts, forward: Forward) -> bool:
+    """Whether a forward outside the loops that train only tells how good the network is: in eval mode, and nothing of it
+    is left but numbers."""
+    in_loops = function.steps == 0 and all(backward.loops for backward in function.backwards)
+    numbers = forward.evaluating and forward.read_only and forward.used and not forward.phased
+    return in_loops and numbers and not forward.loops
 
 
 def _looked_up(facts: FileFacts, forward: Forward, function: FunctionFacts) -> bool:

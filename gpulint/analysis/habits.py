@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from gpulint.analysis.cleanup import IdleCleanup
     from gpulint.analysis.doubts import Doubts
     from gpulint.analysis.environment import LateSetting
-    from gpulint.analysis.facts import Forward, FunctionFacts, HotCall
+    from gpulint.analysis.facts import FunctionFacts, HotCall
     from gpulint.analysis.hooks import HookHold, RepeatedHook
     from gpulint.analysis.memory_api import OldCall
     from gpulint.analysis.misuse import CreateGraph, GradModeMisuse, KeptGradients
@@ -75,10 +75,6 @@ class Habits:
         from gpulint.analysis.wasted import wasted_forwards
 
         return wasted_forwards(self._file, self._functions)
-
-    def is_wasted(self, forward: Forward) -> bool:
-        """Whether a forward is among those that a training step runs for nobody."""
-        return any(other.forward.stmt is forward.stmt for other in self.wasted)
 
     @cached_property
     def undetached(self) -> list[Undetached]:
