@@ -34,16 +34,24 @@ def may_be_frozen(file: FileAnalysis, forward: Forward) -> bool:
 
 
 def builds_no_graph(network: object, depth: int = 2) -> bool:
-    """Whether a network's own class may freeze its parameters, or may switch grad off in its forward."""
+    """Whether a network's own class may freeze its parameters, or may switch grad off in its forward; whether it is a
+    table, which saves nothing but the indices."""
     if not isinstance(network, ClassInfo):
-        return False
+        return network in ("Embedding", "EmbeddingBag")
     for info in network.ancestors():
-        if any(method.home.evidence[method].words & _FREEZES for method in info.cls.methods.values()):
+        if any(_makes_frozen(method) for method in info.cls.methods.values()):
             return True
         inner = (value.ref for value in info.attrs.values() if value.kind is Kind.MODULE)
         if depth and any(ref is not network and builds_no_graph(ref, depth - 1) for ref in inner):
             return True
     return may_guard(network, "forward", 3)
+
+
+def _makes_frozen(method: ir.Function) -> bool:
+    """Whether a method switches gradients, or makes `Parameter(x, requires_grad=False)`."""
+    return bool(method.home.evidence[method].words & _FREEZES) or any(
+        call.keyword("requires_grad") is not None for _, call in ir.calls(method.body)
+    )
 
 
 def _freezes(file: FileAnalysis, function: ir.Function, path: str) -> bool:
