@@ -54,8 +54,8 @@ class Evidence:
 
     __slots__ = (
         "_callees",
-        "_fetched",
         "_copies",
+        "_fetched",
         "_inputs",
         "_made",
         "_produced",
