@@ -15,8 +15,8 @@ class CheckpointOnDevice(Rule):
     Finds `torch.load` of a training checkpoint without `map_location`, or with a CUDA device as such, in a program that
     uses CUDA. Only loads that end in `load_state_dict` are reported, and only where the program shows that the model goes
     to a GPU and that the file is a checkpoint of a training: one entry of it is taken, or the same file saves such states.
-    With `map_location=device`, where the device is the GPU if there is one, more must be at stake: an optimizer's state, or
-    a name that holds the checkpoint while the program trains or infers in a loop.
+    With `map_location=device`, where the device is the GPU if there is one, a name must hold the checkpoint while the
+    program trains or infers in a loop.
 
     ## Why is this bad
     Without `map_location` every tensor of the checkpoint comes back on the GPU it was saved from, beside the model and

@@ -155,18 +155,16 @@ def _candidate(
         load = Load(function, statement, call, location, True, held=False)
         return _Candidate(load, [direct], parents.get(id(call)) is not direct)
     candidate = _under_a_name(function, statement, call, location)
-    if candidate is None or absent or always or _is_large(candidate):
+    if candidate is None or absent or always or _stays(candidate):
         return candidate
     return None
 
 
-def _is_large(candidate: _Candidate) -> bool:
-    """Whether more than a moment's copy of the weights is at stake: an optimizer's state, or a name that lives through a loop.
+def _stays(candidate: _Candidate) -> bool:
+    """Whether a name holds the checkpoint through a loop: what an optimizer has not taken over stays on the GPU for that long.
 
-    `map_location=device` is how programs say that they want a checkpoint where the model is: what they lose is asked for.
+    `map_location=device` is how programs say that they want a checkpoint where the model is: a moment's copy is meant so.
     """
-    if any(map(_is_of_optimizer, candidate.restored)):
-        return True
     load = candidate.load
     name = load.stmt.targets[0].path if isinstance(load.stmt, ir.Assign) else None
     return name is not None and lives_through_loop(load.function, load.stmt, name)

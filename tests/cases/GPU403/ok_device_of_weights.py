@@ -11,6 +11,15 @@ def load(net, path):
     return net.to(device)
 
 
+def resume_and_return(net, optimizer, path):
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    net.to(device)
+    state = torch.load(path, map_location=device)
+    net.load_state_dict(state["net"])
+    optimizer.load_state_dict(state["optimizer"])
+    return state["epoch"]
+
+
 def resume(net, optimizer, path, args):
     state = torch.load(path, map_location=args.device)
     net.load_state_dict(state["net"])
