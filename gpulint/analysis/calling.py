@@ -69,8 +69,10 @@ class Calling(Keeping):
             for value in args.all():
                 self.escape(value)
             return UNKNOWN
+        self.summary.runs |= summary.runs
         if self.loops and not forward:
             loop = self.loops[-1]
+            loop.runs |= summary.runs
             loop.forwards += summary.forwards
             loop.steps += summary.steps
             loop.backwards += summary.direct_backwards

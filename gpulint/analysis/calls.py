@@ -23,6 +23,7 @@ from gpulint.analysis.values import (
     MAYBE,
     ROLE,
     UNKNOWN,
+    Grad,
     Kind,
     Val,
     container,
@@ -168,6 +169,9 @@ class Calls(Methods):
             return HOST  # arrays or texts in: no module
         if name == "forward" and self.file.uses_torch and args.all():
             return self.module_call(expr, Val(Kind.MODULE, flags=ROLE), args)
+        if name in frameworks.SURE_FORWARDS and self.state.grad is Grad.DISABLED and args.all():
+            if MODEL_NAME.search(func.base.path or "") and self.file.uses_torch:
+                return self.module_method(expr, func, Val(Kind.MODULE, flags=ROLE))
         if name in TO_HOST:
             self.consume(base)
             return CONVERTED if name in ("item", "tolist", "numpy") else HOST

@@ -61,6 +61,9 @@ PART_NAME = re.compile(
     r"(?:^|\.)(?:\w+_)?(?:encoder|decoder|generator|discriminator|backbone|classifier|extractor|teacher|student|actor|critic|unet|vae)$"
 )
 
+# Fields of a model's output that are one large tensor, whoever is given the output.
+OUTPUT_TENSORS = frozenset(["logits", "last_hidden_state", "pooler_output"])
+
 OUTPUT_FIELDS = frozenset(
     ["loss", "logits", "last_hidden_state", "hidden_states", "pooler_output", "sample", "prediction"]
 )
@@ -253,6 +256,8 @@ class Evaluator:
         if kind is Kind.SYMBOL:
             if attr in HOST_ATTRS:
                 return HOST
+            if attr in OUTPUT_TENSORS:
+                return base
             return detached(base) if attr == "data" else Val(Kind.UNKNOWN, base.tokens)
         if kind is Kind.INSTANCE:
             value = self.file.attr_value(base.ref, attr)
@@ -413,9 +418,11 @@ class Evaluator:
             if all(value.has(UNSURE_GRAD) for value in graphs):
                 flags |= UNSURE_GRAD
             return Val(Kind.GRAPH, tokens, flags)
-        if Kind.SYMBOL in kinds:
+        # Without grad an unknown operand brings no graph, and what a tensor is computed with gives a tensor.
+        certain = self.state.grad is Grad.DISABLED and Kind.DEVICE in kinds
+        if Kind.SYMBOL in kinds and not certain:
             return Val(Kind.SYMBOL, tokens)
-        if Kind.UNKNOWN in kinds:
+        if Kind.UNKNOWN in kinds and not certain:
             return Val(Kind.UNKNOWN, tokens)
         if Kind.DEVICE in kinds:
             return Val(Kind.DEVICE, flags=(left.flags | right.flags) & (LARGE | SCALAR | LOSS))

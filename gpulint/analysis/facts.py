@@ -32,6 +32,7 @@ class Loop:
     over_data: bool = False  # iterates over batches or chunks, as far as the iterable tells
     over_pairs: bool = False  # nothing but its items coming in tuples says that it does
     forwards: int = 0
+    runs: bool = False  # a helper called in it runs forwards, also in a loop of its own
     backwards: int = 0
     steps: int = 0
     builds_model: bool = False

@@ -11,7 +11,7 @@ from gpulint.analysis.facts import FunctionFacts, Hold, Keep, Loop
 from gpulint.analysis.peaks import loop_names
 from gpulint.analysis.state import State
 from gpulint.analysis.summaries import Events, Summary
-from gpulint.analysis.values import MAYBE, Detached, Holder, Kind, ParamToken, Val, held_parts
+from gpulint.analysis.values import LARGE, MAYBE, Detached, Holder, Kind, ParamToken, Val, held_parts
 
 if TYPE_CHECKING:
     from gpulint.analysis.program import FileAnalysis
@@ -104,8 +104,9 @@ class Keeping(Calls):
         return holder
 
     def _tensor_leaves(self, leaves: tuple[ir.Expr, ...], kind: Kind) -> tuple[ir.Expr, ...]:
-        """The innermost expressions, through displays and sums, whose values are what is held."""
+        """The innermost expressions, through displays and sums, whose values are what is held; the large ones first."""
         found: list[ir.Expr] = []
+        small: list[ir.Expr] = []
         stack = list(reversed(leaves))
         while stack:
             leaf = stack.pop()
@@ -115,9 +116,10 @@ class Keeping(Calls):
                 stack.extend(value for _, value in reversed(leaf.pairs))
             elif isinstance(leaf, ir.Op) and leaf.op in ("+", "-", "*", "/", "neg"):
                 stack.extend(reversed(leaf.operands))
-            elif self.eval_quietly(leaf).kind is kind:
-                found.append(leaf)
-        return tuple(found)
+            elif (value := self.eval_quietly(leaf)).kind is kind:
+                aside = kind is Kind.DEVICE and not value.has(LARGE)
+                (small if aside else found).append(leaf)
+        return (*found, *small)
 
     def _is_fresh_view(self, leaves: tuple[ir.Expr, ...]) -> bool:
         """`out[0]` of an `out` made in this iteration: the slice keeps the whole of it."""
@@ -237,4 +239,5 @@ def _strongest(parts: list[Val]) -> Val | None:
     if graphs:
         return graphs[0]
     devices = [part for part in parts if part.kind is Kind.DEVICE]
-    return devices[0] if devices else None
+    large = [part for part in devices if part.has(LARGE) and not part.has(MAYBE)]
+    return next(iter(large or devices), None)

@@ -134,3 +134,30 @@ def names_cuda(file: FileAnalysis, function: ir.Function, expr: ir.Expr | None) 
         expr = expr.args[0]
     text = template(expr)
     return text is not None and text.startswith("cuda")
+
+
+def brings_back_only(file: FileAnalysis) -> bool:
+    """Whether a file that speaks of the CPU brings things back to it, `x.to("cpu")`, `map_location="cpu"`, or has a GPU
+    for the default of a parameter: neither says that it runs on the CPU."""
+    for function, evidence in file.evidence.items():
+        for param in function.params:
+            if isinstance(param.default, ir.Const) and "cuda" in str(param.default.value):
+                return True
+        if "cpu" in evidence.strings and not _all_bring_back(function):
+            return False
+    return True
+
+
+def _all_bring_back(function: ir.Function) -> bool:
+    for statement in ir.statements(function.body):
+        moved: set[int] = set()
+        for root in statement.expressions():
+            for part in ir.walk(root):
+                if isinstance(part, ir.Call) and part.method in ("to", "load"):
+                    moved |= {id(arg) for arg in part.args}
+                    moved |= {
+                        id(value) for name, value in part.keywords if name in ("device", "map_location")
+                    }
+                elif isinstance(part, ir.Const) and part.value == "cpu" and id(part) not in moved:
+                    return False
+    return True

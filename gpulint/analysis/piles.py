@@ -173,6 +173,8 @@ class _Search:
         """What the expression that is kept, and the name it may be, prove about it."""
         self._prove(leaf)
         current = _innermost(leaf)
+        texts = [leaf, *_origins(function, current)]
+        self.found.small |= any(map(_compares, texts)) and any(map(_averages, texts))
         if not isinstance(current, ir.Name):
             return
         for statement in ir.statements(function.body):
@@ -611,6 +613,40 @@ def _innermost(expr: ir.Expr) -> ir.Expr:
             expr = expr.base
         else:
             return expr
+
+
+def _origins(function: ir.Function, name: ir.Expr) -> list[ir.Expr]:
+    """What a name is bound to, and what that was made of by methods and fields, three names back."""
+    found: list[ir.Expr] = []
+    names: set[str | None] = {name.path}
+    seen: set[str | None] = {None}
+    for _ in range(3):
+        names -= seen
+        if not names:
+            break
+        values = [
+            statement.value
+            for statement in ir.statements(function.body)
+            if isinstance(statement, ir.Assign) and statement.value is not None
+            if any(target.path in names for target in statement.targets)
+        ]
+        seen |= names
+        names = {_innermost(value).path for value in values}
+        found += values
+    return found
+
+
+def _compares(expr: ir.Expr) -> bool:
+    """`out - x`, `mse_loss(out, x)`: two things are set against each other."""
+    return any(
+        (isinstance(part, ir.Op) and part.op == "-") or (isinstance(part, ir.Call) and "loss" in part.method)
+        for part in ir.walk(expr)
+    )
+
+
+def _averages(expr: ir.Expr) -> bool:
+    """`x.mean(1)`: of differences, one number for each sample; of hidden states it would be a vector."""
+    return any(isinstance(part, ir.Call) and part.method == "mean" for part in ir.walk(expr))
 
 
 def _is_region(index: ir.Expr) -> bool:

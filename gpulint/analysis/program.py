@@ -18,6 +18,7 @@ from gpulint.analysis.evidence import Evidence
 from gpulint.analysis.facts import FileFacts, FunctionFacts, Keep
 from gpulint.analysis.flow import Flow
 from gpulint.analysis.habits import Habits
+from gpulint.analysis.lookup import brings_back_only
 from gpulint.analysis.names import Names
 from gpulint.analysis.outside import is_test_file
 from gpulint.analysis.project import Project
@@ -225,7 +226,7 @@ class FileAnalysis(EntryModes):
         strings = {text for evidence in self.evidence.values() for text in evidence.strings}
         words = {word for evidence in self.evidence.values() for word in evidence.words}
         gpu = any("cuda" in text for text in strings) or bool(words & {"cuda", "gpu", "use_cuda", "gpus"})
-        return gpu or "cpu" not in strings
+        return gpu or "cpu" not in strings or brings_back_only(self)
 
     def _relevant(self) -> list[ir.Function]:
         """The functions worth following: those with loops, sums or key words, their callers, their classes' setup."""

@@ -70,7 +70,8 @@ def finish(file: FileAnalysis, facts: list[FunctionFacts]) -> None:
         _whole_function(function)
         for hold in function.holds:
             hold.made_in_loop = any(
-                loop.forwards or any(loop in f.loops for f in function.forwards) for loop in hold.loops
+                loop.forwards or loop.runs or any(loop in f.loops for f in function.forwards)
+                for loop in hold.loops
             )
             inside = [f for f in function.forwards if f.site in hold.value.tokens and f.evaluating]
             hold.under_no_grad_fix = bool(inside) and (

@@ -32,6 +32,7 @@ class Summary:
     frees: set[str] = field(default_factory=set)
     freed: Tokens = NO_TOKENS
     forwards: int = 0
+    runs: bool = False  # a forward at all, also in a loop of its own
     backwards: int = 0
     direct_backwards: int = 0
     steps: int = 0

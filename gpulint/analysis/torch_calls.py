@@ -56,6 +56,8 @@ from gpulint.analysis.values import (
 
 CONVERTED = Val(Kind.HOST, flags=8)
 _NOT_TENSORS = frozenset({Kind.HOST, Kind.NUMBER})
+# What a tensor can be computed with.
+_OPERANDS = frozenset({Kind.DEVICE, Kind.HOST, Kind.NUMBER, Kind.CONTAINER, Kind.UNKNOWN, Kind.SYMBOL})
 _RECURRENT = ("LSTM", "GRU", "RNN", "LSTMCell", "GRUCell", "RNNCell")
 
 
@@ -181,6 +183,8 @@ class TorchCalls(Evaluator):
             # A torch operation on it proves a tensor; only what was looked up by name may still be detached.
             gone = VIEW | OUTPUT if graph.has(NAMED) else VIEW | OUTPUT | MAYBE
             return Val(Kind.GRAPH, tokens, (graph.flags & ~gone) | flags | extra)
+        if self.state.grad is Grad.DISABLED and Kind.DEVICE in kinds and kinds <= _OPERANDS:
+            return Val(Kind.DEVICE, flags=flags & LARGE)
         if Kind.SYMBOL in kinds and Kind.MODULE not in kinds:
             return Val(Kind.SYMBOL, tokens)
         if Kind.DEVICE in kinds and kinds <= {Kind.DEVICE, Kind.HOST, Kind.NUMBER, Kind.CONTAINER}:
@@ -301,6 +305,7 @@ class TorchCalls(Evaluator):
         if self.loops:
             self.loops[-1].forwards += 1
         self.summary.forwards += not self.loops
+        self.summary.runs = True
         if not self.record or self.stmt is None:
             return None
         event = Forward(

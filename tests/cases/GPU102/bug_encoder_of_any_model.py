@@ -1,0 +1,9 @@
+import torch
+
+
+def bank(model, loader):
+    kept = []
+    with torch.no_grad():
+        for images, _ in loader:
+            kept.append(model.encode_image(images.cuda()))  # expect: GPU102
+    return torch.cat(kept).cpu()
