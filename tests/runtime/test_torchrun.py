@@ -19,12 +19,13 @@ import os
 import torch
 import torch.distributed as dist
 from torch import nn
+from torch.distributed.fsdp import fully_shard
 from torch.nn.parallel import DistributedDataParallel
 
 dist.init_process_group("gloo")
 rank = dist.get_rank()
-model = DistributedDataParallel(nn.Linear(32, 64))
-optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+model = {wrap}(nn.Linear(32, 64))
+optimizer = torch.optim.AdamW(model.parameters(), lr=0.01)
 kept = []
 for step in range(1000):
     loss = model(torch.randn(16, 32)).pow(2).mean()
@@ -36,9 +37,9 @@ print("never")
 """
 
 
-def start(tmp_path: Path, leak: str, **options):
+def start(tmp_path: Path, leak: str, wrap: str = "DistributedDataParallel", **options):
     path = tmp_path / "parallel.py"
-    path.write_text(textwrap.dedent(PARALLEL).replace("{leak}", leak))
+    path.write_text(textwrap.dedent(PARALLEL).replace("{leak}", leak).replace("{wrap}", wrap))
     environment = {"OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": ""}
     launch = (
         "--nproc-per-node",
@@ -56,13 +57,14 @@ def start(tmp_path: Path, leak: str, **options):
     return run(what)
 
 
-def test_a_leak_on_one_rank_names_the_rank(tmp_path, monkeypatch):
+@pytest.mark.parametrize("wrap", ["DistributedDataParallel", "fully_shard"])
+def test_a_leak_on_one_rank_names_the_rank(tmp_path, monkeypatch, wrap):
     seen = []
     original = processes.end_all
     monkeypatch.setattr(
         processes, "end_all", lambda mark, *rest: (seen.append(mark), original(mark, *rest))[1]
     )
-    result = start(tmp_path, "if rank == 1: kept.append(loss.detach())")
+    result = start(tmp_path, "if rank == 1: kept.append(loss.detach())", wrap)
     assert result.end.reason == "stopped", result.stderr
     assert "never" not in result.stdout
     assert [(rank.rank, rank.world_size) for rank in result.ranks] == [(0, 2), (1, 2)]

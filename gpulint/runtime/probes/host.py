@@ -389,7 +389,8 @@ def _tensors(args: Any) -> Any:
 def _parts(tensor: torch.Tensor) -> list[torch.Tensor]:
     if is_traceable_wrapper_subclass(tensor):
         names, _ = tensor.__tensor_flatten__()
-        return [getattr(tensor, name) for name in names]
+        parts = [getattr(tensor, name) for name in names]
+        return [part for part in parts if isinstance(part, torch.Tensor)]  # a DTensor names its mesh as well
     if tensor.layout is torch.sparse_coo:
         return [tensor._indices(), tensor._values()]
     if tensor.layout in (torch.sparse_csr, torch.sparse_bsr):

@@ -1,0 +1,169 @@
+"""Runs data-parallel programs with and without a leak on one rank, and checks which rank the verifier names.
+
+    python benchmarks/several_gpus.py                       # NCCL, one process for each of two GPUs
+    python benchmarks/several_gpus.py --backend gloo        # two processes on the CPU, to try the script
+
+Writes `benchmarks/results/ranks-<gpu>-<date>.json` and prints a table. Exit status 1: a program was judged wrongly.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE), str(HERE.parent)]
+
+from _measure import hardware, table  # noqa: E402
+from verify_fixtures import result_path  # noqa: E402
+
+from gpulint.runtime.result import RunResult  # noqa: E402
+from gpulint.runtime.runner import Run, run  # noqa: E402
+
+KEPT = 64 * 1024  # bytes that a leaking rank keeps a step
+PROGRAM = """
+import os
+import torch
+import torch.distributed as dist
+from torch import nn
+{imports}
+
+dist.init_process_group("{backend}")
+rank = dist.get_rank()
+device = torch.device("{device}", int(os.environ["LOCAL_RANK"])) if "{device}" == "cuda" else torch.device("cpu")
+if device.type == "cuda":
+    torch.cuda.set_device(device)
+network = nn.Sequential(nn.Linear(1024, 1024), nn.ReLU(), nn.Linear(1024, 1024)).to(device)
+model = {wrap}
+optimizer = torch.optim.AdamW(model.parameters())
+kept = []
+for step in range(100_000):
+    output = model(torch.randn(16, 1024, device=device))
+    loss = output.pow(2).mean()
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+    {leak}
+"""
+WRAPPERS = {
+    "DDP": (
+        "from torch.nn.parallel import DistributedDataParallel",
+        'DistributedDataParallel(network, device_ids=[device] if device.type == "cuda" else None)',
+    ),
+    "FSDP": ("from torch.distributed.fsdp import fully_shard", "fully_shard(network)"),
+}
+LEAKS: dict[str, tuple[str, tuple[int, ...]]] = {
+    "no rank": ("pass", ()),
+    "rank 1": ("if rank == 1: kept.append(output.detach())", (1,)),
+    "every rank": ("kept.append(output.detach())", (0, 1)),
+}
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """One program, run: what was expected of it and what the verifier said."""
+
+    wrapper: str
+    leak: str
+    expected: tuple[int, ...]
+    result: RunResult
+
+    def problems(self) -> list[str]:
+        """What the verifier got wrong, one line each."""
+        name = f"{self.wrapper}, leak on {self.leak}"
+        if self.result.end.reason != "stopped":
+            return [f"{name}: {self.result.end.message}"]
+        found = [(tuple(ranks), leak.bytes_per_step) for leak, ranks in self.result.leaks()]
+        wanted = [(self.expected, KEPT)] if self.expected else []
+        wrong = [f"{name}: found {found}, wanted {wanted}"] if found != wanted else []
+        for rank in self.result.ranks:
+            holders = [holder.text for holder in rank.holders]
+            if rank.rank in self.expected and not any("`kept`" in text for text in holders):
+                wrong.append(f"{name}: rank {rank.rank} names {holders or 'no holder'}")
+        return wrong
+
+    def to_json(self) -> dict[str, object]:
+        """Verdicts without the samples."""
+        ranks = [
+            {
+                "rank": rank.rank,
+                "device": rank.environment.device_name,
+                "steps": rank.steps("train"),
+                "drifts": [drift.to_json() for drift in rank.drifts],
+                "holders": [holder.text for holder in rank.holders],
+                "notes": list(rank.notes),
+            }
+            for rank in self.result.ranks
+        ]
+        return {
+            "wrapper": self.wrapper,
+            "leak": self.leak,
+            "end": self.result.end.message,
+            "seconds": round(self.result.seconds, 1),
+            "ranks": ranks,
+            "problems": self.problems(),
+        }
+
+
+def run_program(wrapper: str, leak: str, backend: str, steps: int, folder: Path) -> Outcome:
+    """Write one program and sample `steps` of its steps in two processes."""
+    imports, wrap = WRAPPERS[wrapper]
+    statement, expected = LEAKS[leak]
+    device = "cuda" if backend == "nccl" else "cpu"
+    script = folder / "parallel.py"
+    script.write_text(
+        PROGRAM.format(imports=imports, wrap=wrap, leak=statement, backend=backend, device=device)
+    )
+    launch = ("--nproc-per-node", "2", "--standalone")
+    environment = {"OMP_NUM_THREADS": "1"} | ({} if device == "cuda" else {"CUDA_VISIBLE_DEVICES": ""})
+    what = Run(str(script), steps=steps, launch=launch, capture=True, timeout=180.0, environment=environment)
+    return Outcome(wrapper, leak, expected, run(what))
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--backend", choices=("nccl", "gloo"), default="nccl")
+    parser.add_argument("--steps", type=int, default=30)
+    parser.add_argument("--out", type=Path, help="where the JSON goes, instead of benchmarks/results/")
+    given = parser.parse_args(arguments)
+    with tempfile.TemporaryDirectory() as folder:
+        outcomes = [
+            run_program(wrapper, leak, given.backend, given.steps, Path(folder))
+            for wrapper in WRAPPERS
+            for leak in LEAKS
+        ]
+    environments = [rank.environment for outcome in outcomes for rank in outcome.result.ranks[:1]]
+    head = {**environments[0].to_json(), "executable": None} if environments else {}
+    record: dict[str, object] = {
+        "hardware": hardware(),
+        "environment": head,
+        "backend": given.backend,
+        "programs": [outcome.to_json() for outcome in outcomes],
+    }
+    path = given.out or result_path("ranks", record)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
+    rows = [
+        (
+            o.wrapper,
+            o.leak,
+            ", ".join(f"rank {r}: {d.bytes_per_step:.0f} B" for d, ranks in o.result.leaks() for r in ranks)
+            or "none",
+            "; ".join(o.problems()) or "right",
+        )
+        for o in outcomes
+    ]
+    print(table(("program", "leak on", "found", "judged"), rows))
+    for outcome in outcomes:
+        if outcome.problems() and outcome.result.stderr:
+            print(outcome.result.stderr[-3000:], file=sys.stderr)
+    return 1 if any(outcome.problems() for outcome in outcomes) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
