@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from gpulint.findings import Finding, Position, Related
 from gpulint.rule import Report, Rule, RuleSet
-from gpulint.screening import deep_stack, excused, is_clean
+from gpulint.screening import deep_stack, is_clean, reports
 from gpulint.syntax import flaw
 
 if TYPE_CHECKING:
@@ -106,15 +106,12 @@ def _findings(
     module: cst.Module, facts: FileFacts, text: str, filename: str, rules: RuleSet, project: Project | None
 ) -> Iterator[Finding]:
     spans: Spans | None = None
-    for rule in rules.rules:
-        for report in rule().check(facts, rules.options.get(rule.code, {})):
-            if excused(report, filename, project):
-                continue
-            if spans is None:
-                from gpulint.positions import Spans
+    for rule, report in reports(facts, filename, rules, project):
+        if spans is None:
+            from gpulint.positions import Spans
 
-                spans = Spans(module, text)
-            yield _finding(rule, report, module, spans, filename)
+            spans = Spans(module, text)
+        yield _finding(rule, report, module, spans, filename)
 
 
 def _finding(rule: type[Rule], report: Report, module: cst.Module, spans: Spans, filename: str) -> Finding:

@@ -146,6 +146,9 @@ class Rule:
     # is never parsed by libcst: `check` is first asked with nodes of Python's own `ast`.
     facts_only: ClassVar[bool] = False
 
+    # Whether the rule speaks about test code as well. What a test costs, it costs once: few mistakes matter there.
+    in_tests: ClassVar[bool] = False
+
     # Whether the rule is asked about allocator settings in files other than Python's, through `claims`.
     reads_settings: ClassVar[bool] = False
 

@@ -14,9 +14,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
-from gpulint.rule import Report, RuleSet
+from gpulint.rule import Report, Rule, RuleSet
 
 if TYPE_CHECKING:
+    from gpulint.analysis.facts import FileFacts
     from gpulint.analysis.project import Project
 
 # Frames that the analysis may need for nested code. Python's own parser runs under the ordinary limit, with which it
@@ -51,21 +52,30 @@ def is_clean(text: str, filename: str, rules: RuleSet, project: Project | None =
         return False
     with deep_stack():
         try:
-            return not _reports(tree, filename, rules, project)
+            return not _speaks(tree, filename, rules, project)
         except Exception:
             return False
 
 
-def _reports(tree: ast.Module, filename: str, rules: RuleSet, project: Project | None) -> bool:
+def _speaks(tree: ast.Module, filename: str, rules: RuleSet, project: Project | None) -> bool:
     from gpulint.analysis.lower_ast import lower_ast
     from gpulint.analysis.program import analyse_lowered
 
     facts = analyse_lowered(lower_ast(tree), filename, project)
+    return any(True for _ in reports(facts, filename, rules, project))
+
+
+def reports(
+    facts: FileFacts, filename: str, rules: RuleSet, project: Project | None
+) -> Iterator[tuple[type[Rule], Report]]:
+    """What the rules have to say about a file, without what its tests or its callers excuse."""
     for rule in rules.rules:
+        if facts.is_test and not rule.in_tests:
+            continue
         for report in rule().check(facts, rules.options.get(rule.code, {})):
-            if not excused(report, filename, project):
-                return True
-    return False
+            tested = not rule.in_tests and id(report.node) in facts.test_nodes
+            if not tested and not excused(report, filename, project):
+                yield rule, report
 
 
 def excused(report: Report, filename: str, project: Project | None) -> bool:

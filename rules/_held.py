@@ -39,7 +39,7 @@ def claim(hold: Hold, facts: FileFacts) -> str | None:
         each_step = hold.per_step and hold.holder_kind != "variable"
         steps = not hold.loops or each_step or any(loop.steps or loop.over_data for loop in hold.loops)
         return hold.state if steps and not hold.within_step else None
-    if hold.state != "live" or value.has(UNSURE_GRAD) or facts.is_test or hold.in_test:
+    if hold.state != "live" or value.has(UNSURE_GRAD):
         return None
     if not hold.made_inside:
         return None

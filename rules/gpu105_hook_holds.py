@@ -87,8 +87,6 @@ class HookHolds(Rule):
     triggers = ((b"_hook(",), (b"register_forward", b"register_full_backward", b"register_backward"))
 
     def check(self, facts: FileFacts, options: Mapping[str, Any]) -> Iterator[Report]:
-        if facts.is_test:
-            return
         for hold in facts.habits.hook_holds:
             yield _holding(facts, hold)
         for repeated in facts.habits.repeated_hooks:

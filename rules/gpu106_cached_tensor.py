@@ -79,8 +79,6 @@ class CachedTensor(Rule):
     triggers = ((b"torch",), (b" in ", b".get(", b"lru_cache(", b"@cache", b"functools.cache"))
 
     def check(self, facts: FileFacts, options: Mapping[str, Any]) -> Iterator[Report]:
-        if facts.is_test:
-            return
         for cache in facts.habits.caches:
             yield _report(facts, cache)
 

@@ -69,8 +69,6 @@ class CreateGraphBackward(Rule):
     triggers = ((b"create_graph=True", b"create_graph = True"), (b"backward",))
 
     def check(self, facts: FileFacts, options: Mapping[str, Any]) -> Iterator[Report]:
-        if facts.is_test:
-            return
         for found in facts.habits.create_graphs:
             text = facts.source(found.call)
             if found.again:

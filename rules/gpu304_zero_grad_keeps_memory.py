@@ -69,8 +69,6 @@ class ZeroGradKeepsMemory(Rule):
     triggers = ((b"zero_grad(",), (b"set_to_none", b"zero_grad(False)"), (b"torch",))
 
     def check(self, facts: FileFacts, options: Mapping[str, Any]) -> Iterator[Report]:
-        if facts.is_test:
-            return
         for kept in facts.habits.kept_gradients:
             yield Report(
                 kept.call.node,

@@ -66,8 +66,6 @@ class CheckpointOnDevice(Rule):
     triggers = ((b"torch",), (b"load(",), (b"load_state_dict",), (b"cuda", b"device"))
 
     def check(self, facts: FileFacts, options: Mapping[str, Any]) -> Iterator[Report]:
-        if facts.is_test:
-            return
         for load in facts.habits.loads:
             yield _report(facts, load)
 

@@ -81,8 +81,6 @@ class PhaseCleanup(Rule):
     )
 
     def check(self, facts: FileFacts, options: Mapping[str, Any]) -> Iterator[Report]:
-        if facts.is_test:
-            return
         for end in facts.habits.phase_ends:
             yield _report(facts, end)
 

@@ -69,8 +69,6 @@ class SynchronizeInHotLoop(Rule):
     triggers = ((b"synchronize", b"backward", b".step("), (b"cuda", b"torch", b"lightning"))
 
     def check(self, facts: FileFacts, options: Mapping[str, Any]) -> Iterator[Report]:
-        if facts.is_test:
-            return
         for call in facts.habits.needless_waits:
             what, related = named(facts, call)
             yield Report(

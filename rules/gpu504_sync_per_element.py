@@ -74,7 +74,7 @@ class SyncPerElement(Rule):
     )
 
     def check(self, facts: FileFacts, options: Mapping[str, Any]) -> Iterator[Report]:
-        if facts.is_test or not facts.on_gpu:
+        if not facts.on_gpu:
             return
         for sync in facts.habits.element_syncs:
             yield _report(facts, sync)

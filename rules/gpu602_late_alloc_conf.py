@@ -63,8 +63,6 @@ class LateAllocConf(Rule):
     triggers = ((b"ALLOC_CONF", b"CUDA_VISIBLE_DEVICES"), (b"environ", b"putenv"), (b"cuda",))
 
     def check(self, facts: FileFacts, options: Mapping[str, Any]) -> Iterator[Report]:
-        if facts.is_test:
-            return
         for late in facts.habits.late_settings:
             yield _report(facts, late)
 

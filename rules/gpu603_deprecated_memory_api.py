@@ -57,6 +57,7 @@ class DeprecatedMemoryApi(Rule):
     name = "deprecated-memory-api"
     severity = Severity.INFO
     facts_only = True
+    in_tests = True
     triggers = (
         (b"torch",),
         (b"memory_cached", b"reset_max_memory", b"cuda.amp", b"cpu.amp", b"import amp"),

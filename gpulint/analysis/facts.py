@@ -122,7 +122,6 @@ class Hold:
     made_in_loop: bool = False  # a model runs in the loop it accumulates over
     within_step: bool = False  # a local sum over the micro-batches of the one step that the function is
     made_inside: bool = True  # the graph is made in the loops it accumulates over, not taken apart in them
-    in_test: bool = False  # in a test function, or a method of a test case
     pile: Pile | None = None  # what becomes of the container, asked where it keeps device tensors
 
     @property
@@ -320,6 +319,13 @@ class FunctionFacts:
         return self.entries
 
 
+def _around(function: ir.Function | None) -> Iterator[ir.Function]:
+    """A function and those it is defined in."""
+    while function is not None:
+        yield function
+        function = function.parent
+
+
 def _bound_in(function: ir.Function) -> set[str]:
     """The plain names that a function binds: its parameters, and what it assigns."""
     found = {param.name for param in function.params}
@@ -401,6 +407,20 @@ class FileFacts:
             for statement in ir.statements(function.body):
                 for root in statement.expressions():
                     found |= _as_values(root, names, local, imports)
+        return frozenset(found)
+
+    @cached_property
+    def test_nodes(self) -> frozenset[int]:
+        """The nodes of test functions, by identity: of themselves and of what is defined in them."""
+        tests = {function.function for function in self.functions if function.is_test}
+        found: set[int] = set()
+        for function in self.module.functions if tests else ():
+            if not any(owner in tests for owner in _around(function)):
+                continue
+            for statement in ir.statements(function.body):
+                found.add(id(statement.node))
+                for root in statement.expressions():
+                    found |= {id(part.node) for part in ir.walk(root)}
         return frozenset(found)
 
     def hot_calls(self, name: str) -> Iterator[HotCall]:

@@ -217,9 +217,13 @@ class FileAnalysis(EntryModes):
             facts,
             self.module.imports,
             Habits(self, facts),
-            is_test_file(self.filename),
+            self.is_test,
             self._on_gpu(),
         )
+
+    @cached_property
+    def is_test(self) -> bool:
+        return self.project.is_test(self.filename) if self.project else is_test_file(self.filename)
 
     def _on_gpu(self) -> bool:
         """False where the file names the CPU as its device and never a GPU."""

@@ -120,6 +120,10 @@ class Project:
                     found.append(raw.decode("utf-8", "replace"))
         return found
 
+    def is_test(self, filename: str) -> bool:
+        """Whether a file is one of its project's tests: folders above the project say nothing about it."""
+        return is_test_file(os.path.relpath(filename, _project_root(filename, self._top)))
+
     # --- callers -------------------------------------------------------------------------------------------------
 
     def guarded_everywhere(self, origin: str, function: ir.Function) -> bool:

@@ -9,7 +9,6 @@ from gpulint.analysis.assignments import cuts
 from gpulint.analysis.facts import Backward, Carried, Forward, FunctionFacts, Hold, Loop
 from gpulint.analysis.gradmode import decorator_name
 from gpulint.analysis.hot import runs_per_step
-from gpulint.analysis.outside import is_test_file
 from gpulint.analysis.peaks import deferred_backwards, late_releases
 from gpulint.analysis.piles import judge
 from gpulint.analysis.uses import Uses
@@ -118,7 +117,7 @@ def _is_test(file: FileAnalysis, function: ir.Function) -> bool:
         return False
     runners = any(full.partition(".")[0] in ("pytest", "unittest") for full in file.module.imports.values())
     given = [param for param in function.params if param.name not in ("self", "cls")]
-    return runners or not given or not file.called_from.get(function) or is_test_file(file.filename)
+    return runners or not given or not file.called_from.get(function) or file.is_test
 
 
 # What models of physics differentiate for inside their forward: under no_grad they fail.
@@ -164,7 +163,6 @@ def _finish_hold(file: FileAnalysis, facts: FunctionFacts, hold: Hold, uses: Use
     hold.per_step = file.runs_per_step(hold.function) or hold.function in file.called_in_data_loop
     owner = file.class_of(hold.function)
     hold.in_module = hold.function.name == "forward" and owner is not None and owner.is_module
-    hold.in_test = facts.is_test
     hold.within_step = (
         hold.holder_kind == "variable" and facts.steps > 0 and not any(loop.steps for loop in hold.loops)
     )
