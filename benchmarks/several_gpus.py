@@ -94,7 +94,7 @@ class Outcome:
                 "rank": rank.rank,
                 "device": rank.environment.device_name,
                 "steps": rank.steps("train"),
-                "drifts": [drift.to_json() for drift in rank.drifts],
+                "leaks": {f"line {d.site.line}": d.bytes_per_step for d in rank.leaks()},
                 "holders": [holder.text for holder in rank.holders],
                 "notes": list(rank.notes),
             }
