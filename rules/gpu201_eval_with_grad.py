@@ -1,11 +1,11 @@
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from gpulint.analysis.facts import FileFacts, Forward, FunctionFacts
 from gpulint.analysis.values import Grad
-from gpulint.findings import Severity
+from gpulint.findings import Applicability, Severity
 from gpulint.rule import Repair, Report, Rule
 
 
@@ -52,7 +52,9 @@ class EvalWithGrad(Rule):
 
     ## Fix safety
     Decorating a function in which nothing needs grad, or putting the evaluating loop under `with torch.no_grad():`,
-    changes no result: safe. Nothing is offered where autograd is used nearby (saliency, attacks, forces).
+    changes no result: safe. Where the function calls code that is not seen, only the statements of the forwards are put
+    under it; where the function is used other than by being called, it is not decorated. Where unseen code is called in
+    the very statement: unsafe. Nothing is offered where autograd is used nearby (saliency, attacks, forces).
     """
 
     code = "GPU201"
@@ -88,7 +90,7 @@ class EvalWithGrad(Rule):
             if any(not forward.evaluating for forward in forwards) and _is_callback(facts, function):
                 continue
             if forwards:
-                yield _report(facts, function, min(forwards, key=lambda forward: forward.order))
+                yield _report(facts, function, sorted(forwards, key=lambda forward: forward.order))
 
 
 def _is_callback(facts: FileFacts, function: FunctionFacts) -> bool:
@@ -145,7 +147,8 @@ def _looked_up(facts: FileFacts, forward: Forward, function: FunctionFacts) -> b
     return forward.returned and not facts.habits.differentiates
 
 
-def _report(facts: FileFacts, function: FunctionFacts, forward: Forward) -> Report:
+def _report(facts: FileFacts, function: FunctionFacts, forwards: Sequence[Forward]) -> Report:
+    forward = forwards[0]
     path = forward.path or "the model"
     if forward.freed:
         reason = "the same loop trains and evaluates, and grad stays enabled when it evaluates"
@@ -161,26 +164,27 @@ def _report(facts: FileFacts, function: FunctionFacts, forward: Forward) -> Repo
         reason,
         "1.36 times the forward's peak memory (1.56 against 1.15 GiB for a 4-layer language model; H200, torch 2.11)",
         unless_guarded=function.only_called_elsewhere,
-        repair=lambda: _repair(facts, function, forward),
+        repair=lambda: _repair(facts, function, forwards),
     )
 
 
-def _repair(facts: FileFacts, function: FunctionFacts, forward: Forward) -> Repair | None:
+def _repair(facts: FileFacts, function: FunctionFacts, forwards: Sequence[Forward]) -> Repair | None:
     from gpulint.nodes import no_grad_decorator, no_grad_with
     from gpulint.rule import AddImport, Decorate, Wrap
 
-    if forward.freed:
+    if any(forward.freed for forward in forwards):
+        return None
+    cover = facts.habits.guarding.cover(function, forwards)
+    if cover is None:
         return None
     name = facts.torch_name("no_grad")
     imports = () if name is not None else (AddImport("torch"),)
     name = name or "torch.no_grad"
-    node = function.function.node
-    if function.all_evaluation and function.function.name not in ("<module>", "<lambda>"):
+    if cover.whole:
+        node = function.function.node
         change = Decorate(node, no_grad_decorator(name))  # type: ignore[arg-type]
         return Repair("safe", f"decorate `{function.function.name}` with `@{name}()`", (change, *imports))
-    if forward.loops and forward.loop_is_evaluation:
-        loop = forward.loops[0].stmt
-        return Repair(
-            "safe", f"run the loop under `{name}()`", (Wrap((loop.node,), no_grad_with(name)), *imports)
-        )
-    return None
+    changes = tuple(Wrap(tuple(one.node for one in run), no_grad_with(name)) for run in cover.runs)
+    what = "the loop" if cover.loop else "it"
+    safety: Applicability = "safe" if cover.certain else "unsafe"
+    return Repair(safety, f"run {what} under `{name}()`", (*changes, *imports))

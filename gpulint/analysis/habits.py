@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from gpulint.analysis.doubts import Doubts
     from gpulint.analysis.environment import LateSetting
     from gpulint.analysis.facts import FunctionFacts, HotCall
+    from gpulint.analysis.guarding import Guarding
     from gpulint.analysis.hooks import HookHold, RepeatedHook
     from gpulint.analysis.memory_api import OldCall
     from gpulint.analysis.misuse import CreateGraph, GradModeMisuse, KeptGradients
@@ -51,6 +52,12 @@ class Habits:
         from gpulint.analysis.doubts import Doubts
 
         return Doubts(self._file)
+
+    @cached_property
+    def guarding(self) -> Guarding:
+        from gpulint.analysis.guarding import Guarding
+
+        return Guarding(self._file, self._functions)
 
     @cached_property
     def grad_modes(self) -> list[GradModeMisuse]:

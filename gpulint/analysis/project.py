@@ -181,6 +181,19 @@ class Project:
             found.append(analysis)
         return found
 
+    def uses_as_value(self, origin: str, function: ir.Function) -> bool:
+        """Whether another file does anything with the function but call it: hands it on, reads its signature."""
+        self.asked = True
+        own, name = os.path.abspath(origin), function.name.encode()
+        used = re.compile(rb"%s\b(?!\s*\()" % (rb"\.\s*" + name if function.cls is not None else rb"\b" + name))
+        return any(
+            path != own
+            and used.search(raw) is not None
+            and (function.cls is not None or _may_import(raw, own, function.name))
+            and _reads_name(raw, function.name, function.cls is not None)
+            for path, raw in self._neighbours(_project_root(origin, self._top))
+        )
+
     def _reached_under_guard(self, path: str, raw: bytes, caller: ir.Function, depth: int) -> bool:
         """Whether a function of another file runs only where grad is off, in its own file as in all others."""
         inside = self._calls_in(path, raw).get(caller.name, ())
@@ -326,6 +339,24 @@ def _may_import(raw: bytes, module: str, name: str) -> bool:
         return True
     imports = rb"^[ \t]*from[ \t]+\S+[ \t]+import\b(?:[ \t]*\([^)]*\b%s\b|[^(\n]*(?:\b%s\b|\*))"
     return re.search(imports % (name.encode(), name.encode()), raw, re.MULTILINE) is not None
+
+
+def _reads_name(raw: bytes, name: str, attribute: bool) -> bool:
+    """Whether a file uses a name, or an attribute of that name, other than by calling it."""
+    try:
+        nodes = list(ast.walk(ast.parse(raw)))
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return True
+    called = {id(node.func) for node in nodes if isinstance(node, ast.Call)}
+    return any(
+        id(node) not in called
+        and isinstance(getattr(node, "ctx", None), ast.Load)
+        and (
+            (isinstance(node, ast.Attribute) and node.attr == name)
+            or (isinstance(node, ast.Name) and node.id == name and not attribute)
+        )
+        for node in nodes
+    )
 
 
 @lru_cache(maxsize=512)

@@ -1,0 +1,126 @@
+"""Calls whose code is not seen and of which nothing is known: under no_grad they may fail, as a registration does that
+optimizes by itself.
+"""
+
+from __future__ import annotations
+
+import builtins
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from gpulint.analysis import frameworks, ir, lookup
+from gpulint.analysis.names import HOST_ATTRS, KEEPS_GRAPH, PAIRS, REDUCTIONS, SINK_METHODS, TO_DEVICE, TO_HOST
+from gpulint.analysis.values import Kind
+
+if TYPE_CHECKING:
+    from gpulint.analysis.facts import FunctionFacts
+    from gpulint.analysis.program import FileAnalysis
+
+# Libraries that differentiate nothing by themselves.
+_HARMLESS_LIBRARIES = (
+    frameworks.HOST_LIBRARIES
+    | sys.stdlib_module_names
+    | frozenset("torchvision torchaudio torchmetrics tqdm einops datasets imageio soundfile librosa rich".split())
+)
+_DIFFERENTIATING = ("torch.autograd", "torch.func.", "torch.enable_grad", "torch.set_grad_enabled", "torch.optim")
+_BUILTINS = frozenset(dir(builtins)) - {"exec", "eval", "__import__"}
+# Methods of containers, strings, files, modules, loaders and meters.
+_PLAIN_METHODS = frozenset(
+    "append extend insert pop popleft items keys values get setdefault update copy remove clear sort join split rsplit strip "
+    "replace startswith endswith lower upper encode decode index count read readline readlines close flush eval train "
+    "parameters named_parameters modules named_modules children buffers state_dict load_state_dict zero_grad reset "
+    "compute avg mean_ fill_ zero_ masked_fill_ batch_decode convert_ids_to_tokens convert_tokens_to_string save "
+    "imshow plot show savefig astype all_gather gather_for_metrics synchronize empty_cache exists mkdir".split()
+)
+_HARMLESS_METHODS = (
+    TO_HOST | TO_DEVICE | KEEPS_GRAPH | PAIRS | REDUCTIONS | SINK_METHODS | HOST_ATTRS | _PLAIN_METHODS
+) - {"requires_grad_", "retain_grad", "solve"}
+_WANTS_GRAD = frozenset(
+    "backward autograd enable_grad requires_grad requires_grad_ set_grad_enabled register_hook retain_grad jacobian "
+    "hessian vjp jvp functional_call grad optim optimizer manual_backward closure".split()
+)
+_DEPTH = 4
+
+
+class Strangers:
+    """Looks for unseen code in the functions of one file, and of those that they call."""
+
+    def __init__(self, file: FileAnalysis, functions: Sequence[FunctionFacts]) -> None:
+        self._file = file
+        self._known: dict[ir.Function, bool] = {}
+        self._forwards = {
+            id(forward.call) for facts in functions for forward in facts.forwards if forward.site is not None
+        }
+
+    def among(self, function: ir.Function, block: list[ir.Stmt], depth: int = _DEPTH) -> bool:
+        """Whether any of the statements calls what may want grad for all that is known."""
+        for statement in ir.statements(block):
+            if isinstance(statement, ir.FunctionDef) and self._is_strange(statement.function, depth):
+                return True
+            for root in statement.expressions():
+                for part in ir.walk(root):
+                    if isinstance(part, ir.Call) and not self._is_harmless(function, part, depth):
+                        return True
+                    if isinstance(part, ir.LambdaExpr) and self._is_strange(part.function, depth):
+                        return True
+        return False
+
+    def _is_strange(self, function: ir.Function, depth: int) -> bool:
+        """Whether a function of the project is beyond judging, or wants grad."""
+        if depth == 0:
+            return True
+        if function not in self._known:
+            self._known[function] = False  # called again within itself: it adds nothing
+            evidence = function.home.evidence[function]
+            self._known[function] = bool(evidence.words & _WANTS_GRAD) or self.among(
+                function, function.body, depth - 1
+            )
+        return self._known[function]
+
+    def _is_harmless(self, function: ir.Function, call: ir.Call, depth: int) -> bool:
+        if id(call) in self._forwards:
+            return True
+        home: FileAnalysis = function.home
+        path = call.func.path
+        if path is not None and path in home.evidence[function].modules:
+            return True
+        full = lookup.qualified(home, function, path)
+        if full is not None and not full.startswith("."):
+            root = full.partition(".")[0]
+            if root == "torch":
+                return not full.startswith(_DIFFERENTIATING)
+            if root in _HARMLESS_LIBRARIES:
+                return True
+        callee = lookup.called(home, function, call)
+        if callee is not None:
+            return not self._is_strange(callee, depth)
+        if isinstance(call.func, ir.Name):
+            return self._is_harmless_name(function, call.func.id, full, depth)
+        if full is not None:
+            return self._is_harmless_value(home, full, depth)
+        return isinstance(call.func, ir.Attr) and call.method in _HARMLESS_METHODS
+
+    def _is_harmless_name(self, function: ir.Function, name: str, full: str | None, depth: int) -> bool:
+        home: FileAnalysis = function.home
+        if full is not None:
+            return self._is_harmless_value(home, full, depth)
+        bound = name in home.evidence[function].assigned or any(p.name == name for p in function.params)
+        if bound:
+            return False
+        info = home.classes.get(name)
+        if info is not None:
+            return self._is_harmless_class(info.method("__init__"), depth)
+        return name in _BUILTINS and name not in home.evidence[home.module.body].assigned
+
+    def _is_harmless_value(self, home: FileAnalysis, full: str, depth: int) -> bool:
+        """Whether what is imported from the project is seen to be harmless."""
+        value = home.imported_value(full)
+        if value is None:
+            return False
+        if value.kind is Kind.FUNCTION and isinstance(value.ref, ir.Function):
+            return not self._is_strange(value.ref, depth)
+        return value.kind is Kind.CLASS and self._is_harmless_class(value.ref.method("__init__"), depth)
+
+    def _is_harmless_class(self, constructor: ir.Function | None, depth: int) -> bool:
+        return constructor is None or not self._is_strange(constructor, depth)
