@@ -109,11 +109,12 @@ class FrozenForwardWithGrad(Rule):
 def _repair(facts: FileFacts, wasted: WastedForward) -> Repair | None:
     from gpulint.nodes import no_grad_with
 
-    if not wasted.alone:
+    cover = facts.habits.guarding.statement(wasted.facts.function, wasted.forward.stmt)
+    if not wasted.alone or cover is None:
         return None
     name = facts.torch_name("no_grad")
     imports = () if name is not None else (AddImport("torch"),)
     name = name or "torch.no_grad"
-    change = Wrap((wasted.forward.stmt.line,), no_grad_with(name))
-    safety: Applicability = "unsafe" if wasted.untrained else "safe"
+    change = Wrap((wasted.forward.stmt.node,), no_grad_with(name))
+    safety: Applicability = "safe" if cover.certain and not wasted.untrained else "unsafe"
     return Repair(safety, f"run it under `{name}()`", (change, *imports))

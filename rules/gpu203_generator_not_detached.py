@@ -76,8 +76,8 @@ class GeneratorNotDetached(Rule):
     ```
 
     ## Fix safety
-    Where nothing else needs the generator's graph, making the sample under `with torch.no_grad():` is offered, else
-    `.detach()` on what the discriminator is given. Both leave the results as they are, because the gradients they
+    Where nothing else needs the generator's graph, making the sample under `with torch.no_grad():` is offered; else, and
+    where the sample is made in the very call of the discriminator, `.detach()` on what that is given. Both leave the results as they are, because the gradients they
     avoid are zeroed before they are used: safe.
     """
 
@@ -94,6 +94,8 @@ class GeneratorNotDetached(Rule):
             generator, what = found.generator.path, facts.source(found.argument)
             if found.made is not None:
                 advice = f"make it under `no_grad`: that saves the memory of `{generator}`'s activations and the time"
+            elif found.nested:
+                advice = f"`.detach()` saves the time, and the memory of `{generator}`'s activations during the rest of the step"
             else:
                 advice = f"`.detach()` saves the time; not the memory, which another use of `{generator}`'s graph needs"
             yield Report(
@@ -116,5 +118,5 @@ def _repair(facts: FileFacts, found: Undetached) -> Repair:
     imports = () if name is not None else (AddImport("torch"),)
     name = name or "torch.no_grad"
     return Repair(
-        "safe", f"make it under `{name}()`", (Wrap((found.made.line,), no_grad_with(name)), *imports)
+        "safe", f"make it under `{name}()`", (Wrap((found.made.node,), no_grad_with(name)), *imports)
     )

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from gpulint.analysis import ir
 from gpulint.analysis.assignments import targets
-from gpulint.analysis.facts import Forward
+from gpulint.analysis.facts import Forward, FunctionFacts
 from gpulint.analysis.names import HOST_ATTRS, PAIRS
 
 if TYPE_CHECKING:
@@ -151,6 +151,69 @@ def _cut_above(expr: ir.Expr, call: ir.Call) -> bool:
         if any(part is call for part in ir.walk(child)):
             return cuts_graph(expr) or _cut_above(child, call)
     return False
+
+
+def mixes(facts: FunctionFacts, forward: Forward) -> bool:
+    """Whether the forward's statement also computes with what may have a graph that is wanted: `mse(out, teacher(x).detach())`.
+
+    Nothing can be meant by that which goes through the cut, nor what is left of the statement's value where it is cut
+    later.
+    """
+    for root in forward.stmt.expressions():
+        cut = _outermost_cut(root, forward.call)
+        if cut is not None and cut is not root:
+            names = _with_graphs(facts)
+            params = {param.name for param in forward.function.params} - {"self", "cls"}
+            if _reads_outside(root, cut, names, params):
+                return True
+    return False
+
+
+def _outermost_cut(expr: ir.Expr, call: ir.Call) -> ir.Expr | None:
+    if expr is call:
+        return None
+    for child in expr.children():
+        if any(part is call for part in ir.walk(child)):
+            return expr if cuts_graph(expr) else _outermost_cut(child, call)
+    return None
+
+
+def _with_graphs(facts: FunctionFacts) -> set[str]:
+    """The names that a function binds to a network's results, or to what is made of them without cutting it off."""
+    forwards = {id(forward.call) for forward in facts.forwards if forward.site is not None}
+    found: set[str] = set()
+    for _ in range(3):
+        before = len(found)
+        for statement in ir.statements(facts.function.body):
+            if isinstance(statement, (ir.Assign, ir.AugAssign)) and statement.value is not None:
+                if _carries(statement.value, forwards, found):
+                    bound = [statement.target] if isinstance(statement, ir.AugAssign) else targets(statement)
+                    found |= {target.path for target in bound if target.path is not None}
+        if len(found) == before:
+            break
+    return found
+
+
+def _carries(expr: ir.Expr, forwards: set[int], names: set[str]) -> bool:
+    if cuts_graph(expr):
+        return False
+    if id(expr) in forwards or (expr.path is not None and expr.path in names):
+        return True
+    return any(_carries(child, forwards, names) for child in expr.children())
+
+
+def _reads_outside(expr: ir.Expr, cut: ir.Expr, graphs: set[str], params: set[str]) -> bool:
+    """Whether an expression, the part under `cut` left out, computes with one of the names that have graphs, or hands one
+    of the function's parameters to a function: rewards and masks are added and multiplied."""
+    if expr is cut or cuts_graph(expr):
+        return False
+    if expr.path is not None and expr.path in graphs:
+        return True
+    if isinstance(expr, ir.Call):
+        given = (*expr.args, *(value for _, value in expr.keywords))
+        if any(arg.path is not None and arg.path in params for arg in given):
+            return True
+    return any(_reads_outside(child, cut, graphs, params) for child in expr.children())
 
 
 def _is_chain(expr: ir.Expr | None, call: ir.Call) -> bool:

@@ -47,7 +47,11 @@ class Guarding:
         function = facts.function
         if function.name == "<lambda>":
             return None
-        if facts.all_evaluation and self._may_be_decorated(function) and not self._strange(function, function.body):
+        if (
+            facts.all_evaluation
+            and self._may_be_decorated(function)
+            and not self._strange(function, function.body)
+        ):
             return Cover(whole=True)
         loop = _shared_loop(forwards)
         if loop is not None and not _suspends([loop]) and not self._strange(function, [loop]):

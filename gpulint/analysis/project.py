@@ -185,7 +185,9 @@ class Project:
         """Whether another file does anything with the function but call it: hands it on, reads its signature."""
         self.asked = True
         own, name = os.path.abspath(origin), function.name.encode()
-        used = re.compile(rb"%s\b(?!\s*\()" % (rb"\.\s*" + name if function.cls is not None else rb"\b" + name))
+        used = re.compile(
+            rb"%s\b(?!\s*\()" % (rb"\.\s*" + name if function.cls is not None else rb"\b" + name)
+        )
         return any(
             path != own
             and used.search(raw) is not None

@@ -10,7 +10,16 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from gpulint.analysis import frameworks, ir, lookup
-from gpulint.analysis.names import HOST_ATTRS, KEEPS_GRAPH, PAIRS, REDUCTIONS, SINK_METHODS, TO_DEVICE, TO_HOST
+from gpulint.analysis.evidence import LOSSY
+from gpulint.analysis.names import (
+    HOST_ATTRS,
+    KEEPS_GRAPH,
+    PAIRS,
+    REDUCTIONS,
+    SINK_METHODS,
+    TO_DEVICE,
+    TO_HOST,
+)
 from gpulint.analysis.values import Kind
 
 if TYPE_CHECKING:
@@ -21,9 +30,17 @@ if TYPE_CHECKING:
 _HARMLESS_LIBRARIES = (
     frameworks.HOST_LIBRARIES
     | sys.stdlib_module_names
-    | frozenset("torchvision torchaudio torchmetrics tqdm einops datasets imageio soundfile librosa rich".split())
+    | frozenset(
+        "torchvision torchaudio torchmetrics tqdm einops datasets imageio soundfile librosa rich".split()
+    )
 )
-_DIFFERENTIATING = ("torch.autograd", "torch.func.", "torch.enable_grad", "torch.set_grad_enabled", "torch.optim")
+_DIFFERENTIATING = (
+    "torch.autograd",
+    "torch.func.",
+    "torch.enable_grad",
+    "torch.set_grad_enabled",
+    "torch.optim",
+)
 _BUILTINS = frozenset(dir(builtins)) - {"exec", "eval", "__import__"}
 # Methods of containers, strings, files, modules, loaders and meters.
 _PLAIN_METHODS = frozenset(
@@ -95,6 +112,8 @@ class Strangers:
         callee = lookup.called(home, function, call)
         if callee is not None:
             return not self._is_strange(callee, depth)
+        if full is None and LOSSY.search(call.method):
+            return True  # it computes with what the forward gives
         if isinstance(call.func, ir.Name):
             return self._is_harmless_name(function, call.func.id, full, depth)
         if full is not None:

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 from gpulint.analysis import ir
 from gpulint.analysis.assignments import targets
 from gpulint.analysis.auxiliary import untrained_forwards
-from gpulint.analysis.cutting import Uses
+from gpulint.analysis.classes import ClassInfo
+from gpulint.analysis.cutting import Uses, mixes
 from gpulint.analysis.facts import Backward, Forward, FunctionFacts
 from gpulint.analysis.freezing import may_be_frozen
 from gpulint.analysis.values import Grad
@@ -43,7 +44,7 @@ class Undetached:
     """A discriminator's step that backpropagates into the generator, whose gradients are then thrown away.
 
     `argument` is what the discriminator is given; `made` the statement that generates it, where nothing else needs
-    the generator's graph.
+    the generator's graph; `nested`: it is generated in the discriminator's own call.
     """
 
     discriminator: Forward
@@ -52,6 +53,7 @@ class Undetached:
     backward: Backward
     optimizer: str
     made: ir.Stmt | None
+    nested: bool = False
 
 
 # --- forwards only detached ----------------------------------------------------------------------------------------
@@ -77,10 +79,11 @@ def wasted_forwards(file: FileAnalysis, functions: list[FunctionFacts]) -> list[
         for forward in wasted:
             if id(forward.stmt) not in seen:
                 seen.add(id(forward.stmt))
-                found.append(WastedForward(facts, forward, _is_alone(facts, forward, wasted)))
+                found.append(WastedForward(facts, forward, _is_alone(file, facts, forward, wasted)))
     found = [item for item in found if not may_be_frozen(file, item.forward)]
     for facts, forward in untrained_forwards(file, functions):
-        found.append(WastedForward(facts, forward, _is_alone(facts, forward, [forward]), untrained=True))
+        alone = _is_alone(file, facts, forward, [forward])
+        found.append(WastedForward(facts, forward, alone, untrained=True))
     return found
 
 
@@ -136,13 +139,15 @@ def _switches(file: FileAnalysis, function: ir.Function) -> bool:
     return False
 
 
-def _is_alone(facts: FunctionFacts, forward: Forward, wasted: list[Forward]) -> bool:
+def _is_alone(file: FileAnalysis, facts: FunctionFacts, forward: Forward, wasted: list[Forward]) -> bool:
     statement = forward.stmt
     if not isinstance(statement, (ir.Assign, ir.AugAssign, ir.ExprStmt)):
         return False
     if any(other.stmt is statement and other not in wasted for other in facts.forwards):
         return False
-    return not any(backward.stmt is statement for backward in facts.backwards)
+    if any(backward.stmt is statement for backward in facts.backwards):
+        return False
+    return not mixes(facts, forward)
 
 
 # --- generators not detached ---------------------------------------------------------------------------------------
@@ -252,12 +257,18 @@ def _through_generator(
             continue
         if not all(_discards(functions, facts, key, name, start, order) for key in theirs):
             continue
+        if any(other.site in generator.inputs and other is not generator for other in facts.forwards):
+            continue  # what it is given comes from a network as well, which may want its gradient
         for discriminator in facts.forwards:
             if last(discriminator.path) in own and discriminator.site in backward.tokens:
                 argument = _argument_made_by(facts, discriminator, generator, order)
                 if argument is not None and order[id(discriminator.stmt)] <= start:
-                    made = _made_for_this(functions, generator, backward)
-                    yield Undetached(discriminator, generator, argument, backward, optimizer, made)
+                    nested = generator.stmt is discriminator.stmt
+                    made = None if nested else _made_for_this(functions, generator, backward)
+                    if not _gives_several(generator, argument):
+                        yield Undetached(
+                            discriminator, generator, argument, backward, optimizer, made, nested
+                        )
 
 
 def _steps(function: ir.Function) -> Iterator[tuple[ir.Stmt, str]]:
@@ -291,6 +302,19 @@ def _argument_made_by(
         ):
             return argument
     return None
+
+
+def _gives_several(generator: Forward, argument: ir.Expr) -> bool:
+    """Whether the generator, by its own class, gives a tuple or a dict that the discriminator takes as it is: that has no
+    `detach()`."""
+    bound = generator.stmt.targets[0] if isinstance(generator.stmt, ir.Assign) else None
+    if argument is not generator.call and isinstance(bound, ir.Seq):
+        return False
+    forward = generator.network.method("forward") if isinstance(generator.network, ClassInfo) else None
+    return forward is not None and any(
+        isinstance(statement, ir.Return) and isinstance(statement.value, (ir.Seq, ir.DictDisplay))
+        for statement in ir.statements(forward.body)
+    )
 
 
 def _still_that(

@@ -1,0 +1,201 @@
+"""A safe fix changes no result: labelled programs do the same on the CPU before and after it.
+
+Functions are run on made-up arguments; what does not run before the fix proves nothing and is left out.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import pytest
+from gpulint.rules import all_rules
+from test_cases import all_cases
+
+from gpulint.api import check_paths
+from gpulint.fixing import fix_text
+from gpulint.linter import lint_text
+from gpulint.rule import RuleSet
+
+RULES = RuleSet(all_rules())
+TRIAL = Path(__file__).parent / "trial.py"
+
+pytestmark = pytest.mark.skipif(
+    find_spec("torch") is None, reason="torch is not installed; programs import it"
+)
+
+
+def fixed(text: str, name: str, rules: RuleSet = RULES) -> str:
+    """The text after all safe fixes."""
+    return fix_text(text, lambda source: lint_text(source, name, rules), False).text
+
+
+def outcomes(paths: list[Path], folder: Path) -> dict[str, Any]:
+    """What came of each function, by name, for each program by file name. Raises CalledProcessError where it breaks off."""
+    result = subprocess.run(
+        [sys.executable, str(TRIAL), *map(str, paths)],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        timeout=600,
+        check=True,
+    )
+    return {Path(path).name: found for path, found in json.loads(result.stdout.splitlines()[-1]).items()}
+
+
+def changed(before: dict[str, Any], after: dict[str, Any]) -> list[str]:
+    """The functions that ran before and now do something else."""
+    return [
+        f"{name}: {after.get(name, before['<module>'])}"
+        for name, left in before.items()
+        if "digest" in left and after.get(name) != left
+    ]
+
+
+@cache
+def programs() -> dict[str, tuple[str, str]]:
+    """The labelled programs of which a safe fix changes something, before and after."""
+    found: dict[str, tuple[str, str]] = {}
+    for case in all_cases():
+        if case.path.name.startswith("bug_"):
+            text = fixed(case.text, case.path.name)
+            if text != case.text:
+                found[f"{case.path.parent.name}_{case.path.name}"] = (case.text, text)
+    return found
+
+
+def test_programs_do_the_same_after_safe_fixes(tmp_path: Path) -> None:
+    before, after = tmp_path / "before", tmp_path / "after"
+    for folder, which in ((before, 0), (after, 1)):
+        folder.mkdir()
+        for name, texts in programs().items():
+            (folder / name).write_text(texts[which], encoding="utf-8")
+    first = outcomes([before / name for name in programs()], before)
+    second = outcomes([after / name for name in programs()], after)
+    wrong = {name: changed(first[name], second[name]) for name in first}
+    assert {name: found for name, found in wrong.items() if found} == {}
+    ran = [
+        name
+        for name, left in first.items()
+        if any("digest" in left[key] for key in left if key != "<module>")
+    ]
+    assert len(ran) >= 60, f"only {len(ran)} of {len(first)} programs ran: {first}"
+
+
+GAN = """
+import torch
+from torch import nn
+
+def train(netd, netg, loader, crit):
+    opt_d = torch.optim.SGD(netd.parameters(), 0.1)
+    opt_g = torch.optim.SGD(netg.parameters(), 0.1)
+    for real in loader:
+        noise = torch.randn(len(real), 8).cuda()
+        {step}
+        opt_d.zero_grad()
+        loss.backward()
+        opt_d.step()
+        opt_g.zero_grad()
+        loss = crit(netd(netg(noise)), torch.ones(len(real), 8).cuda())
+        loss.backward()
+        opt_g.step()
+"""
+STEPS = {
+    "nested": "loss = crit(netd(netg(noise)), torch.zeros(8, 8))",
+    "by_keyword": "loss = crit(netd(x=netg(noise)), torch.zeros(8, 8))",
+    "both": "loss = crit(netd(real), torch.ones(8, 8)) + crit(netd(netg(noise)), torch.zeros(8, 8))",
+    "on_one_line": "fake = netg(noise); loss = crit(netd(fake), torch.zeros(8, 8))",
+    "on_two_lines": "fake = netg(noise)\n        loss = crit(netd(fake), torch.zeros(8, 8))",
+    "over_lines": "loss = crit(netd(\n            netg(noise)\n        ), torch.zeros(8, 8))",
+    "in_a_tuple": "judged, real_too = netd(netg(noise)), netd(real)\n        loss = crit(judged, real_too)",
+    "named_in_between": "fake = netg(noise); out = netd(fake); loss = crit(out, torch.zeros(8, 8))",
+}
+
+
+def test_discriminators_learn_the_same_in_every_layout(tmp_path: Path) -> None:
+    rules = RuleSet(tuple(rule for rule in all_rules() if rule.code == "GPU203"))
+    paths: dict[str, list[Path]] = {"before": [], "after": []}
+    for name, step in STEPS.items():
+        text = GAN.format(step=step)
+        done = fixed(text, "gan.py", rules)
+        assert done != text, name
+        for when, source in (("before", text), ("after", done)):
+            (tmp_path / when).mkdir(exist_ok=True)
+            paths[when].append(tmp_path / when / f"{name}.py")
+            paths[when][-1].write_text(source)
+    before, after = (outcomes(paths[when], tmp_path) for when in ("before", "after"))
+    assert all("digest" in found["train"] for found in before.values()), before
+    assert {name: changed(before[name], after[name]) for name in before} == {name: [] for name in before}
+
+
+# Where grad is switched off
+
+EVALUATION = """
+import torch
+{imports}
+
+def measure(model: torch.nn.Module, loader):
+    model.eval()
+    total = 0
+    for x in loader:
+        y = model(x.cuda())
+        {use}
+    return total
+"""
+
+
+def evaluation(imports: str, use: str) -> str:
+    return fixed(EVALUATION.format(imports=imports, use=use), "train.py")
+
+
+def test_a_function_is_decorated_where_all_that_it_calls_is_known() -> None:
+    text = evaluation("from math import sqrt", "total += sqrt(y.sum().item())")
+    assert "@torch.no_grad()\ndef measure(" in text
+
+
+@pytest.mark.parametrize(
+    ("imports", "use"),
+    [
+        ("from aligning import register", "total += register(y.detach(), x)"),
+        ("import aligning", "total += aligning.Registration().fit(y.detach(), x)"),
+        ("import inspect", "total += y.argmax().item() + len(inspect.signature(measure).parameters)"),
+        ("from somewhere import table", "total += y.argmax().item(); table[0] = measure"),
+    ],
+    ids=["unseen_function", "unseen_object", "signature_read", "registered"],
+)
+def test_no_decorator_where_more_than_the_forward_could_be_meant(imports: str, use: str) -> None:
+    text = evaluation(imports, use)
+    assert "@torch" not in text
+    assert "with torch.no_grad():" in text
+    if "aligning" in imports:
+        assert "        with torch.no_grad():\n            y = model(x.cuda())\n        total +=" in text
+
+
+def test_no_decorator_where_another_file_reads_the_signature(tmp_path: Path) -> None:
+    (tmp_path / "measuring.py").write_text(EVALUATION.format(imports="", use="total += y.argmax().item()"))
+    user = "from measuring import measure\nprint(measure.__code__.co_varnames)\n"
+    for text, decorated in (
+        ("", True),
+        (user, False),
+        (user.replace(".__code__.co_varnames", "(1, 2)"), True),
+    ):
+        (tmp_path / "using.py").write_text(text)
+        (finding,) = check_paths(tmp_path, {"select": ["GPU201"]})
+        assert finding.fix is not None
+        assert finding.fix.applicability == "safe"
+        assert ("decorate" in finding.fix.message) == decorated
+
+
+def test_a_generator_is_not_left_with_grad_off() -> None:
+    text = evaluation("", "yield y.argmax().item()")
+    assert "    with torch.no_grad():\n        for" not in text
+
+
+def test_a_statement_that_has_the_students_graph_is_left_alone() -> None:
+    text = (TRIAL.parent / "cases/GPU202/bug_teacher_beside_the_student.py").read_text()
+    assert fixed(text, "train.py") == text

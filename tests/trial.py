@@ -1,0 +1,324 @@
+"""Runs the functions of small programs on the CPU, on made-up arguments, and tells what came of each.
+
+`python trial.py FILE ...` prints, as JSON, for each file what each of its functions and methods left: a digest of what it
+returned and of the networks' weights and gradients that step made; for those that did not run, the kind of error.
+
+What a parameter stands for is read off its uses: what is iterated is a loader, what is called is a network.
+"""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import hashlib
+import importlib.util
+import inspect
+import io
+import json
+import random
+import re
+import signal
+import socket
+import sys
+import types
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import nn
+from torch.overrides import TorchFunctionMode
+
+WIDTH = BATCH = 8
+_LOSS = re.compile(r"(?i)loss|crit|bce|mse|^ce$")
+_NETWORK = re.compile(r"(?i)model$|net$|^net|critic|student|teacher|encoder|policy")
+_COUNT = re.compile(r"(?i)epochs?$|steps?$|^n$|^n_|^num_|size|limit|horizon")
+_LOADER = re.compile(r"(?i)loader|batches|dataset|^data$")
+_LABELS = re.compile(r"(?i)label|target|^ys?$|^answers?$")
+_PART_OF_STATE = (torch.Tensor, int, float, str, bool, list, tuple, dict)
+
+
+class Net(nn.Module):
+    """Takes any tensors and gives scores."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layer = nn.Linear(WIDTH, WIDTH)
+        self.norm = nn.Dropout(0.0)
+
+    def forward(self, *given: Any, **named: Any) -> torch.Tensor:
+        total = torch.zeros(1)
+        for value in (*given, *named.values()):
+            if isinstance(value, torch.Tensor) and value.numel():
+                flat = value.float().reshape(value.shape[0] if value.dim() else 1, -1)
+                total = total + nn.functional.pad(flat, (0, WIDTH))[:, :WIDTH]
+        return torch.tanh(self.layer(total.expand(-1, WIDTH) if total.dim() > 1 else total.expand(1, WIDTH)))
+
+
+class OnTheCpu(TorchFunctionMode):
+    """Everything asked for on another device is made on the CPU."""
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        kwargs = dict(kwargs or {})
+        if "device" in kwargs:
+            kwargs["device"] = "cpu"
+        if func is torch.Tensor.cuda:
+            return args[0]
+        if func is torch.Tensor.to:
+            args = tuple("cpu" if _is_device(value) else value for value in args)
+        return func(*args, **kwargs)
+
+
+def _is_device(value: Any) -> bool:
+    return isinstance(value, torch.device) or (isinstance(value, str) and value.partition(":")[0] == "cuda")
+
+
+def _loss(*given: Any, **_: Any) -> torch.Tensor:
+    total = torch.zeros(())
+    for sign, value in zip((1, -1, 1), given, strict=False):
+        total = total + sign * (value.float().mean() if isinstance(value, torch.Tensor) else 0)
+    return total.square()
+
+
+class Absent:
+    """Imports what a program asks for and is not installed: decorators that leave things as they are, and makers of
+    networks."""
+
+    def __init__(self) -> None:
+        self.wanted: set[str] = set()
+
+    def find_spec(self, name: str, *_: Any) -> Any:
+        if name.partition(".")[0] not in self.wanted:
+            return None
+        return importlib.util.spec_from_loader(name, self)  # type: ignore[arg-type]
+
+    def create_module(self, spec: Any) -> Any:
+        module = types.ModuleType(spec.name)
+        module.__path__ = []
+        module.__getattr__ = _missing  # type: ignore[method-assign]
+        return module
+
+    def exec_module(self, module: Any) -> None:
+        """There is nothing to run."""
+
+
+def _missing(name: str) -> Any:
+    if name.startswith("__"):
+        raise AttributeError(name)
+    return StandIn()
+
+
+def _imports(tree: ast.AST) -> set[str]:
+    found: set[str] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            found |= {alias.name.partition(".")[0] for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            found.add(node.module.partition(".")[0])
+    return found - {"torch"}
+
+
+class StandIn:
+    """A class or a function that is not there."""
+
+    def __call__(self, *given: Any, **_: Any) -> Any:
+        return given[0] if len(given) == 1 and (isinstance(given[0], list) or callable(given[0])) else Net()
+
+    def __getattr__(self, name: str) -> Any:
+        return _missing(name)
+
+    def __mro_entries__(self, bases: Any) -> Any:
+        return (nn.Module,)
+
+
+class Uses(ast.NodeVisitor):
+    """What a function, or a class, does with its names."""
+
+    def __init__(self, tree: ast.AST) -> None:
+        self.called: set[str] = set()
+        self.stepped: set[str] = set()
+        self.rounds: dict[str, ast.expr] = {}
+        self.sized: set[str] = set()
+        self.visit(tree)
+
+    def visit_Call(self, node: ast.Call) -> None:
+        name = ast.unparse(node.func)
+        self.called.add(name)
+        owner, _, method = name.rpartition(".")
+        if method in ("step", "zero_grad") and owner:
+            self.stepped.add(owner)
+        if method in ("parameters", "eval", "train", "state_dict", "load_state_dict", "forward") and owner:
+            self.called.add(owner)
+        if name in ("range", "torch.randn", "torch.rand"):
+            self.sized |= {ast.unparse(part) for part in node.args}
+        if name in ("enumerate", "tqdm", "iter") and node.args:
+            self.rounds.setdefault(ast.unparse(node.args[0]), ast.Name("x"))
+        self.generic_visit(node)
+
+    def visit_For(self, node: ast.For) -> None:
+        iterable, target = node.iter, node.target
+        while isinstance(iterable, ast.Call) and iterable.args and ast.unparse(iterable.func) != "range":
+            if ast.unparse(iterable.func) == "enumerate" and isinstance(target, ast.Tuple):
+                target = target.elts[1]
+            iterable = iterable.args[0]
+        self.rounds[ast.unparse(iterable)] = target
+        self.generic_visit(node)
+
+
+def _batch(target: ast.expr) -> Any:
+    if isinstance(target, (ast.Tuple, ast.List)):
+        items = [_batch(item) for item in target.elts]
+        if len(items) > 1 and not isinstance(target.elts[1], ast.Tuple):
+            items[1] = torch.randint(0, WIDTH, (BATCH,))
+        return tuple(items)
+    return torch.randn(BATCH, WIDTH)
+
+
+def _argument(name: str, uses: Uses, nets: list[nn.Module]) -> Any:
+    own = {name, f"self.{name}", f"self._{name}"}
+    if own & uses.stepped and not own & uses.called:
+        return torch.optim.SGD([p for net in nets for p in net.parameters()] or [torch.zeros(1)], 0.1)
+    if name in ("device", "rank"):
+        return "cpu"
+    if _LOSS.search(name):
+        return _loss
+    if own & uses.rounds.keys():
+        target = next(uses.rounds[path] for path in own if path in uses.rounds)
+        return [_batch(target) for _ in range(3)]
+    if own & uses.called or _NETWORK.search(name):
+        nets.append(Net())
+        return nets[-1]
+    if own & uses.sized or _COUNT.search(name):
+        return 2
+    if _LOADER.search(name):
+        return [(torch.randn(BATCH, WIDTH), torch.randint(0, WIDTH, (BATCH,))) for _ in range(3)]
+    return torch.randint(0, WIDTH, (BATCH,)) if _LABELS.search(name) else torch.randn(BATCH, WIDTH)
+
+
+def _arguments(function: Any, uses: Uses, nets: list[nn.Module]) -> dict[str, Any]:
+    params = [
+        p
+        for p in inspect.signature(function).parameters.values()
+        if p.name not in ("self", "cls") and p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)
+    ]
+    given: dict[str, Any] = {}
+    optimizers = [p for p in params if {p.name, f"self.{p.name}"} & uses.stepped]
+    for param in [p for p in params if p not in optimizers] + optimizers:
+        if param.default is param.empty or (isinstance(param.default, str) and _is_device(param.default)):
+            given[param.name] = (
+                "cpu" if param.default is not param.empty else _argument(param.name, uses, nets)
+            )
+    return given
+
+
+def _digest(value: Any, depth: int = 3) -> Any:
+    if isinstance(value, torch.Tensor):
+        value = value.detach().double()
+        return [list(value.shape), round(float(value.sum()), 6), round(float(value.square().sum()), 6)]
+    if isinstance(value, nn.Module):
+        return [_digest(part) for part in value.state_dict().values()]
+    if isinstance(value, (list, tuple)) and depth:
+        return [_digest(part, depth - 1) for part in value]
+    if isinstance(value, dict) and depth:
+        return {str(key): _digest(part, depth - 1) for key, part in value.items()}
+    if isinstance(value, float):
+        return round(value, 6)
+    return value if isinstance(value, (int, str, bool, type(None))) else type(value).__name__
+
+
+@contextlib.contextmanager
+def _limits() -> Iterator[None]:
+    def stop(*_: Any) -> None:
+        raise TimeoutError
+
+    signal.signal(signal.SIGALRM, stop)
+    signal.setitimer(signal.ITIMER_REAL, 3)
+    try:
+        with OnTheCpu(), contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
+            yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+
+
+def _outcome(call: Any, state: Any) -> dict[str, Any]:
+    torch.manual_seed(0)
+    random.seed(0)
+    torch.set_grad_enabled(True)
+    try:
+        with _limits():
+            result = call()
+            left = json.dumps([_digest(result), _digest(state())], sort_keys=True)
+    except (Exception, SystemExit) as error:
+        return {"error": type(error).__name__, "text": str(error)[:200]}
+    return {"digest": hashlib.sha256(left.encode()).hexdigest(), "grad": torch.is_grad_enabled()}
+
+
+def _trial(path: str, absent: Absent) -> dict[str, Any]:
+    tree = ast.parse(Path(path).read_text(encoding="utf-8"))
+    absent.wanted = _imports(tree)
+    spec = importlib.util.spec_from_file_location("trial_program", path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    found = {"<module>": _outcome(lambda: spec.loader.exec_module(module), lambda: None)}  # type: ignore[union-attr]
+    if "error" in found["<module>"]:
+        return found
+    for node in tree.body:
+        uses = Uses(node)
+        if isinstance(node, ast.FunctionDef):
+            found[node.name] = _function(getattr(module, node.name), uses)
+        elif isinstance(node, ast.ClassDef):
+            for method in node.body:
+                if isinstance(method, ast.FunctionDef) and method.name != "__init__":
+                    found[f"{node.name}.{method.name}"] = _method(getattr(module, node.name), method, uses)
+    return found
+
+
+def _function(function: Any, uses: Uses) -> dict[str, Any]:
+    nets: list[nn.Module] = []
+
+    def call() -> Any:
+        return function(**_arguments(function, uses, nets))
+
+    return _outcome(call, lambda: nets)
+
+
+def _method(cls: Any, method: ast.FunctionDef, uses: Uses) -> dict[str, Any]:
+    nets: list[nn.Module] = []
+    made: list[Any] = []
+
+    def call() -> Any:
+        made.append(cls(**_arguments(cls.__init__, uses, nets)))
+        own = Uses(method)
+        own.called |= uses.called
+        bound = getattr(made[0], method.name)
+        return bound if not callable(bound) else bound(**_arguments(bound, own, nets))
+
+    def state() -> Any:
+        return [*nets, *(v for v in vars(made[0]).values() if isinstance(v, (*_PART_OF_STATE, nn.Module)))]
+
+    return _outcome(call, state)
+
+
+def _no_network(*_: Any, **__: Any) -> Any:
+    raise OSError("there is no network in a trial")
+
+
+def main(paths: list[str]) -> None:
+    torch.set_num_threads(1)
+    socket.socket.connect = _no_network  # type: ignore[method-assign]
+    nn.Module.cuda = lambda self, *_: self  # type: ignore[method-assign,assignment]
+    to = nn.Module.to
+    nn.Module.to = lambda self, *a, **k: to(  # type: ignore[method-assign,assignment]
+        self,
+        *("cpu" if _is_device(v) else v for v in a),
+        **{**k, **({"device": "cpu"} if "device" in k else {})},
+    )
+    torch.optim.SGD([torch.zeros(1)], 0.1)  # loads what torch loads late
+    absent = Absent()
+    sys.meta_path.append(absent)  # type: ignore[arg-type]
+    print(json.dumps({path: _trial(path, absent) for path in paths}))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
