@@ -79,8 +79,9 @@ class Guarding:
             runs += self._runs(function, block, wanted.keys())
         if sum(id(statement) in wanted for run in runs for statement in run) != len(wanted):
             return None  # a statement that stands in no block of the function: a lambda's, a comprehension's
-        certain = not any(self._strange(function, [statement]) for statement in wanted.values())
-        return Cover(False, tuple(runs), certain=certain)
+        strange = any(self._strange(function, [statement]) for statement in wanted.values())
+        given_away = any(forward.returned and not forward.evaluating for forward in forwards)
+        return Cover(False, tuple(runs), certain=not strange and not given_away)
 
     def _runs(
         self, function: ir.Function, block: list[ir.Stmt], wanted: Sequence[int] | object
