@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from gpulint.analysis import ir
 
 _EMPTYING = frozenset("clear pop popleft popitem reset detach_ zero_ get_nowait".split())
@@ -48,6 +50,20 @@ def targets(statement: ir.Stmt) -> list[ir.Expr]:
         else:
             result.append(target)
     return result
+
+
+def pairs(statement: ir.Assign) -> Iterator[tuple[ir.Expr, ir.Expr]]:
+    """Targets with what they are bound to; the parts of a tuple that a call gives, with the call."""
+    value = statement.value
+    if value is None:
+        return
+    for target in statement.targets:
+        if not isinstance(target, ir.Seq):
+            yield target, value
+        elif isinstance(value, ir.Seq) and len(value.items) == len(target.items):
+            yield from zip(target.items, value.items, strict=True)
+        else:
+            yield from ((item, value) for item in target.items)
 
 
 def arithmetic_leaves(expr: ir.Expr) -> list[ir.Expr]:

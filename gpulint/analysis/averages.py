@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from gpulint.analysis import ir
-from gpulint.analysis.assignments import is_accumulation, targets
+from gpulint.analysis.assignments import is_accumulation, pairs, targets
 from gpulint.analysis.gradmode import is_neutral_context, of_call
 from gpulint.analysis.hooks import keeps_graph
 from gpulint.analysis.names import REDUCTIONS
@@ -230,7 +230,7 @@ def _of_inner_layer(file: FileAnalysis, function: ir.Function, info: ClassInfo) 
     reduced: set[str] = set()
     for statement in ir.statements(function.body):
         if isinstance(statement, ir.Assign) and statement.value is not None:
-            for target, value in _pairs(statement):
+            for target, value in pairs(statement):
                 name = target.path
                 known = state.get(name) if name is not None else None
                 if known is None or known.kind not in (Kind.SYMBOL, Kind.UNKNOWN):
@@ -238,19 +238,6 @@ def _of_inner_layer(file: FileAnalysis, function: ir.Function, info: ClassInfo) 
                 if known.tokens & given and (_reduces(value) or _calls_own(file, value)):
                     reduced.add(name)  # type: ignore[arg-type]
     return frozenset(reduced)
-
-
-def _pairs(statement: ir.Assign) -> Iterator[tuple[ir.Expr, ir.Expr]]:
-    """Targets with what they are bound to; the parts of a tuple that a call gives, with the call."""
-    assert statement.value is not None
-    value = statement.value
-    for target in statement.targets:
-        if not isinstance(target, ir.Seq):
-            yield target, value
-        elif isinstance(value, ir.Seq) and len(value.items) == len(target.items):
-            yield from zip(target.items, value.items, strict=True)
-        else:
-            yield from ((item, value) for item in target.items)
 
 
 def _has_parameters(file: FileAnalysis, info: ClassInfo) -> bool:

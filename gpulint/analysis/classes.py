@@ -6,6 +6,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from gpulint.analysis import frameworks, ir
+from gpulint.analysis.assignments import pairs
 from gpulint.analysis.evidence import Evidence
 from gpulint.analysis.names import is_loss_function
 from gpulint.analysis.values import CRITERION, PLAIN, UNKNOWN, Kind, Val, join
@@ -24,10 +25,9 @@ def _adds_no_parameter(method: ir.Function) -> bool:
     for statement in ir.statements(method.body):
         if not isinstance(statement, ir.Assign):
             continue
-        for target in statement.targets:
-            plain = isinstance(statement.value, ir.Const) or (
-                isinstance(statement.value, ir.Call)
-                and statement.value.method in ("tensor", "int", "float", "len")
+        for target, value in pairs(statement):
+            plain = isinstance(value, ir.Const) or (
+                isinstance(value, ir.Call) and value.method in ("tensor", "int", "float", "len")
             )
             if isinstance(target, ir.Attr) and not plain:
                 return False

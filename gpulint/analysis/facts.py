@@ -85,7 +85,7 @@ class Hold:
     function: ir.Function
     stmt: ir.Stmt
     node: cst.CSTNode
-    how: str  # "add", "append", "extend", "insert", "item", "call", "comprehension"
+    how: str  # "add", "append", "extend", "insert", "item", "call", "comprehension", "join"
     holder: str
     holder_kind: str  # "variable", "attribute", "global"
     container: bool
@@ -122,6 +122,7 @@ class Hold:
     made_in_loop: bool = False  # a model runs in the loop it accumulates over
     within_step: bool = False  # a local sum over the micro-batches of the one step that the function is
     made_inside: bool = True  # the graph is made in the loops it accumulates over, not taken apart in them
+    call: ir.Call | None = None  # what makes one tensor of a list without a name
     pile: Pile | None = None  # what becomes of the container, asked where it keeps device tensors
 
     @property

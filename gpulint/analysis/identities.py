@@ -66,8 +66,10 @@ class Identities:
     ) -> Loop:
         found = self.loops.get(id(expr))
         if found is None:
-            statement = ir.For(target, iterable, [], [])
-            statement.node = statement.line = expr.node
+            body: list[ir.Stmt] = [ir.ExprStmt(element) for element in expr.elements]
+            statement = ir.For(target, iterable, body, [])
+            for part in (statement, *body):
+                part.node = part.line = expr.node
             found = self.loops[id(expr)] = Loop(statement, function, parent)
         return found
 

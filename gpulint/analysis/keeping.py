@@ -103,6 +103,20 @@ class Keeping(Calls):
             self.events.holds[(id(node), path)] = hold
         return holder
 
+    def list_held(self, call: ir.Call, value: Val, leaf: ir.Expr, outer: Loop | None) -> None:
+        """A list without a name, which the call makes one tensor of, keeps device tensors round after round."""
+        assert self.stmt is not None
+        path = call.func.path or call.method
+        leaves, loops = self._tensor_leaves((leaf,), Kind.DEVICE), tuple(self.loops[-1:])
+        hold = Hold(
+            self.function, self.stmt, call.node, "join", path, "variable", True, leaves, value, loops,
+            False, self.state.grad, False,
+        )  # fmt: skip
+        hold.call, hold.birth_loop, hold.given = call, outer, leaf
+        hold.over_data = loops[0].over_data
+        hold.over_batches = loops[0].over_data and not loops[0].over_pairs
+        self.events.holds[(id(call.node), path)] = hold
+
     def _tensor_leaves(self, leaves: tuple[ir.Expr, ...], kind: Kind) -> tuple[ir.Expr, ...]:
         """The innermost expressions, through displays and sums, whose values are what is held; the large ones first."""
         found: list[ir.Expr] = []

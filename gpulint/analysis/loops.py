@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from gpulint.analysis import ir
+from gpulint.analysis.arguments import Args
 from gpulint.analysis.binding import Binding
 from gpulint.analysis.facts import Loop
 from gpulint.analysis.peaks import loop_names
@@ -216,6 +217,27 @@ class Loops(Binding):
             self.state.born[target.path] = before
         self.settle(loop)
         self.loops.pop()
+
+    def joined(self, expr: ir.Call, args: Args) -> None:
+        """`torch.cat([model(x) for x in loader])` under no_grad: all batches stay on the device until they are one tensor."""
+        source = _comprehension_in(expr)
+        elem = args.positional[0].elem if source is not None else None
+        if elem is None or elem.kind is not Kind.DEVICE or not self.record or self.stmt is None:
+            return
+        loop = self.file.loops[id(source)]
+        outer = [around for around in self.loops if around.over_data]
+        self.loops.append(loop)
+        self.list_held(expr, elem, source.elements[-1], outer[-1] if outer else None)  # type: ignore[union-attr]
+        self.settle(loop)
+        self.loops.pop()
+
+
+def _comprehension_in(call: ir.Call) -> ir.Comp | None:
+    """The list comprehension that is joined, or the generator in `torch.cat(list(...))`."""
+    part = call.args[0] if call.args else None
+    while isinstance(part, ir.Call) and part.method in ("list", "tuple") and isinstance(part.func, ir.Name):
+        part = part.args[0] if part.args else None
+    return part if isinstance(part, ir.Comp) and len(part.clauses) == 1 else None
 
 
 def _moves_parts(loop: ir.For, path: str | None) -> bool:

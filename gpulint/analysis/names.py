@@ -14,6 +14,9 @@ TO_HOST = frozenset(
     ).split()
 )
 
+# What makes one tensor of many.
+JOINS = frozenset("cat concat concatenate stack vstack hstack dstack column_stack pad_sequence".split())
+
 # Attributes of a tensor that are Python values.
 HOST_ATTRS = frozenset(
     (

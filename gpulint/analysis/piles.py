@@ -15,6 +15,7 @@ from gpulint.analysis.loaded import Chain, chain_of, parents_of
 from gpulint.analysis.lookup import called, qualified
 from gpulint.analysis.names import (
     HOST_ATTRS,
+    JOINS,
     KEEPS_GRAPH,
     PAIRS,
     REDUCTIONS,
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
     from gpulint.analysis.facts import Hold
     from gpulint.analysis.program import FileAnalysis
 
-_JOINS = frozenset("cat concat concatenate stack vstack hstack dstack column_stack pad_sequence".split())
 _TENSOR_METHODS = (KEEPS_GRAPH | REDUCTIONS | PAIRS | TO_DEVICE | {"detach", "cuda"}) - {"type", "append"}
 _BINARY = frozenset(
     "add sub mul div true_divide matmul mm bmm mv dot inner outer addmm einsum tensordot cross kron maximum minimum fmax "
@@ -102,6 +102,9 @@ def judge(file: FileAnalysis, hold: Hold) -> Pile:
     """Follow what is held and the place that holds it."""
     search = _Search(file)
     home, function = file, hold.function
+    if hold.how == "join":
+        search.joined(hold)
+        return search.found
     path = hold.holder
     if hold.keep is not None and hold.keep.filename is None and hold.keep.into == "self":
         function = hold.keep.function
@@ -196,7 +199,7 @@ class _Search:
                 root = qualified(self.file, self.file.module.body, func.path) or ""
                 if root.startswith("torch."):
                     self._reduced(expr, expr.args[1:])
-                    self.found.tensor |= expr.method in _JOINS | _TENSOR_METHODS
+                    self.found.tensor |= expr.method in JOINS | _TENSOR_METHODS
                     if not expr.args:
                         return
                     expr = expr.args[0]
@@ -235,6 +238,21 @@ class _Search:
             root = (qualified(self.file, function, around.func.path) or "").partition(".")[0]
             asked = around.method == "isinstance" and not _asks_for_tensor(around)
             self.found.host |= root in _ARRAY_LIBRARIES or asked
+
+    def joined(self, hold: Hold) -> None:
+        """`torch.cat([model(x) for x in loader])`: what becomes of the tensor that is made of the list."""
+        function, statement = hold.function, hold.stmt
+        call = hold.call
+        assert call is not None
+        position = next((n for n, s in enumerate(ir.statements(function.body)) if s is statement), -1)
+        place = _Place(self.file, function, "", -1, 0, joined=True)
+        self.found.tensor = True
+        self._trace(place, call, chain_of(call, parents_of(statement)), statement, position)
+        for leaf in hold.leaves:
+            self.kept(function, leaf)
+        self.found.elsewhere = _is_placed_by_framework(self.file, function)
+        self.found.few = any(_ends_early(loop.stmt) for loop in hold.loops)
+        self.found.parts = any(_cuts_parts(loop.stmt) for loop in hold.loops)
 
     # --- what holds it -------------------------------------------------------------------------------------------
 
@@ -281,7 +299,7 @@ class _Search:
         for around in chain:
             if not self._goes_on(place, current, around, chain, statement, position):
                 return
-            if isinstance(around, ir.Call) and around.method in _JOINS | _TENSOR_METHODS:
+            if isinstance(around, ir.Call) and around.method in JOINS | _TENSOR_METHODS:
                 place = replace(place, joined=True)
             current = around
         self._arrive(place, current, statement, position)
@@ -405,7 +423,7 @@ class _Search:
         if name in ("is_tensor", "numel"):
             return False
         self.found.tensor = True
-        if name in _JOINS:
+        if name in JOINS:
             return True
         others = tuple(arg for arg in call.args if arg is not current)
         self._flattened(call, others)

@@ -10,6 +10,7 @@ from gpulint.analysis.evaluate import Evaluator
 from gpulint.analysis.evidence import LOSSY
 from gpulint.analysis.facts import Backward, Forward
 from gpulint.analysis.names import (
+    JOINS,
     PAIRS,
     REDUCTIONS,
     TO_DEVICE,
@@ -105,6 +106,8 @@ class TorchCalls(Evaluator):
             return (
                 first if first.kind is Kind.MODULE else HOST
             )  # FullyShardedDataParallel(model), fully_shard(model)
+        if last in JOINS:
+            self.joined(expr, args)
         return self.tensor_function(expr, last, args)
 
     def torch_class(self, qualified: str, last: str, args: Args) -> Val:
