@@ -53,7 +53,7 @@ def claim(hold: Hold, facts: FileFacts) -> str | None:
         and not hold.escaped
         and not hold.method_of_module
     )
-    return "live" if local and hold.inference and hold.over_data else None
+    return "live" if local and hold.inference and (hold.over_data or hold.over_items) else None
 
 
 def report(facts: FileFacts, hold: Hold, state: str, style: str) -> Report:

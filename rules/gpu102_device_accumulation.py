@@ -87,10 +87,11 @@ def _piles_up(hold: Hold) -> bool:
     if hold.function.name == "forward" or hold.fed_back:
         return False
     if hold.loops:
-        if hold.birth_loop is not None and hold.birth_loop.over_data:
+        if hold.birth_loop is not None and (hold.birth_loop.over_data or hold.birth_loop.over_items):
             return False
         views = hold.fresh_view and hold.pile.to_host and any(loop.counts for loop in hold.loops)
-        return hold.made_in_loop and (hold.over_batches or views)
+        items = hold.over_items and hold.pile.to_host
+        return hold.made_in_loop and (hold.over_batches or views or items)
     return hold.holder_kind == "attribute" and hold.per_step
 
 

@@ -31,6 +31,7 @@ class Loop:
     over_loader: bool = False
     over_data: bool = False  # iterates over batches or chunks, as far as the iterable tells
     over_pairs: bool = False  # nothing but its items coming in tuples says that it does
+    over_items: bool = False  # each round opens or reads one item of the data
     forwards: int = 0
     runs: bool = False  # a helper called in it runs forwards, also in a loop of its own
     backwards: int = 0
@@ -118,6 +119,7 @@ class Hold:
     fresh_view: bool = False  # a view of something made in this very iteration
     over_data: bool = False  # some loop it accumulates over runs through batches
     over_batches: bool = False  # the same, and more says so than that its items come in tuples
+    over_items: bool = False  # some loop opens or reads its items one by one
     given: ir.Expr | None = None  # what is handed over, a dict or a tuple as it stands
     made_in_loop: bool = False  # a model runs in the loop it accumulates over
     within_step: bool = False  # a local sum over the micro-batches of the one step that the function is

@@ -96,6 +96,7 @@ class Keeping(Calls):
             hold.fresh_view = self._is_fresh_view(leaves)
             hold.over_data = any(loop.over_data for loop in loops)
             hold.over_batches = any(loop.over_data and not loop.over_pairs for loop in loops)
+            hold.over_items = any(loop.over_items for loop in loops)
             outside = len(self.loops) - len(loops)
             hold.made_inside = not loops or any(site.depth > outside or site.depth < 0 for site in part.sites)
             if how == "item" and self._is_overwritten_slot(loops):

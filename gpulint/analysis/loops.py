@@ -8,6 +8,7 @@ from gpulint.analysis import ir
 from gpulint.analysis.arguments import Args
 from gpulint.analysis.binding import Binding
 from gpulint.analysis.facts import Loop
+from gpulint.analysis.items import takes_items
 from gpulint.analysis.peaks import loop_names
 from gpulint.analysis.state import State, merge
 from gpulint.analysis.values import (
@@ -137,6 +138,9 @@ class Loops(Binding):
         loop.over_loader |= over_loader
         loop.over_data = loop.over_loader or self.iterates_data(statement)
         loop.over_pairs = loop.over_data and not loop.over_loader and _only_pairs(statement)
+        if record and not loop.over_data and self.file.uses_torch:
+            display = isinstance(statement, ir.For) and self.is_display(statement.iterable)
+            loop.over_items = not display and takes_items(self.file, self.function, statement)
         entry = self.state.copy()
         self.record = False
         if record or len(self.loops) < _DEEP:
