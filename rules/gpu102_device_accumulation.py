@@ -82,7 +82,7 @@ def _piles_up(hold: Hold) -> bool:
         return False
     if value.has(SCALAR) or value.has(MAYBE) or not value.has(LARGE):
         return False
-    if hold.pile is None or not hold.pile.idle:
+    if hold.pile is None or not (hold.pile.idle or hold.unread):
         return False
     if hold.function.name == "forward" or hold.fed_back:
         return False

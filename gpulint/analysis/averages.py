@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from gpulint.analysis import ir
-from gpulint.analysis.assignments import is_accumulation, pairs, targets
+from gpulint.analysis.assignments import cuts, is_accumulation, pairs, targets
 from gpulint.analysis.gradmode import is_neutral_context, of_call
 from gpulint.analysis.hooks import keeps_graph
 from gpulint.analysis.names import REDUCTIONS
@@ -126,16 +127,38 @@ def _updates(statement: ir.Stmt) -> Iterator[tuple[ir.Expr, ir.Expr]]:
             yield base.func.base, call.args[0]  # type: ignore[attr-defined]
         elif call.method == "lerp_" and base.path is not None:
             yield base, call.args[0]
+        elif call.method == "copy_" and base.path is not None and _is_average(base, call.args[0]):
+            yield base, call.args[0]
+        elif call.method == "add_" and base.path is not None and _is_step_towards(base, call.args[0]):
+            yield base, call.args[0]
+    elif isinstance(statement, ir.AugAssign) and statement.op == "+":
+        if isinstance(statement.target, ir.Attr) and _is_step_towards(statement.target, statement.value):
+            yield statement.target, statement.value
 
 
 def _is_average(target: ir.Expr, value: ir.Expr) -> bool:
     """Whether the value is a sum of products, one of which scales the target: a mean that decays."""
+    if isinstance(value, ir.Call) and value.method == "lerp" and value.args:
+        base = value.func.base if isinstance(value.func, ir.Attr) else None
+        return same(value.args[0], target) or (base is not None and same(base, target))
     if not isinstance(value, ir.Op) or value.op != "+":
         return False
     left, right = value.operands
+    if (same(left, target) and _is_step_towards(target, right)) or (
+        same(right, target) and _is_step_towards(target, left)
+    ):
+        return True
     return any(
         _is_product(own) and _contains(own, target) and _is_product(other) and not _contains(other, target)
         for own, other in ((left, right), (right, left))
+    )
+
+
+def _is_step_towards(target: ir.Expr, value: ir.Expr) -> bool:
+    """`rate * (x - target)`, with or without the rate."""
+    factors = value.operands if _is_product(value) else (value,)  # type: ignore[attr-defined]
+    return any(
+        isinstance(part, ir.Op) and part.op == "-" and same(part.operands[1], target) for part in factors
     )
 
 
@@ -160,6 +183,10 @@ def _summands(value: ir.Expr) -> list[ir.Expr]:
     """The operands of sums and products."""
     found: list[ir.Expr] = []
     stack = [value]
+    if isinstance(value, ir.Call) and value.method == "lerp":
+        stack = [*value.args[:2], *(value.func.children() if value.func.path is None else ())]
+        if isinstance(value.func, ir.Attr) and value.func.path not in ("torch.lerp",):
+            stack.append(value.func.base)
     while stack:
         expr = stack.pop()
         if isinstance(expr, ir.Op) and expr.op in ("+", "-", "*", "/"):
@@ -207,7 +234,11 @@ def _of_statistics(
         param.name for param in function.params[1:] if _is_given_graph(file, functions, info, param.name)
     }
     inner = _of_inner_layer(file, function, info)
+    graphs |= _made_by_layers(file, function)
+    cut = frozenset(path for method in info.cls.methods.values() for path in cuts(method.body))
     for update, target, value in found:
+        if target.path in cut:
+            continue
         leaves = tuple(
             part
             for part in _summands(value)
@@ -216,6 +247,21 @@ def _of_statistics(
         )
         if leaves:
             yield Average(function, update, target, leaves, "statistics")
+
+
+def _made_by_layers(file: FileAnalysis, function: ir.Function) -> set[str]:
+    """The names that a forward binds once, to what layers of its own make of its input with grad enabled."""
+    if function not in file.states:
+        file.summary(function)
+    state = file.states[function].vars
+    bound = Counter(target.path for statement in ir.statements(function.body) for target in targets(statement))
+    return {
+        name
+        for name, times in bound.items()
+        if times == 1 and name is not None and (known := state.get(name)) is not None
+        if known.kind is Kind.GRAPH and not known.has(MAYBE | UNSURE_GRAD | MIXED)
+        if any(site.what == "forward" and site.function is function for site in known.sites)
+    }
 
 
 def _of_inner_layer(file: FileAnalysis, function: ir.Function, info: ClassInfo) -> frozenset[str]:

@@ -116,6 +116,7 @@ class Keeping(Calls):
         hold.call, hold.birth_loop, hold.given = call, outer, leaf
         hold.over_data = loops[0].over_data
         hold.over_batches = loops[0].over_data and not loops[0].over_pairs
+        hold.over_items = loops[0].over_items
         self.events.holds[(id(call.node), path)] = hold
 
     def _tensor_leaves(self, leaves: tuple[ir.Expr, ...], kind: Kind) -> tuple[ir.Expr, ...]:

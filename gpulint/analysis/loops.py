@@ -199,6 +199,8 @@ class Loops(Binding):
         )
         loop.over_data = self.iterates_data(loop.stmt)
         loop.over_pairs = loop.over_data and _only_pairs(loop.stmt)
+        if self.record and not loop.over_data and self.file.uses_torch and not self.is_display(iterable):
+            loop.over_items = takes_items(self.file, self.function, loop.stmt)
         self.loops.append(loop)
 
     def leave_comprehension(self, expr: ir.Comp) -> None:

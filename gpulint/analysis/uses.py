@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from gpulint.analysis import ir
-from gpulint.analysis.assignments import is_accumulation
+from gpulint.analysis.assignments import is_accumulation, targets
 from gpulint.analysis.names import NUMERIC_SINKS, SINK_METHODS
 
 _ADDING = frozenset("append extend insert appendleft add".split())
@@ -84,7 +84,7 @@ class Uses:
             if isinstance(statement.value, ir.Op) and statement.value.op in ("+", "-", "*", "/"):
                 self._expr(statement.value, True)
                 return
-        for other in statement.targets:
+        for other in targets(statement):
             if not isinstance(other, ir.Name):
                 self._expr(other, False)
         self._expr(statement.value, False)
