@@ -125,11 +125,11 @@ def _updates(statement: ir.Stmt) -> Iterator[tuple[ir.Expr, ir.Expr]]:
         scaled = isinstance(base, ir.Call) and base.method == "mul_" and isinstance(base.func, ir.Attr)
         if scaled and call.method == "add_":
             yield base.func.base, call.args[0]  # type: ignore[attr-defined]
-        elif call.method == "lerp_" and base.path is not None:
-            yield base, call.args[0]
-        elif call.method == "copy_" and base.path is not None and _is_average(base, call.args[0]):
-            yield base, call.args[0]
-        elif call.method == "add_" and base.path is not None and _is_step_towards(base, call.args[0]):
+        elif (
+            (call.method == "lerp_" and base.path is not None)
+            or (call.method == "copy_" and base.path is not None and _is_average(base, call.args[0]))
+            or (call.method == "add_" and base.path is not None and _is_step_towards(base, call.args[0]))
+        ):
             yield base, call.args[0]
     elif isinstance(statement, ir.AugAssign) and statement.op == "+":
         if isinstance(statement.target, ir.Attr) and _is_step_towards(statement.target, statement.value):
@@ -254,7 +254,9 @@ def _made_by_layers(file: FileAnalysis, function: ir.Function) -> set[str]:
     if function not in file.states:
         file.summary(function)
     state = file.states[function].vars
-    bound = Counter(target.path for statement in ir.statements(function.body) for target in targets(statement))
+    bound = Counter(
+        target.path for statement in ir.statements(function.body) for target in targets(statement)
+    )
     return {
         name
         for name, times in bound.items()

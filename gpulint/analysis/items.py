@@ -26,7 +26,9 @@ _LISTINGS = frozenset("glob iglob rglob listdir scandir iterdir".split())
 _WRAPPERS = frozenset("enumerate tqdm trange sorted list reversed track zip tuple iter".split())
 _SET = re.compile(r"(?i)data_?set|(?:^|_)ds$")
 # Rounds of these are over weights or over settings, not over data.
-_OTHER_MODELS = frozenset("load_state_dict from_pretrained load_from_checkpoint load_model load_checkpoint".split())
+_OTHER_MODELS = frozenset(
+    "load_state_dict from_pretrained load_from_checkpoint load_model load_checkpoint".split()
+)
 
 
 def takes_items(file: FileAnalysis, function: ir.Function, loop: ir.For | ir.While) -> bool:

@@ -23,7 +23,6 @@ from gpulint.analysis.names import (
     TO_DEVICE,
     TO_HOST,
 )
-
 from gpulint.analysis.values import OUTPUT
 
 if TYPE_CHECKING:
@@ -124,7 +123,13 @@ def judge(file: FileAnalysis, hold: Hold) -> Pile:
 def is_unread(facts: FunctionFacts, hold: Hold) -> bool:
     """Whether a local container only takes in what a network of the project makes, which is a tensor for certain."""
     function, pile = hold.function, hold.pile
-    if hold.holder_kind != "variable" or hold.read or hold.how in ("join", "cat") or hold.returned or hold.escaped:
+    if (
+        hold.holder_kind != "variable"
+        or hold.read
+        or hold.how in ("join", "cat")
+        or hold.returned
+        or hold.escaped
+    ):
         return False
     if pile is None or pile.host or pile.small or pile.few or pile.elsewhere or function.name == "<module>":
         return False
