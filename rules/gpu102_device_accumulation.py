@@ -65,7 +65,7 @@ class DeviceAccumulation(Rule):
     triggers = (
         (b"torch", b"lightning"),
         (b"no_grad", b"inference_mode", b"detach", b"set_grad_enabled", b"_step("),
-        (b"append", b"extend", b"insert", b"+=", b"] =", b"cat("),
+        (b"append", b"extend", b"insert", b"+=", b"] =", b"cat(", b"stack("),
         (b"for ", b"while ", b"self."),
         (b"cuda", b".to(", b"device", b"gpu", b"lightning", b"accelerat"),
     )

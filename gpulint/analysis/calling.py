@@ -9,6 +9,7 @@ from gpulint.analysis.arguments import Args, bind_arguments, bind_sources
 from gpulint.analysis.classes import ClassInfo
 from gpulint.analysis.facts import Carried, Forward, HotCall, Keep, OomHandler
 from gpulint.analysis.keeping import Keeping
+from gpulint.analysis.refollow import with_given
 from gpulint.analysis.summaries import Summary, retokened, substitute
 from gpulint.analysis.values import (
     EVAL,
@@ -91,6 +92,8 @@ class Calling(Keeping):
         if summary.yield_grad is not None and gradmode.is_context_manager(function):
             return Val(Kind.CONTEXT, ref=self._yielded(summary.yield_grad))
         result = UNKNOWN if summary.returns is None else substitute(summary.returns, given, function)
+        if self.state.grad is Grad.DISABLED and (known := with_given(function, summary, given)) is not None:
+            result = known
         self.state.freed |= frozenset(t for t in summary.freed if not isinstance(t, ParamToken))
         if not forward:
             self.carried(

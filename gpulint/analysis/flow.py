@@ -41,6 +41,8 @@ class Flow(Loops):
         token = frozenset({self.file.param_token(self.function, param.name)})
         if position == 0 and param.name == self.self_name and self.cls is not None:
             return Val(Kind.INSTANCE, ref=self.cls)
+        if param.name in self.given and param.kind not in ("star", "doublestar"):
+            return self.given[param.name]
         if param.kind == "star":
             return container(Val(Kind.SYMBOL, token))
         if param.kind == "doublestar":

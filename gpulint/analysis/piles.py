@@ -23,6 +23,7 @@ from gpulint.analysis.names import (
     TO_DEVICE,
     TO_HOST,
 )
+from gpulint.analysis.pooling import is_pooling
 from gpulint.analysis.values import OUTPUT
 
 if TYPE_CHECKING:
@@ -200,7 +201,7 @@ class _Search:
 
     def kept(self, function: ir.Function, leaf: ir.Expr) -> None:
         """What the expression that is kept, and the name it may be, prove about it."""
-        self._prove(leaf)
+        self._prove(function, leaf)
         current = _innermost(leaf)
         texts = [leaf, *_origins(function, current)]
         self.found.small |= any(map(_compares, texts)) and any(map(_averages, texts))
@@ -209,7 +210,7 @@ class _Search:
         for statement in ir.statements(function.body):
             if isinstance(statement, ir.Assign) and statement.value is not None:
                 if any(target.path == current.id for target in statement.targets):
-                    self._prove(statement.value)
+                    self._prove(function, statement.value)
             parents: dict[int, ir.Expr] | None = None
             for root in statement.expressions():
                 for expr in ir.walk(root):
@@ -217,14 +218,14 @@ class _Search:
                         parents = parents_of(statement) if parents is None else parents
                         self._kept_use(function, expr, chain_of(expr, parents))
 
-    def _prove(self, expr: ir.Expr) -> None:
+    def _prove(self, function: ir.Function, expr: ir.Expr) -> None:
         """`model(x).softmax(-1)`, `out[:, 0]`, `out.logits`: tensors, whatever the model is."""
         while True:
             func = expr.func if isinstance(expr, ir.Call) else None
             if isinstance(expr, ir.Call) and isinstance(func, ir.Attr):
                 root = qualified(self.file, self.file.module.body, func.path) or ""
                 if root.startswith("torch."):
-                    self._reduced(expr, expr.args[1:])
+                    self._reduced(function, expr, expr.args[1:])
                     self.found.tensor |= expr.method in JOINS | _TENSOR_METHODS
                     if not expr.args:
                         return
@@ -232,7 +233,7 @@ class _Search:
                     continue
                 if expr.method not in _TENSOR_METHODS:
                     return
-                self._reduced(expr, expr.args)
+                self._reduced(function, expr, expr.args)
                 self.found.tensor = True
                 expr = func.base
             elif isinstance(expr, ir.Sub):
@@ -534,11 +535,11 @@ class _Search:
                     self._trace(place, expr, chain_of(expr, parents), statement, position)
         return False
 
-    def _reduced(self, call: ir.Call, rest: tuple[ir.Expr, ...]) -> None:
+    def _reduced(self, function: ir.Function, call: ir.Call, rest: tuple[ir.Expr, ...]) -> None:
         """What is kept went through `squeeze(1)`, `max(1)`, `sum(-1)`: for all that can be seen, one number is left of
         each sample."""
         self._flattened(call, rest)
-        if call.method in PAIRS or call.method in _TO_ONE:
+        if (call.method in PAIRS or call.method in _TO_ONE) and not is_pooling(function, call):
             by = [value for key, value in call.keywords if key in ("dim", "axis")]
             self.found.small |= bool({1, -1} & {_number(arg) for arg in (*rest, *by)})
 

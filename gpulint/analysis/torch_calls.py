@@ -18,6 +18,7 @@ from gpulint.analysis.names import (
     is_loss_function,
     is_plain_module,
 )
+from gpulint.analysis.pooling import is_pooling
 from gpulint.analysis.summaries import retokened
 from gpulint.analysis.values import (
     CRITERION,
@@ -155,7 +156,7 @@ class TorchCalls(Evaluator):
             has_dim = expr.keyword("dim") is not None or any(
                 v.kind is Kind.NUMBER for v in args.positional[1:]
             )
-            if has_dim and name in ("mean", "amax"):
+            if has_dim and (name in ("mean", "amax") or is_pooling(self.function, expr)):
                 return result.without_flags(VIEW)
             return small if has_dim else small.with_flags(SCALAR) if small.kind is Kind.GRAPH else small
         if name in ("chunk", "split", "unbind", "tensor_split", "meshgrid"):
@@ -172,6 +173,8 @@ class TorchCalls(Evaluator):
         graph: Val | None = None
         kinds: set[Kind] = set()
         flags = 0
+        if self.state.grad is Grad.DISABLED:  # `cat([out, x])`: the one is a tensor, so the other is
+            values = [part for value in values for part in value.items or (value,)]
         for value in values:
             flat = element(value) if value.kind is Kind.CONTAINER else value
             tokens |= value.tokens
