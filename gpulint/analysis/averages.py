@@ -234,11 +234,13 @@ def _of_statistics(
         param.name for param in function.params[1:] if _is_given_graph(file, functions, info, param.name)
     }
     inner = _of_inner_layer(file, function, info)
-    graphs |= _made_by_layers(file, function)
-    cut = frozenset(path for method in info.cls.methods.values() for path in cuts(method.body))
+    made = _made_by_layers(file, function)
+    updates = {id(update) for update, _, _ in found}
+    renewed = frozenset(
+        path for method in info.cls.methods.values() for path in _renewed(file, method, updates)
+    )
     for update, target, value in found:
-        if target.path in cut:
-            continue
+        graphs = graphs - made if target.path in renewed else graphs | made
         leaves = tuple(
             part
             for part in _summands(value)
@@ -247,6 +249,19 @@ def _of_statistics(
         )
         if leaves:
             yield Average(function, update, target, leaves, "statistics")
+
+
+def _renewed(file: FileAnalysis, method: ir.Function, updates: set[int]) -> Iterator[str]:
+    """The attributes that a method cuts from their graph or starts afresh, the updates themselves aside."""
+    yield from cuts(method.body)
+    if method.name == "__init__":
+        return
+    if method.name != "forward":
+        yield from file.resets_of(method)
+        return
+    for statement in ir.statements(method.body):
+        if isinstance(statement, ir.Assign) and id(statement) not in updates:
+            yield from (target.path for target in targets(statement) if target.path is not None)
 
 
 def _made_by_layers(file: FileAnalysis, function: ir.Function) -> set[str]:

@@ -51,6 +51,34 @@ class Residual(nn.Module):
         return mixed * self.scale
 
 
+class EachSequence(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.trace = None
+        self.fc = nn.Linear(width, width)
+
+    def forward(self, steps):
+        self.trace = torch.zeros(1)
+        y = self.fc(steps)
+        self.trace = 0.9 * self.trace + 0.1 * y.mean(0)
+        return self.trace
+
+
+class Emptied(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.register_buffer("trace", torch.zeros(width))
+        self.fc = nn.Linear(width, width)
+
+    def reset(self):
+        self.trace = torch.zeros_like(self.trace)
+
+    def forward(self, x):
+        y = self.fc(x)
+        self.trace = 0.9 * self.trace + 0.1 * y.mean(0)
+        return y
+
+
 @torch.no_grad()
 def read(norm: Plain, loader):
     for x in loader:
