@@ -92,7 +92,8 @@ def _piles_up(hold: Hold) -> bool:
         views = hold.fresh_view and hold.pile.to_host and any(loop.counts for loop in hold.loops)
         items = hold.over_items and hold.pile.to_host
         return hold.made_in_loop and (hold.over_batches or views or items)
-    return hold.holder_kind == "attribute" and hold.per_step
+    gathers = hold.gathers and hold.pile.to_host
+    return hold.holder_kind == "attribute" and (hold.per_step or gathers)
 
 
 def _report(facts: FileFacts, hold: Hold) -> Report:

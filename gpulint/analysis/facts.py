@@ -119,6 +119,7 @@ class Hold:
     fresh_view: bool = False  # a view of something made in this very iteration
     over_data: bool = False  # some loop it accumulates over runs through batches
     over_batches: bool = False  # the same, and more says so than that its items come in tuples
+    gathers: bool = False  # in the half of a metric that is called with each batch
     unread: bool = False  # a network's tensors, in a local container that nothing reads
     over_items: bool = False  # some loop opens or reads its items one by one
     given: ir.Expr | None = None  # what is handed over, a dict or a tuple as it stands

@@ -70,6 +70,14 @@ PER_BATCH_HOOKS = frozenset(
     {"training_step", "validation_step", "test_step", "predict_step", "compute_loss", "prediction_step"}
 )
 
+# The two halves of a metric that is driven from outside: what is called with each batch, and what ends it.
+METRIC_HALVES = {
+    "process": frozenset({"compute_metrics"}),
+    "update": frozenset({"compute"}),
+    "update_state": frozenset({"result"}),
+    "add_batch": frozenset({"compute"}),
+}
+
 LIGHTNING_BASES = frozenset({"LightningModule", "pl.LightningModule", "L.LightningModule"})
 
 _MODULE_FACTORIES = (

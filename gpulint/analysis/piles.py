@@ -24,10 +24,9 @@ from gpulint.analysis.names import (
     TO_HOST,
 )
 from gpulint.analysis.pooling import is_pooling
-from gpulint.analysis.values import OUTPUT
 
 if TYPE_CHECKING:
-    from gpulint.analysis.facts import FunctionFacts, Hold
+    from gpulint.analysis.facts import Hold
     from gpulint.analysis.program import FileAnalysis
 
 _TENSOR_METHODS = (KEEPS_GRAPH | REDUCTIONS | PAIRS | TO_DEVICE | {"detach", "cuda"}) - {"type", "append"}
@@ -119,31 +118,6 @@ def judge(file: FileAnalysis, hold: Hold) -> Pile:
     search.found.few = any(_ends_early(loop.stmt) for loop in hold.loops)
     search.found.parts = any(_cuts_parts(loop.stmt) for loop in hold.loops)
     return search.found
-
-
-def is_unread(facts: FunctionFacts, hold: Hold) -> bool:
-    """Whether a local container only takes in what a network of the project makes, which is a tensor for certain."""
-    function, pile = hold.function, hold.pile
-    if (
-        hold.holder_kind != "variable"
-        or hold.read
-        or hold.how in ("join", "cat")
-        or hold.returned
-        or hold.escaped
-    ):
-        return False
-    if pile is None or pile.host or pile.small or pile.few or pile.elsewhere or function.name == "<module>":
-        return False
-    if hold.value.has(OUTPUT) or len(hold.leaves) != 1:
-        return False
-    leaf = hold.leaves[0]
-    for forward in facts.forwards:
-        if forward.network is None or isinstance(forward.network, str):
-            continue
-        bound = isinstance(forward.stmt, ir.Assign) and leaf.path is not None
-        if leaf is forward.call or (bound and any(leaf.path == part.path for part in targets(forward.stmt))):
-            return True
-    return False
 
 
 def _is_placed_by_framework(file: FileAnalysis, function: ir.Function) -> bool:

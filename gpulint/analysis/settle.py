@@ -6,11 +6,12 @@ from typing import TYPE_CHECKING
 
 from gpulint.analysis import ir
 from gpulint.analysis.assignments import cuts
+from gpulint.analysis.collecting import is_metric, is_unread
 from gpulint.analysis.facts import Backward, Carried, Forward, FunctionFacts, Hold, Loop
 from gpulint.analysis.gradmode import decorator_name
 from gpulint.analysis.hot import runs_per_step
 from gpulint.analysis.peaks import deferred_backwards, late_releases
-from gpulint.analysis.piles import is_unread, judge
+from gpulint.analysis.piles import judge
 from gpulint.analysis.uses import Uses
 from gpulint.analysis.values import LARGE, UNSURE_GRAD, Grad, Holder, Kind, ParamToken, Site, with_inner
 
@@ -79,6 +80,7 @@ def finish(file: FileAnalysis, facts: list[FunctionFacts]) -> None:
             if hold.state == "device" and hold.container and hold.value.has(LARGE) and not hold.bounded:
                 hold.pile = judge(file, hold)
                 hold.unread = is_unread(function, hold)
+                hold.gathers = is_metric(file, hold.function)
         function.late = late_releases(file, function)
         function.deferred = deferred_backwards(function)
 
