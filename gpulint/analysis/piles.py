@@ -55,6 +55,7 @@ _TENSOR_FIELDS = frozenset(
     "logits last_hidden_state pooler_output image_embeds text_embeds pred_masks sample image_features".split()
 )
 _LAYERS = frozenset("attentions hidden_states cross_attentions".split())  # tuples of tensors
+_CUTTING = ("split", "chunk", "tensor_split")
 _DEEP = 4
 
 
@@ -143,13 +144,16 @@ def _ends_early(loop: ir.For | ir.While) -> bool:
 
 
 def _cuts_parts(loop: ir.For | ir.While) -> bool:
-    """`for i in range(0, len(x), n)` with nothing moved to the device: x may be there."""
+    """`for i in range(0, len(x), n)`, `for part in x.split(n)` with nothing moved to the device: x may be there."""
     if not isinstance(loop, ir.For) or not isinstance(loop.iterable, ir.Call):
         return False
-    if loop.iterable.method not in ("range", "trange"):
+    name = loop.iterable.method
+    if name not in ("range", "trange", *_CUTTING):
         return False
     if any(call.method in ("to", "cuda") for _, call in ir.calls(loop.body)):
         return False
+    if name in _CUTTING:
+        return True
     return any(
         isinstance(part, ir.Sub) and any(isinstance(inner, ir.Slice) for inner in ir.walk(part.index))
         for statement in ir.statements(loop.body)

@@ -42,3 +42,16 @@ def pieces(model: torch.nn.Module, signal: torch.Tensor, length):
 @torch.no_grad()
 def losses(model: torch.nn.Module, loader):
     return torch.stack([torch.nn.functional.mse_loss(model(x.cuda()), y.cuda()) for x, y in loader]).mean().cpu()
+
+
+@torch.no_grad()
+def in_chunks(model: torch.nn.Module, x, batch_size=64):
+    return torch.cat([model(part) for part in x.split(batch_size)])
+
+
+@torch.no_grad()
+def in_named_chunks(model: torch.nn.Module, x, batch_size=64):
+    found = []
+    for part in torch.split(x, batch_size):
+        found.append(model(part))
+    return torch.cat(found)
