@@ -73,8 +73,8 @@ def reports(
         if facts.is_test and not rule.in_tests:
             continue
         for report in rule().check(facts, rules.options.get(rule.code, {})):
-            tested = not rule.in_tests and id(report.node) in facts.test_nodes
-            if not tested and not excused(report, filename, project):
+            passed = not rule.in_tests and id(report.node) in facts.passed_over
+            if not passed and not excused(report, filename, project):
                 yield rule, report
 
 

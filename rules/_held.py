@@ -31,6 +31,8 @@ def claim(hold: Hold, facts: FileFacts) -> str | None:
         return None
     if hold.how == "add" and hold.grad is Grad.DISABLED:
         return None
+    if hold.on_host or hold.in_few_rounds:
+        return None
     if hold.fed_back or (hold.birth_loop is not None and hold.birth_loop.steps):
         return None
     if hold.in_module and hold.holder_kind == "variable":

@@ -105,7 +105,9 @@ def _holding(facts: FileFacts, hold: HookHold) -> Report:
         return Report(
             hold.value.node if here else hold.registration.node,
             f"the hook adds `{what}` to `{hold.holder}` at every forward and leaves it on the device",
-            f"nothing ever empties `{hold.holder}` while batches run through the module",
+            f"`{hold.holder}` has every batch's until the function ends"
+            if hold.removed
+            else f"nothing ever empties `{hold.holder}` while batches run through the module",
             "the activations' own bytes, at every step: 16 MiB for the 8 of an MLP (H200, torch 2.11)",
             Severity.WARNING,
             lambda: _repair(hold),

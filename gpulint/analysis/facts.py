@@ -37,6 +37,7 @@ class Loop:
     backwards: int = 0
     steps: int = 0
     builds_model: bool = False
+    written_out: bool = False  # all its rounds stand in the text: `for net in (a, b):`
 
     @property
     def counts_all(self) -> bool:
@@ -124,6 +125,7 @@ class Hold:
     over_items: bool = False  # some loop opens or reads its items one by one
     given: ir.Expr | None = None  # what is handed over, a dict or a tuple as it stands
     made_in_loop: bool = False  # a model runs in the loop it accumulates over
+    on_host: bool = False  # computed on the CPU, as the code proves
     within_step: bool = False  # a local sum over the micro-batches of the one step that the function is
     made_inside: bool = True  # the graph is made in the loops it accumulates over, not taken apart in them
     call: ir.Call | None = None  # what makes one tensor of a list without a name
@@ -139,6 +141,15 @@ class Hold:
         heads or layers, not so many batches."""
         parts = bool(self.loops) and not self.over_data and not any(loop.counts_all for loop in self.loops)
         return self.how in ("comprehension", "item") and parts
+
+    @property
+    def in_few_rounds(self) -> bool:
+        """Whether it is a variable that only loops add to whose rounds stand in the text."""
+        return (
+            self.holder_kind == "variable"
+            and bool(self.loops)
+            and all(loop.written_out for loop in self.loops)
+        )
 
     @property
     def kept_elsewhere(self) -> bool:
@@ -235,6 +246,7 @@ class Carried:
     nested: bool = False
     sites: Tokens = frozenset()
     starts_none: bool = False
+    unrolled: bool = False  # the loop is differentiated as a whole
     only_reason: bool = False  # nothing but the carried state asks for retain_graph
 
 
@@ -306,6 +318,7 @@ class FunctionFacts:
         ir.Function, ...
     ] = ()  # where code outside this file comes in, on the ways that lead to it
     is_test: bool = False  # a pytest function or a method of a test case
+    is_foreign: bool = False  # computes with another framework
     is_module_forward: bool = False  # the `forward` of an nn.Module: part of training as of evaluation
     all_evaluation: bool = False  # every forward in it evaluates, and nothing needs grad
     forwards: list[Forward] = field(default_factory=list)
@@ -415,12 +428,12 @@ class FileFacts:
         return frozenset(found)
 
     @cached_property
-    def test_nodes(self) -> frozenset[int]:
-        """The nodes of test functions, by identity: of themselves and of what is defined in them."""
-        tests = {function.function for function in self.functions if function.is_test}
+    def passed_over(self) -> frozenset[int]:
+        """The nodes of functions that nothing is said about, by identity: tests, and what another framework runs."""
+        silent = {function.function for function in self.functions if function.is_test or function.is_foreign}
         found: set[int] = set()
-        for function in self.module.functions if tests else ():
-            if not any(owner in tests for owner in _around(function)):
+        for function in self.module.functions if silent else ():
+            if not any(owner in silent for owner in _around(function)):
                 continue
             for statement in ir.statements(function.body):
                 found.add(id(statement.node))

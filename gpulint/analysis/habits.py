@@ -69,7 +69,7 @@ class Habits:
     def create_graphs(self) -> list[CreateGraph]:
         from gpulint.analysis.misuse import create_graphs
 
-        return create_graphs(self._file)
+        return create_graphs(self._file, self._functions)
 
     @cached_property
     def kept_gradients(self) -> list[KeptGradients]:

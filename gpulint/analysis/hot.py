@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gpulint.analysis import ir
+from gpulint.analysis.assignments import targets
 
 if TYPE_CHECKING:
     from gpulint.analysis.facts import HotCall
@@ -20,10 +21,42 @@ def runs_per_step(file: FileAnalysis, call: HotCall) -> bool:
         made_here = loop.assigned & file.evidence[call.function].modules
         if any(inner.parent is loop and inner.steps for inner in file.loops.values()):
             return False  # the steps are those of a loop inside
-        if not loop.is_step_loop or made_here:
+        if not loop.is_step_loop or made_here or _trains_anew(file, call.function, loop.stmt):
             return False  # a loop that makes its model anew runs through models, not steps
         return not _is_offloading(call.function, loop.stmt)
-    return file.runs_per_step(call.function)
+    return file.runs_per_step(call.function) and not builds(file, call.function)
+
+
+def builds(file: FileAnalysis, function: ir.Function) -> bool:
+    """Whether a function makes the model or the optimizer that it steps with: it is a run, not a step of one.
+
+    `model = unwrap(self.model)` and `optimizer = self.optimizers()` make none.
+    """
+    evidence = function.home.evidence[function]
+    names = function.home.names
+    for statement in ir.statements(function.body):
+        value = statement.value if isinstance(statement, ir.Assign) else None
+        if not isinstance(value, ir.Call):
+            continue
+        path = value.func.path or ""
+        if (names.qualify(path) or "").startswith("torch.optim.") and "lr_scheduler" not in path:
+            return True
+        given = {arg.path or "" for arg in value.args}
+        handed_on = path.startswith("self.") or given & evidence.modules or any("." in arg for arg in given)
+        if not handed_on and {target.path for target in targets(statement)} & evidence.optimizers:
+            return True
+    return False
+
+
+def _trains_anew(file: FileAnalysis, function: ir.Function, loop: ir.Stmt) -> bool:
+    """Whether a loop calls a function that builds what it trains: `for config in configs: train_one(config)`."""
+    called = {call.method for block in loop.blocks() for _, call in ir.calls(block)}
+    for callee, callers in file.called_from.items():
+        if callee.name in called and function in callers and callee.name != "forward":
+            summary = callee.home.summaries.get(callee)
+            if summary is not None and (summary.steps or summary.direct_backwards) and builds(file, callee):
+                return True
+    return False
 
 
 def _is_offloading(function: ir.Function, loop: ir.Stmt) -> bool:

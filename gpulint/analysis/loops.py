@@ -138,9 +138,9 @@ class Loops(Binding):
         loop.over_loader |= over_loader
         loop.over_data = loop.over_loader or self.iterates_data(statement)
         loop.over_pairs = loop.over_data and not loop.over_loader and _only_pairs(statement)
+        loop.written_out = isinstance(statement, ir.For) and self.is_display(statement.iterable)
         if record and not loop.over_data and self.file.uses_torch:
-            display = isinstance(statement, ir.For) and self.is_display(statement.iterable)
-            loop.over_items = not display and takes_items(self.file, self.function, statement)
+            loop.over_items = not loop.written_out and takes_items(self.file, self.function, statement)
         entry = self.state.copy()
         self.record = False
         if record or len(self.loops) < _DEEP:

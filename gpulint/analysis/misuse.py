@@ -16,6 +16,7 @@ from gpulint.analysis.names import ENABLE_GRAD, NO_GRAD
 if TYPE_CHECKING:
     import libcst as cst
 
+    from gpulint.analysis.facts import FunctionFacts
     from gpulint.analysis.program import FileAnalysis
 
 _MODES = NO_GRAD | ENABLE_GRAD
@@ -141,8 +142,9 @@ def _volatile(file: FileAnalysis, function: ir.Function) -> Iterator[GradModeMis
 # --- graphs of gradients -------------------------------------------------------------------------------------------
 
 
-def create_graphs(file: FileAnalysis) -> list[CreateGraph]:
+def create_graphs(file: FileAnalysis, functions: list[FunctionFacts]) -> list[CreateGraph]:
     """Backwards that make gradients with a graph, which then stay on the parameters."""
+    forwards = [forward for facts in functions for forward in facts.forwards]
     found: list[CreateGraph] = []
     for function in file.module.functions:
         if not any(runs_backward(name) for name in file.evidence[function].called):
@@ -151,10 +153,21 @@ def create_graphs(file: FileAnalysis) -> list[CreateGraph]:
             for position, statement in enumerate(region):
                 calls = [call for call in _own_calls(statement) if _creates_graph(call)]
                 later = region[position + 1 :] if calls else []
-                if calls and not any(_lets_go(item) for item in later):
+                starts_clean = calls and _starts_clean(region[:position], {f.stmt for f in forwards})
+                if calls and not starts_clean and not any(_lets_go(item) for item in later):
                     again = any(runs_backward(call.method) for _, call in ir.calls(later))
                     found += [CreateGraph(function, call, again) for call in calls]
     return found
+
+
+def _starts_clean(before: list[ir.Stmt], forwards: set[ir.Stmt]) -> bool:
+    """Whether the iteration resets the gradients before its first forward: no two graphs are ever alive."""
+    for statement in before:
+        if statement in forwards:
+            return False
+        if _lets_go(statement):
+            return any(later in forwards for later in before)
+    return False
 
 
 def _regions(block: list[ir.Stmt]) -> Iterator[list[ir.Stmt]]:

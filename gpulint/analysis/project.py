@@ -196,6 +196,19 @@ class Project:
             for path, raw in self._neighbours(_project_root(origin, self._top))
         )
 
+    def files_defining(self, origin: str, name: str, also: bytes) -> list[FileAnalysis]:
+        """The project's other files, tests left out, that define a function of the name and contain `also`. As with
+        callers, any file may."""
+        self.asked = True
+        wanted = f"def {name}(".encode()
+        root = _project_root(origin, self._top)
+        found = [
+            self.analysis(Path(path))
+            for path, raw in self._neighbours(root)
+            if wanted in raw and also in raw and not is_test_file(os.path.relpath(path, root))
+        ]
+        return [analysis for analysis in found[:MAX_CALLERS] if analysis is not None]
+
     def _reached_under_guard(self, path: str, raw: bytes, caller: ir.Function, depth: int) -> bool:
         """Whether a function of another file runs only where grad is off, in its own file as in all others."""
         inside = self._calls_in(path, raw).get(caller.name, ())

@@ -8,8 +8,11 @@ from gpulint.analysis import ir
 from gpulint.analysis.assignments import cuts
 from gpulint.analysis.collecting import is_metric, is_unread
 from gpulint.analysis.facts import Backward, Carried, Forward, FunctionFacts, Hold, Loop
+from gpulint.analysis.far_backward import freed_far_away
+from gpulint.analysis.foreign import foreign_functions
 from gpulint.analysis.gradmode import decorator_name
 from gpulint.analysis.hot import runs_per_step
+from gpulint.analysis.on_host import is_on_host
 from gpulint.analysis.peaks import deferred_backwards, late_releases
 from gpulint.analysis.piles import judge
 from gpulint.analysis.uses import Uses
@@ -26,8 +29,10 @@ _WANTS_GRAD = frozenset(
 
 def finish(file: FileAnalysis, facts: list[FunctionFacts]) -> None:
     """Complete holds, forwards and backwards with what other functions do to their graphs."""
+    foreign = foreign_functions(file)
     for function in facts:
         evidence = file.evidence[function.function]
+        function.is_foreign = function.function in foreign
         function.evaluates = function.calls_eval
         function.uses_autograd = (
             bool(evidence.words & _WANTS_GRAD)
@@ -51,6 +56,8 @@ def finish(file: FileAnalysis, facts: list[FunctionFacts]) -> None:
             _finish_hold(file, function, hold, uses)
         for forward in function.forwards:
             _finish_forward(file, forward)
+        for hold in function.holds:
+            hold.on_host = hold.value.kind is Kind.GRAPH and is_on_host(file, function, hold)
         for forward in function.forwards:
             _finish_training(function, forward)
         for backward in function.backwards:
@@ -185,6 +192,8 @@ def _finish_hold(file: FileAnalysis, facts: FunctionFacts, hold: Hold, uses: Use
             hold.state = "freed" if known else "unknown"
         else:
             hold.consumed = True
+    elif hold.state == "live" and freed_far_away(file, hold):
+        hold.state = "freed"
 
 
 def _finish_forward(file: FileAnalysis, forward: Forward) -> None:
@@ -275,6 +284,8 @@ def _trains(facts: FunctionFacts, loop: Loop, zeroing: bool = True) -> bool:
 
 def _finish_carried(everything: list[FunctionFacts], facts: FunctionFacts, carried: Carried) -> None:
     inside = [b for b in facts.backwards if carried.loop is None or carried.loop in b.loops]
+    carried.unrolled = _is_unrolled(inside, carried)
+    inside = [b for b in inside if not (b.autograd_grad and b.create_graph)] or inside
     if carried.loop is None and not inside:
         reached = [
             b for f in everything for b in f.backwards if b.retain and carried.sites & with_inner(b.tokens)
@@ -288,10 +299,17 @@ def _finish_carried(everything: list[FunctionFacts], facts: FunctionFacts, carri
         )
 
 
+def _is_unrolled(inside: list[Backward], carried: Carried) -> bool:
+    """`p = p - lr * grad(loss, p, create_graph=True)`: the loop is a function of its start, to be differentiated as a
+    whole. No other backward goes through the state in it."""
+    through = [b for b in inside if carried.sites & with_inner(b.tokens)]
+    return bool(through) and all(b.autograd_grad and b.create_graph for b in through)
+
+
 def _truly_carried(file: FileAnalysis, facts: FunctionFacts, carried: Carried) -> bool:
     """Only where a backward in the same loop goes through it, or an evaluation strings its graphs together."""
     body = carried.loop.stmt.body if carried.loop is not None else facts.function.body
-    if carried.path in cuts(body, file.detachers):
+    if carried.unrolled or carried.path in cuts(body, file.detachers):
         return False
     if carried.loop is None and file.assigned_elsewhere(facts.function, carried.path):
         return (
