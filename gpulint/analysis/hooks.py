@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from gpulint.analysis import ir
 from gpulint.analysis.assignments import targets
+from gpulint.analysis.collectors import cuts_up, takes_away
 from gpulint.analysis.names import KEEPS_GRAPH, REDUCTIONS
 from gpulint.analysis.peaks import loop_names
 from gpulint.analysis.values import Grad, Kind
@@ -111,8 +112,8 @@ def hook_holds(file: FileAnalysis, functions: list[FunctionFacts]) -> list[HookH
         seen.add(id(hook))
         home: FileAnalysis = hook.home
         for stmt, holder, value, graph in _additions(hook, Grad.ENABLED in modes):
-            removed = not graph and _removes(file, registration, hook, holder)
-            if removed and _cuts_up(functions, registration.function):
+            removed = not graph and takes_away(file, registration.function, registration.stmt, hook, holder)
+            if removed and cuts_up(functions, registration.function):
                 continue
             if not _is_emptied(file, hook, holder) and (home is file or not _is_emptied(home, hook, holder)):
                 foreign = home is not file
@@ -299,32 +300,6 @@ def _is_emptied(file: FileAnalysis, hook: ir.Function, holder: str) -> bool:
             if any(_denotes(target, holder) for s in loop.body for target in targets(s)):
                 return True
     return births > 1
-
-
-def _removes(file: FileAnalysis, registration: _Registration, hook: ir.Function, holder: str) -> bool:
-    """Whether a function gathers what a hook sees, takes the hook away again and ends: the container is its own."""
-    owner = registration.function
-    if hook.parent is not owner or owner is file.module.body or holder not in file.evidence[owner].assigned:
-        return False
-    handles = {target.path for target in targets(registration.stmt)} - {None}
-    return any(
-        call.method == "remove" and isinstance(call.func, ir.Attr) and call.func.base.path in handles
-        for _, call in ir.calls(owner.body)
-    )
-
-
-def _cuts_up(functions: list[FunctionFacts], function: ir.Function) -> bool:
-    """Whether all batches of a function are slices of what is there already: what its layers see is no more than that."""
-    loops = [
-        loop
-        for facts in functions
-        if facts.function is function
-        for forward in facts.forwards
-        for loop in forward.loops
-        if loop.over_data
-    ]
-    iterables = [loop.stmt.iterable if isinstance(loop.stmt, ir.For) else None for loop in loops]
-    return bool(loops) and all(isinstance(it, ir.Call) and it.method == "range" for it in iterables)
 
 
 def _denotes(target: ir.Expr, holder: str) -> bool:

@@ -1,0 +1,87 @@
+"""What other files and the place of a file decide: backwards out of sight, tests, folders above the project."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from gpulint.api import check_paths
+from gpulint.findings import Severity
+
+OPTIMIZERS = """
+import torch
+
+class Optimizer:
+    def gradient(self, loss, weights):
+        self.inner.zero_grad()
+        {does}
+        return [weight.grad for weight in weights]
+"""
+
+TRAIN = """
+import torch
+
+def train(net, criterion, optimizer, weights, loader):
+    total = 0
+    for x, y in loader:
+        loss = criterion(net(x), y)
+        grads = optimizer.gradient(loss, weights)
+        optimizer.apply_gradients(zip(grads, weights))
+        total += loss
+    for x, y in loader:
+        net.eval()
+    return float(total)
+"""
+
+KEEPING = """
+import torch
+
+def train(net, criterion, optimizer, loader):
+    losses = []
+    for x, y in loader:
+        loss = criterion(net(x), y)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        losses.append(loss)
+        torch.cuda.empty_cache()
+    return [float(loss) for loss in losses]
+"""
+
+
+def _severities(folder: Path) -> list[tuple[str, Severity]]:
+    return [(found.code, found.severity) for found in check_paths(folder) if found.code == "GPU101"]
+
+
+def test_a_method_of_the_project_that_runs_backward_on_its_argument(tmp_path: Path) -> None:
+    (tmp_path / "pyproject.toml").write_text("")
+    (tmp_path / "train.py").write_text(TRAIN)
+    (tmp_path / "optimizers.py").write_text(OPTIMIZERS.format(does="loss.backward()"))
+    assert _severities(tmp_path) == [("GPU101", Severity.WARNING)]
+
+
+def test_a_method_of_the_project_that_runs_none(tmp_path: Path) -> None:
+    (tmp_path / "pyproject.toml").write_text("")
+    (tmp_path / "train.py").write_text(TRAIN)
+    (tmp_path / "optimizers.py").write_text(OPTIMIZERS.format(does="self.other.backward()"))
+    assert _severities(tmp_path) == [("GPU101", Severity.ERROR)]
+
+
+def test_files_of_tests_are_passed_over(tmp_path: Path) -> None:
+    (tmp_path / "pyproject.toml").write_text("")
+    for name in ("tests/parity.py", "package/testing/helpers.py", "test_parity.py", "parity_test.py"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(KEEPING)
+    assert check_paths(tmp_path) == []
+
+
+def test_folders_above_the_project_make_no_test(tmp_path: Path) -> None:
+    project = tmp_path / "testing" / "project"
+    project.mkdir(parents=True)
+    (project / "pyproject.toml").write_text("")
+    (project / "train.py").write_text(KEEPING)
+    assert [found.code for found in check_paths(project)] == ["GPU101", "GPU501"]
+
+
+def test_deprecated_names_are_reported_in_tests_too(tmp_path: Path) -> None:
+    (tmp_path / "test_memory.py").write_text("import torch\n\ntorch.cuda.memory_cached()\n")
+    assert [found.code for found in check_paths(tmp_path)] == ["GPU603"]
