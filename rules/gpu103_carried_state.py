@@ -3,6 +3,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from gpulint.analysis import ir
 from gpulint.analysis.facts import Carried, FileFacts
 from gpulint.findings import Severity
 from gpulint.rule import Change, Insert, Remove, Repair, Report, Rule
@@ -102,11 +103,21 @@ def _report(facts: FileFacts, carried: Carried) -> Report:
     )
 
 
+def _is_dict(carried: Carried) -> bool:
+    """Whether the function treats the state as a dict: to run through it gives its keys."""
+    return any(
+        call.method in ("items", "keys", "values")
+        and isinstance(call.func, ir.Attr)
+        and call.func.base.path == carried.path
+        for _, call in ir.calls(carried.function.body)
+    )
+
+
 def _repair(carried: Carried) -> Repair | None:
     from gpulint.nodes import assign
 
     path = carried.path
-    if "[" in path or "(" in path:
+    if "[" in path or "(" in path or _is_dict(carried):
         return None
     expression = f"tuple(part.detach() for part in {path})" if carried.nested else f"{path}.detach()"
     if carried.starts_none:
