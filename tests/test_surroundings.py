@@ -85,3 +85,13 @@ def test_folders_above_the_project_make_no_test(tmp_path: Path) -> None:
 def test_deprecated_names_are_reported_in_tests_too(tmp_path: Path) -> None:
     (tmp_path / "test_memory.py").write_text("import torch\n\ntorch.cuda.memory_cached()\n")
     assert [found.code for found in check_paths(tmp_path)] == ["GPU603"]
+
+
+def test_packages_nested_too_deep_to_see_their_root(tmp_path: Path) -> None:
+    folder = tmp_path
+    for number in range(12):
+        folder = folder / f"part{number}"
+        folder.mkdir()
+        (folder / "__init__.py").write_text("")
+    (folder / "train.py").write_text(KEEPING)
+    assert [found.code for found in check_paths(tmp_path)] == ["GPU101", "GPU501"]

@@ -342,7 +342,9 @@ class Project:
 
 
 def _project_root(origin: str, top: str) -> str:
-    return str(_roots(os.path.dirname(os.path.abspath(origin)), top)[-1])
+    folder = os.path.dirname(os.path.abspath(origin))
+    roots = _roots(folder, top)
+    return str(roots[-1]) if roots else folder  # packages within packages, too deep to see their root
 
 
 def _may_import(raw: bytes, module: str, name: str) -> bool:
