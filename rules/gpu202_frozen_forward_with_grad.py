@@ -87,14 +87,17 @@ class FrozenForwardWithGrad(Rule):
         if facts.is_test:
             return
         for wasted in facts.habits.wasted:
+            if facts.habits.doubts.stays_on_cpu(wasted.forward):
+                continue
             path = wasted.forward.path.removesuffix(".forward")
+            where = "in a training step" if wasted.in_step else "beside the training steps"
             if wasted.untrained:
-                claim = f"`{path}` runs with grad enabled in a training step, but no optimizer trains it"
+                claim = f"`{path}` runs with grad enabled {where}, but no optimizer trains it"
                 reason = (
                     "backward goes through it for gradients that nobody uses: what it is given has no graph"
                 )
             else:
-                claim = f"`{path}` runs with grad enabled in a training step, but no backward goes through this call"
+                claim = f"`{path}` runs with grad enabled {where}, but no backward goes through this call"
                 reason = "the result of this call is only detached or read as a number: its activations are saved for nothing"
             yield Report(
                 wasted.forward.call.node,

@@ -199,3 +199,25 @@ def test_a_generator_is_not_left_with_grad_off() -> None:
 def test_a_statement_that_has_the_students_graph_is_left_alone() -> None:
     text = (TRIAL.parent / "cases/GPU202/bug_teacher_beside_the_student.py").read_text()
     assert fixed(text, "train.py") == text
+
+
+def test_what_a_backward_wants_stays_outside() -> None:
+    text = """
+import torch
+import torch.nn.functional as F
+
+def adapt(model: torch.nn.Module, x, y, optimizer):
+    for a, b in zip(x, y):
+        loss = F.mse_loss(model(a), b)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    model.eval()
+    before = model(x.cuda()).argmax(1).cpu().numpy()
+    loss = F.mse_loss(model(x.cuda()), y)
+    after = model(y.cuda()).argmax(1).cpu().numpy()
+    loss.backward()
+    return before, after
+"""
+    done = fixed(text, "train.py")
+    assert "\n    loss = F.mse_loss(model(x.cuda()), y)\n" in done

@@ -139,10 +139,10 @@ class Calls(Methods):
             return self.combined(args.positional[:1] or args.all()[:1])
         if qualified == "functools.reduce":
             return element(args.positional[1]) if len(args.positional) > 1 else UNKNOWN
-        if root in frameworks.HOST_LIBRARIES:
+        if root in frameworks.HOST_LIBRARIES or qualified in frameworks.DRAWING:
             for value in args.all():
                 self.consume(value)
-            return HOST
+            return DEVICE if last == "make_grid" else HOST
         if last in ("deepcopy", "copy") and root == "copy":
             return args.first()
         if qualified == "functools.partial" and args.positional:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gpulint.analysis import ir
+from gpulint.analysis import frameworks, ir
 from gpulint.analysis.assignments import targets
 from gpulint.analysis.facts import Forward, FunctionFacts
 from gpulint.analysis.names import HOST_ATTRS, PAIRS
@@ -37,7 +37,7 @@ class Uses:
             if id(expr) not in bound:
                 self._names.setdefault(expr.id, []).append((statement, cut))
             return
-        inner = cut or cuts_graph(expr)
+        inner = cut or cuts_graph(expr) or self._draws(expr)
         for child in expr.children():
             self._note(statement, child, inner, bound)
 
@@ -45,11 +45,26 @@ class Uses:
         """Whether nothing of the forward's result is left with a graph: in its own statement, or at each use of the
         names that the statement binds."""
         statement = forward.stmt
-        if any(_cut_above(root, forward.call) for root in statement.expressions()):
+        if any(self._cut_above(root, forward.call) for root in statement.expressions()):
             return True
         if not isinstance(statement, ir.Assign) or not _is_chain(statement.value, forward.call):
             return False
         return self._bound_are_cut(statement, 3)
+
+    def _cut_above(self, expr: ir.Expr, call: ir.Call) -> bool:
+        """Whether `call` stands inside something that cuts its graph off."""
+        if expr is call:
+            return False
+        for child in expr.children():
+            if any(part is call for part in ir.walk(child)):
+                return cuts_graph(expr) or self._draws(expr) or self._cut_above(child, call)
+        return False
+
+    def _draws(self, expr: ir.Expr) -> bool:
+        """Whether a library makes a picture of what it is given, without its graph."""
+        return (
+            isinstance(expr, ir.Call) and self._file.names.qualify(expr.func.path or "") in frameworks.DRAWING
+        )
 
     def _bound_are_cut(self, statement: ir.Assign, depth: int) -> bool:
         names = targets(statement)
@@ -141,16 +156,6 @@ def cuts_graph(expr: ir.Expr) -> bool:
             return expr.method in _CUTTING
         return expr.method in _NUMBERS
     return isinstance(expr, ir.Op) and expr.op in _COMPARISONS
-
-
-def _cut_above(expr: ir.Expr, call: ir.Call) -> bool:
-    """Whether `call` stands inside something that cuts its graph off."""
-    if expr is call:
-        return False
-    for child in expr.children():
-        if any(part is call for part in ir.walk(child)):
-            return cuts_graph(expr) or _cut_above(child, call)
-    return False
 
 
 def mixes(facts: FunctionFacts, forward: Forward) -> bool:

@@ -10,6 +10,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from gpulint.analysis import frameworks, ir
+from gpulint.analysis.assignments import targets
 from gpulint.analysis.classes import ClassInfo
 from gpulint.analysis.origins import Origins, bindings, device_of_move, is_cpu
 from gpulint.analysis.results import Result
@@ -50,7 +51,7 @@ class Doubts:
             forward.given_host
             or self._is_probe(facts, forward)
             or self._is_try_out(facts, forward)
-            or self._stays_on_cpu(facts, forward)
+            or self.stays_on_cpu(forward)
             or self._guards_itself(forward)
             or self._is_up_to_caller(facts, forward)
         )
@@ -102,17 +103,46 @@ class Doubts:
 
     # --- no GPU --------------------------------------------------------------------------------------------------
 
-    def _stays_on_cpu(self, facts: FunctionFacts, forward: Forward) -> bool:
+    def stays_on_cpu(self, forward: Forward) -> bool:
+        """Whether the forward runs on the CPU by construction."""
         if not self._names_gpu and not (forward.loops and forward.loops[-1].over_data):
             # Where the file trains, whoever calls it has chosen a device for that as well.
             if not self._trains:
                 return True
-        if Result(forward).is_read_on_cpu or self._is_moved_to_cpu(forward):
+        if Result(forward).is_read_on_cpu or self._is_moved_to_cpu(forward) or self._is_never_moved(forward):
             return True
         sources = self._origins_of(forward.function).of_inputs(forward.call)
         if not sources or not all(source.on_cpu for source in sources):
             return False
         return not self._words & _PLACING and not self._places_inputs(forward)
+
+    def _is_never_moved(self, forward: Forward) -> bool:
+        """Whether a script moves neither the network nor what goes into it, of which it makes both: on a GPU one of the two
+        would be in the wrong place."""
+        body = self._file.module.body
+        if forward.function is not body or self._words & _PLACING:
+            return False
+        bound: dict[str, ir.Expr | None] = {}  # by what comes last before the forward
+        for statement in ir.statements(body.body):
+            if statement is forward.stmt:
+                break
+            for call in ir.own_calls(statement):
+                if call.method in ("to", "cuda") and _owner(call, statement) == forward.path:
+                    return False
+            for target in targets(statement):
+                if isinstance(target, ir.Name):
+                    bound[target.id] = statement.value if isinstance(statement, ir.Assign) else None
+        if forward.path not in bound:
+            return False
+        values: list[ir.Expr] = [*forward.call.children()]
+        while values:
+            for part in ir.walk(values.pop()):
+                if isinstance(part, ir.Call) and (part.method in ("to", "cuda") or part.keyword("device")):
+                    return False
+                value = bound.pop(part.id, None) if isinstance(part, ir.Name) else None
+                if value is not None:
+                    values.append(value)
+        return True
 
     @cached_property
     def _words(self) -> frozenset[str]:

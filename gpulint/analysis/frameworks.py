@@ -23,6 +23,15 @@ GRAPH_KEEPING = frozenset(
     ]
 )
 
+# Functions that draw or write tensors, under no_grad by themselves. The grid is a tensor, without graph.
+DRAWING = frozenset(
+    [
+        "torchvision.utils.save_image",
+        "torchvision.utils.make_grid",
+        "torchvision.transforms.functional.to_pil_image",
+    ]
+)
+
 # Methods of a module, of unknown class, that run a forward and give tensors.
 FORWARD_METHODS = frozenset(
     (

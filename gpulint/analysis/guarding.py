@@ -6,11 +6,12 @@ loop covers whatever the loop calls. Both are for code that is seen to need no g
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from gpulint.analysis import ir
+from gpulint.analysis.cutting import mixes
 from gpulint.analysis.strangers import Strangers
 
 if TYPE_CHECKING:
@@ -56,7 +57,7 @@ class Guarding:
         loop = _shared_loop(forwards)
         if loop is not None and not _suspends([loop]) and not self._strange(function, [loop]):
             return Cover(False, ((loop,),), loop=True)
-        return self._narrow(function, forwards)
+        return self._narrow(facts, forwards)
 
     def statement(self, function: ir.Function, statement: ir.Stmt) -> Cover | None:
         """The cover of one statement."""
@@ -67,16 +68,19 @@ class Guarding:
     def _strange(self, function: ir.Function, block: list[ir.Stmt]) -> bool:
         return self._strangers.among(function, block)
 
-    def _narrow(self, function: ir.Function, forwards: Sequence[Forward]) -> Cover | None:
+    def _narrow(self, facts: FunctionFacts, forwards: Sequence[Forward]) -> Cover | None:
         """The statements of the forwards alone, with what stands between two of them where that is harmless."""
+        function = facts.function
         wanted = {id(forward.stmt): forward.stmt for forward in forwards}
         if not all(isinstance(statement, _SIMPLE) for statement in wanted.values()):
             return None
         if _suspends(list(wanted.values())):
             return None
+        if not facts.all_evaluation and any(_is_mixed(facts, forward) for forward in forwards):
+            return None
         runs: list[tuple[ir.Stmt, ...]] = []
         for block in _blocks(function.body):
-            runs += self._runs(function, block, wanted.keys())
+            runs += self._runs(facts, block, wanted.keys())
         if sum(id(statement) in wanted for run in runs for statement in run) != len(wanted):
             return None  # a statement that stands in no block of the function: a lambda's, a comprehension's
         strange = any(self._strange(function, [statement]) for statement in wanted.values())
@@ -84,25 +88,26 @@ class Guarding:
         return Cover(False, tuple(runs), certain=not strange and not given_away)
 
     def _runs(
-        self, function: ir.Function, block: list[ir.Stmt], wanted: Sequence[int] | object
+        self, facts: FunctionFacts, block: list[ir.Stmt], wanted: Set[int]
     ) -> Iterator[tuple[ir.Stmt, ...]]:
         run: list[ir.Stmt] = []
         between: list[ir.Stmt] = []
         for statement in block:
-            if id(statement) in wanted:  # type: ignore[operator]
+            if id(statement) in wanted:
                 run += [*between, statement]
                 between = []
-            elif run and isinstance(statement, _SIMPLE) and not _suspends([statement]):
-                if self._strange(function, [statement]):
-                    yield tuple(run)
-                    run, between = [], []
-                else:
-                    between.append(statement)
+            elif run and self._may_go_along(facts, statement):
+                between.append(statement)
             elif run:
                 yield tuple(run)
                 run, between = [], []
         if run:
             yield tuple(run)
+
+    def _may_go_along(self, facts: FunctionFacts, statement: ir.Stmt) -> bool:
+        """Whether a statement between two forwards loses nothing under no_grad: in a function that wants no graph at all."""
+        simple = isinstance(statement, _SIMPLE) and not _suspends([statement])
+        return simple and facts.all_evaluation and not self._strange(facts.function, [statement])
 
     # --- the decorator -------------------------------------------------------------------------------------------
 
@@ -139,6 +144,12 @@ def _uses_as_value(root: ir.Expr, function: ir.Function) -> bool:
         )
         for part in ir.walk(root)
     )
+
+
+def _is_mixed(facts: FunctionFacts, forward: Forward) -> bool:
+    """Whether the statement makes a graph besides, which a backward may want."""
+    beside = (other for other in facts.forwards if other.stmt is forward.stmt and other.freed)
+    return any(beside) or mixes(facts, forward)
 
 
 def _shared_loop(forwards: Sequence[Forward]) -> ir.Stmt | None:

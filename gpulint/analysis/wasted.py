@@ -38,6 +38,14 @@ class WastedForward:
     alone: bool
     untrained: bool = False
 
+    @property
+    def in_step(self) -> bool:
+        """Whether it runs as often as the backward: not once an epoch beside a loop that trains."""
+        loops = self.forward.loops
+        return (
+            not loops or any(b.loops[-1:] == loops[-1:] for b in self.facts.backwards) or loops[-1].steps > 0
+        )
+
 
 @dataclass(slots=True)
 class Undetached:
