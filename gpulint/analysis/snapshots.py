@@ -11,10 +11,12 @@ from gpulint.analysis import ir
 from gpulint.analysis.arguments import bind_sources
 from gpulint.analysis.loaded import Chain, chain_of, parents_of
 from gpulint.analysis.lookup import called, names_cuda, qualified, with_words
+from gpulint.analysis.rounds import one_each_round, only_loads
 
 if TYPE_CHECKING:
     from gpulint.analysis.program import FileAnalysis
 
+_KEYED = "[key]"  # what `states[epoch] = …` is kept under: `states[key]`
 _OTHER_STATE = re.compile(r"(?i)opt|sched|scaler|sampler|loader")
 
 
@@ -51,7 +53,7 @@ def snapshots(file: FileAnalysis) -> list[Snapshot]:
 
 
 def _kept_values(statement: ir.Stmt) -> Iterator[tuple[str, ir.Expr]]:
-    """What a statement keeps under which name: assignments, also of tuples, and `list.append(value)`."""
+    """What a statement keeps under which name: assignments, also of tuples and under keys, and `list.append(value)`."""
     if isinstance(statement, ir.Assign) and statement.value is not None:
         for target in statement.targets:
             if isinstance(target, ir.Seq) and isinstance(statement.value, ir.Seq):
@@ -59,6 +61,8 @@ def _kept_values(statement: ir.Stmt) -> Iterator[tuple[str, ir.Expr]]:
                 yield from ((part.path, value) for part, value in pairs if part.path is not None)
             elif target.path is not None:
                 yield target.path, statement.value
+            elif isinstance(target, ir.Sub) and target.base.path is not None:
+                yield target.base.path + _KEYED, statement.value
     elif isinstance(statement, ir.ExprStmt) and isinstance(statement.value, ir.Call):
         call = statement.value
         if call.method == "append" and len(call.args) == 1 and isinstance(call.func, ir.Attr):
@@ -87,11 +91,16 @@ def _snapshot(
     else:
         return None
     certainty = "" if source is None else _on_gpu(file, function, statement, source)
-    kept = "." in holder and not holder.endswith("[]")
+    kept = "." in holder and not holder.endswith("]")
     if source is not None and not certainty and kept and _is_given(file, function, source):
         certainty = "likely"
     if source is None or not certainty:
         return None
+    if holder.endswith(_KEYED):
+        holder = holder.removesuffix(_KEYED)
+        if not one_each_round(guards, statement, source) or not _only_loaded(file, function, holder):
+            return None
+        holder += "[]"
     is_list = holder.endswith("[]")
     uses = _later_uses(file, function, holder.removesuffix("[]"))
     if not is_list and uses.computed:
@@ -339,7 +348,7 @@ def _alias(
 ) -> Snapshot | None:
     """`best = model.state_dict()` where a score decides, and which is loaded again later: what it loads is the model's
     weights of that moment."""
-    if holder.endswith("[]") or not _is_best(guards, "." in holder):
+    if holder.endswith("]") or not _is_best(guards, "." in holder):
         return None
     uses = _later_uses(file, function, holder)
     if not uses.loaded or uses.computed or _is_copied(function, holder):
@@ -366,6 +375,30 @@ def _is_copied(function: ir.Function, holder: str) -> bool:
                 if path == holder and not plain and _state_dict(value) is None:
                     return True
     return False
+
+
+def _only_loaded(file: FileAnalysis, function: ir.Function, path: str) -> bool:
+    """Whether the copies of a dict are each only loaded or saved, or looked at from outside, and never dropped."""
+    attribute = path.rpartition(".")[2] if "." in path else None
+    for place in file.module.functions if attribute else [function, *_inner(file, function)]:
+        for statement in ir.statements(place.body):
+            for expr, chain in _reads(statement, path, attribute):
+                uses = _Uses()
+                _note_use(file, place, expr, chain, uses, 0)
+                drops = isinstance(statement, ir.Delete) or _drops(chain)
+                binds = isinstance(statement, ir.Assign) and any(_fills(t, expr) for t in statement.targets)
+                if drops or (uses.computed and not binds and not only_loads(statement, expr, chain)):
+                    return False
+    return True
+
+
+def _fills(target: ir.Expr, expr: ir.Expr) -> bool:
+    return isinstance(target, ir.Sub) and target.base is expr
+
+
+def _drops(chain: Chain) -> bool:
+    around = chain[0] if chain else None
+    return isinstance(around, ir.Attr) and around.attr in ("pop", "popitem", "clear")
 
 
 def _with_guards(
