@@ -178,7 +178,7 @@ def _under_a_name(
         return None
     found = derived(function, path)
     uses = list(uses_of(function, found.all, statement))
-    if any(is_adopted(use, found) for use in uses):
+    if any(is_adopted(function, use, found) for use in uses):
         return None
     restoring = [(use, restored) for use in uses if (restored := _restoring(use)) is not None]
     if all(_is_of_optimizer(restored) for _, restored in restoring):

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from gpulint.analysis import ir
+from gpulint.analysis.hyperparameters import are_settings
 
 # Keys of a checkpoint whose values are plain: taking them out gives nothing of the GPU away.
 _PLAIN = re.compile(
@@ -232,7 +233,7 @@ def _is_plain_key(index: ir.Expr) -> bool:
     return isinstance(index, ir.Const) and isinstance(index.value, str) and bool(_PLAIN.search(index.value))
 
 
-def is_adopted(use: Use, found: Derived) -> bool:
+def is_adopted(function: ir.Function, use: Use, found: Derived) -> bool:
     """Whether what is loaded becomes a part of an object, or is itself the model: on the CPU it would stay there."""
     if use.expr.path in found.made:
         return False
@@ -252,7 +253,7 @@ def is_adopted(use: Use, found: Derived) -> bool:
             key = value.index if isinstance(value, ir.Sub) else None
             if isinstance(value, ir.Call) and value.method in ("get", "pop") and value.args:
                 key = value.args[0]
-            if key is None or not _is_plain_key(key):
+            if (key is None or not _is_plain_key(key)) and not are_settings(function, statement):
                 return True
     return _is_model(use)
 
