@@ -8,6 +8,7 @@ from gpulint.analysis import frameworks, gradmode, ir
 from gpulint.analysis.arguments import Args, bind_arguments, bind_sources
 from gpulint.analysis.classes import ClassInfo
 from gpulint.analysis.facts import Carried, Forward, HotCall, Keep, OomHandler
+from gpulint.analysis.handing import note_handed
 from gpulint.analysis.keeping import Keeping
 from gpulint.analysis.refollow import with_given
 from gpulint.analysis.summaries import Summary, retokened, substitute
@@ -62,6 +63,7 @@ class Calling(Keeping):
         home: FileAnalysis = function.home
         if home is self.file:
             home.note_call(function, given, self.state.grad)
+        note_handed(args.all(), self.state.grad, (function,))
         self.file.called_from.setdefault(function, set()).add(self.function)
         if any(loop.over_data for loop in self.loops):
             self.file.called_in_data_loop.add(function)
@@ -225,6 +227,7 @@ class Calling(Keeping):
             return Val(Kind.MODULE, flags=info.module_flags, ref=info)
         if info.is_dataclass or info.is_tuple:
             return container(items=tuple(args.all())) if args.any_graph() else Val(Kind.INSTANCE, ref=info)
+        note_handed(args.all(), self.state.grad, info.cls.methods.values())
         for value in args.all():
             self.escape(value)
         return Val(Kind.INSTANCE, ref=info)

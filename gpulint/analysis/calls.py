@@ -7,6 +7,7 @@ from gpulint.analysis.arguments import Args, graphs, is_unreduced
 from gpulint.analysis.evaluate import CRITERION_NAME, MODEL_NAME, PART_NAME
 from gpulint.analysis.evidence import runs_backward
 from gpulint.analysis.gradmode import of_call
+from gpulint.analysis.handing import note_handed
 from gpulint.analysis.methods import Methods, is_super
 from gpulint.analysis.names import (
     NUMERIC_SINKS,
@@ -244,6 +245,7 @@ class Calls(Methods):
         if args.any_graph() and (CRITERION_NAME.search(path) or path in self.file.loss_makers):
             result = self.combined([value for value in args.all() if graphs(value)])
             return self.loss_result(expr, result) if not is_unreduced(expr) else result
+        note_handed(args.all(), self.state.grad, None)
         for value in args.all():
             self.escape(value)
             if value.kind is Kind.FUNCTION and name in ("apply", "map", "step"):

@@ -59,4 +59,6 @@ def _is_field(around: tuple[ir.Expr, ...]) -> bool:
     if isinstance(first, ir.Attr):
         called = len(around) > 1 and isinstance(around[1], ir.Call) and around[1].func is first
         return first.attr not in _NO_SETTINGS and not called
-    return isinstance(first, ir.Sub) and isinstance(first.index, ir.Const) and isinstance(first.index.value, str)
+    return (
+        isinstance(first, ir.Sub) and isinstance(first.index, ir.Const) and isinstance(first.index.value, str)
+    )
