@@ -7,6 +7,7 @@ from gpulint.analysis.arguments import Args
 from gpulint.analysis.assignments import arithmetic_leaves, grown, is_accumulation
 from gpulint.analysis.calling import Calling
 from gpulint.analysis.facts import Loop
+from gpulint.analysis.peaks import loop_names
 from gpulint.analysis.records import field, proven, with_field
 from gpulint.analysis.values import (
     BOUNDED,
@@ -222,6 +223,7 @@ class Binding(Calling):
         if not constant:
             self.eval(target.index)
         if path is None:
+            self.store_deep(target, value, source)
             return
         if base.kind is Kind.INSTANCE and source is not None:
             self.set_item(target, base, value, source)
@@ -256,6 +258,28 @@ class Binding(Calling):
             self.set_slot(path, base, value, source, constant)
         if target.path is not None:
             self.state.assign(target.path, value, len(self.loops))
+
+    def store_deep(self, target: ir.Sub, value: Val, source: ir.Expr | None) -> None:
+        """`found[name][part] = v`: the outer dict keeps v, where each item of the data has a key of its own."""
+        keys = [target.index]
+        root = target.base
+        while isinstance(root, ir.Sub) and root.path is None:
+            keys.append(root.index)
+            root = root.base
+        path = root.path
+        names = {part.id for key in keys for part in ir.walk(key) if isinstance(part, ir.Name)}
+        items = any(
+            isinstance(loop.stmt, ir.For)
+            and (loop.over_data or loop.over_items)
+            and names & loop_names(loop.stmt)
+            for loop in self.loops
+        )
+        known = self.state.vars.get(path) if path is not None else None
+        if path is None or not items or known is None or known.kind is not Kind.CONTAINER:
+            return
+        leaves = (source,) if source is not None else ()
+        token = self.held(None, "item", path, value, leaves, True, known.has(BOUNDED))
+        self.add_to(path, known, container(value if token is None else value.with_tokens((token,))))
 
     def set_slot(self, path: str, base: Val, value: Val, source: ir.Expr | None, constant: bool) -> None:
         """`record[i] = loss`: a tensor made for the purpose keeps the graph of what its slots are set to."""

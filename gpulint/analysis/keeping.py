@@ -152,6 +152,8 @@ class Keeping(Calls):
         stmt = self.stmt
         if not isinstance(stmt, ir.Assign) or not isinstance(stmt.targets[0], ir.Sub):
             return False
+        if isinstance(stmt.targets[0].base, ir.Sub):
+            return False  # of several keys one is the item's
         index, inner = stmt.targets[0].index, loops[-1].stmt
         if not isinstance(index, ir.Name) or not isinstance(inner, ir.For):
             return False

@@ -420,7 +420,7 @@ class _Search:
     def _torch_call(self, current: ir.Expr, call: ir.Call, full: str) -> bool:
         name = call.method
         if full == "torch.save":
-            self.found.to_host = True
+            self.found.tensor = self.found.to_host = True  # what is no tensor is saved by other means
             return False
         if full.startswith(("torch.distributed", "torch.nn.parallel")):
             self.found.on_device = True

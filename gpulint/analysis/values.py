@@ -214,7 +214,8 @@ def element(val: Val) -> Val:
     if val.kind is Kind.GRAPH:
         return Val(Kind.GRAPH, val.tokens, (val.flags | VIEW) & ~SCALAR)
     if val.kind is Kind.DEVICE:
-        return Val(Kind.DEVICE, flags=(val.flags | VIEW) & ~SCALAR)
+        whole = frozenset(token for token in val.tokens if isinstance(token, Detached))
+        return Val(Kind.DEVICE, whole, (val.flags | VIEW) & ~SCALAR)
     if val.kind is Kind.SYMBOL:
         return val
     if val.kind is Kind.HOST:
