@@ -115,7 +115,7 @@ def _wasted(forward: Forward, function: FunctionFacts) -> bool:
     if function.function.name == "__init__" or (function.function.name == "<module>" and not forward.loops):
         return False  # a constructor that looks for shapes, a script that tries its module out
     if forward.evaluating:
-        return bool(forward.loops) or forward.read_only
+        return bool(forward.loops) or forward.read_only or forward.read_by_callers
     if not forward.proven or not forward.read_only or forward.in_module_method:
         return False
     if forward.by_role and not (forward.loops and forward.loops[-1].over_data):
@@ -152,7 +152,7 @@ def _report(facts: FileFacts, function: FunctionFacts, forwards: Sequence[Forwar
     path = forward.path or "the model"
     if forward.freed:
         reason = "the same loop trains and evaluates, and grad stays enabled when it evaluates"
-    elif forward.evaluating and (forward.loops or forward.read_only):
+    elif forward.evaluating and (forward.loops or forward.read_only or forward.read_by_callers):
         reason = "the model is in eval mode here, and no backward follows"
     elif not forward.read_only:
         reason = "what it is given is made of numbers, its weights are not trained here, and its result goes to the caller"

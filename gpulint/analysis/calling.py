@@ -138,6 +138,9 @@ class Calling(Keeping):
         what = "forward" if any(site.what == "forward" for site in made) else "loss"
         here = self.site(expr, what, expr.func.path)
         here.inner = made
+        if self.record:
+            for site in made:
+                self.file.results_of_calls.setdefault(site, set()).add(here)
         here.known = all(site.known for site in made)
         self.state.fresh(here)
         if made <= self.state.freed:

@@ -171,6 +171,7 @@ class Forward:
     loops: tuple[Loop, ...]
     proven: bool
     used: bool = False
+    read_by_callers: bool = False  # it is returned, and each caller only reads numbers of it
     by_choice: bool = False  # its result is detached under a condition only
     weightless: bool = False  # the module is made in the function that runs it, and nothing gives it weights
     in_handler: bool = False  # what is done where something else failed

@@ -117,7 +117,7 @@ class Guarding:
         if any(_last(item) not in _PLAIN_DECORATORS for item in function.decorators):
             return False
         if any(
-            _uses_as_value(root, function)
+            uses_as_value(root, function)
             for other in self._file.module.functions
             for statement in ir.statements(other.body)
             for root in statement.expressions()
@@ -133,7 +133,7 @@ def _last(expr: ir.Expr) -> str:
     return expr.attr if isinstance(expr, ir.Attr) else expr.path or ""
 
 
-def _uses_as_value(root: ir.Expr, function: ir.Function) -> bool:
+def uses_as_value(root: ir.Expr, function: ir.Function) -> bool:
     """Whether an expression does anything with the function but call it: hands it on, reads its `__code__`."""
     called = {id(part.func) for part in ir.walk(root) if isinstance(part, ir.Call)}
     return any(

@@ -125,6 +125,7 @@ class FileAnalysis(EntryModes):
         self.called_in_data_loop: set[ir.Function] = set()
         self.leaf = Site(None, "leaf", None, None)
         self.evaluating: set[Site] = set()
+        self.results_of_calls: dict[Site, set[Site]] = {}  # of a graph, what calls of its function give
         self.freed: Tokens = NO_TOKENS
         self.freed_by: dict[Any, set[ir.Function]] = {}
         self.returned: Tokens = NO_TOKENS

@@ -15,6 +15,7 @@ from gpulint.analysis.hot import runs_per_step
 from gpulint.analysis.on_host import is_on_host
 from gpulint.analysis.peaks import deferred_backwards, late_releases
 from gpulint.analysis.piles import judge
+from gpulint.analysis.read_by_callers import only_read_by_callers
 from gpulint.analysis.uses import Uses
 from gpulint.analysis.values import LARGE, UNSURE_GRAD, Grad, Holder, Kind, ParamToken, Site, with_inner
 
@@ -214,6 +215,8 @@ def _finish_forward(file: FileAnalysis, forward: Forward) -> None:
     forward.by_choice = _detached_by_choice(forward)
     forward.weightless = _is_weightless(forward)
     forward.read_only = not forward.returned and not forward.escaped and not forward.stored
+    if forward.evaluating and not forward.loops:
+        forward.read_by_callers = only_read_by_callers(file, forward)
 
 
 _MOVED = frozenset("to cuda cpu half float double".split())
