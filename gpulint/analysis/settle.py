@@ -14,6 +14,7 @@ from gpulint.analysis.gradmode import decorator_name
 from gpulint.analysis.hot import runs_per_step
 from gpulint.analysis.on_host import is_on_host
 from gpulint.analysis.peaks import deferred_backwards, late_releases
+from gpulint.analysis.phase_flags import evaluates_by_flag
 from gpulint.analysis.piles import judge
 from gpulint.analysis.read_by_callers import only_read_by_callers
 from gpulint.analysis.uses import Uses
@@ -215,6 +216,7 @@ def _finish_forward(file: FileAnalysis, forward: Forward) -> None:
     forward.by_choice = _detached_by_choice(forward)
     forward.weightless = _is_weightless(forward)
     forward.read_only = not forward.returned and not forward.escaped and not forward.stored
+    forward.phased = forward.phased or (forward.freed and evaluates_by_flag(file, forward))
     if forward.evaluating and not forward.loops:
         forward.read_by_callers = only_read_by_callers(file, forward)
 
