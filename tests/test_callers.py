@@ -129,7 +129,14 @@ from helper import evaluate
 
 
 @pytest.mark.parametrize(
-    ("guard", "expected"), [("with torch.no_grad():", []), ("if agent:", ["GPU201"])], ids=["guarded", "bare"]
+    ("guard", "expected"),
+    [
+        ("with torch.no_grad():", []),
+        ("torch.set_grad_enabled(False)\nif agent:", []),
+        ("torch.set_grad_enabled(False)\ntorch.set_grad_enabled(True)\nif agent:", ["GPU201"]),
+        ("if agent:", ["GPU201"]),
+    ],
+    ids=["guarded", "switched off", "switched on again", "bare"],
 )
 def test_guard_two_files_away(tmp_path: Path, guard: str, expected: list[str]) -> None:
     """A helper without torch hands the call on; the guard stands in the script that calls the helper."""

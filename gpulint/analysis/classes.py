@@ -20,16 +20,31 @@ _TYPED = frozenset({Kind.MODULE, Kind.INSTANCE, Kind.OPTIMIZER, Kind.LOADER})
 _VOCABULARY = re.compile(r"(?i)vocab|n_?tok|num_tok|n_?char|n_?symbols")
 
 
+# What numbers, arrays and computed tensors come from: a parameter reshaped is a parameter no longer.
+_MAKES_DATA = frozenset(
+    "tensor int float bool str len set dict tuple array asarray arange zeros ones linspace view reshape".split()
+)
+_NUMBERS = frozenset({"int", "float", "bool", "str"})
+
+
+def _is_no_parameter(value: ir.Expr, method: ir.Function) -> bool:
+    """Whether a value is data, which a module that stores it does not register."""
+    if isinstance(value, ir.Name):
+        annotations = {param.name: param.annotation for param in method.params}
+        annotation = annotations.get(value.id)
+        return annotation is not None and annotation.path in _NUMBERS
+    if isinstance(value, ir.Op):
+        return value.op in ("cmp", "not", "==", "!=", "in", "not in")
+    return isinstance(value, ir.Const) or (isinstance(value, ir.Call) and value.method in _MAKES_DATA)
+
+
 def _adds_no_parameter(method: ir.Function) -> bool:
     """Whether nothing that a method stores on the object can be a parameter, a module or a container of them."""
     for statement in ir.statements(method.body):
         if not isinstance(statement, ir.Assign):
             continue
         for target, value in pairs(statement):
-            plain = isinstance(value, ir.Const) or (
-                isinstance(value, ir.Call) and value.method in ("tensor", "int", "float", "len")
-            )
-            if isinstance(target, ir.Attr) and not plain:
+            if isinstance(target, ir.Attr) and not _is_no_parameter(value, method):
                 return False
     return not any(
         call.method in ("Parameter", "register_parameter", "add_module", "register_module", "setattr")

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from gpulint.analysis import ir
 from gpulint.analysis.assignments import targets
+from gpulint.analysis.no_graph import becomes_array_undetached, elements_become_arrays
 
 if TYPE_CHECKING:
     from gpulint.analysis.facts import FunctionFacts, Hold
@@ -39,6 +40,11 @@ def is_on_host(file: FileAnalysis, facts: FunctionFacts, hold: Hold) -> bool:
         names |= {target.path for target in targets(forward.stmt)}
     if _becomes_array(facts.function, {name for name in names if name is not None}):
         return True
+    if hold.container and hold.holder_kind == "variable":
+        if elements_become_arrays(facts.function, {hold.holder}):
+            return True
+        if becomes_array_undetached(facts.function, hold.holder):
+            return True  # no graph at all, wherever it is
     if not forwards or _places(file):
         return False
     made = _made_on_host(file, facts.function)

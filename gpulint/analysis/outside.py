@@ -40,14 +40,27 @@ def outside_calls(module: ir.Module, guards: frozenset[str]) -> dict[str, list[O
     return found
 
 
+def switched(statement: ir.Stmt) -> bool | None:
+    """What a bare `torch.set_grad_enabled(…)` sets grad to from here on; None for any other statement."""
+    call = statement.value if isinstance(statement, ir.ExprStmt) else None
+    if not isinstance(call, ir.Call) or call.method != "set_grad_enabled":
+        return None
+    mode = call.argument(0, "mode")
+    return mode.value if isinstance(mode, ir.Const) and isinstance(mode.value, bool) else True
+
+
 def _note_calls(
     function: ir.Function,
     block: list[ir.Stmt],
     guards: frozenset[str],
-    inside: bool,
+    decorated: bool,
     found: dict[str, list[OutsideCall]],
 ) -> None:
+    off = False  # by a bare `set_grad_enabled(False)` before, in this block
     for statement in block:
+        mode = switched(statement)
+        off = off if mode is None else not mode
+        inside = decorated or off
         for root in statement.expressions():
             for part in ir.walk(root):
                 if isinstance(part, ir.Call) and not (

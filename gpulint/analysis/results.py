@@ -33,7 +33,7 @@ class Result:
         self._forward = forward
         self._statements = list(ir.statements(forward.function.body))
         self.names = self._reached(lambda value: True)
-        self._left_there = self._reached(_stays) - self._moved_names()
+        self.left_there = self._reached(_stays) - self._moved_names()
 
     def _reached(self, keeps: Callable[[ir.Expr], bool]) -> frozenset[str]:
         """The names bound to the result or to what is made of it, as long as `keeps` says so of each value."""
@@ -135,14 +135,14 @@ class Result:
                 if expr.method in _TO_CPU:
                     return False
                 if not isinstance(expr.func, ir.Attr) or any(
-                    self._has(arg, self._left_there) for arg in expr.args
+                    self._has(arg, self.left_there) for arg in expr.args
                 ):
-                    return _stays(expr) and self._has(expr, self._left_there)
+                    return _stays(expr) and self._has(expr, self.left_there)
                 expr = expr.func.base
             elif isinstance(expr, (ir.Attr, ir.Sub)):
                 expr = expr.base
             else:
-                return _stays(expr) and self._has(expr, self._left_there)
+                return _stays(expr) and self._has(expr, self.left_there)
 
 
 def _stays(expr: ir.Expr) -> bool:

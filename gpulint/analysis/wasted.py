@@ -15,6 +15,7 @@ from gpulint.analysis.classes import ClassInfo
 from gpulint.analysis.cutting import Uses, mixes
 from gpulint.analysis.facts import Backward, Forward, FunctionFacts
 from gpulint.analysis.freezing import may_be_frozen
+from gpulint.analysis.no_graph import gives_no_graph, is_weightless, off_for_object
 from gpulint.analysis.values import Grad
 
 if TYPE_CHECKING:
@@ -76,6 +77,10 @@ def wasted_forwards(file: FileAnalysis, functions: list[FunctionFacts]) -> list[
             continue
         if _words(file, function) & _SWITCHING:
             continue
+        if off_for_object(file, function):
+            continue
+        if facts.is_module_forward and not facts.has_backward and gives_no_graph(file, function):
+            continue  # it acts or predicts, whatever else trains; grad is its callers' business
         uses: Uses | None = None
         wasted: list[Forward] = []
         for forward in facts.forwards:
@@ -113,6 +118,8 @@ def _in_step(facts: FunctionFacts, forward: Forward) -> bool:
 
 def _may_be_wasted(facts: FunctionFacts, forward: Forward) -> bool:
     if forward.grad is not Grad.ENABLED or forward.site is None or not forward.proven:
+        return False
+    if is_weightless(forward.network):
         return False
     if not forward.call.args and not forward.call.keywords:
         return False  # a module without input makes parameters
