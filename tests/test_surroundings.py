@@ -48,6 +48,33 @@ def train(net, criterion, optimizer, loader):
 """
 
 
+METER = """
+class Meter:
+    def __init__(self):
+        self.total = 0
+
+    def update(self, value):
+        self.total += {value}
+"""
+
+RUN = """
+import torch
+from runners.meters import Meter
+
+class Runner:
+    def __init__(self, net, optimizer):
+        self.net, self.optimizer = net.cuda(), optimizer
+        self.losses = Meter()
+
+    def step(self, x, y):
+        loss = torch.nn.functional.mse_loss(self.net(x), y)
+        self.optimizer.zero_grad()
+        loss.backward()
+        self.optimizer.step()
+        self.losses.update(loss)
+"""
+
+
 def _severities(folder: Path) -> list[tuple[str, Severity]]:
     return [(found.code, found.severity) for found in check_paths(folder) if found.code == "GPU101"]
 
@@ -95,3 +122,21 @@ def test_packages_nested_too_deep_to_see_their_root(tmp_path: Path) -> None:
         (folder / "__init__.py").write_text("")
     (folder / "train.py").write_text(KEEPING)
     assert [found.code for found in check_paths(tmp_path)] == ["GPU101", "GPU501"]
+
+
+def test_a_folder_without_init_names_itself(tmp_path: Path) -> None:
+    folder = tmp_path / "runners"
+    folder.mkdir()
+    (folder / "train.py").write_text(RUN)
+    (folder / "meters.py").write_text(METER.format(value="value"))
+    assert [found.code for found in check_paths(folder)] == ["GPU104"]
+    (folder / "meters.py").write_text(METER.format(value="value.item()"))
+    assert check_paths(folder) == []
+
+
+def test_another_folder_is_not_taken_for_the_one_that_is_named(tmp_path: Path) -> None:
+    folder = tmp_path / "others"
+    folder.mkdir()
+    (folder / "train.py").write_text(RUN)
+    (folder / "meters.py").write_text(METER.format(value="value"))
+    assert check_paths(folder) == []

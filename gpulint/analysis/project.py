@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 MAX_MODULES = 40  # looked into for one file
 MAX_SIZE = 600_000  # bytes of one module
 MAX_KEPT = 300
+_MOST_NESTED = 4  # folders above a file whose own names an import may start with
 MAX_CALLERS = 8  # files asked what becomes of what a function returns
 
 # Packages that are never first-party: looking for them on disk is time lost.
@@ -313,6 +314,19 @@ class Project:
             found = self._below(root, parts, allow_package=False)
             if found is not None:
                 return found
+        return self._from_own_folder(folder, parts)
+
+    def _from_own_folder(self, folder: Path, parts: list[str]) -> tuple[Path, list[str]] | None:
+        """`from runners.meters import …` in a file of a folder `runners` without `__init__.py`: what stands around the
+        folder may be out of sight, but a module of that name in it is the one that is meant."""
+        if len(parts) < 3:
+            return None
+        for _ in range(_MOST_NESTED):
+            if folder.name == parts[0] and self._first(folder, parts[1]) is not None:
+                return self._below(folder, parts[1:], allow_package=False)
+            if is_project_root(folder) or folder.parent == folder:
+                return None
+            folder = folder.parent
         return None
 
     def _below(self, root: Path, parts: list[str], allow_package: bool) -> tuple[Path, list[str]] | None:
