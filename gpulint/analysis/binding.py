@@ -11,6 +11,7 @@ from gpulint.analysis.peaks import loop_names
 from gpulint.analysis.records import field, proven, with_field
 from gpulint.analysis.values import (
     BOUNDED,
+    FIRST,
     HOST,
     MAYBE,
     NAMED,
@@ -67,6 +68,8 @@ class Binding(Calling):
             return False
         total = self.eval(source)
         value = self.eval(added[0])
+        if value.has(FIRST):  # what is joined is a tensor, and the first of a network's results has its graph
+            value = value.without_flags(MAYBE)
         token = self.held(None, "cat", target.path, value, added, True, False)
         self.update(target.path, total if token is None else total.with_tokens((token,)))
         return True
@@ -138,6 +141,8 @@ class Binding(Calling):
             single = Val(Kind.GRAPH, value.tokens, value.flags | MAYBE)
         for position, item in enumerate(target.items):
             part = known[position] if known is not None else single
+            if part is single and part.has(OUTPUT) and not position and not starred:
+                part = part.with_flags(FIRST)
             self.bind(item, part, parts[position] if parts is not None else None)
 
     def strengthened(self, path: str, value: Val) -> Val:

@@ -162,7 +162,9 @@ class Calls(Methods):
         name = func.attr
         args = self.arguments(expr)
         if func.path is not None:
-            known = self.by_role(func, self.with_evidence(func.path, UNKNOWN), args)
+            known = self.state.vars.get(func.path, UNKNOWN)  # `node.net` after `node.net.eval()`
+            if known.kind is not Kind.MODULE:
+                known = self.by_role(func, self.with_evidence(func.path, UNKNOWN), args)
             if known.kind is Kind.MODULE:
                 return self.module_call(expr, known, args)
         hosts = args.all() and all(value.kind is Kind.HOST for value in args.all())

@@ -208,8 +208,33 @@ class Doubts:
             return any(may_guard(network, name, 3) for name in names) or self._has_guarded_part(network)
         unknown = network is None
         return unknown and any(
-            isinstance(arg, (ir.Seq, ir.Text)) or (isinstance(arg, ir.Const) and isinstance(arg.value, str))
+            (isinstance(arg, ir.Seq) and not self._is_several_inputs(arg, forward))
+            or isinstance(arg, ir.Text)
+            or (isinstance(arg, ir.Const) and isinstance(arg.value, str))
             for arg in forward.call.args
+        )
+
+    def _is_several_inputs(self, display: ir.Seq, forward: Forward) -> bool:
+        """`net([image, question])` of what each round of a loop over batches gives, or where a backward goes through the
+        same call elsewhere in the file: one network of several inputs, no wrapper."""
+        if (forward.path, len(display.items)) in self._trained_with:
+            return True
+        if len(display.items) < 2 or not forward.loops or not forward.evaluating:
+            return False
+        loop = forward.loops[-1]
+        bound = {part.path for part in ir.walk(loop.stmt.target)} if isinstance(loop.stmt, ir.For) else set()
+        return loop.over_data and all(_without_moves(item) in bound for item in display.items)
+
+    @cached_property
+    def _trained_with(self) -> frozenset[tuple[str, int]]:
+        """The networks that some backward goes through, with how many inputs they were given in one display."""
+        return frozenset(
+            (forward.path, len(arg.items))
+            for facts in self._file.facts.values()
+            for forward in facts.forwards
+            if forward.freed
+            for arg in forward.call.args
+            if isinstance(arg, ir.Seq)
         )
 
     def _has_guarded_part(self, network: ClassInfo) -> bool:
@@ -249,6 +274,13 @@ class Doubts:
                 if last not in seen and last not in _HARMLESS | frameworks.MODULE_BASES:
                     return True
         return False
+
+
+def _without_moves(expr: ir.Expr) -> str | None:
+    """The name in `x.to(device).float()`."""
+    while isinstance(expr, ir.Call) and isinstance(expr.func, ir.Attr) and expr.method in _MOVING:
+        expr = expr.func.base
+    return expr.path if isinstance(expr, ir.Name) else None
 
 
 def _around(function: ir.Function) -> list[ir.Function]:

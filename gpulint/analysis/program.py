@@ -24,6 +24,7 @@ from gpulint.analysis.outside import is_test_file
 from gpulint.analysis.project import Project
 from gpulint.analysis.settle import finish
 from gpulint.analysis.state import State
+from gpulint.analysis.statics import mark_statics
 from gpulint.analysis.summaries import Summary
 from gpulint.analysis.values import (
     HOST,
@@ -88,6 +89,7 @@ class FileAnalysis(EntryModes):
         self, module: ir.Module, filename: str, project: Project | None = None, main: bool = False
     ) -> None:
         super().__init__()
+        mark_statics(module)
         self.module = module
         self.filename = filename
         self.project = project

@@ -11,6 +11,7 @@ from gpulint.analysis.facts import Backward, Carried, Forward, FunctionFacts, Ho
 from gpulint.analysis.far_backward import freed_far_away
 from gpulint.analysis.foreign import foreign_functions
 from gpulint.analysis.gradmode import decorator_name
+from gpulint.analysis.handed import goes_through_fields
 from gpulint.analysis.hot import runs_per_step
 from gpulint.analysis.on_host import is_on_host
 from gpulint.analysis.peaks import deferred_backwards, late_releases
@@ -355,6 +356,8 @@ def _again(
         return True
     if any((param.function, param.name) in file.graphs_given for param in _params(backward)):
         return True  # the caller may go through the graph that it has handed over
+    if goes_through_fields(backward.function, backward.loops):
+        return True
     depth = len(backward.loops)
     if not depth and sites & file.returned:
         return True

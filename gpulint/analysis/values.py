@@ -72,6 +72,7 @@ PLAIN = 524288  # a module without parameters: it makes a graph only of what has
 ON_HOST = 1048576  # moved to the CPU: without its graph it holds nothing on the device
 LOADED = 2097152  # a module that a library has loaded with its weights, which leaves it in eval mode
 FRESH = 4194304  # what a tokenizer or an image processor gives: tensors, on whatever device, without a graph
+FIRST = 8388608  # the first of the values that a module gives
 UNSURE_GRAD = 4096  # a tensor for certain; whether grad was enabled is not known
 
 
