@@ -3,7 +3,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from gpulint.analysis.facts import FileFacts, Forward, FunctionFacts
+from gpulint.analysis import ir
+from gpulint.analysis.facts import FileFacts, Forward, FunctionFacts, Loop
 from gpulint.analysis.values import Grad
 from gpulint.findings import Applicability, Severity
 from gpulint.rule import Repair, Report, Rule
@@ -123,8 +124,18 @@ def _wasted(forward: Forward, function: FunctionFacts) -> bool:
     if forward.weightless:
         return False  # a filter or a loss, no network
     if forward.loops:
+        if not any(loop.over_data or _has_items(loop) for loop in forward.loops):
+            return False  # steps of an environment or a solver, one small state at a time
         return forward.used or (forward.assigned and forward.loops[-1].over_data)
     return forward.used and not function.has_backward
+
+
+def _has_items(loop: Loop) -> bool:
+    """Whether a loop goes through things, and does not merely count."""
+    stmt = loop.stmt
+    return isinstance(stmt, ir.For) and not (
+        isinstance(stmt.iterable, ir.Call) and stmt.iterable.method in ("range", "trange", "count")
+    )
 
 
 def _is_measured(function: FunctionFacts, forward: Forward) -> bool:

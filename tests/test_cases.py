@@ -123,7 +123,8 @@ def all_cases() -> tuple[Case, ...]:
 
 @cache
 def rule_set() -> RuleSet:
-    return RuleSet(tuple(rule for rule in all_rules() if rule.default))
+    """The rules of a plain run, and those that are off by default but have programs here."""
+    return RuleSet(tuple(rule for rule in all_rules() if rule.default or (CASES / rule.code).is_dir()))
 
 
 def implemented() -> frozenset[str]:

@@ -120,7 +120,9 @@ def _is_bare(file: FileAnalysis, expr: ir.Expr) -> bool:
         expr.keywords or not all(isinstance(arg, ir.Const) for arg in expr.args)
     ):
         return False
-    return _mode(file, expr) in _MODES
+    return (
+        _mode(file, expr) in NO_GRAD
+    )  # a dropped enable_grad() costs nothing: where it is wanted, backward says so
 
 
 def _mode(file: FileAnalysis, expr: ir.Expr) -> str:

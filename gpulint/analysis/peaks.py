@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from gpulint.analysis import ir
 from gpulint.analysis.evidence import LOSSY, runs_backward
 from gpulint.analysis.facts import Backward, DeferredBackward, Forward, FunctionFacts, Hold, LateRelease, Loop
-from gpulint.analysis.values import Grad, Kind
+from gpulint.analysis.values import SCALAR, Grad, Kind
 
 if TYPE_CHECKING:
     from gpulint.analysis.program import FileAnalysis
@@ -27,6 +27,8 @@ def deferred_backwards(facts: FunctionFacts) -> list[DeferredBackward]:
         loop = hold.loops[-1]
         if hold.how == "item":
             continue  # what is made of slots, the loss of all of them, need not be a sum
+        if hold.container and not hold.value.has(SCALAR):
+            continue  # outputs that one loss compares with each other: views, prototypes, layers
         if not loop.over_data or hold.holder_kind != "variable" or loop in facts.recurrent:
             continue
         backward = _backward_of(facts, hold)
