@@ -81,8 +81,8 @@ class HeldGraph(Rule):
     ```
 
     ## Fix safety
-    `.item()` is offered, as safe, where the value is a scalar and every use of what holds it is a number's. Elsewhere
-    `.detach()`, which keeps the type, is offered as safe. For whole outputs `.detach().cpu()` is offered as unsafe:
+    `.item()` is offered, as safe, where the value is certainly a scalar and every use of what holds it is in sight and a
+    number's. Elsewhere `.detach()`, which keeps the type, is offered as safe. For whole outputs `.detach().cpu()` is offered as unsafe:
     later code sees a tensor on another device.
 
     ## Options

@@ -221,3 +221,46 @@ def adapt(model: torch.nn.Module, x, y, optimizer):
 """
     done = fixed(text, "train.py")
     assert "\n    loss = F.mse_loss(model(x.cuda()), y)\n" in done
+
+
+# What is held as a number
+
+HELD = """
+import math
+import torch
+import torch.nn.functional as F
+
+def train(model, loader, opt):
+    held, total = [], 0
+    for x, y in loader:
+        out = model(x)
+        loss = F.mse_loss(out, y)
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+        held.append({value})
+    {use}
+"""
+
+
+@pytest.mark.parametrize(
+    ("value", "use", "fix"),
+    [
+        ("loss", "print(sum(held) / len(held))", "loss.item()"),
+        ("loss", "mean = sum(held) / len(held); print(math.exp(mean), f'{max(held):.2f}')", "loss.item()"),
+        ("out.norm(p=2)", "print(held)", "out.norm(p=2).item()"),
+        ("loss", "print((sum(held) / len(held)).item())", "loss.detach()"),
+        ("loss", "mean = sum(held) / len(held); print(mean.cpu())", "loss.detach()"),
+        ("loss", "best = min(held); worst = best * 2; print(torch.exp(worst))", "loss.detach()"),
+        ("loss", "print(held[-1].item())", "loss.detach()"),
+        ("loss", "print([one.item() for one in held])", "loss.detach()"),
+        ("loss", "print(max(held, key=lambda one: one.item()))", "loss.detach()"),
+        ("loss", "report(held)", "loss.detach()"),
+        ("loss", "return held", "loss.detach()"),
+        ("loss.expand(4)", "print(held)", "loss.expand(4).detach()"),
+        ("loss.unsqueeze(0).sum((0,))", "print(held)", "loss.unsqueeze(0).sum((0,)).detach()"),
+    ],
+)
+def test_a_number_is_held_only_where_one_will_do(value: str, use: str, fix: str) -> None:
+    done = fixed(HELD.format(value=value, use=use), "train.py")
+    assert f"held.append({fix})" in done

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from gpulint.analysis import ir
 from gpulint.analysis.assignments import additive_terms, targets, unscaled
+from gpulint.analysis.names import REDUCTIONS
 
 MODULE_METHODS = frozenset(
     (
@@ -352,13 +353,14 @@ class Evidence:
             if base.path is not None and not engine:
                 self.backward.add(base.path)
                 self._field(base)
-                if not call.args and call.keyword("gradient") is None:
+                if not call.args and call.keyword("gradient") is None and not _is_reduced(func.base):
                     self.scalars.add(base.path)
         for arg in call.args[:1]:
             value = unscaled(arg)
             if value.path is not None:
                 self.backward.add(value.path)
-                self.scalars.add(value.path)
+                if not _is_reduced(arg):
+                    self.scalars.add(value.path)
                 self._field(value)
 
     def _choose(self, entry: ir.Sub) -> None:
@@ -383,3 +385,8 @@ def unmoved(func: ir.Attr) -> ir.Attr:
 
 
 _MOVING = frozenset("to cuda cpu half float bfloat16 double requires_grad_".split())
+
+
+def _is_reduced(expr: ir.Expr) -> bool:
+    """`(loss * weight).mean()`: what backward goes through is reduced first, so that its parts may be of any shape."""
+    return any(isinstance(part, ir.Call) and part.method in REDUCTIONS for part in ir.walk(expr))

@@ -54,7 +54,7 @@ def finish(file: FileAnalysis, facts: list[FunctionFacts]) -> None:
             bool(file.callers.get(function.function)) or function.function is file.module.body
         )
         function.entries = _entries(file, function.function)
-        uses = Uses(function.function)
+        uses = Uses(function.function, file.names)
         for hold in function.holds:
             _finish_hold(file, function, hold, uses)
         for forward in function.forwards:

@@ -19,6 +19,7 @@ from gpulint.analysis.names import (
     is_plain_module,
 )
 from gpulint.analysis.pooling import is_pooling
+from gpulint.analysis.reducing import has_dimension, is_reduced, is_whole, stays_scalar
 from gpulint.analysis.summaries import retokened
 from gpulint.analysis.values import (
     CRITERION,
@@ -77,7 +78,7 @@ class TorchCalls(Evaluator):
             ("torch.nn.functional.", "torch.nn.utils.", "torch.nn.init.")
         ):
             if last[:1].isupper():
-                return self.torch_class(qualified, last, args)
+                return self.torch_class(expr, qualified, last, args)
         if qualified.startswith("torch.optim.") and last[:1].isupper():
             if "lr_scheduler" not in qualified and "swa_utils" not in qualified:
                 return OPTIMIZER
@@ -111,13 +112,17 @@ class TorchCalls(Evaluator):
             self.joined(expr, args)
         return self.tensor_function(expr, last, args)
 
-    def torch_class(self, qualified: str, last: str, args: Args) -> Val:
+    def torch_class(self, expr: ir.Call, qualified: str, last: str, args: Args) -> Val:
         if last in ("Parameter", "UninitializedParameter", "Buffer"):
             return Val(Kind.GRAPH, frozenset({self.file.leaf}), MAYBE)
         if last in ("DataParallel", "DistributedDataParallel") and args.positional:
             first = args.positional[0]
             return first if first.kind is Kind.MODULE else Val(Kind.MODULE)
-        flags = CRITERION if is_loss_function(qualified) else PLAIN if is_plain_module(last) else 0
+        if is_loss_function(
+            qualified
+        ):  # one that leaves a loss for each sample computes like any other module
+            return Val(Kind.MODULE, flags=CRITERION if is_reduced(expr) else PLAIN, ref=last)
+        flags = PLAIN if is_plain_module(last) else 0
         return Val(Kind.MODULE, flags=flags, ref=last)
 
     def tensor_function(self, expr: ir.Call, name: str, args: Args) -> Val:
@@ -142,6 +147,8 @@ class TorchCalls(Evaluator):
                 return Val(Kind.GRAPH, frozenset({self.file.leaf}), MAYBE)
             return DEVICE
         result = self.combined(values)
+        if name not in REDUCTIONS and not stays_scalar(name, values):
+            result = result.without_flags(SCALAR)
         if out is not None:
             return out
         if name in PAIRS and result.kind in (Kind.GRAPH, Kind.DEVICE, Kind.SYMBOL):
@@ -153,12 +160,12 @@ class TorchCalls(Evaluator):
             small = result.without_flags(LARGE | VIEW | OUTPUT)
             if is_loss_function(f"torch.{name}") and not is_unreduced(expr):
                 return self.loss_result(expr, small)
-            has_dim = expr.keyword("dim") is not None or any(
-                v.kind is Kind.NUMBER for v in args.positional[1:]
-            )
+            has_dim = has_dimension(expr, args)
             if has_dim and (name in ("mean", "amax") or is_pooling(self.function, expr)):
                 return result.without_flags(VIEW)
-            return small if has_dim else small.with_flags(SCALAR) if small.kind is Kind.GRAPH else small
+            if has_dim or small.kind is not Kind.GRAPH or not is_whole(expr, name, args):
+                return small.without_flags(SCALAR)
+            return small.with_flags(SCALAR)
         if name in ("chunk", "split", "unbind", "tensor_split", "meshgrid"):
             return container(result)
         if name in ("interpolate", "upsample", "pixel_shuffle") and result.kind in (Kind.GRAPH, Kind.DEVICE):
@@ -201,7 +208,8 @@ class TorchCalls(Evaluator):
 
     def loss_result(self, expr: ir.Call, value: Val) -> Val:
         if value.kind is Kind.GRAPH:
-            return replace(value, flags=(value.flags | SCALAR | LOSS) & ~(LARGE | VIEW | OUTPUT))
+            scalar = SCALAR if is_reduced(expr) else 0
+            return replace(value, flags=(value.flags & ~SCALAR | scalar | LOSS) & ~(LARGE | VIEW | OUTPUT))
         if value.kind is Kind.DEVICE:
             return Val(Kind.DEVICE, flags=SCALAR | LOSS)
         return value
