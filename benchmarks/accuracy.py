@@ -231,7 +231,7 @@ def wilson(true: int, judged: int) -> tuple[float, float]:
     centre = share + z * z / (2 * judged)
     margin = z * math.sqrt(share * (1 - share) / judged + z * z / (4 * judged * judged))
     scale = 1 + z * z / judged
-    return (centre - margin) / scale, (centre + margin) / scale
+    return max(0.0, centre - margin) / scale, min(scale, centre + margin) / scale
 
 
 @dataclass(frozen=True)

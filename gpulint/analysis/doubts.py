@@ -219,6 +219,8 @@ class Doubts:
         same call elsewhere in the file: one network of several inputs, no wrapper."""
         if (forward.path, len(display.items)) in self._trained_with:
             return True
+        if display.items and all(_is_placed(item) for item in display.items):
+            return True
         if len(display.items) < 2 or not forward.loops or not forward.evaluating:
             return False
         loop = forward.loops[-1]
@@ -281,6 +283,13 @@ def _without_moves(expr: ir.Expr) -> str | None:
     while isinstance(expr, ir.Call) and isinstance(expr.func, ir.Attr) and expr.method in _MOVING:
         expr = expr.func.base
     return expr.path if isinstance(expr, ir.Name) else None
+
+
+def _is_placed(expr: ir.Expr) -> bool:
+    """`x.to(device)`, `x.cuda()`: what is put on a device by hand is no path and no picture for a wrapper."""
+    if not isinstance(expr, ir.Call) or not isinstance(expr.func, ir.Attr):
+        return False
+    return expr.method == "cuda" or (expr.method == "to" and device_of_move(expr) is not None)
 
 
 def _around(function: ir.Function) -> list[ir.Function]:

@@ -33,7 +33,7 @@ class Result:
         self._forward = forward
         self._statements = list(ir.statements(forward.function.body))
         self.names = self._reached(lambda value: True)
-        self.left_there = self._reached(_stays) - self._moved_names()
+        self.left_there = self._reached(self._stays) - self._moved_names()
 
     def _reached(self, keeps: Callable[[ir.Expr], bool]) -> frozenset[str]:
         """The names bound to the result or to what is made of it, as long as `keeps` says so of each value."""
@@ -57,10 +57,22 @@ class Result:
             for statement in self._statements
             if isinstance(statement, ir.Assign)
             and statement.value is not None
-            and not _stays(statement.value)
+            and not self._stays(statement.value)
             for target in targets(statement)
             if isinstance(target, ir.Name)
         )
+
+    def _stays(self, expr: ir.Expr) -> bool:
+        """Whether nothing in an expression moves a tensor, nor a helper that could: `to_host(y)`."""
+        stack = [expr]
+        while stack:
+            part = stack.pop()
+            if part is self._forward.call:
+                continue
+            if isinstance(part, ir.Call) and (part.method in _TO_CPU or isinstance(part.func, ir.Name)):
+                return False
+            stack += part.children()
+        return True
 
     def _has(self, expr: ir.Expr, names: set[str] | frozenset[str]) -> bool:
         """Whether the result itself goes into an expression, and not only its shape."""
@@ -137,17 +149,12 @@ class Result:
                 if not isinstance(expr.func, ir.Attr) or any(
                     self._has(arg, self.left_there) for arg in expr.args
                 ):
-                    return _stays(expr) and self._has(expr, self.left_there)
+                    return self._stays(expr) and self._has(expr, self.left_there)
                 expr = expr.func.base
             elif isinstance(expr, (ir.Attr, ir.Sub)):
                 expr = expr.base
             else:
-                return _stays(expr) and self._has(expr, self.left_there)
-
-
-def _stays(expr: ir.Expr) -> bool:
-    """Whether nothing in an expression moves a tensor."""
-    return not any(isinstance(part, ir.Call) and part.method in _TO_CPU for part in ir.walk(expr))
+                return self._stays(expr) and self._has(expr, self.left_there)
 
 
 def _shows(statement: ir.Stmt) -> bool:
