@@ -45,12 +45,14 @@ class DeprecatedMemoryApi(Rule):
 
     ## Fix safety
     The newer name does the same: safe. `torch.amp.autocast` needs torch 1.13, `torch.amp.GradScaler` torch 2.3,
-    `torch.amp.custom_fwd` and `custom_bwd` torch 2.4.
+    `torch.amp.custom_fwd` and `custom_bwd` torch 2.4: where nothing says which versions the program runs with, the change
+    to these is unsafe.
 
     ## Options
     `target-torch`: the oldest version of torch that the program must run with; names that are newer are not asked for.
     It is taken from `target-torch` of the configuration where that is set, else from what the project requires:
-    `"torch>=2.2"` in its `pyproject.toml`, `setup.cfg`, `setup.py` or `requirements.txt`.
+    `"torch>=2.2"` in its `pyproject.toml`, `setup.cfg`, `setup.py` or `requirements.txt`. A project that
+    requires an older torch than the one that deprecates a name, `"torch==2.0.1"`, hears nothing about it.
     """
 
     code = "GPU603"
@@ -65,26 +67,30 @@ class DeprecatedMemoryApi(Rule):
     options = (Option("target-torch", "", (), "the oldest version of torch that the program must run with"),)
 
     def check(self, facts: FileFacts, options: Mapping[str, Any]) -> Iterator[Report]:
-        target = target_version(options.get("target-torch"))
+        chosen = target_version(options.get("target-torch"))
         for old in facts.habits.old_calls:
             needed = target_version(old.renamed.known_since)
-            target = target or facts.habits.oldest_torch
+            since = target_version(old.renamed.since)
+            target = chosen or facts.habits.oldest_torch
+            newest = None if chosen else facts.habits.newest_torch
+            if newest is not None and since is not None and newest < since:
+                continue  # the name is not deprecated yet
             if target is None or needed is None or target >= needed:
-                yield _report(facts, old)
+                yield _report(facts, old, target is not None or needed is None or needed < (2, 0))
 
 
-def _report(facts: FileFacts, old: OldCall) -> Report:
+def _report(facts: FileFacts, old: OldCall, known: bool) -> Report:
     new = old.renamed.new + (f'("{old.renamed.device}", …)' if old.renamed.device else "")
     return Report(
         (old.call or old.func).node,
         f"`{old.name}` is deprecated: since torch {old.renamed.since} it is `{new}`",
         "the old name warns at every call",
         "no memory; a FutureWarning",
-        repair=lambda: _repair(facts, old),
+        repair=lambda: _repair(facts, old, known),
     )
 
 
-def _repair(facts: FileFacts, old: OldCall) -> Repair | None:
+def _repair(facts: FileFacts, old: OldCall, known: bool) -> Repair | None:
     from gpulint.nodes import expression
 
     name = facts.torch_name(old.renamed.new.removeprefix("torch."))
@@ -92,7 +98,7 @@ def _repair(facts: FileFacts, old: OldCall) -> Repair | None:
     if name is None or call is None:
         return None
     new = call.with_changes(func=expression(name))
-    return Repair("safe", f"use `{old.renamed.new}`", (Replace(call_node(old), new),))
+    return Repair("safe" if known else "unsafe", f"use `{old.renamed.new}`", (Replace(call_node(old), new),))
 
 
 def call_node(old: OldCall) -> cst.CSTNode:

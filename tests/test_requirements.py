@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from gpulint.analysis.project import Project
-from gpulint.analysis.requirements import oldest_torch
+from gpulint.analysis.requirements import newest_torch, oldest_torch
 
 
 @pytest.mark.parametrize(
@@ -47,3 +47,28 @@ def test_the_oldest_torch_that_a_project_requires(
 
 def test_without_a_project_nothing_is_known() -> None:
     assert oldest_torch(None, "train.py") is None
+
+
+@pytest.mark.parametrize(
+    ("requirement", "expected"),
+    [
+        ("torch==2.0.1", (2, 0)),
+        ("torch==2.0.*", (2, 0)),
+        ("torch~=1.11.0", (1, 11)),
+        ("torch~=1.11", (1, 99)),
+        ("torch>=1.8,<2.4", (2, 3)),
+        ("torch<2.4.1", (2, 4)),
+        ("torch<2", (1, 99)),
+        ("torch<=2.3", (2, 3)),
+        ("torch>=2.2", None),
+        ("torch!=2.2", None),
+        ("torch", None),
+    ],
+)
+def test_the_newest_torch_that_a_project_runs_with(
+    tmp_path: Path, requirement: str, expected: tuple[int, int] | None
+) -> None:
+    (tmp_path / "pyproject.toml").write_text(f'[project]\ndependencies = ["{requirement}"]\n')
+    project = Project(top=str(tmp_path))
+    project.begin()
+    assert newest_torch(project, str(tmp_path / "train.py")) == expected

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from gpulint.analysis import ir
+from gpulint.analysis.host_copies import host_copies_saved
 from gpulint.analysis.loaded import (
     TAKING,
     HostBranch,
@@ -68,6 +69,8 @@ def loads(file: FileAnalysis) -> list[Load]:
                 candidate = _candidate(file, function, statement, call)
                 if candidate is not None:
                     found.append(candidate)
+    if found and host_copies_saved(file) and not _writes_states(file):
+        found = [one for one in found if one.load.location is not None]
     if not found:
         return []
     trained = {place for candidate in found if candidate.formatted for place in _places(candidate)}

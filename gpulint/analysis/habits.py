@@ -150,6 +150,12 @@ class Habits:
         return oldest_torch(self._file.project, self._file.filename)
 
     @cached_property
+    def newest_torch(self) -> tuple[int, int] | None:
+        from gpulint.analysis.requirements import newest_torch
+
+        return newest_torch(self._file.project, self._file.filename)
+
+    @cached_property
     def hook_holds(self) -> list[HookHold]:
         from gpulint.analysis.hooks import hook_holds
 

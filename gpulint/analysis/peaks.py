@@ -31,11 +31,29 @@ def deferred_backwards(facts: FunctionFacts) -> list[DeferredBackward]:
             continue  # outputs that one loss compares with each other: views, prototypes, layers
         if not loop.over_data or hold.holder_kind != "variable" or loop in facts.recurrent:
             continue
+        if _goes_at_once(facts, hold):
+            continue
         backward = _backward_of(facts, hold)
         forward = _forward_of(facts, hold, loop)
         if backward is not None and forward is not None and not _walks(backward, hold.holder):
             found.append(DeferredBackward(hold, forward, backward))
     return found
+
+
+def _goes_at_once(facts: FunctionFacts, hold: Hold) -> bool:
+    """Whether a backward through the sum follows in the very block that adds to it: it holds what one round has made."""
+    through = {id(b.stmt) for b in facts.backwards if b.tokens & hold.holder_tokens}
+    for block in _blocks(hold.function.body):
+        if hold.stmt in block:
+            return any(id(statement) in through for statement in block[block.index(hold.stmt) + 1 :])
+    return False
+
+
+def _blocks(block: list[ir.Stmt]) -> Iterator[list[ir.Stmt]]:
+    yield block
+    for statement in block:
+        for inner in statement.blocks():
+            yield from _blocks(inner)
 
 
 def _backward_of(facts: FunctionFacts, hold: Hold) -> Backward | None:

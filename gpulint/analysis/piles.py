@@ -378,6 +378,9 @@ class _Search:
         if any(name in ("dim", "axis") for name, _ in call.keywords):
             return False
         self.found.to_host = True
+        # `torch.stack(losses).mean()`: of batches of several sizes only numbers can be stacked.
+        stacked = (*call.args[:1], call.func.base if isinstance(call.func, ir.Attr) else call)
+        self.found.small |= any(isinstance(part, ir.Call) and part.method == "stack" for part in stacked)
         return True
 
     def _argument(self, place: _Place, current: ir.Expr, call: ir.Call) -> bool:

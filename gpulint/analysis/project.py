@@ -197,6 +197,15 @@ class Project:
             for path, raw in self._neighbours(_project_root(origin, self._top))
         )
 
+    def contains(self, origin: str, pattern: re.Pattern[bytes]) -> bool:
+        """Whether any file of the project, tests left out, has a text of this form. As with callers, any file may."""
+        self.asked = True
+        root = _project_root(origin, self._top)
+        return any(
+            pattern.search(raw) is not None and not is_test_file(os.path.relpath(path, root))
+            for path, raw in self._neighbours(root)
+        )
+
     def files_defining(self, origin: str, name: str, also: bytes) -> list[FileAnalysis]:
         """The project's other files, tests left out, that define a function of the name and contain `also`. As with
         callers, any file may."""

@@ -17,17 +17,46 @@ _REQUIREMENT: Final = re.compile(
 )
 _BOUND: Final = re.compile(r"(===?|>=?|~=|\^|~)?[ \t]*v?(\d+)(?:\.(\d+))?")
 
+_UPPER: Final = re.compile(r"(===?|<=?|~=|\^|~)[ \t]*v?(\d+)(?:\.(\d+))?(?:\.(\d+|\*))?")
+_LAST: Final = 99  # no minor version is higher
+
 
 def oldest_torch(project: Project | None, filename: str) -> tuple[int, int] | None:
     """The oldest version that the project around a file asks for; None where it names none."""
+    bounds = [bound for wanted in _requirements(project, filename) if (bound := _lowest(wanted)) is not None]
+    return min(bounds, default=None)
+
+
+def newest_torch(project: Project | None, filename: str) -> tuple[int, int] | None:
+    """The newest version that the project around a file runs with; None where there is no upper bound."""
+    bounds = [_highest(wanted) for wanted in _requirements(project, filename)]
+    known = [bound for bound in bounds if bound is not None]
+    return max(known) if known and len(known) == len(bounds) else None
+
+
+def _requirements(project: Project | None, filename: str) -> list[str]:
+    """`>=2.2,<3`, `^1.13`: the bounds that the project's files set to torch."""
     if project is None:
-        return None
-    bounds = [
-        bound
-        for text in project.beside(filename, _FILES)
-        for requirement in _REQUIREMENT.findall(text)
-        if (bound := _lowest(requirement[0] or requirement[1])) is not None
-    ]
+        return []
+    texts = project.beside(filename, _FILES)
+    return [found[0] or found[1] for text in texts for found in _REQUIREMENT.findall(text)]
+
+
+def _highest(requirement: str) -> tuple[int, int] | None:
+    """(2, 0) of `==2.0.1` and `~=2.0.1`, (2, 3) of `<2.4`, (1, 99) of `<2` and `^1.13`; None of `>=2.2`."""
+    bounds: list[tuple[int, int]] = []
+    for part in requirement.split(","):
+        found = _UPPER.match(part.strip())
+        if found is None:
+            continue
+        sign, major, minor, patch = found[1], int(found[2]), found[3], found[4]
+        if sign == "^" or (sign == "~=" and patch is None) or minor is None:
+            before = major - 1 if sign == "<" else major
+            bounds.append((before, _LAST))
+        elif sign == "<" and patch in (None, "0", "*"):
+            bounds.append((major, int(minor) - 1) if int(minor) else (major - 1, _LAST))
+        else:
+            bounds.append((major, int(minor)))
     return min(bounds, default=None)
 
 

@@ -1,10 +1,16 @@
-"""Copies of weights under the number of a round: `states[epoch] = deepcopy(net.state_dict())`."""
+"""Loops told by their rounds: copies of weights under the number of a round, `states[epoch] = deepcopy(net.state_dict())`,
+and loops over the members of an ensemble."""
 
 from __future__ import annotations
+
+from typing import TYPE_CHECKING
 
 from gpulint.analysis import ir
 from gpulint.analysis.assignments import assigned
 from gpulint.analysis.loaded import Chain
+
+if TYPE_CHECKING:
+    from gpulint.analysis.facts import Hold
 
 _COUNTING = frozenset("range trange count enumerate".split())
 _THROUGH = frozenset("tqdm track list".split())
@@ -76,3 +82,32 @@ def _goes_to_models(loop: ir.For, name: str) -> bool:
         for part in ir.walk(root)
         if isinstance(part, ir.Name) and part.id == name
     )
+
+
+def over_members(hold: Hold) -> bool:
+    """Whether a local dict gets a slot for each network of an ensemble: `for i, net in enumerate(self.critics)`, where the
+    network is run, or its number picks the object's own optimizer."""
+    if hold.how != "item" or hold.holder_kind != "variable" or len(hold.loops) != 1 or hold.over_data:
+        return False
+    loop = hold.loops[0].stmt
+    own = hold.function.params[0].name if hold.function.cls is not None and hold.function.params else None
+    if not isinstance(loop, ir.For) or own is None:
+        return False
+    iterable, target = loop.iterable, loop.target
+    number = None
+    if isinstance(iterable, ir.Call) and iterable.method == "enumerate" and isinstance(target, ir.Seq):
+        number = target.items[0].path
+        iterable, target = iterable.args[0], target.items[-1]
+    base = iterable.base if isinstance(iterable, ir.Sub) else iterable
+    if not (base.path or "").startswith(f"{own}.") or not isinstance(target, ir.Name):
+        return False
+    for statement in ir.statements(loop.body):
+        for root in statement.expressions():
+            for part in ir.walk(root):
+                if isinstance(part, ir.Call) and part.func.path == target.id:
+                    return True
+                if isinstance(part, ir.Sub) and number is not None and part.index.path == number:
+                    picked = part.base.base if isinstance(part.base, ir.Sub) else part.base
+                    if (picked.path or "").startswith(f"{own}."):
+                        return True
+    return False

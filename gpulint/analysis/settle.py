@@ -18,6 +18,7 @@ from gpulint.analysis.peaks import deferred_backwards, late_releases
 from gpulint.analysis.phase_flags import evaluates_by_flag
 from gpulint.analysis.piles import judge
 from gpulint.analysis.read_by_callers import only_read_by_callers
+from gpulint.analysis.rounds import over_members
 from gpulint.analysis.uses import Uses
 from gpulint.analysis.values import LARGE, UNSURE_GRAD, Grad, Holder, Kind, ParamToken, Site, with_inner
 
@@ -60,6 +61,7 @@ def finish(file: FileAnalysis, facts: list[FunctionFacts]) -> None:
         for forward in function.forwards:
             _finish_forward(file, forward)
         for hold in function.holds:
+            hold.bounded |= over_members(hold)
             hold.on_host = hold.value.kind is Kind.GRAPH and is_on_host(file, function, hold)
         for forward in function.forwards:
             _finish_training(function, forward)
@@ -374,6 +376,8 @@ def _again(
         return True
     if any(isinstance(token, Holder) for token in backward.tokens):
         return True
+    if _other_backward(facts, backward):
+        return True
     position = facts.backwards.index(backward)
     for other in facts.backwards[position + 1 :]:
         theirs = frozenset(token for token in other.tokens if isinstance(token, Site))
@@ -382,6 +386,19 @@ def _again(
         if any(site.what == "loss" for site in sites | theirs):
             return True  # made by something unseen: it may share a graph
     return False
+
+
+def _other_backward(facts: FunctionFacts, backward: Backward) -> bool:
+    """Whether a method `backward` of another object is given something afterwards: a balancer of losses goes through the
+    same graph by its own means."""
+    known = {id(other.call) for other in facts.backwards}
+    statements = list(ir.statements(facts.function.body))
+    after = statements[statements.index(backward.stmt) + 1 :] if backward.stmt in statements else statements
+    return any(
+        call.method == "backward" and call.args and isinstance(call.func, ir.Attr) and id(call) not in known
+        for statement in after
+        for call in ir.own_calls(statement)
+    )
 
 
 def _evaluates_alone(facts: FunctionFacts, forward: Forward) -> bool:
