@@ -21,7 +21,8 @@ def runs_per_step(file: FileAnalysis, call: HotCall) -> bool:
         made_here = loop.assigned & file.evidence[call.function].modules
         if any(inner.parent is loop and inner.steps for inner in file.loops.values()):
             return False  # the steps are those of a loop inside
-        if not (loop.over_data or loop.backwards or loop.steps) and (call.via or _fits(loop.stmt)):
+        helper = call.via is not None and not (loop.over_data or loop.backwards or loop.steps)
+        if helper or _fits(loop.stmt):
             return False  # so many models or categories, each with a run of its own
         if not loop.is_step_loop or made_here or _trains_anew(file, call.function, loop.stmt):
             return False  # a loop that makes its model anew runs through models, not steps

@@ -8,7 +8,7 @@ class Tagger:
         self.optimizer = torch.optim.Adam(self.net.parameters())
 
     def save(self, path, epoch):
-        weights = {name: value.clone() for name, value in self.net.state_dict().items()}
+        weights = {name: value.clone() for name, value in self.net.state_dict().items()}  # maybe: GPU404
         torch.save({"epoch": epoch, "weights": weights}, path)
 
     def load(self, path):
