@@ -121,7 +121,7 @@ def _is_slice(hold: Hold) -> bool:
 def _repair(hold: Hold) -> Repair | None:
     from gpulint.nodes import method_chain
 
-    if not hold.leaves:
-        return None
+    if not hold.leaves or hold.how == "cat":
+        return None  # `x = torch.cat([x, y])`: what x starts from would have to move as well
     changes = tuple(Replace(leaf.node, method_chain(leaf.node, ("cpu",))) for leaf in hold.leaves)
     return Repair("unsafe", "keep the copy on the host: `.cpu()`", changes)

@@ -264,3 +264,10 @@ def train(model, loader, opt):
 def test_a_number_is_held_only_where_one_will_do(value: str, use: str, fix: str) -> None:
     done = fixed(HELD.format(value=value, use=use), "train.py")
     assert f"held.append({fix})" in done
+
+
+def test_a_tensor_that_grows_by_joining_is_not_moved_in_part() -> None:
+    text = (TRIAL.parent / "cases/GPU102/bug_cat_unless_first.py").read_text()
+    found = [finding for finding in lint_text(text, "train.py", RULES) if finding.code == "GPU102"]
+    assert found
+    assert all(finding.fix is None for finding in found)

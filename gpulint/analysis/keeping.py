@@ -9,6 +9,7 @@ from gpulint.analysis.calls import Calls
 from gpulint.analysis.evidence import Evidence
 from gpulint.analysis.facts import FunctionFacts, Hold, Keep, Loop
 from gpulint.analysis.peaks import loop_names
+from gpulint.analysis.slots import frees_slots
 from gpulint.analysis.state import State
 from gpulint.analysis.summaries import Events, Summary
 from gpulint.analysis.values import LARGE, MAYBE, Detached, Holder, Kind, ParamToken, Val, held_parts
@@ -72,6 +73,7 @@ class Keeping(Calls):
         born = self.state.born_at(path)
         if born is None:
             born = self.default_born(path)
+        bounded = bounded or (how == "item" and frees_slots(self.function, path))
         self._note_keep(path, parts, how, bounded or self._resets_whole(path), keep)
         loops = tuple(self.loops[max(born, 0) :])
         if born >= 0 and not loops:

@@ -96,6 +96,8 @@ def _snapshot(
         certainty = "likely"
     if source is None or not certainty:
         return None
+    if holder.isidentifier() and _is_saved_at_once(function, statement, holder):
+        return None
     if holder.endswith(_KEYED):
         holder = holder.removesuffix(_KEYED)
         if not one_each_round(guards, statement, source) or not _only_loaded(file, function, holder):
@@ -166,7 +168,7 @@ def _on_gpu(file: FileAnalysis, function: ir.Function, statement: ir.Stmt, sourc
             break
         previous = other
     if previous is not None and any(
-        call.method == "cpu" and isinstance(call.func, ir.Attr) and call.func.base.path == model
+        _to_host(call) and isinstance(call.func, ir.Attr) and call.func.base.path == model
         for _, call in ir.calls([previous])
     ):
         return ""
@@ -181,6 +183,29 @@ def _on_gpu(file: FileAnalysis, function: ir.Function, statement: ir.Stmt, sourc
         return "certain"
     likely = any(call.method == "to" and call.args and _names_device(call.args[0]) for _, call in moving)
     return "likely" if likely else ""
+
+
+def _to_host(call: ir.Call) -> bool:
+    """`model.cpu()`, `model.to("cpu")`, `model.to(torch.device("cpu"))`."""
+    device = call.argument(0, "device") if call.method == "to" else None
+    return call.method == "cpu" or (
+        device is not None
+        and any(isinstance(part, ir.Const) and part.value == "cpu" for part in ir.walk(device))
+    )
+
+
+def _is_saved_at_once(function: ir.Function, statement: ir.Stmt, name: str) -> bool:
+    """`weights = deepcopy(model.state_dict())`, then `torch.save(weights, path)`, and no other use: a copy that waits for
+    nothing."""
+    following = list(ir.statements(function.body))
+    position = next(n for n, other in enumerate(following) if other is statement)
+    readers = [other for other in following if any(True for _ in _reads(other, name, None))]
+    if readers != following[position + 1 : position + 2]:
+        return False
+    if not readers or not any(call.method == "save" for call in ir.own_calls(readers[0])):
+        return False
+    loops = [list(ir.statements(other.body)) for other in following if isinstance(other, (ir.For, ir.While))]
+    return all((statement in inner) == (readers[0] in inner) for inner in loops)
 
 
 def _is_given(file: FileAnalysis, function: ir.Function, source: ir.Call) -> bool:
