@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from gpulint.analysis import frameworks, ir
 from gpulint.analysis.assignments import targets
 from gpulint.analysis.classes import ClassInfo
-from gpulint.analysis.no_graph import is_gauged, is_read_on_cpu, off_for_object
+from gpulint.analysis.no_graph import callers_want_none, is_gauged, is_read_on_cpu, off_for_object
 from gpulint.analysis.origins import Origins, bindings, device_of_move, is_cpu
 from gpulint.analysis.results import Result
 from gpulint.analysis.values import Kind
@@ -55,6 +55,7 @@ class Doubts:
             or self.stays_on_cpu(forward)
             or is_read_on_cpu(facts, forward)
             or is_gauged(forward)
+            or callers_want_none(self._file, forward)
             or off_for_object(self._file, forward.function)
             or self._guards_itself(forward)
             or self._is_up_to_caller(facts, forward)

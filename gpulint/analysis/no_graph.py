@@ -140,6 +140,21 @@ def becomes_array_undetached(function: ir.Function, holder: str) -> bool:
     return False
 
 
+def callers_want_none(file: FileAnalysis, forward: Forward) -> bool:
+    """`self.features(x).numpy()`: a caller makes an array of what the function returns, which torch refuses with a graph."""
+    name = forward.function.name
+    if not forward.returned:
+        return False
+    for function, evidence in file.evidence.items():
+        if {"numpy", name} <= evidence.called:
+            for _, call in ir.calls(function.body):
+                if call.method == "numpy" and isinstance(call.func, ir.Attr):
+                    base = _kept(call.func.base)
+                    if isinstance(base, ir.Call) and base.method == name:
+                        return True
+    return False
+
+
 def _joined(expr: ir.Expr) -> str | None:
     """The list that a `torch.cat` and the like makes one tensor of."""
     expr = _kept(expr)
