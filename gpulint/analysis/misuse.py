@@ -77,7 +77,7 @@ def grad_mode_misuses(file: FileAnalysis) -> list[GradModeMisuse]:
             found += _in_block(file, function, function.body)
         if "Variable" in evidence.called:
             found += _volatile(file, function)
-        if function.is_async and not function.is_generator:
+        if function.is_async and not function.is_generator and _runs_network(file, function):
             found += [
                 GradModeMisuse("async", item.node, function.name)
                 for item in function.decorators
@@ -132,6 +132,12 @@ def _mode(file: FileAnalysis, expr: ir.Expr) -> str:
 
 def _path(expr: ir.Expr) -> str:
     return (expr.func.path if isinstance(expr, ir.Call) else expr.path) or ""
+
+
+def _runs_network(file: FileAnalysis, function: ir.Function) -> bool:
+    """Whether grad matters in a function: weights that are only sent around have no graph."""
+    facts = file.facts.get(function)
+    return facts is not None and bool(facts.forwards)
 
 
 def _volatile(file: FileAnalysis, function: ir.Function) -> Iterator[GradModeMisuse]:

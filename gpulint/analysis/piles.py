@@ -10,7 +10,6 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from gpulint.analysis import frameworks, ir
-from gpulint.analysis.assignments import targets
 from gpulint.analysis.loaded import Chain, chain_of, parents_of
 from gpulint.analysis.lookup import called, qualified
 from gpulint.analysis.names import (
@@ -24,6 +23,22 @@ from gpulint.analysis.names import (
     TO_HOST,
 )
 from gpulint.analysis.pooling import is_pooling
+from gpulint.analysis.reading import (
+    asks_for_tensor,
+    averages,
+    compares,
+    innermost,
+    is_bound,
+    is_normalised,
+    is_plain,
+    is_position,
+    is_region,
+    number,
+    only_of,
+    origins,
+    picks_column,
+    rebinds,
+)
 
 if TYPE_CHECKING:
     from gpulint.analysis.facts import Hold
@@ -180,9 +195,9 @@ class _Search:
     def kept(self, function: ir.Function, leaf: ir.Expr) -> None:
         """What the expression that is kept, and the name it may be, prove about it."""
         self._prove(function, leaf)
-        current = _innermost(leaf)
-        texts = [leaf, *_origins(function, current)]
-        self.found.small |= any(map(_compares, texts)) and any(map(_averages, texts))
+        current = innermost(leaf)
+        texts = [leaf, *origins(function, current)]
+        self.found.small |= any(map(compares, texts)) and any(map(averages, texts))
         if not isinstance(current, ir.Name):
             return
         for statement in ir.statements(function.body):
@@ -215,8 +230,8 @@ class _Search:
                 self.found.tensor = True
                 expr = func.base
             elif isinstance(expr, ir.Sub):
-                self.found.tensor |= _is_region(expr.index)
-                self.found.small |= _picks_column(expr.index) and _is_normalised(expr.base)
+                self.found.tensor |= is_region(expr.index)
+                self.found.small |= picks_column(expr.index) and is_normalised(expr.base)
                 self.found.tensor |= isinstance(expr.base, ir.Attr) and expr.base.attr in _LAYERS
                 if isinstance(expr.base, ir.Call) and expr.base.method in PAIRS and expr.base.args:
                     self.found.small = True  # `out.max(1)[0]`
@@ -238,10 +253,10 @@ class _Search:
             else:
                 self.found.tensor |= around.attr in HOST_ATTRS
         elif isinstance(around, ir.Sub) and around.base is use:
-            self.found.tensor |= _is_region(around.index)
+            self.found.tensor |= is_region(around.index)
         elif isinstance(around, ir.Call) and use in around.args:
             root = (qualified(self.file, function, around.func.path) or "").partition(".")[0]
-            asked = around.method == "isinstance" and not _asks_for_tensor(around)
+            asked = around.method == "isinstance" and not asks_for_tensor(around)
             self.found.host |= root in _ARRAY_LIBRARIES or asked
 
     def joined(self, hold: Hold) -> None:
@@ -278,7 +293,7 @@ class _Search:
                     continue
                 self._again = False
                 read = self._uses(here, statement, position, attribute)
-                if read and not attribute and not self._again and _rebinds(statement, place.path):
+                if read and not attribute and not self._again and rebinds(statement, place.path):
                     break  # `outs = torch.cat(outs).cpu()`: from here on the name is something else's
 
     def _uses(self, place: _Place, statement: ir.Stmt, position: int, attribute: bool) -> bool:
@@ -291,7 +306,7 @@ class _Search:
                     if attribute
                     else isinstance(expr, ir.Name) and expr.id == place.path
                 )
-                if not same or _is_bound(statement, expr):
+                if not same or is_bound(statement, expr):
                     continue
                 if parents is None:
                     parents = parents_of(statement)
@@ -322,8 +337,8 @@ class _Search:
         if isinstance(around, ir.Sub):
             if around.base is not current:
                 return False
-            self.found.tensor |= _is_region(around.index)
-            self.found.on_device |= place.joined and not _is_position(around.index)
+            self.found.tensor |= is_region(around.index)
+            self.found.on_device |= place.joined and not is_position(around.index)
             return True
         if isinstance(around, ir.Attr):
             return around.attr not in HOST_ATTRS
@@ -357,7 +372,7 @@ class _Search:
         if name in _TENSOR_METHODS:
             self.found.tensor = True
             self._flattened(call, call.args)
-            self.found.on_device |= name in _BINARY and not all(map(_is_plain, call.args))
+            self.found.on_device |= name in _BINARY and not all(map(is_plain, call.args))
             return not self._is_total(call, call.args)
         self._lose(place)
         return False
@@ -435,9 +450,7 @@ class _Search:
             return True
         others = tuple(arg for arg in call.args if arg is not current)
         self._flattened(call, others)
-        self.found.on_device |= not all(map(_is_plain, others)) and not full.endswith(
-            ("softmax", "normalize")
-        )
+        self.found.on_device |= not all(map(is_plain, others)) and not full.endswith(("softmax", "normalize"))
         return not self._is_total(call, others)
 
     def _project_call(self, place: _Place, current: ir.Expr, call: ir.Call, full: str) -> bool:
@@ -485,7 +498,7 @@ class _Search:
         if any(isinstance(other, (ir.Seq, ir.Comp)) for other in others):
             return True  # two lists joined
         names = {part.id for part in ir.walk(current) if isinstance(part, ir.Name)}
-        foreign = any(not _is_plain(other) and not _only_of(other, names) for other in others)
+        foreign = any(not is_plain(other) and not only_of(other, names) for other in others)
         self.found.on_device |= foreign
         return not foreign
 
@@ -522,11 +535,11 @@ class _Search:
         self._flattened(call, rest)
         if (call.method in PAIRS or call.method in _TO_ONE) and not is_pooling(function, call):
             by = [value for key, value in call.keywords if key in ("dim", "axis")]
-            self.found.small |= bool({1, -1} & {_number(arg) for arg in (*rest, *by)})
+            self.found.small |= bool({1, -1} & {number(arg) for arg in (*rest, *by)})
 
     def _flattened(self, call: ir.Call, rest: tuple[ir.Expr, ...]) -> None:
         """`squeeze(1)`, `view(-1)`, `flatten()`: what has one number for each sample, as far as anybody can tell."""
-        sizes = [_number(arg) for arg in rest]
+        sizes = [number(arg) for arg in rest]
         if call.method in ("squeeze", "squeeze_"):
             self.found.small |= sizes in ([], [1], [-1])
         elif call.method in ("view", "reshape"):
@@ -603,133 +616,3 @@ def _call_sites(file: FileAnalysis, function: ir.Function) -> list[_Site]:
                     if call.method == function.name:
                         found.append((other, caller, position, statement, call))
     return found
-
-
-def _is_bound(statement: ir.Stmt, expr: ir.Expr) -> bool:
-    """Whether the statement binds the expression rather than reads it."""
-    if isinstance(statement, ir.Assign):
-        stack = list(statement.targets)
-    elif isinstance(statement, (ir.For, ir.AugAssign)):
-        stack = [statement.target]
-    else:
-        return False
-    while stack:
-        target = stack.pop()
-        if isinstance(target, ir.Seq):
-            stack.extend(target.items)
-        elif isinstance(target, ir.Wrapper):
-            stack.append(target.value)
-        elif isinstance(target, ir.Sub):
-            stack.append(target.base)
-        elif target is expr:
-            return True
-    return False
-
-
-def _rebinds(statement: ir.Stmt, name: str) -> bool:
-    return isinstance(statement, ir.Assign) and any(name == part.path for part in targets(statement))
-
-
-def _innermost(expr: ir.Expr) -> ir.Expr:
-    """`out` of `out[0].detach()`."""
-    while True:
-        if isinstance(expr, ir.Call) and isinstance(expr.func, ir.Attr):
-            expr = expr.func.base
-        elif isinstance(expr, (ir.Sub, ir.Attr)):
-            expr = expr.base
-        else:
-            return expr
-
-
-def _origins(function: ir.Function, name: ir.Expr) -> list[ir.Expr]:
-    """What a name is bound to, and what that was made of by methods and fields, three names back."""
-    found: list[ir.Expr] = []
-    names: set[str | None] = {name.path}
-    seen: set[str | None] = {None}
-    for _ in range(3):
-        names -= seen
-        if not names:
-            break
-        values = [
-            statement.value
-            for statement in ir.statements(function.body)
-            if isinstance(statement, ir.Assign) and statement.value is not None
-            if any(target.path in names for target in statement.targets)
-        ]
-        seen |= names
-        names = {_innermost(value).path for value in values}
-        found += values
-    return found
-
-
-def _compares(expr: ir.Expr) -> bool:
-    """`out - x`, `mse_loss(out, x)`: two things are set against each other."""
-    return any(
-        (isinstance(part, ir.Op) and part.op == "-") or (isinstance(part, ir.Call) and "loss" in part.method)
-        for part in ir.walk(expr)
-    )
-
-
-def _averages(expr: ir.Expr) -> bool:
-    """`x.mean(1)`: of differences, one number for each sample; of hidden states it would be a vector."""
-    return any(isinstance(part, ir.Call) and part.method == "mean" for part in ir.walk(expr))
-
-
-def _is_region(index: ir.Expr) -> bool:
-    """`x[:, 0]`, `x[..., :3]`, `x[mask, :]`: only tensors and arrays are indexed so."""
-    return isinstance(index, ir.Seq) and index.kind != "list"
-
-
-def _is_position(index: ir.Expr) -> bool:
-    """`x[0]`, `x[:, 1]`, `x[:n]`, `x[None]`: no index that could be a tensor of another device."""
-    if isinstance(index, ir.Seq):
-        return all(_is_position(item) for item in index.items)
-    return isinstance(index, (ir.Const, ir.Slice)) or _is_plain(index)
-
-
-def _picks_column(index: ir.Expr) -> bool:
-    return isinstance(index, ir.Seq) and len(index.items) == 2 and _number(index.items[1]) is not None
-
-
-def _is_normalised(expr: ir.Expr) -> bool:
-    """Scores that a softmax made: a column of them is one number for each sample."""
-    return any(
-        isinstance(part, ir.Call) and part.method in ("softmax", "sigmoid", "log_softmax", "logsigmoid")
-        for part in ir.walk(expr)
-    )
-
-
-def _number(expr: ir.Expr) -> int | None:
-    if isinstance(expr, ir.Op) and expr.op == "neg" and isinstance(expr.operands[0], ir.Const):
-        value = expr.operands[0].value
-        return -value if isinstance(value, int) else None
-    return expr.value if isinstance(expr, ir.Const) and isinstance(expr.value, int) else None
-
-
-def _is_plain(expr: ir.Expr) -> bool:
-    """A number or a size for all that can be seen, or an index of them: no tensor of another device."""
-    if isinstance(expr, ir.Const) or _number(expr) is not None:
-        return True
-    if isinstance(expr, ir.Call):
-        return expr.method in ("len", "size", "int", "float", "numel", "dim", "max", "min", "round")
-    if isinstance(expr, (ir.Attr, ir.Sub)):
-        base = expr.base if isinstance(expr, ir.Sub) else expr
-        return isinstance(base, ir.Attr) and base.attr in HOST_ATTRS
-    if isinstance(expr, (ir.Op, ir.Seq)):
-        return all(_is_plain(part) for part in expr.children())
-    return False
-
-
-def _only_of(expr: ir.Expr, names: set[str]) -> bool:
-    """Whether an expression is made of nothing but the same names: `x / x.norm()`."""
-    found = {part.id for part in ir.walk(expr) if isinstance(part, ir.Name)}
-    return bool(found) and found <= names
-
-
-def _asks_for_tensor(call: ir.Call) -> bool:
-    return any(
-        (part.attr if isinstance(part, ir.Attr) else part.path or "").endswith("Tensor")
-        for arg in call.args[1:]
-        for part in ir.walk(arg)
-        if isinstance(part, (ir.Attr, ir.Name))
-    )
