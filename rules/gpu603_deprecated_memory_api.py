@@ -80,7 +80,8 @@ class DeprecatedMemoryApi(Rule):
 
 
 def _report(facts: FileFacts, old: OldCall, known: bool) -> Report:
-    new = old.renamed.new + (f'("{old.renamed.device}", …)' if old.renamed.device else "")
+    told = "device_type=" if old.renamed.decorator else ""
+    new = old.renamed.new + (f'({told}"{old.renamed.device}", …)' if old.renamed.device else "")
     return Report(
         (old.call or old.func).node,
         f"`{old.name}` is deprecated: since torch {old.renamed.since} it is `{new}`",
