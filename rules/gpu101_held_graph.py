@@ -96,7 +96,19 @@ class HeldGraph(Rule):
     triggers = (
         (b"torch", b"lightning", b"accelerate", b"deepspeed", b"backward", b"criterion"),
         (b"backward", b".eval()", b"training_step", b"nn.", b"_step(", b"criterion", b"compute_loss"),
-        (b"+=", b"append", b"extend", b"insert", b"] =", b"= [", b"+ ", b".update(", b".add", b".log"),
+        (
+            b"+=",
+            b"append",
+            b"extend",
+            b"insert",
+            b"] =",
+            b"= [",
+            b"+ ",
+            b".update(",
+            b".add",
+            b".log",
+            b"cat(",
+        ),
         (b"for ", b"while ", b"self."),
     )
     options = (Option("style", "auto", ("auto", "detach"), "how a held scalar is fixed"),)

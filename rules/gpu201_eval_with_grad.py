@@ -71,6 +71,7 @@ class EvalWithGrad(Rule):
             b"detach",
             b"item()",
             b"tolist()",
+            b"float(",
             b"numpy()",
             b"backward",
         ),

@@ -259,7 +259,7 @@ def test_unsaved_text_stands_for_the_file_that_others_import(tmp_path: Path, pul
 def test_callers_in_unsaved_files_count_once_a_document_is_saved(tmp_path: Path) -> None:
     scores = (
         "import torch\nfrom torch import nn\n\n\ndef scores(model: nn.Module, batch):\n"
-        "    model.eval()\n    return model(batch).argmax(-1).tolist()\n"
+        "    model.eval()\n    return model(batch.cuda()).argmax(-1).tolist()\n"
     )
     guarded = (
         "import torch\nfrom scoring import scores\n\n\ndef run(model, batch):\n"

@@ -47,10 +47,17 @@ def _roots(base: str) -> list[str]:
     return [base, os.path.join(base, "src")]
 
 
+def _parse(text: bytes) -> ast.Module:
+    try:
+        return ast.parse(text)
+    except SystemError:  # Python 3.11 miscounts its depth where two threads parse at once (gh-106905)
+        return ast.parse(text)
+
+
 def _imports(file: str, roots: Sequence[str]) -> Iterator[str]:
     try:
         with open(file, "rb") as source:
-            tree = ast.parse(source.read())
+            tree = _parse(source.read())
     except (OSError, SyntaxError, ValueError, RecursionError):
         return
     for node in ast.walk(tree):
