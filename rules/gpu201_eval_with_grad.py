@@ -78,11 +78,7 @@ class EvalWithGrad(Rule):
     )
 
     def check(self, facts: FileFacts, options: Mapping[str, Any]) -> Iterator[Report]:
-        if facts.is_test:
-            return
         for function in facts.functions:
-            if function.is_test:
-                continue
             forwards = [
                 forward
                 for forward in function.forwards

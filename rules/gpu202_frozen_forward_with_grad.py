@@ -88,8 +88,6 @@ class FrozenForwardWithGrad(Rule):
     )
 
     def check(self, facts: FileFacts, options: Mapping[str, Any]) -> Iterator[Report]:
-        if facts.is_test:
-            return
         for wasted in facts.habits.wasted:
             if facts.habits.doubts.stays_on_cpu(wasted.forward):
                 continue

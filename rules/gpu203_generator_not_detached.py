@@ -88,8 +88,6 @@ class GeneratorNotDetached(Rule):
     triggers = ((b"backward",), (b"parameters()",), (b".step(",), (b"zero_grad",))
 
     def check(self, facts: FileFacts, options: Mapping[str, Any]) -> Iterator[Report]:
-        if facts.is_test:
-            return
         for found in facts.habits.undetached:
             generator, what = found.generator.path, facts.source(found.argument)
             if found.made is not None:

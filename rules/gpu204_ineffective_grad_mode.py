@@ -71,8 +71,6 @@ class IneffectiveGradMode(Rule):
     )  # fmt: skip
 
     def check(self, facts: FileFacts, options: Mapping[str, Any]) -> Iterator[Report]:
-        if facts.is_test:
-            return
         for misuse in facts.habits.grad_modes:
             yield Report(
                 misuse.node,

@@ -75,7 +75,7 @@ class SnapshotOnDevice(Rule):
     triggers = ((b"state_dict()",), (b"deepcopy", b"clone()", b"load_state_dict"))
 
     def check(self, facts: FileFacts, options: Mapping[str, Any]) -> Iterator[Report]:
-        if facts.is_test or not facts.on_gpu:
+        if not facts.on_gpu:
             return
         for snapshot in facts.habits.snapshots:
             yield _alias(facts, snapshot) if snapshot.what == "alias" else _copy(facts, snapshot)

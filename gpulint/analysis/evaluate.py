@@ -10,7 +10,6 @@ from gpulint.analysis.names import HOST_ATTRS, PAIRS
 from gpulint.analysis.records import field, is_dict
 from gpulint.analysis.state import State, merge
 from gpulint.analysis.values import (
-    CONVERTED_HOST,
     DEVICE,
     EVAL,
     FRESH,
@@ -527,11 +526,6 @@ class Evaluator:
         self.file.freed |= everything
         for token in everything:
             self.file.freed_by.setdefault(token, set()).add(self.function)
-
-    def converted(self, value: Val) -> Val:
-        """A Python number read off a tensor."""
-        self.consume(value)
-        return CONVERTED_HOST
 
 
 def _self_name(function: ir.Function) -> str | None:

@@ -102,7 +102,6 @@ class Hold:
     returned: bool = False
     escaped: bool = False
     number_uses: bool = False  # every other use of the holder is a number's
-    host_start: bool = True  # the sum starts from a number
     keep: Keep | None = None
     inference: bool = False  # nothing in reach ever calls backward on it
     holder_tokens: Tokens = frozenset()
@@ -116,7 +115,6 @@ class Hold:
     never_reset: bool = False
     in_module: bool = False  # in the forward of an nn.Module
     method_of_module: bool = False
-    slot: str | None = None  # the name that indexes the slot, where a slot is set
     fresh_view: bool = False  # a view of something made in this very iteration
     over_data: bool = False  # some loop it accumulates over runs through batches
     over_batches: bool = False  # the same, and more says so than that its items come in tuples
@@ -314,7 +312,6 @@ class FunctionFacts:
     needs_grad: bool = False
     uses_autograd: bool = False  # hooks, requires_grad_, enable_grad, torch.func: someone may want gradients
     calls_eval: bool = False
-    called_here: bool = True  # some function of this file calls it, or it is the module's own body
     entries: tuple[
         ir.Function, ...
     ] = ()  # where code outside this file comes in, on the ways that lead to it

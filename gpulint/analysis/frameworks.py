@@ -87,8 +87,6 @@ METRIC_HALVES = {
     "add_batch": frozenset({"compute"}),
 }
 
-LIGHTNING_BASES = frozenset({"LightningModule", "pl.LightningModule", "L.LightningModule"})
-
 _MODULE_FACTORIES = (
     "torchvision.models.", "timm.create_model", "timm.models.", "segmentation_models_pytorch.", "monai.networks.nets.",
     "efficientnet_pytorch.", "open_clip.create_model", "resnet.", "pretrainedmodels.", "whisper.load_model",

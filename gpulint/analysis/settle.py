@@ -51,9 +51,6 @@ def finish(file: FileAnalysis, facts: list[FunctionFacts]) -> None:
         function.is_module_forward = (
             function.function.name == "forward" and owner is not None and owner.is_module
         )
-        function.called_here = (
-            bool(file.callers.get(function.function)) or function.function is file.module.body
-        )
         function.entries = _entries(file, function.function)
         uses = Uses(function.function, file.names)
         for hold in function.holds:
