@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from gpulint.analysis import ir
 from gpulint.analysis.arguments import bind_sources
+from gpulint.analysis.handovers import is_of_its_round, waits_for_nothing
 from gpulint.analysis.loaded import Chain, chain_of, parents_of
 from gpulint.analysis.lookup import called, names_cuda, qualified, with_words
 from gpulint.analysis.rounds import one_each_round, only_loads
@@ -97,6 +98,8 @@ def _snapshot(
     if source is None or not certainty:
         return None
     if holder.isidentifier() and _is_saved_at_once(function, statement, holder):
+        return None
+    if waits_for_nothing(function, statement, holder, source):
         return None
     if holder.endswith(_KEYED):
         holder = holder.removesuffix(_KEYED)
@@ -373,7 +376,7 @@ def _alias(
 ) -> Snapshot | None:
     """`best = model.state_dict()` where a score decides, and which is loaded again later: what it loads is the model's
     weights of that moment."""
-    if holder.endswith("]") or not _is_best(guards, "." in holder):
+    if holder.endswith("]") or not _is_best(guards, "." in holder) or is_of_its_round(guards, source):
         return None
     uses = _later_uses(file, function, holder)
     if not uses.loaded or uses.computed or _is_copied(function, holder):
