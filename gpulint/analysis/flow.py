@@ -8,7 +8,7 @@ from typing import Any
 from gpulint.analysis import frameworks, ir
 from gpulint.analysis.gradmode import is_neutral_context
 from gpulint.analysis.loops import Loops
-from gpulint.analysis.oom import is_oom_handler, recovery_in
+from gpulint.analysis.oom import is_oom_handler, leaves_frames, recovery_in
 from gpulint.analysis.state import State, merge
 from gpulint.analysis.values import (
     HOST,
@@ -233,7 +233,7 @@ class Flow(Loops):
         if self.record and is_oom_handler(handler, self.asks_for_oom):
             self.tried = self.heavy_calls(statement.body)
             found = recovery_in(handler, self.recovers, self.asks_for_oom)
-            if found is not None:
+            if found is not None and leaves_frames(statement.body, self.qualified):
                 self.oom_event(statement, handler, found)
         self.block(handler.body)
         self.handlers_open -= 1

@@ -66,7 +66,9 @@ def _is_before_the_move(function: ir.Function, statement: ir.Stmt, model: str) -
     position = function.body.index(statement)
     for number, other in enumerate(function.body):
         for inner in ir.statements([other]):
-            moves = any(call.method in ("to", "cuda") and _owner(call) == model for call in ir.own_calls(inner))
+            moves = any(
+                call.method in ("to", "cuda") and _owner(call) == model for call in ir.own_calls(inner)
+            )
             if number < position and moves:
                 return False
             moved_after |= moves and inner is other
@@ -102,7 +104,11 @@ def is_of_its_round(guards: tuple[ir.Stmt, ...], source: ir.Call) -> bool:
 
 def _is_new(value: ir.Expr | None, model: str) -> bool:
     """`Net(sizes).start_from(net)`: what a class makes, whatever is done with it then."""
-    while isinstance(value, ir.Call) and isinstance(value.func, ir.Attr) and isinstance(value.func.base, ir.Call):
+    while (
+        isinstance(value, ir.Call)
+        and isinstance(value.func, ir.Attr)
+        and isinstance(value.func.base, ir.Call)
+    ):
         value = value.func.base
     if not isinstance(value, ir.Call) or not value.method[:1].isupper():
         return False

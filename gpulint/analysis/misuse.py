@@ -236,13 +236,31 @@ def kept_gradients(file: FileAnalysis) -> list[KeptGradients]:
         return []
     found: list[KeptGradients] = []
     for function in file.module.functions:
-        if "zero_grad" in file.evidence[function].called:
+        if "zero_grad" in file.evidence[function].called and not _adds_by_hand(function):
             rare = _rare(function.body, False)
             for statement, call in ir.calls(function.body):
                 if call.method == "zero_grad" and isinstance(call.func, ir.Attr) and _keeps(call):
                     if id(statement) not in rare:
                         found.append(KeptGradients(function, call))
     return found
+
+
+def _adds_by_hand(function: ir.Function) -> bool:
+    """`master.grad.add_(p.grad.float())`, `p.grad += …`: who writes into gradients wants them to be there."""
+    for statement in ir.statements(function.body):
+        if isinstance(statement, ir.AugAssign) and _is_gradient(statement.target):
+            return True
+        for call in _own_calls(statement):
+            if call.method in ("add_", "copy_", "sub_") and isinstance(call.func, ir.Attr):
+                if _is_gradient(call.func.base):
+                    return True
+    return False
+
+
+def _is_gradient(expr: ir.Expr) -> bool:
+    if isinstance(expr, ir.Attr) and expr.attr == "data":
+        expr = expr.base
+    return isinstance(expr, ir.Attr) and expr.attr == "grad"
 
 
 def _rare(block: list[ir.Stmt], guarded: bool) -> set[int]:

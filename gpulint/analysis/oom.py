@@ -10,6 +10,14 @@ from gpulint.analysis import ir
 Asks = Callable[[ir.Call], bool]  # whether a call asks if an exception is about running out of memory
 
 _OOM = re.compile(r"\bOOM\b")
+# Operators that are a single call into C++.
+_OPERATORS = frozenset(
+    "cat stack concat concatenate hstack vstack empty zeros ones full rand randn empty_like zeros_like ones_like matmul mm "
+    "bmm add mul".split()
+)
+_NOTES = frozenset(
+    "print info debug warning warn error log format len range int str append write flush".split()
+)
 _OOM_TYPES = ("OutOfMemoryError", "OOMError", "CudaOutOfMemory", "CUDAOutOfMemoryError")
 
 
@@ -53,6 +61,21 @@ def _mentions_oom(root: ir.Expr, asks: Asks | None) -> bool:
             if asks is not None and asks(expr):
                 return True
     return False
+
+
+def leaves_frames(body: list[ir.Stmt], qualified: Callable[[str | None], str | None]) -> bool:
+    """Whether what a `try` runs has frames of its own, whose tensors a traceback could hold.
+
+    An operator of torch that fails has made nothing yet, and what it was given belongs to the frame of the handler.
+    """
+    return any(not _is_frameless(call, qualified(call.func.path)) for _, call in ir.calls(body))
+
+
+def _is_frameless(call: ir.Call, full: str | None) -> bool:
+    if full is not None:
+        owner, _, name = full.rpartition(".")
+        return owner == "torch.cuda" or (owner == "torch" and name in _OPERATORS) or owner == "logging"
+    return call.method in _NOTES
 
 
 def recovery_in(

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from gpulint.analysis import ir
 from gpulint.analysis.evaluate import CRITERION_NAME
+from gpulint.analysis.following import waits_anyway
 from gpulint.analysis.names import (
     HOST_ATTRS,
     KEEPS_GRAPH,
@@ -64,7 +65,8 @@ def needless_waits(file: FileAnalysis, functions: list[FunctionFacts]) -> list[H
         for call in function.hot_calls:
             if call.name == "torch.cuda.synchronize" and call.per_step and not _measures(file, call.function):
                 if call.via is None or not _measures(file, call.via):
-                    found.append(call)
+                    if not waits_anyway(call.function, call.stmt):
+                        found.append(call)
     return found
 
 

@@ -9,5 +9,5 @@ def test(net, loader, device):
     for x, y in loader:
         out = net(x.to(device))
         cuda.synchronize(device)  # expect: GPU503
-        hits += (out.argmax(1).cpu() == y).sum().item()
-    return hits
+        hits += (out.argmax(1) == y.to(device)).sum()
+    return hits.item()

@@ -1,0 +1,9 @@
+import torch
+
+
+def join(encode, parts):
+    try:
+        return torch.cat([encode(part) for part in parts])
+    except torch.cuda.OutOfMemoryError:
+        torch.cuda.empty_cache()  # expect: GPU402
+        return None
