@@ -14,10 +14,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
-from gpulint.findings import Severity
+from gpulint.findings import Confidence, Severity
 
 FILE_NAMES: Final = ("gpulint.toml", "pyproject.toml")
 FAIL_ON: Final = ("error", "warning", "info", "never")
+CONFIDENCES: Final = tuple(level.value for level in Confidence)
 _SELECTOR: Final = re.compile(r"[A-Z]+[0-9]*")
 _VERSION: Final = re.compile(r"[0-9]+\.[0-9]+(\.[0-9]+)?")
 
@@ -52,6 +53,7 @@ class Config:
     extend_exclude: tuple[Glob, ...] = ()
     respect_gitignore: bool = True
     severity: Mapping[str, Severity] = field(default_factory=dict)
+    confidence: Confidence = Confidence.HIGH
     fail_on: str = "info"
     rules: tuple[str, ...] = ()
     options: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
@@ -89,6 +91,7 @@ class Overrides:
     extend_exclude: tuple[str, ...] = ()
     fail_on: str | None = None
     target_torch: str | None = None
+    confidence: str | None = None
 
     def apply(self, config: Config) -> Config:
         here = os.getcwd()
@@ -106,6 +109,8 @@ class Overrides:
             changes["fail_on"] = self.fail_on
         if self.target_torch is not None:
             changes["target_torch"] = self.target_torch
+        if self.confidence is not None:
+            changes["confidence"] = Confidence(self.confidence)
         return replace(config, **changes)
 
 
@@ -208,6 +213,10 @@ def _fail_on(context: _Context, key: str, value: Any) -> str:
     return _choice(context, key, value, FAIL_ON)
 
 
+def _confidence(context: _Context, key: str, value: Any) -> Confidence:
+    return Confidence(_choice(context, key, value, CONFIDENCES))
+
+
 def _boolean(context: _Context, key: str, value: Any) -> bool:
     if not isinstance(value, bool):
         raise context.error(key, f"expected true or false, got {_shown(value)}")
@@ -277,6 +286,12 @@ KEYS: Final[Mapping[str, Key]] = {
         {"enum": list(FAIL_ON)},
         "The least severity of a finding that makes the exit status 1.",
         '"warning"',
+    ),
+    "confidence": Key(
+        _confidence,
+        {"enum": list(CONFIDENCES)},
+        "The least confidence of a finding that is reported: with `low` also those that the code alone does not settle.",
+        '"low"',
     ),
     "rules": Key(
         _paths, _STRINGS_SCHEMA, "Files or directories with the project's own rules.", '["tools/lint"]'

@@ -11,6 +11,7 @@ from gpulint.findings import DOCS_URL
 from gpulint.rule import Rule, RuleSet
 
 SECTIONS = ("What it does", "Why is this bad", "What it costs", "Example", "Use instead", "Fix safety")
+DOUBTFUL = "; some findings have low confidence and need `--confidence low`"
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +48,7 @@ class Page:
     def markdown(self) -> str:
         """The whole page, with a heading and what is in force by default."""
         state = "on by default" if self.rule.default else "off by default"
+        state += DOUBTFUL if self.rule.doubts else ""
         head = f"# {self.title}\n\nSeverity: {self.rule.severity.value}; {state}.\n"
         parts = [head, self.body()]
         if self.rule.code.startswith("GPU"):

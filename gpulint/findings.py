@@ -23,6 +23,17 @@ class Severity(str, Enum):
     INFO = "info"
 
 
+class Confidence(str, Enum):
+    """How much a claim rests on: ``high`` on evidence alone, ``low`` also on something that the code does not show."""
+
+    HIGH = "high"
+    LOW = "low"
+
+    def reaches(self, least: Confidence) -> bool:
+        """Whether this is at least `least`."""
+        return self is Confidence.HIGH or least is Confidence.LOW
+
+
 @dataclass(frozen=True, slots=True, order=True)
 class Position:
     """A place in a file: row and column, both counted from 1."""
@@ -65,7 +76,8 @@ class Finding:
     """One claim about one line.
 
     `message` is one line: which value, held by what. `reason` says whether the graph is live or freed and why;
-    `cost` says what it costs and where that was measured. `end_row`/`end_column` are exclusive. In a notebook rows count
+    `cost` says what it costs and where that was measured. `doubt` says in one clause what speaks against a claim that the
+    code alone does not settle; without one, confidence is high. `end_row`/`end_column` are exclusive. In a notebook rows count
     in the cell with the number `cell`, which counts all cells from 1.
     """
 
@@ -83,6 +95,11 @@ class Finding:
     fix: Fix | None = None
     related: tuple[Related, ...] = ()
     cell: int | None = None
+    doubt: str = ""
+
+    @property
+    def confidence(self) -> Confidence:
+        return Confidence.LOW if self.doubt else Confidence.HIGH
 
     @property
     def url(self) -> str:
@@ -93,11 +110,14 @@ class Finding:
         return (self.filename, self.cell or 0, self.line, self.column, self.code)
 
     def to_json(self) -> dict[str, Any]:
-        """The finding in the shape of ruff's JSON output, with `severity`, `reason`, `cost`, `related` added."""
+        """The finding in the shape of ruff's JSON output, with `severity`, `confidence`, `doubt`, `reason`, `cost`,
+        `related` added."""
         return {
             "code": self.code,
             "name": self.name,
             "severity": self.severity.value,
+            "confidence": self.confidence.value,
+            "doubt": self.doubt,
             "message": self.message,
             "reason": self.reason,
             "cost": self.cost,
@@ -168,6 +188,7 @@ class Finding:
                 for other in data.get("related", ())
             ),
             cell=data.get("cell"),
+            doubt=data.get("doubt", ""),
         )
 
 

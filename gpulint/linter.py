@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 from bisect import bisect_right
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from gpulint.findings import Finding, Position, Related
+from gpulint.findings import Confidence, Finding, Fix, Position, Related
 from gpulint.rule import Report, Rule, RuleSet
 from gpulint.screening import deep_stack, is_clean, reports
 from gpulint.syntax import flaw
@@ -45,8 +46,11 @@ def lint_text(
 
     Raises `SourceError` where the text does not parse or is nested too deep.
     """
-    from gpulint.suppressions import suppressed
+    from gpulint.suppressions import MARKER, suppressed
 
+    least = rules.confidence
+    if MARKER in text.lower():  # a comment may silence what would not be reported: it is not unused for that
+        rules = replace(rules, confidence=Confidence.LOW)
     if project is None and os.path.isfile(filename):
         from gpulint.analysis.project import Project
 
@@ -58,7 +62,8 @@ def lint_text(
         return suppressed(text, [], lambda row: row, filename, codes)
     module, facts = _full(text, filename, project)
     findings = list(_findings(module, facts, text, filename, rules, project))
-    return suppressed(text, findings, _statement_rows(facts, module, text, findings), filename, codes)
+    left = suppressed(text, findings, _statement_rows(facts, module, text, findings), filename, codes)
+    return [finding for finding in left if finding.confidence.reaches(least)]
 
 
 def _full(text: str, filename: str, project: Project | None) -> tuple[cst.Module, FileFacts]:
@@ -122,6 +127,8 @@ def _finding(rule: type[Rule], report: Report, module: cst.Module, spans: Spans,
         from gpulint.fixing import render
 
         fix = render(module, spans, repair)
+        if fix is not None and report.doubt:
+            fix = Fix("unsafe", fix.message, fix.edits)
     related = tuple(
         Related(
             other.filename or filename,
@@ -144,6 +151,7 @@ def _finding(rule: type[Rule], report: Report, module: cst.Module, spans: Spans,
         report.cost,
         fix,
         related,
+        doubt=report.doubt,
     )
 
 

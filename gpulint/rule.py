@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from gpulint.findings import Applicability, Severity
+from gpulint.findings import Applicability, Confidence, Severity
 
 if TYPE_CHECKING:
     import libcst as cst
@@ -94,7 +94,8 @@ class RelatedNode:
 class Report:
     """What a check yields. The linter turns it into a `Finding` once it knows positions.
 
-    A `repair` that makes libcst nodes is given as a function: it is only called where the file is reported on.
+    A `repair` that makes libcst nodes is given as a function: it is only called where the file is reported on. `doubt` is
+    one clause about what the code does not show: with one, the report has low confidence and its fix is never safe.
     """
 
     node: cst.CSTNode
@@ -106,6 +107,11 @@ class Report:
     related: tuple[RelatedNode, ...] = ()
     # The claim holds only if some caller of one of these functions, in another file, has grad enabled.
     unless_guarded: tuple[ir.Function, ...] = ()
+    doubt: str = ""
+
+    @property
+    def confidence(self) -> Confidence:
+        return Confidence.LOW if self.doubt else Confidence.HIGH
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,6 +152,9 @@ class Rule:
     # is never parsed by libcst: `check` is first asked with nodes of Python's own `ast`.
     facts_only: ClassVar[bool] = False
 
+    # Whether some of the rule's reports have low confidence.
+    doubts: ClassVar[bool] = False
+
     # Whether the rule speaks about test code as well. What a test costs, it costs once: few mistakes matter there.
     in_tests: ClassVar[bool] = False
 
@@ -168,7 +177,8 @@ class Rule:
 
 @dataclass(frozen=True, slots=True)
 class RuleSet:
-    """The rules in force for a run, with each rule's options."""
+    """The rules in force for a run, with each rule's options, and the least confidence that is reported."""
 
     rules: tuple[type[Rule], ...]
     options: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    confidence: Confidence = Confidence.HIGH

@@ -68,11 +68,14 @@ def _speaks(tree: ast.Module, filename: str, rules: RuleSet, project: Project | 
 def reports(
     facts: FileFacts, filename: str, rules: RuleSet, project: Project | None
 ) -> Iterator[tuple[type[Rule], Report]]:
-    """What the rules have to say about a file, without what its tests or its callers excuse."""
+    """What the rules have to say about a file, without what its tests or its callers excuse, or what is less certain than
+    the rules in force ask for."""
     for rule in rules.rules:
         if facts.is_test and not rule.in_tests:
             continue
         for report in rule().check(facts, rules.options.get(rule.code, {})):
+            if not report.confidence.reaches(rules.confidence):
+                continue
             passed = not rule.in_tests and id(report.node) in facts.passed_over
             if not passed and not excused(report, filename, project):
                 yield rule, report

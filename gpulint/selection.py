@@ -49,7 +49,8 @@ class Selection:
         codes = self.codes_for(path)
         if codes not in self._cached:
             rules = tuple(rule for rule in self.known if rule.code in codes)
-            self._cached[codes] = RuleSet(rules, {rule.code: self._options[rule.code] for rule in rules})
+            options = {rule.code: self._options[rule.code] for rule in rules}
+            self._cached[codes] = RuleSet(rules, options, self.config.confidence)
         return self._cached[codes]
 
     def graded(self, findings: Iterable[Finding]) -> list[Finding]:

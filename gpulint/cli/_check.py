@@ -34,6 +34,7 @@ class Request:
     extend_select: tuple[str, ...] = ()
     ignore: tuple[str, ...] = ()
     target_torch: str | None = None
+    confidence: str | None = None
     fix: bool = False
     unsafe_fixes: bool = False
     diff: bool = False
@@ -77,6 +78,7 @@ class Request:
             self.extend_exclude,
             self.fail_on,
             self.target_torch,
+            self.confidence,
         )
 
 

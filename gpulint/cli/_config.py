@@ -40,6 +40,7 @@ def _settings(config: Config, enabled: list[str]) -> Iterable[str]:
         "exclude": exclude,
         "extend-exclude": _patterns(config, config.extend_exclude),
         "respect-gitignore": config.respect_gitignore,
+        "confidence": config.confidence.value,
         "fail-on": config.fail_on,
         "rules": [os.path.relpath(rule, config.root) for rule in config.rules],
     }

@@ -94,6 +94,7 @@ def _described(item: Page, selection: Selection) -> dict[str, Any]:
         "name": item.rule.name,
         "severity": item.rule.severity.value,
         "default": item.rule.default,
+        "doubts": item.rule.doubts,
         "enabled": item.rule.code in enabled,
         "summary": item.summary,
         "options": [

@@ -11,12 +11,12 @@ from dataclasses import dataclass
 import click
 
 from gpulint.config import shown_path
-from gpulint.findings import Finding
+from gpulint.findings import Confidence, Finding
 from gpulint.notebooks import is_notebook
 from gpulint.runtime.claims import DIAGNOSTICS
 from gpulint.runtime.runner import Run
 from gpulint.runtime.verdict import Verification
-from gpulint.runtime.verifying import program_findings, verification_of
+from gpulint.runtime.verifying import least_confidence, program_findings, verification_of
 
 _TORCHRUN = (
     ("nproc_per_node", "--nproc-per-node"),
@@ -46,6 +46,7 @@ class Request:
     findings: str | None = None
     select: tuple[str, ...] = ()
     ignore: tuple[str, ...] = ()
+    confidence: str | None = None
     output_format: str = "text"
     report: str | None = None
     max_drift: int = 0
@@ -120,12 +121,13 @@ def _measure(request: Request) -> Verification:
         launch=request.launch,
         capture=not request.show_output,
     )
+    least = _least(request)
     if request.quiet:
-        return verification_of(what, findings, request.max_drift)
+        return verification_of(what, findings, request.max_drift, least=least)
     from gpulint.reports.progress import following
 
     with following(what, sys.stderr, request.colour) as on_progress:
-        return verification_of(what, findings, request.max_drift, on_progress)
+        return verification_of(what, findings, request.max_drift, on_progress, least)
 
 
 # -- findings ------------------------------------------------------------------------------------------------
@@ -135,6 +137,13 @@ def _findings(request: Request) -> list[Finding]:
     if request.findings is not None:
         return read_findings(request.findings)
     return program_findings(request.target, request.module)
+
+
+def _least(request: Request) -> Confidence:
+    """From which confidence on findings are shown unproven. What a file of findings says was asked for."""
+    if request.findings is not None and request.confidence is None:
+        return Confidence.LOW
+    return least_confidence(request.confidence, request.target, request.module)
 
 
 def read_findings(path: str) -> list[Finding]:

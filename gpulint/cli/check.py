@@ -17,6 +17,7 @@ _running = heading("Running")
 _CODES = "CODES"
 _CACHE_DIR = "GPULINT_CACHE_DIR"
 _WHEN = click.Choice(["auto", "always", "never"])
+_CONFIDENCE = click.Choice(["high", "low"])
 _LEVEL = click.Choice(["error", "warning", "info", "never"])
 _FORMATS = ", ".join(FORMATS) + "."
 
@@ -48,6 +49,9 @@ def _some_codes(
 )
 @_rules("--extend-select", metavar=_CODES, multiple=True, callback=_codes, help="These rules too.")
 @_rules("--ignore", metavar=_CODES, multiple=True, callback=_codes, help="Not these rules.")
+@_rules(
+    "--confidence", metavar="LEVEL", type=_CONFIDENCE, help="high; low: also what the code does not settle."
+)
 @_rules("--target-torch", metavar="VERSION", help="Oldest torch version the code must work with.")
 @_fixing("--fix", is_flag=True, help="Apply safe fixes.")
 @_fixing("--unsafe-fixes", is_flag=True, help="With --fix or --diff: unsafe ones too.")

@@ -83,6 +83,12 @@ def _size(_: click.Context, __: click.Parameter, value: str) -> int:
     "--select", metavar=_CODES, multiple=True, callback=_codes, help="Only these rules: codes or prefixes."
 )
 @_findings("--ignore", metavar=_CODES, multiple=True, callback=_codes, help="Not these rules.")
+@_findings(
+    "--confidence",
+    metavar="LEVEL",
+    type=click.Choice(["high", "low"]),
+    help="low: findings of low confidence too where the run does not confirm them.",
+)
 @_output(
     "--output-format",
     metavar="FORMAT",

@@ -175,6 +175,8 @@ def _verdict(verdict: Verdict, sources: Sources) -> str:
     style = _CLASSES[verdict.headline]
     place = f"{shown_path(verdict.file)}:{verdict.line}"
     facts = [("Measured", _ticked(verdict.text))]
+    if verdict.doubt:
+        facts.append(("Doubt", _ticked(f"{verdict.doubt} (low confidence without a run)")))
     if verdict.holder:
         facts.append(("Held by", _ticked(verdict.holder)))
     if verdict.born and verdict.status == "confirmed":

@@ -81,7 +81,10 @@ def _result(finding: Finding, fingerprint: str, index: dict[str, int], sources: 
         "message": {"text": in_cell(finding) + text},
         "locations": [_place(finding, sources)],
         "partialFingerprints": {"gpulint/v1": fingerprint},
+        "properties": {"confidence": finding.confidence.value},
     }
+    if finding.doubt:
+        result["properties"]["doubt"] = finding.doubt
     if finding.related:
         result["relatedLocations"] = [_related(other, sources) for other in finding.related]
         result["codeFlows"] = [{"threadFlows": [{"locations": _flow(finding, sources)}]}]

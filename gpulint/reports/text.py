@@ -130,6 +130,8 @@ def _notes(
     lines: list[Line] = []
     if finding.reason:
         lines += _note("reason", finding.reason, margin, columns)
+    if finding.doubt:
+        lines += _note("doubt", f"{finding.doubt} (low confidence)", margin, columns)
     if finding.cost:
         lines += _note("cost", finding.cost, margin, columns)
     for other in finding.related:

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from gpulint.findings import Finding
+from gpulint.findings import Confidence, Finding
 from gpulint.runtime import judging
 from gpulint.runtime.claims import DIAGNOSTICS, claim_of
 from gpulint.runtime.evidence import Evidence, Share, real
@@ -29,7 +29,7 @@ class Verdict(Record):
     `text` says what was measured, in one sentence. `device` and `host` are bytes per step that stay, `nodes`
     autograd nodes per step, `bytes` what a claim about a peak or an activation amounts to, `seconds` the time
     per step. `negligible`: true, and of no weight on the GPU. `hits` is how often the line ran; `ranks` are
-    the ranks of this status where there are several.
+    the ranks of this status where there are several. `doubt` is what the linter alone was not sure of.
     """
 
     code: str
@@ -52,6 +52,12 @@ class Verdict(Record):
     holder: str = ""
     born: tuple[Site, ...] = ()
     ranks: tuple[int, ...] = ()
+    doubt: str = ""
+
+    @property
+    def proven(self) -> bool:
+        """Whether the run says so as well, and it matters."""
+        return self.status == "confirmed" and not self.negligible
 
     @property
     def headline(self) -> str:
@@ -122,15 +128,26 @@ class Verification(Record):
         return sum(v.status == status for v in self.verdicts)
 
 
-def verify(target: str, run: RunResult, findings: Iterable[Finding], max_drift: int = 0) -> Verification:
-    """Judge every finding by every rank, and list what they leave unexplained."""
+def verify(
+    target: str,
+    run: RunResult,
+    findings: Iterable[Finding],
+    max_drift: int = 0,
+    least: Confidence = Confidence.LOW,
+) -> Verification:
+    """Judge every finding by every rank, and list what they leave unexplained. A finding below the confidence `least` counts
+    for nothing unless it is proven."""
     claims = [f for f in findings if not f.code.startswith(DIAGNOSTICS)]
     evidence = [Evidence(rank) for rank in run.ranks if rank.environment.torch or rank.samples]
+    judged = [(finding, _judge(finding, evidence, run)) for finding in claims]
+    kept = [
+        (finding, found) for finding, found in judged if finding.confidence.reaches(least) or found.proven
+    ]
     return Verification(
         target=target,
         run=run,
-        verdicts=tuple(_judge(finding, evidence, run) for finding in claims),
-        unpredicted=tuple(_unpredicted(claims, evidence)),
+        verdicts=tuple(found for _, found in kept),
+        unpredicted=tuple(_unpredicted([finding for finding, _ in kept], evidence)),
         garbage=tuple(_garbage(evidence)),
         fragmentation=tuple(
             trend for one in evidence for trend in one.rank.trends if trend.status == "fragmentation"
@@ -174,6 +191,7 @@ def _verdict(finding: Finding, found: Judgement, ranks: tuple[int, ...]) -> Verd
         found.holder,
         found.born,
         ranks,
+        finding.doubt,
     )
 
 

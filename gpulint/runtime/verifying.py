@@ -7,7 +7,8 @@ import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from gpulint.findings import Finding
+from gpulint.config import CONFIDENCES, ConfigResolver, Overrides
+from gpulint.findings import Confidence, Finding
 from gpulint.runtime import firstparty, loops
 from gpulint.runtime.claims import claim_of
 from gpulint.runtime.result import Progress, join_lines
@@ -25,6 +26,7 @@ def verify_program(
     *,
     module: bool = False,
     findings: Iterable[Finding] | None = None,
+    confidence: str | None = None,
     steps: int = 20,
     warmup: int | None = None,
     device: str = "auto",
@@ -43,7 +45,9 @@ def verify_program(
     The program runs unchanged in a child process of `python` (default: this interpreter), with `arguments`,
     in `cwd`, with `environment` added to this process's. It is stopped after warm-up and `steps` sampled
     steps, at `timeout` seconds (None: never), or when it ends; `reach` are seconds it may take longer to come
-    to lines with findings. Without `findings`, those of the script and its first-party imports are judged.
+    to lines with findings. Without `findings`, those of the script and its first-party imports are judged; of those
+    with low confidence only what the run confirms is in the result, unless `confidence` (or, where it is None, the
+    configuration of the script) is "low". Given `findings` are all in it.
     `device` is "auto", "cuda" or "cpu". `launch` are torchrun's flags, such as `("--nproc-per-node", "2")`.
     `max_drift` bytes a step on the GPU are allowed: `exit_code` and `drifting` of the result go by it.
     `capture` keeps the program's output in `result.run` instead of showing it. Never raises for what the
@@ -51,6 +55,8 @@ def verify_program(
     """
     if device not in ("auto", "cuda", "cpu"):
         raise ValueError(f"device is {device!r}; it must be 'auto', 'cuda' or 'cpu'")
+    if confidence not in (None, *CONFIDENCES):
+        raise ValueError(f"confidence is {confidence!r}; it must be 'high', 'low' or None")
     where = os.fspath(cwd) if cwd is not None else None
     what = Run(
         os.fspath(target),
@@ -67,17 +73,29 @@ def verify_program(
         cwd=where,
         environment=environment or {},
     )
-    known = program_findings(what.target, module, where) if findings is None else list(findings)
-    return verification_of(what, known, max_drift, on_progress)
+    if findings is not None:
+        return verification_of(what, list(findings), max_drift, on_progress)
+    least = least_confidence(confidence, what.target, module, where)
+    known = program_findings(what.target, module, where)
+    return verification_of(what, known, max_drift, on_progress, least)
 
 
 def verification_of(
-    what: Run, findings: Sequence[Finding], max_drift: int = 0, on_progress: OnProgress | None = None
+    what: Run,
+    findings: Sequence[Finding],
+    max_drift: int = 0,
+    on_progress: OnProgress | None = None,
+    least: Confidence = Confidence.LOW,
 ) -> Verification:
-    """Run `what`, watched at the lines of `findings`, and judge them."""
-    awaited = [(f.filename, f.line) for f in findings if claim_of(f.code).kind not in UNAWAITED]
+    """Run `what`, watched at the lines of `findings`, and judge them. Those below the confidence `least` are only kept where
+    they are confirmed, and the run is not made longer for them."""
+    awaited = [
+        (f.filename, f.line)
+        for f in findings
+        if claim_of(f.code).kind not in UNAWAITED and f.confidence.reaches(least)
+    ]
     watched = replace(what, lines=join_lines(lines_of(findings)), awaited=join_lines(awaited))
-    return verify(what.target, run(watched, on_progress), findings, max_drift)
+    return verify(what.target, run(watched, on_progress), findings, max_drift, least)
 
 
 def lines_of(findings: Sequence[Finding]) -> list[tuple[str, int]]:
@@ -91,11 +109,25 @@ def lines_of(findings: Sequence[Finding]) -> list[tuple[str, int]]:
 
 
 def program_findings(target: str, module: bool = False, cwd: str | None = None) -> list[Finding]:
-    """The findings in a script (or module) and in its first-party imports."""
-    from gpulint.api import check_paths
+    """The findings in a script (or module) and in its first-party imports, whatever their confidence: a run tells."""
+    from gpulint.api import check_resolved
 
     script = firstparty.find_target(target, module, cwd)
     if script is None:
         return []
     files = set(firstparty.first_party(script, module, cwd))
-    return [finding for finding in check_paths(sorted(files)) if finding.filename in files]
+    everything = ConfigResolver(overrides=Overrides(confidence=Confidence.LOW.value))
+    return [finding for finding in check_resolved(sorted(files), everything) if finding.filename in files]
+
+
+def least_confidence(
+    asked: str | None, target: str, module: bool = False, cwd: str | None = None
+) -> Confidence:
+    """The confidence from which on findings are shown whatever a run says of them: as asked for, or by the configuration
+    of the script. Raises `ConfigError`."""
+    if asked is not None:
+        return Confidence(asked)
+    script = firstparty.find_target(target, module, cwd)
+    if script is None:
+        return Confidence.HIGH
+    return ConfigResolver().for_directory(os.path.dirname(os.path.abspath(script))).confidence

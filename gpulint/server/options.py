@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from gpulint.config import Overrides
+from gpulint.config import CONFIDENCES, Overrides
 
-_KNOWN: Final = ("select", "ignore", "unsafeFixes")
+_KNOWN: Final = ("select", "ignore", "confidence", "unsafeFixes")
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,10 +32,15 @@ def read_options(given: Any) -> ServerOptions:
     problems = [f"unknown setting {name!r}" for name in settings if name not in _KNOWN]
     select = _codes(settings, "select", problems)
     ignore = _codes(settings, "ignore", problems) or ()
+    confidence = settings.get("confidence")
+    if confidence is not None and confidence not in CONFIDENCES:
+        problems.append('confidence: expected "high" or "low"')
+        confidence = None
     unsafe = settings.get("unsafeFixes")
     if unsafe is not None and not isinstance(unsafe, bool):
         problems.append("unsafeFixes: expected true or false")
-    return ServerOptions(Overrides(select=select, ignore=ignore), unsafe is True, tuple(problems))
+    overrides = Overrides(select=select, ignore=ignore, confidence=confidence)
+    return ServerOptions(overrides, unsafe is True, tuple(problems))
 
 
 def _codes(settings: dict[str, Any], name: str, problems: list[str]) -> tuple[str, ...] | None:
