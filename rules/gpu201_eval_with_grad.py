@@ -62,6 +62,7 @@ class EvalWithGrad(Rule):
     name = "eval-with-grad"
     severity = Severity.WARNING
     facts_only = True
+    doubts = True
     triggers = (
         (b"torch", b"lightning", b"transformers", b"backward", b"cuda", b".eval()"),
         (
@@ -79,16 +80,30 @@ class EvalWithGrad(Rule):
 
     def check(self, facts: FileFacts, options: Mapping[str, Any]) -> Iterator[Report]:
         for function in facts.functions:
-            forwards = [
-                forward
-                for forward in function.forwards
-                if (_wasted(forward, function) or _looked_up(facts, forward, function))
-                and not facts.habits.doubts.about(function, forward)
-            ]
-            if any(not forward.evaluating for forward in forwards) and _is_callback(facts, function):
-                continue
-            if forwards:
-                yield _report(facts, function, sorted(forwards, key=lambda forward: forward.order))
+            found = sorted(_found(facts, function), key=lambda found: found[0].order)
+            certain = [forward for forward, doubt in found if not doubt]
+            if any(not forward.evaluating for forward in certain) and _is_callback(facts, function):
+                doubt = (
+                    f"`{function.function.name}` is handed to others, who may call it with grad switched off"
+                )
+                yield _report(facts, function, certain, doubt)
+            elif certain:
+                yield _report(facts, function, certain)
+            elif found:
+                doubt = found[0][1]
+                yield _report(facts, function, [forward for forward, other in found if other == doubt], doubt)
+
+
+def _found(facts: FileFacts, function: FunctionFacts) -> Iterator[tuple[Forward, str]]:
+    """The forwards that need no grad, each with what leaves that open: nothing, or one thing."""
+    doubts = facts.habits.doubts
+    for forward in function.forwards:
+        shown = _wasted(forward, function) or _looked_up(facts, forward, function)
+        suspicion = "" if shown else _suspicion(facts, forward, function)
+        if (shown or suspicion) and not doubts.about(function, forward):
+            doubt = doubts.open(function, forward)
+            if not (suspicion and doubt):
+                yield forward, suspicion or doubt
 
 
 def _is_callback(facts: FileFacts, function: FunctionFacts) -> bool:
@@ -104,14 +119,8 @@ def _wasted(forward: Forward, function: FunctionFacts) -> bool:
         return False  # no_grad was tried before, or the caller chooses: the author knows why
     if forward.freed:
         return forward.phased and forward.train_only_backward and bool(forward.loops)
-    if function.needs_grad or function.uses_autograd or function.is_module_forward:
+    if not _is_unwanted(forward, function):
         return False
-    if forward.trains_nearby and not _is_measured(function, forward):
-        return False
-    if not forward.call.args and not forward.call.keywords:
-        return False  # a module without input makes parameters
-    if function.function.name == "__init__" or (function.function.name == "<module>" and not forward.loops):
-        return False  # a constructor that looks for shapes, a script that tries its module out
     if forward.evaluating:
         return bool(forward.loops) or forward.read_only or forward.read_by_callers
     if not forward.proven or not forward.read_only or forward.in_module_method:
@@ -125,6 +134,43 @@ def _wasted(forward: Forward, function: FunctionFacts) -> bool:
             return False  # steps of an environment or a solver, one small state at a time
         return forward.used or (forward.assigned and forward.loops[-1].over_data)
     return forward.used and not function.has_backward
+
+
+def _is_unwanted(forward: Forward, function: FunctionFacts) -> bool:
+    """Whether nothing around a forward is there for gradients."""
+    if function.needs_grad or function.uses_autograd or function.is_module_forward:
+        return False
+    if forward.trains_nearby and not _is_measured(function, forward):
+        return False
+    if not forward.call.args and not forward.call.keywords:
+        return False  # a module without input makes parameters
+    # A constructor that looks for shapes, a script that tries its module out.
+    return not (
+        function.function.name == "__init__" or (function.function.name == "<module>" and not forward.loops)
+    )
+
+
+def _suspicion(facts: FileFacts, forward: Forward, function: FunctionFacts) -> str:
+    """What leaves it open whether a forward that nobody here needs grad for is an evaluation's; empty where that is a guess."""
+    if forward.grad is not Grad.ENABLED or forward.site is None or forward.freed:
+        return ""
+    if forward.in_handler or forward.by_choice or forward.weightless or not _is_unwanted(forward, function):
+        return ""
+    if facts.habits.differentiates or _is_callback(facts, function):
+        return ""
+    if forward.evaluating:
+        return (
+            "its result goes to callers that are not seen" if forward.returned else "evaluating, not returned"
+        )
+    if not forward.proven or forward.in_module_method:
+        return ""
+    if not forward.read_only:
+        return ""
+    if forward.by_role and forward.used and not function.has_backward:
+        return f"that `{forward.path}` is a network shows by its name alone"
+    if forward.loops and forward.used:
+        return "the loop goes through no data: what it computes may be small"
+    return ""
 
 
 def _has_items(loop: Loop) -> bool:
@@ -155,7 +201,9 @@ def _looked_up(facts: FileFacts, forward: Forward, function: FunctionFacts) -> b
     return forward.returned and not facts.habits.differentiates
 
 
-def _report(facts: FileFacts, function: FunctionFacts, forwards: Sequence[Forward]) -> Report:
+def _report(
+    facts: FileFacts, function: FunctionFacts, forwards: Sequence[Forward], doubt: str = ""
+) -> Report:
     forward = forwards[0]
     path = forward.path or "the model"
     if forward.freed:
@@ -174,6 +222,7 @@ def _report(facts: FileFacts, function: FunctionFacts, forwards: Sequence[Forwar
         "1.36 times the forward's peak memory (1.56 against 1.15 GiB for a 4-layer language model; H200, torch 2.11)",
         unless_guarded=function.only_called_elsewhere,
         repair=lambda: _repair(facts, function, forwards),
+        doubt=doubt,
     )
 
 

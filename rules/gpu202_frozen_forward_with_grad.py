@@ -89,7 +89,8 @@ class FrozenForwardWithGrad(Rule):
 
     def check(self, facts: FileFacts, options: Mapping[str, Any]) -> Iterator[Report]:
         for wasted in facts.habits.wasted:
-            if facts.habits.doubts.stays_on_cpu(wasted.forward):
+            doubts = facts.habits.doubts
+            if doubts.stays_on_cpu(wasted.forward) or not doubts.names_gpu_for(wasted.forward):
                 continue
             path = wasted.forward.path.removesuffix(".forward")
             where = "in a training step" if wasted.in_step else "beside the training steps"

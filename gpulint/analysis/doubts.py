@@ -1,7 +1,8 @@
 """What speaks against reporting an evaluation with grad: signs that it never meets a GPU, that it is a try-out or a
 probe, that grad is off where nobody can see it, or that the caller may want gradients after all.
 
-A rule asks here last, of the few forwards that everything else has let pass. Each doubt alone is enough for silence.
+A rule asks here last, of the few forwards that everything else has let pass. What refutes the claim, or nearly so, is
+enough for silence alone; what only leaves it open is told with a report of low confidence.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ class Doubts:
         self._origins: dict[ir.Function, Origins] = {}
 
     def about(self, facts: FunctionFacts, forward: Forward) -> bool:
-        """Whether anything speaks against the claim that this forward should run without grad, on a GPU."""
+        """Whether anything refutes the claim that this forward should run without grad, on a GPU, or nearly does."""
         return (
             forward.given_host
             or self._is_probe(facts, forward)
@@ -58,8 +59,21 @@ class Doubts:
             or callers_want_none(self._file, forward)
             or off_for_object(self._file, forward.function)
             or self._guards_itself(forward)
-            or self._is_up_to_caller(facts, forward)
         )
+
+    def open(self, facts: FunctionFacts, forward: Forward) -> str:
+        """What leaves the same claim open, in one clause; empty where nothing does."""
+        path = forward.path or "the model"
+        if self._is_wrapper_perhaps(forward):
+            return f"what `{path}` is cannot be seen: it may switch grad off by itself"
+        base = next((name for entry in facts.entries if (name := self._unseen_base(entry))), "")
+        if base:
+            return f"`{base}` is not seen: it may call this with grad switched off"
+        if self._is_up_to_caller(facts, forward):
+            return f"what becomes of `{path}` is up to callers that are not seen"
+        if not self.names_gpu_for(forward):
+            return "nothing in the file says that a GPU is used"
+        return ""
 
     # --- probes and try-outs -------------------------------------------------------------------------------------
 
@@ -110,16 +124,17 @@ class Doubts:
 
     def stays_on_cpu(self, forward: Forward) -> bool:
         """Whether the forward runs on the CPU by construction."""
-        if not self._names_gpu and not (forward.loops and forward.loops[-1].over_data):
-            # Where the file trains, whoever calls it has chosen a device for that as well.
-            if not self._trains:
-                return True
         if Result(forward).is_read_on_cpu or self._is_moved_to_cpu(forward) or self._is_never_moved(forward):
             return True
         sources = self._origins_of(forward.function).of_inputs(forward.call)
         if not sources or not all(source.on_cpu for source in sources):
             return False
         return not self._words & _PLACING and not self._places_inputs(forward)
+
+    def names_gpu_for(self, forward: Forward) -> bool:
+        """Whether the file says that a GPU is used, or is of a kind that is used with one: it goes through data, or trains,
+        for which whoever calls it has chosen a device."""
+        return self._names_gpu or self._trains or bool(forward.loops and forward.loops[-1].over_data)
 
     def _is_never_moved(self, forward: Forward) -> bool:
         """Whether a script moves neither the network nor what goes into it, of which it makes both: on a GPU one of the two
@@ -201,14 +216,16 @@ class Doubts:
     # --- grad mode out of sight ----------------------------------------------------------------------------------
 
     def _guards_itself(self, forward: Forward) -> bool:
-        """Whether the network, by its own class, may switch grad off around what it runs; or takes lists and paths, as
-        wrappers do that do everything by themselves."""
+        """Whether the network, by its own class, may switch grad off around what it runs."""
         network = forward.network
-        if isinstance(network, ClassInfo):
-            names = {"forward", "__call__", forward.call.method}
-            return any(may_guard(network, name, 3) for name in names) or self._has_guarded_part(network)
-        unknown = network is None
-        return unknown and any(
+        if not isinstance(network, ClassInfo):
+            return False
+        names = {"forward", "__call__", forward.call.method}
+        return any(may_guard(network, name, 3) for name in names) or self._has_guarded_part(network)
+
+    def _is_wrapper_perhaps(self, forward: Forward) -> bool:
+        """Whether a network of unknown class takes lists and paths, as wrappers do that do everything by themselves."""
+        return forward.network is None and any(
             (isinstance(arg, ir.Seq) and not self._is_several_inputs(arg, forward))
             or isinstance(arg, ir.Text)
             or (isinstance(arg, ir.Const) and isinstance(arg.value, str))
@@ -256,27 +273,25 @@ class Doubts:
     # --- the caller's choice -------------------------------------------------------------------------------------
 
     def _is_up_to_caller(self, facts: FunctionFacts, forward: Forward) -> bool:
-        """Whether a function that the caller gives runs the network beside this forward, with a backward maybe; or
-        whether a base class that cannot be seen calls the function, under a guard maybe."""
-        if any(self._has_unseen_base(entry) for entry in facts.entries):
-            return True
+        """Whether a function that the caller gives runs the network beside this forward, with a backward maybe."""
         given = any(param.name == forward.path for param in forward.function.params)
         data = bool(forward.loops) and any(loop.over_data for loop in forward.loops)
         if given and forward.function in facts.entries and not (forward.evaluating or data or self._trains):
             return True
         return any(_hands_over(function, forward.path) for function in _around(forward.function))
 
-    def _has_unseen_base(self, function: ir.Function) -> bool:
+    def _unseen_base(self, function: ir.Function) -> str:
+        """A base of the function's class that cannot be seen: it may call the function, under a guard maybe."""
         info = self._file.class_of(function)
         if info is None:
-            return False
+            return ""
         for one in info.ancestors():
             seen = {base.cls.name for base in one.bases}
             for name in one.base_names:
                 last = name.rsplit(".", 1)[-1]
                 if last not in seen and last not in _HARMLESS | frameworks.MODULE_BASES:
-                    return True
-        return False
+                    return last
+        return ""
 
 
 def _without_moves(expr: ir.Expr) -> str | None:
