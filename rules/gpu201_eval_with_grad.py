@@ -82,14 +82,12 @@ class EvalWithGrad(Rule):
         for function in facts.functions:
             found = sorted(_found(facts, function), key=lambda found: found[0].order)
             certain = [forward for forward, doubt in found if not doubt]
-            if any(not forward.evaluating for forward in certain) and _is_callback(facts, function):
-                doubt = (
-                    f"`{function.function.name}` is handed to others, who may call it with grad switched off"
-                )
-                yield _report(facts, function, certain, doubt)
+            handed = _is_callback(facts, function)
+            if certain and handed and any(not forward.evaluating for forward in certain):
+                yield _report(facts, function, certain, _handed(function))
             elif certain:
                 yield _report(facts, function, certain)
-            elif found:
+            elif found and not handed:
                 doubt = found[0][1]
                 yield _report(facts, function, [forward for forward, other in found if other == doubt], doubt)
 
@@ -104,6 +102,10 @@ def _found(facts: FileFacts, function: FunctionFacts) -> Iterator[tuple[Forward,
             doubt = doubts.open(function, forward)
             if not (suspicion and doubt):
                 yield forward, suspicion or doubt
+
+
+def _handed(function: FunctionFacts) -> str:
+    return f"`{function.function.name}` is handed to others, who may call it with grad switched off"
 
 
 def _is_callback(facts: FileFacts, function: FunctionFacts) -> bool:
@@ -156,20 +158,16 @@ def _suspicion(facts: FileFacts, forward: Forward, function: FunctionFacts) -> s
         return ""
     if forward.in_handler or forward.by_choice or forward.weightless or not _is_unwanted(forward, function):
         return ""
-    if facts.habits.differentiates or _is_callback(facts, function):
+    if facts.habits.differentiates:
         return ""
     if forward.evaluating:
-        return (
-            "its result goes to callers that are not seen" if forward.returned else "evaluating, not returned"
-        )
+        return "its result goes to code that is not seen, which may want its gradient"
     if not forward.proven or forward.in_module_method:
         return ""
     if not forward.read_only:
         return ""
-    if forward.by_role and forward.used and not function.has_backward:
+    if forward.by_role and forward.path and forward.used and not function.has_backward:
         return f"that `{forward.path}` is a network shows by its name alone"
-    if forward.loops and forward.used:
-        return "the loop goes through no data: what it computes may be small"
     return ""
 
 
@@ -210,6 +208,8 @@ def _report(
         reason = "the same loop trains and evaluates, and grad stays enabled when it evaluates"
     elif forward.evaluating and (forward.loops or forward.read_only or forward.read_by_callers):
         reason = "the model is in eval mode here, and no backward follows"
+    elif forward.evaluating and doubt:
+        reason = "the model is in eval mode here, and no backward is seen to follow"
     elif not forward.read_only:
         reason = "what it is given is made of numbers, its weights are not trained here, and its result goes to the caller"
     else:

@@ -7,6 +7,7 @@ Labels stand at the end of a line, as comments::
     meter.update(loss)  # expect: GPU101|GPU104    one of the two, or both
     cleanup()  # expect: GPU501@a              one of the lines that carry the mark `@a`, or several
     del out  # maybe: GPU401                   either answer is accepted
+    out = net(x)  # low: GPU201                flagged with low confidence: quiet unless that is asked for
 
 A case lies in a directory named after the rule it is about, or after a kind of program. It joins the tests
 once that rule (for a kind: the rule named in `KINDS`) exists. A file named `bug_*` has at least one `expect`
@@ -31,6 +32,7 @@ from pathlib import Path
 import pytest
 from gpulint.rules import all_rules
 
+from gpulint.findings import Confidence
 from gpulint.linter import lint_text
 from gpulint.rule import RuleSet
 
@@ -39,7 +41,7 @@ CASES = Path(__file__).parent / "cases"
 # A kind of program is examined once the rule named here exists.
 KINDS = {"lookalikes": "GPU101", "mixed": "GPU101", "frameworks": "GPU104"}
 
-_LABEL = re.compile(r"#\s*(expect|maybe):\s*([A-Z0-9|@a-z, ]+)")
+_LABEL = re.compile(r"#\s*(expect|maybe|low):\s*([A-Z0-9|@a-z, ]+)")
 _CODE = re.compile(r"(GPU\d{3}(?:\|GPU\d{3})*)(?:@([a-z]))?$")
 
 
@@ -62,6 +64,7 @@ class Case:
     text: str
     demands: tuple[Demand, ...]
     allowed: frozenset[tuple[int, str]]
+    doubtful: frozenset[tuple[int, str]]
     starts: dict[int, int]
 
     @property
@@ -87,7 +90,7 @@ def statement_starts(tree: ast.Module) -> dict[int, int]:
 
 
 def labels(text: str) -> Iterable[tuple[int, str, str]]:
-    """(line, "expect" or "maybe", label such as "GPU101|GPU104@a") for each label in the comments."""
+    """(line, "expect", "maybe" or "low", label such as "GPU101|GPU104@a") for each label in the comments."""
     for token in tokenize.generate_tokens(io.StringIO(text).readline):
         if token.type == tokenize.COMMENT:
             for kind, listed in _LABEL.findall(token.string):
@@ -102,18 +105,19 @@ def read_case(path: Path) -> Case:
     demands: list[Demand] = []
     marked: defaultdict[tuple[str, tuple[str, ...]], list[int]] = defaultdict(list)
     allowed: set[tuple[int, str]] = set()
+    doubtful: set[tuple[int, str]] = set()
     for row, kind, label in labels(text):
         match = _CODE.match(label)
         if match is None:
             raise ValueError(f"{path}:{row}: the label {label!r} is not GPUnnn, GPUnnn|GPUnnn or GPUnnn@mark")
         line, codes, mark = starts.get(row, row), tuple(match[1].split("|")), match[2]
-        allowed.update((line, code) for code in codes)
+        (doubtful if kind == "low" else allowed).update((line, code) for code in codes)
         if kind == "expect" and mark:
             marked[mark, codes].append(line)
         elif kind == "expect":
             demands.append(Demand((line,), codes))
     demands += [Demand(tuple(lines), codes) for (_, codes), lines in marked.items()]
-    return Case(path, text, tuple(demands), frozenset(allowed), starts)
+    return Case(path, text, tuple(demands), frozenset(allowed), frozenset(doubtful), starts)
 
 
 @cache
@@ -123,8 +127,9 @@ def all_cases() -> tuple[Case, ...]:
 
 @cache
 def rule_set() -> RuleSet:
-    """The rules of a plain run, and those that are off by default but have programs here."""
-    return RuleSet(tuple(rule for rule in all_rules() if rule.default or (CASES / rule.code).is_dir()))
+    """The rules of a plain run, and those that are off by default but have programs here, with all they suspect."""
+    rules = tuple(rule for rule in all_rules() if rule.default or (CASES / rule.code).is_dir())
+    return RuleSet(rules, confidence=Confidence.LOW)
 
 
 def implemented() -> frozenset[str]:
@@ -133,14 +138,23 @@ def implemented() -> frozenset[str]:
 
 def examine(case: Case, codes: frozenset[str]) -> tuple[list[Demand], list[tuple[int, str]], list[Demand]]:
     """Demands met, false alarms, demands missed, counting only `codes`."""
-    found = {
-        (case.starts.get(finding.line, finding.line), finding.code)
-        for finding in lint_text(case.text, case.path.name, rule_set())
-        if finding.code in codes
-    }
+    certain, doubtful = placed(case, codes)
     asked = [demand for demand in case.demands if codes.intersection(demand.codes)]
-    met = [demand for demand in asked if demand.met(found)]
-    return met, sorted(found - case.allowed), [demand for demand in asked if demand not in met]
+    asked += [Demand((line,), (code,)) for line, code in case.doubtful if code in codes]
+    met = [demand for demand in asked if demand.met(certain | (doubtful & case.doubtful))]
+    alarms = (certain - case.allowed) | (doubtful - case.doubtful - case.allowed)
+    return met, sorted(alarms), [demand for demand in asked if demand not in met]
+
+
+def placed(case: Case, codes: frozenset[str]) -> tuple[set[tuple[int, str]], set[tuple[int, str]]]:
+    """What is found with high and with low confidence, by the line where its statement begins."""
+    certain: set[tuple[int, str]] = set()
+    doubtful: set[tuple[int, str]] = set()
+    for finding in lint_text(case.text, case.path.name, rule_set()):
+        if finding.code in codes:
+            found = doubtful if finding.doubt else certain
+            found.add((case.starts.get(finding.line, finding.line), finding.code))
+    return certain, doubtful
 
 
 def due(codes: frozenset[str]) -> list[Case]:
@@ -167,6 +181,11 @@ def test_cases_are_well_formed() -> None:
             wrong.append(f"{case.name}: no such kind")
         compile(case.text, case.name, "exec")
     assert not wrong, "\n".join(wrong)
+
+
+def test_rules_say_that_they_doubt() -> None:
+    doubtful = {code for case in all_cases() for _, code in case.doubtful}
+    assert doubtful == {rule.code for rule in all_rules() if rule.doubts}
 
 
 def test_at_least_as_many_look_alikes_as_bugs() -> None:

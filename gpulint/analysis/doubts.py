@@ -64,8 +64,6 @@ class Doubts:
     def open(self, facts: FunctionFacts, forward: Forward) -> str:
         """What leaves the same claim open, in one clause; empty where nothing does."""
         path = forward.path or "the model"
-        if self._is_wrapper_perhaps(forward):
-            return f"what `{path}` is cannot be seen: it may switch grad off by itself"
         base = next((name for entry in facts.entries if (name := self._unseen_base(entry))), "")
         if base:
             return f"`{base}` is not seen: it may call this with grad switched off"
@@ -216,16 +214,14 @@ class Doubts:
     # --- grad mode out of sight ----------------------------------------------------------------------------------
 
     def _guards_itself(self, forward: Forward) -> bool:
-        """Whether the network, by its own class, may switch grad off around what it runs."""
+        """Whether the network, by its own class, may switch grad off around what it runs; or takes lists and paths, as
+        wrappers do that do everything by themselves."""
         network = forward.network
-        if not isinstance(network, ClassInfo):
-            return False
-        names = {"forward", "__call__", forward.call.method}
-        return any(may_guard(network, name, 3) for name in names) or self._has_guarded_part(network)
-
-    def _is_wrapper_perhaps(self, forward: Forward) -> bool:
-        """Whether a network of unknown class takes lists and paths, as wrappers do that do everything by themselves."""
-        return forward.network is None and any(
+        if isinstance(network, ClassInfo):
+            names = {"forward", "__call__", forward.call.method}
+            return any(may_guard(network, name, 3) for name in names) or self._has_guarded_part(network)
+        unknown = network is None
+        return unknown and any(
             (isinstance(arg, ir.Seq) and not self._is_several_inputs(arg, forward))
             or isinstance(arg, ir.Text)
             or (isinstance(arg, ir.Const) and isinstance(arg.value, str))

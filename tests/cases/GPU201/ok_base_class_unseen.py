@@ -12,5 +12,5 @@ class Ranker(BatchScorer):
 
     def score_batch(self, batch):
         self.network.eval()
-        scores = self.network(batch.to(self.device))
+        scores = self.network(batch.to(self.device))  # low: GPU201
         return torch.topk(scores, 10).indices.cpu().tolist()

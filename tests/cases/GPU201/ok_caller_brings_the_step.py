@@ -22,6 +22,6 @@ def latency(model, sample, repeat=100, step=None):
 def peak(model, sample, step=None):
     torch.cuda.reset_peak_memory_stats()
     model.eval()
-    out = step(model, sample) if step is not None else model(sample)
+    out = step(model, sample) if step is not None else model(sample)  # low: GPU201
     print(out.argmax(-1).tolist())
     return torch.cuda.max_memory_allocated()
