@@ -61,3 +61,24 @@ for step in range(9):
     if step == 6:
         raise ValueError("bad batch 6 <b>")
 """
+
+# Nothing in it says that a GPU is used: the linter alone is not sure of the GPU201 in row 8.
+DOUBTFUL = """
+import torch
+from torch import nn
+
+
+def label(network: nn.Module, features):
+    network.eval()
+    return network(features).argmax(-1).tolist()
+"""
+
+LABELLING = """
+import torch
+from labels import label
+from torch import nn
+
+network = nn.Sequential(nn.Linear(64, 256), nn.ReLU(), nn.Linear(256, 64))
+for _ in range(100000):
+    label(network, torch.randn(16, 64))
+"""

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from gpulint.rules import all_rules
 
-from gpulint.findings import Finding, Position, Related, Severity
+from gpulint.findings import Confidence, Finding, Position, Related, Severity
 from gpulint.reports.verify_text import write
 from gpulint.runtime.claims import CLAIMS, claim_of
 from gpulint.runtime.result import (
@@ -160,6 +160,22 @@ def test_unpredicted_drift_names_its_holder() -> None:
     assert found.exit_code == 1
     predicted = verification(finding("GPU101"), rank(holders=(holder(),), drifts=(leak(),)))
     assert predicted.unpredicted == ()
+
+
+def test_a_suspicion_counts_for_nothing_until_it_is_proven() -> None:
+    leaking = RunResult(
+        ("python",), rank().end, 1.0, (rank(holders=(holder(),), drifts=(leak(),), lines=(ran(),)),)
+    )
+    suspected = finding("GPU101", doubt="nobody knows")
+    found = verify("train.py", leaking, [suspected], least=Confidence.HIGH)
+    assert [(v.status, v.doubt) for v in found.verdicts] == [("confirmed", "nobody knows")]
+    assert (found.unpredicted, found.exit_code) == ((), 1)
+
+    elsewhere = finding("GPU101", line=99, message="`other` keeps `x`", doubt="nobody knows")
+    found = verify("train.py", leaking, [elsewhere], least=Confidence.HIGH)
+    assert found.verdicts == ()
+    assert len(found.unpredicted) == 1
+    assert len(verify("train.py", leaking, [elsewhere]).verdicts) == 1
 
 
 def test_drift_without_a_holder_is_unpredicted_by_site() -> None:

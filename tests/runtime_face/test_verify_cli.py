@@ -17,7 +17,7 @@ from gpulint.findings import Finding, Severity
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from scripts import CLEAN, LEAKING, RAISING, SURPRISING
+from scripts import CLEAN, DOUBTFUL, LABELLING, LEAKING, RAISING, SURPRISING
 
 pytestmark = pytest.mark.skipif(find_spec("torch") is None, reason="torch is not installed")
 
@@ -78,6 +78,25 @@ def test_unpredicted_drift_and_chosen_rules(folder: Path) -> None:
     assert done.returncode == 1
     assert "GPU101" not in done.stdout
     assert "unpredicted" in done.stdout
+
+
+def test_a_suspicion_is_shown_where_the_run_confirms_it(tmp_path: Path) -> None:
+    (tmp_path / "labels.py").write_text(DOUBTFUL, encoding="utf-8")
+    (tmp_path / "main.py").write_text(LABELLING, encoding="utf-8")
+    done = verify(tmp_path, "--steps", "5", "-q", "main.py")
+    assert "confirmed GPU201 `network` runs with grad enabled" in done.stdout
+    assert (
+        "doubt:    nothing in the file says that a GPU is used (low confidence without a run)" in done.stdout
+    )
+    guarded = LABELLING.replace("for _", "torch._C._set_grad_enabled(False)\nfor _")
+    (tmp_path / "main.py").write_text(guarded, encoding="utf-8")
+    done = verify(tmp_path, "--steps", "5", "-q", "main.py")
+    assert done.returncode == 0, done.stderr
+    assert "0 findings" in done.stdout
+    done = verify(tmp_path, "--steps", "5", "-q", "--confidence", "low", "main.py")
+    assert "refuted GPU201" in done.stdout
+    (tmp_path / "gpulint.toml").write_text('confidence = "low"\n', encoding="utf-8")
+    assert "refuted GPU201" in verify(tmp_path, "--steps", "5", "-q", "main.py").stdout
 
 
 def test_findings_from_a_file(folder: Path) -> None:
