@@ -27,7 +27,7 @@ from mkdocs.structure.pages import Page as SitePage
 from gpulint.cli._dispatch import cli
 from gpulint.config import KEYS, Config
 from gpulint.discovery import DEFAULT_EXCLUDES
-from gpulint.documentation import Page, page
+from gpulint.documentation import DOUBTFUL, Page, page
 from gpulint.reports import FORMATS
 from gpulint.rule import Rule
 from gpulint.selection import BUILT_IN
@@ -147,6 +147,7 @@ def rule_page(rule: type[Rule]) -> str:
     """A rule's page: what `gpulint rule CODE` prints, with its sources and how to switch it on or off."""
     source = f"{REPOSITORY}/blob/main/{rule.__module__.removeprefix('gpulint.').replace('.', '/')}.py"
     state = "on by default" if rule.default else f"off by default, on with `--extend-select {rule.code}`"
+    state += DOUBTFUL if rule.doubts else ""
     documentation = page(rule)
     head = f"# {rule.code} {rule.name}\n\n**{rule.severity.value}** · {state} · [source]({source})\n"
     foot = f"```console\n$ gpulint rule {rule.code}          # this page\n$ gpulint --select {rule.code} .   # only this rule\n```\n"

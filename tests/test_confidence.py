@@ -152,7 +152,7 @@ def test_rules_of_a_project_may_doubt() -> None:
     assert lint_text(CERTAIN, "scores.py", RuleSet((Suspicious,))) == []
     (found,) = lint_text(CERTAIN, "scores.py", RuleSet((Suspicious,), confidence=Confidence.LOW))
     assert (found.doubt, found.confidence) == ("nobody knows", Confidence.LOW)
-    assert "need `--confidence low`" in page(Suspicious).markdown()
+    assert "shown with `--confidence low`" in page(Suspicious).markdown()
 
 
 def test_editors_show_hints_where_the_settings_ask_for_them(tmp_path: Path) -> None:
