@@ -9,7 +9,7 @@ class Frontend(nn.Module):
 
     def layers(self, wave, lengths):
         self.model.eval()
-        states = self.model(wave, output_hidden_states=True).hidden_states
+        states = self.model(wave, output_hidden_states=True).hidden_states  # low: GPU201
         states = [state[:, : int(lengths.max()), :] for state in states]
         return states[-1]
 
