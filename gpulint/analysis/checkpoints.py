@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from gpulint.analysis import ir
+from gpulint.analysis.following import is_switched_off
 from gpulint.analysis.host_copies import host_copies_saved
 from gpulint.analysis.loaded import (
     TAKING,
@@ -67,7 +68,7 @@ def loads(file: FileAnalysis) -> list[Load]:
         for statement, call in ir.calls(function.body):
             if call.method == "load" and qualified(file, function, call.func.path) == "torch.load":
                 candidate = _candidate(file, function, statement, call)
-                if candidate is not None:
+                if candidate is not None and not is_switched_off(function.body, statement):
                     found.append(candidate)
     if found and host_copies_saved(file) and not _writes_states(file):
         found = [one for one in found if one.load.location is not None]
@@ -153,14 +154,20 @@ def _candidate(
     parents = parents_of(statement)
     direct = _goes_into_state(call, parents)
     if direct is not None:
-        if (not absent and not always) or _is_of_optimizer(direct):
+        if (not absent and not (always and _writes_states(file))) or _is_of_optimizer(direct):
             return None
         load = Load(function, statement, call, location, True, held=False)
         return _Candidate(load, [direct], parents.get(id(call)) is not direct)
     candidate = _under_a_name(function, statement, call, location)
-    if candidate is None or absent or always or _stays(candidate):
+    if candidate is None or absent or _stays(candidate) or (always and _is_of_training(file, candidate)):
         return candidate
     return None
+
+
+def _is_of_training(file: FileAnalysis, candidate: _Candidate) -> bool:
+    """Whether a file is a training's own: an optimizer is restored from it, or the program writes such states. Weights that
+    a constructor loads for inference are gone before any forward, and who names a GPU for them means it."""
+    return any(map(_is_of_optimizer, candidate.restored)) or _writes_states(file)
 
 
 def _stays(candidate: _Candidate) -> bool:

@@ -1,4 +1,4 @@
-"""What runs right after a statement: whether the host is made to wait there in any case."""
+"""What runs right after a statement, and whether it runs at all: read off the blocks it stands in."""
 
 from __future__ import annotations
 
@@ -40,3 +40,19 @@ def _after(block: list[ir.Stmt], wanted: ir.Stmt) -> list[ir.Stmt] | None:
             if found is not None:
                 return found if isinstance(statement, (ir.For, ir.While)) else [*found, *rest]
     return None
+
+
+def is_switched_off(block: list[ir.Stmt], wanted: ir.Stmt) -> bool:
+    """Whether a statement stands under `if 0 > 0:` or `if False:`: somebody has switched it off by hand."""
+    for statement in block:
+        off = isinstance(statement, ir.If) and _is_never(statement.test)
+        for number, inner in enumerate(statement.blocks()):
+            if (off and number == 0 and wanted in ir.statements(inner)) or is_switched_off(inner, wanted):
+                return True
+    return False
+
+
+def _is_never(test: ir.Expr) -> bool:
+    if isinstance(test, ir.Op) and test.op == "cmp":
+        return all(isinstance(operand, ir.Const) for operand in test.operands)
+    return isinstance(test, ir.Const) and not test.value
