@@ -23,6 +23,7 @@ from gpulint.analysis.names import (
     TO_HOST,
 )
 from gpulint.analysis.pooling import is_pooling
+from gpulint.analysis.portions import cuts_parts, ends_early, is_placed_elsewhere
 from gpulint.analysis.reading import (
     asks_for_tensor,
     averages,
@@ -70,7 +71,6 @@ _TENSOR_FIELDS = frozenset(
     "logits last_hidden_state pooler_output image_embeds text_embeds pred_masks sample image_features".split()
 )
 _LAYERS = frozenset("attentions hidden_states cross_attentions".split())  # tuples of tensors
-_CUTTING = ("split", "chunk", "tensor_split")
 _DEEP = 4
 
 
@@ -98,8 +98,8 @@ class Pile:
     @property
     def idle(self) -> bool:
         """Whether tensors wait on the device for the host, or for nobody that the project knows of."""
-        against = self.host or self.small or self.on_device or self.few or self.elsewhere
-        waits = self.returned and not self.unseen and not self.parts
+        against = self.host or self.small or self.on_device or self.few or self.elsewhere or self.parts
+        waits = self.returned and not self.unseen
         return self.tensor and not against and (self.to_host or waits)
 
 
@@ -130,51 +130,10 @@ def judge(file: FileAnalysis, hold: Hold) -> Pile:
     search.follow(_Place(home, None if attribute else function, _plain(path, attribute)))
     for leaf in hold.leaves or ((hold.given,) if hold.given is not None else ()):
         search.kept(hold.function, leaf)
-    search.found.elsewhere = _is_placed_by_framework(file, hold.function)
-    search.found.few = any(_ends_early(loop.stmt) for loop in hold.loops)
-    search.found.parts = any(_cuts_parts(loop.stmt) for loop in hold.loops)
+    search.found.elsewhere = is_placed_elsewhere(file, hold.function)
+    search.found.few = any(ends_early(loop.stmt) for loop in hold.loops)
+    search.found.parts = any(cuts_parts(hold.function, loop.stmt, hold.leaves) for loop in hold.loops)
     return search.found
-
-
-def _is_placed_by_framework(file: FileAnalysis, function: ir.Function) -> bool:
-    """In a LightningModule, but in none of the methods that the framework runs while the module is on the device."""
-    owner = file.class_of(function)
-    if owner is None or not owner.is_lightning or "cuda" in file.evidence[function].words:
-        return False
-    return function.name not in frameworks.LIGHTNING_NO_GRAD | frameworks.LIGHTNING_TRAIN
-
-
-def _ends_early(loop: ir.For | ir.While) -> bool:
-    """`if i >= n: break`, `islice(loader, n)`."""
-    if isinstance(loop, ir.For) and any(
-        isinstance(part, ir.Call) and part.method == "islice" for part in ir.walk(loop.iterable)
-    ):
-        return True
-    return any(
-        isinstance(statement, ir.If)
-        and any(isinstance(inner, ir.Jump) and inner.kind == "break" for inner in statement.body)
-        and any(isinstance(part, ir.Op) and part.op in ("cmp", "==") for part in ir.walk(statement.test))
-        for statement in loop.body
-    )
-
-
-def _cuts_parts(loop: ir.For | ir.While) -> bool:
-    """`for i in range(0, len(x), n)`, `for part in x.split(n)` with nothing moved to the device: x may be there."""
-    if not isinstance(loop, ir.For) or not isinstance(loop.iterable, ir.Call):
-        return False
-    name = loop.iterable.method
-    if name not in ("range", "trange", *_CUTTING):
-        return False
-    if any(call.method in ("to", "cuda") for _, call in ir.calls(loop.body)):
-        return False
-    if name in _CUTTING:
-        return True
-    return any(
-        isinstance(part, ir.Sub) and any(isinstance(inner, ir.Slice) for inner in ir.walk(part.index))
-        for statement in ir.statements(loop.body)
-        for root in statement.expressions()
-        for part in ir.walk(root)
-    )
 
 
 def _plain(path: str, attribute: bool) -> str:
@@ -270,9 +229,9 @@ class _Search:
         self._trace(place, call, chain_of(call, parents_of(statement)), statement, position)
         for leaf in hold.leaves:
             self.kept(function, leaf)
-        self.found.elsewhere = _is_placed_by_framework(self.file, function)
-        self.found.few = any(_ends_early(loop.stmt) for loop in hold.loops)
-        self.found.parts = any(_cuts_parts(loop.stmt) for loop in hold.loops)
+        self.found.elsewhere = is_placed_elsewhere(self.file, function)
+        self.found.few = any(ends_early(loop.stmt) for loop in hold.loops)
+        self.found.parts = any(cuts_parts(hold.function, loop.stmt, hold.leaves) for loop in hold.loops)
 
     # --- what holds it -------------------------------------------------------------------------------------------
 
@@ -359,6 +318,10 @@ class _Search:
         name = call.method
         if name in ("cpu", "numpy", "tolist", "item"):
             self.found.tensor = self.found.to_host = True
+            self.found.host |= (
+                name == "numpy" and not call.keywords
+            )  # torch refuses that for what is on a GPU
+            self.found.small |= name == "tolist" and not place.joined  # nobody makes lists of large outputs
             return False
         if name in _VIEWS:
             return True
@@ -371,6 +334,7 @@ class _Search:
             return False
         if name in _TENSOR_METHODS:
             self.found.tensor = True
+            self.found.small |= name in ("long", "int")  # what is read as ids was ids before
             self._flattened(call, call.args)
             self.found.on_device |= name in _BINARY and not all(map(is_plain, call.args))
             return not self._is_total(call, call.args)
