@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING
 
 from gpulint.analysis import ir
 from gpulint.analysis.assignments import targets
+from gpulint.analysis.names import MEASURING
 
 if TYPE_CHECKING:
-    from gpulint.analysis.facts import HotCall
+    from gpulint.analysis.facts import HotCall, Loop
     from gpulint.analysis.program import FileAnalysis
 
 
@@ -24,10 +25,19 @@ def runs_per_step(file: FileAnalysis, call: HotCall) -> bool:
         helper = call.via is not None and not (loop.over_data or loop.backwards or loop.steps)
         if helper or _fits(loop.stmt):
             return False  # so many models or categories, each with a run of its own
+        if MEASURING.search(call.function.name) and _is_over_settings(loop):
+            return False  # each measured by a run of its own
         if not loop.is_step_loop or made_here or _trains_anew(file, call.function, loop.stmt):
             return False  # a loop that makes its model anew runs through models, not steps
         return not _is_offloading(call.function, loop.stmt)
     return file.runs_per_step(call.function) and not builds(file, call.function)
+
+
+def _is_over_settings(loop: Loop) -> bool:
+    """`for mode in modes:`: neither batches nor so many repetitions of one thing."""
+    if loop.over_data or loop.backwards or loop.steps or not isinstance(loop.stmt, ir.For):
+        return False
+    return isinstance(loop.stmt.iterable, (ir.Name, ir.Attr, ir.Seq, ir.Op))
 
 
 def _fits(loop: ir.Stmt) -> bool:

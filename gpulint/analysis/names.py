@@ -182,3 +182,10 @@ def is_loss_function(qualified: str) -> bool:
     """Whether a torch function or class computes a loss: `torch.nn.functional.mse_loss`, `torch.nn.NLLLoss`."""
     last = qualified.rsplit(".", 1)[-1]
     return last.endswith("Loss") or last.endswith(LOSS_SUFFIXES)
+
+
+# What a function that measures time is called, or speaks of.
+MEASURING = re.compile(
+    r"(?i)(?:^|_)(?:timer|timers|timing|timeit|elapsed|latency|latencies|perf|perf_counter|monotonic|process_time|clock|"
+    r"bench\w*|profil\w*|tic|toc|fps|throughput|speed|speedup|tflops|warmup|warm|measure\w*|stopwatch|nvtx)(?:_|$)"
+)

@@ -19,6 +19,7 @@ from gpulint.analysis.phase_flags import evaluates_by_flag
 from gpulint.analysis.piles import judge
 from gpulint.analysis.read_by_callers import only_read_by_callers
 from gpulint.analysis.rounds import over_members
+from gpulint.analysis.shared_graphs import share_unseen
 from gpulint.analysis.uses import Uses
 from gpulint.analysis.values import LARGE, UNSURE_GRAD, Grad, Holder, Kind, ParamToken, Site, with_inner
 
@@ -382,6 +383,8 @@ def _again(
             return True
         if any(site.what == "loss" for site in sites | theirs):
             return True  # made by something unseen: it may share a graph
+        if share_unseen(file, backward, other):
+            return True
     return False
 
 

@@ -13,6 +13,7 @@ from gpulint.analysis.following import waits_anyway
 from gpulint.analysis.names import (
     HOST_ATTRS,
     KEEPS_GRAPH,
+    MEASURING,
     PAIRS,
     REDUCTIONS,
     TO_DEVICE,
@@ -34,11 +35,6 @@ _READS = frozenset({"item", "cpu", "tolist", "numpy"})
 _READING_BUILTINS = frozenset({"float", "int", "bool", "print"})
 _ON_DEVICE = frozenset({"cuda", "device", "gpu", "accelerator", "fabric", "gpus", "use_cuda", "accelerate"})
 
-# What a function that measures time is called, or speaks of.
-_TIMING = re.compile(
-    r"(?i)(?:^|_)(?:timer|timers|timing|timeit|elapsed|latency|latencies|perf|perf_counter|monotonic|process_time|clock|"
-    r"bench\w*|profil\w*|tic|toc|fps|throughput|speed|speedup|tflops|warmup|warm|measure\w*|stopwatch|nvtx)(?:_|$)"
-)
 # What it calls besides: `time.time()`, `self.times.append(…)`. A name alone, as of a batch's times of day, measures nothing.
 _CLOCK = re.compile(r"(?i)(?:^|[_.])times?(?:[_.]|$)|time$")
 # Work on other streams, or in other processes, may need the wait.
@@ -72,7 +68,11 @@ def needless_waits(file: FileAnalysis, functions: list[FunctionFacts]) -> list[H
 
 def _measures(file: FileAnalysis, function: ir.Function) -> bool:
     words = file.evidence[function].words if function in file.evidence else set()
-    if words & _CONCURRENT or any(_TIMING.search(word) for word in words) or _TIMING.search(function.name):
+    if (
+        words & _CONCURRENT
+        or any(MEASURING.search(word) for word in words)
+        or MEASURING.search(function.name)
+    ):
         return True
     owner = function.cls.name if function.cls is not None else ""
     if re.search(r"(?i)bench|timer|profil|latency", owner):

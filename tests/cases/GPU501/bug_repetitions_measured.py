@@ -1,0 +1,10 @@
+import torch
+
+
+@torch.no_grad()
+def measure_memory(net, x, rounds):
+    net.cuda().eval()
+    for _ in range(rounds):
+        net(x.cuda())
+        torch.cuda.empty_cache()  # expect: GPU501
+    return torch.cuda.max_memory_allocated()
