@@ -15,7 +15,8 @@ class DeviceAccumulation(Rule):
     ## What it does
     Finds model outputs without a graph that pile up in a container, batch after batch, while they stay on the device.
     The uses of the container are followed, into callers and other files too: it is reported where it ends on the host,
-    or where nothing in the project uses what a function returns, and not where it is computed with on the device.
+    or where nothing in the project uses what a function returns, and not where it is computed with on the device. Slices
+    of one tensor that may be there as a whole are no batches.
 
     ## Why is this bad
     Under `no_grad` an output has no graph, but it is as large as the batch's logits or features, and a list of all of

@@ -16,7 +16,8 @@ class CheckpointOnDevice(Rule):
     uses CUDA. Only loads that end in `load_state_dict` are reported, and only where the program shows that the model goes
     to a GPU and that the file is a checkpoint of a training: one entry of it is taken, or the same file saves such states.
     With `map_location=device`, where the device is the GPU if there is one, a name must hold the checkpoint while the
-    program trains or infers in a loop.
+    program trains or infers in a loop. With a CUDA device as such that will do as well, or a training's own checkpoint: an
+    optimizer is restored too, or the same file saves such states.
 
     ## Why is this bad
     Without `map_location` every tensor of the checkpoint comes back on the GPU it was saved from, beside the model and

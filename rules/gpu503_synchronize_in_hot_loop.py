@@ -14,7 +14,7 @@ class SynchronizeInHotLoop(Rule):
     """
     ## What it does
     Finds `torch.cuda.synchronize()` in every step of a training or inference loop that measures no time and uses no
-    streams of its own.
+    streams of its own. Where the host reads a value right after, it waits anyway, and nothing is reported.
 
     ## Why is this bad
     The host runs ahead of the GPU and prepares the next step meanwhile. After a synchronisation it starts when the GPU
