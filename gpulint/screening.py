@@ -84,8 +84,4 @@ def reports(
 def excused(report: Report, filename: str, project: Project | None) -> bool:
     """Whether the callers in other files of the project take back what a report claims."""
     entries = report.unless_guarded
-    return (
-        bool(entries)
-        and project is not None
-        and all(project.guarded_everywhere(filename, f) for f in entries)
-    )
+    return bool(entries) and project is not None and project.guarded_everywhere(filename, entries)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from gpulint.analysis import ir
 from gpulint.analysis.evidence import runs_backward
 from gpulint.analysis.names import ENABLE_GRAD, NO_GRAD
+from gpulint.analysis.values import Grad
 
 if TYPE_CHECKING:
     import libcst as cst
@@ -38,6 +39,7 @@ class GradModeMisuse:
     stmt: ir.Stmt | None = None
     rest: tuple[ir.Stmt, ...] = ()
     call: ir.Call | None = None
+    entries: tuple[ir.Function, ...] = ()  # where other files come in, if grad may be off by them
 
 
 @dataclass(slots=True)
@@ -141,10 +143,14 @@ def _runs_network(file: FileAnalysis, function: ir.Function) -> bool:
 
 
 def _volatile(file: FileAnalysis, function: ir.Function) -> Iterator[GradModeMisuse]:
+    facts = file.facts.get(function)
+    if facts is not None and facts.grad_at_entry is Grad.DISABLED:
+        return  # dead text: what it was meant for is done
+    entries = facts.entries if facts is not None else (function,)
     for _, call in ir.calls(function.body):
         value = call.keyword("volatile") if call.method == "Variable" else None
         if isinstance(value, ir.Const) and value.value is True and _mode(file, call).startswith("torch."):
-            yield GradModeMisuse("volatile", call.node, _path(call), call=call)
+            yield GradModeMisuse("volatile", call.node, _path(call), call=call, entries=entries)
 
 
 # --- graphs of gradients -------------------------------------------------------------------------------------------

@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING
 
 from gpulint.analysis import ir
 from gpulint.analysis.lower_ast import lower_ast
-from gpulint.analysis.outside import OutsideCall, is_test_file, outside_calls
+from gpulint.analysis.outside import FileCalls, is_test_file, outside_calls
+from gpulint.analysis.reaching import Reaching, may_import
 from gpulint.analysis.values import Val
 from gpulint.files import content_hash, is_project_root
 
@@ -55,7 +56,7 @@ class Project:
         self._found: dict[tuple[str, str], Path | None] = {}
         self._looked_up = 0
         self._trees: dict[str, list[tuple[str, bytes]]] = {}
-        self._calls: dict[str, tuple[bytes, dict[str, list[OutsideCall]]]] = {}
+        self._calls: dict[str, tuple[bytes, FileCalls]] = {}
         self._bases_by_name: dict[str, set[str]] = {}
 
     def begin(self) -> None:
@@ -127,10 +128,11 @@ class Project:
 
     # --- callers -------------------------------------------------------------------------------------------------
 
-    def guarded_everywhere(self, origin: str, function: ir.Function) -> bool:
-        """Whether the project's other files call the function, and only ever where grad is switched off.
+    def guarded_everywhere(self, origin: str, functions: tuple[ir.Function, ...]) -> bool:
+        """Whether the project's other files call the functions, and only ever where grad is switched off. A private one
+        that nobody calls does not count.
 
-        The guard may stand further out, two callers away. A call of the same name that cannot be the function's
+        The guard may stand further out, a few callers away. A call of the same name that cannot be the function's
         does not count: `self.name()` in an unrelated class, an override that hands on to its base, an unguarded call
         in a file without torch, a test.
 
@@ -138,27 +140,8 @@ class Project:
         so `asked` remembers the question.
         """
         self.asked = True
-        return self._guarded(origin, function, 2)
-
-    def _guarded(self, origin: str, function: ir.Function, depth: int) -> bool:
-        called = False
-        name = function.name
-        wanted = f"{name}(".encode()
-        own = os.path.abspath(origin)
         root = _project_root(origin, self._top)
-        for path, raw in self._neighbours(root):
-            if wanted not in raw or path == own or is_test_file(os.path.relpath(path, root)):
-                continue
-            if function.cls is None and not _may_import(raw, own, name):
-                continue
-            for call in self._calls_in(path, raw).get(name, ()):
-                if call.on_self_of is not None and not self._related(function, call.on_self_of):
-                    continue
-                if call.guarded or (depth and self._reached_under_guard(path, raw, call.caller, depth - 1)):
-                    called = True
-                elif b"torch" in raw:
-                    return False
-        return called
+        return Reaching(self, root).under_guard(origin, functions)
 
     def files_calling(self, origin: str, function: ir.Function) -> list[FileAnalysis] | None:
         """The project's other files that call something of the function's name, tests left out; None where they are too
@@ -168,13 +151,14 @@ class Project:
         own = os.path.abspath(origin)
         root = _project_root(origin, self._top)
         found: list[FileAnalysis] = []
-        for path, raw in self._neighbours(root):
+        for path, raw in self.neighbours(root):
             if wanted not in raw or path == own or is_test_file(os.path.relpath(path, root)):
                 continue
-            if function.cls is None and not _may_import(raw, own, function.name):
+            if function.cls is None and not may_import(raw, own, function.name):
                 continue
-            calls = self._calls_in(path, raw).get(function.name, ())
-            if all(call.on_self_of and not self._related(function, call.on_self_of) for call in calls):
+            named = self.calls_in(path, raw).calls.get(function.name, ())
+            calls = [call for call in named if not call.namesake]
+            if all(call.on_self_of and not self.related(function, call.on_self_of) for call in calls):
                 continue
             analysis = self.analysis(Path(path)) if len(found) < MAX_CALLERS else None
             if analysis is None:
@@ -192,9 +176,9 @@ class Project:
         return any(
             path != own
             and used.search(raw) is not None
-            and (function.cls is not None or _may_import(raw, own, function.name))
+            and (function.cls is not None or may_import(raw, own, function.name))
             and _reads_name(raw, function.name, function.cls is not None)
-            for path, raw in self._neighbours(_project_root(origin, self._top))
+            for path, raw in self.neighbours(_project_root(origin, self._top))
         )
 
     def contains(self, origin: str, pattern: re.Pattern[bytes]) -> bool:
@@ -203,7 +187,7 @@ class Project:
         root = _project_root(origin, self._top)
         return any(
             pattern.search(raw) is not None and not is_test_file(os.path.relpath(path, root))
-            for path, raw in self._neighbours(root)
+            for path, raw in self.neighbours(root)
         )
 
     def files_defining(self, origin: str, name: str, also: bytes) -> list[FileAnalysis]:
@@ -214,24 +198,19 @@ class Project:
         root = _project_root(origin, self._top)
         found = [
             self.analysis(Path(path))
-            for path, raw in self._neighbours(root)
+            for path, raw in self.neighbours(root)
             if wanted in raw and also in raw and not is_test_file(os.path.relpath(path, root))
         ]
         return [analysis for analysis in found[:MAX_CALLERS] if analysis is not None]
 
-    def _reached_under_guard(self, path: str, raw: bytes, caller: ir.Function, depth: int) -> bool:
-        """Whether a function of another file runs only where grad is off, in its own file as in all others."""
-        inside = self._calls_in(path, raw).get(caller.name, ())
-        return all(call.guarded for call in inside) and self._guarded(path, caller, depth)
-
-    def _related(self, function: ir.Function, name: str) -> bool:
+    def related(self, function: ir.Function, name: str) -> bool:
         """Whether the function's class and the class of that name stand in one line of inheritance."""
         if function.cls is None:
             return False
         own = function.cls.name
-        return name in self._bases(own) or own in self._bases(name)
+        return name in self.bases(own) or own in self.bases(name)
 
-    def _bases(self, name: str) -> frozenset[str]:
+    def bases(self, name: str) -> frozenset[str]:
         """The class itself and its bases in the project, all by their last names."""
         found: set[str] = set()
         queue = [name]
@@ -242,18 +221,22 @@ class Project:
                 queue += self._bases_by_name.get(current, ())
         return frozenset(found)
 
-    def _calls_in(self, path: str, raw: bytes) -> dict[str, list[OutsideCall]]:
+    def derived(self, name: str) -> set[str]:
+        """The classes of the project below the one of that name, all by their last names."""
+        return {one for one in self._bases_by_name if one != name and name in self.bases(one)}
+
+    def calls_in(self, path: str, raw: bytes) -> FileCalls:
         """What a file calls, by last name. Kept for the functions of other files."""
         kept = self._calls.get(path)
         if kept is None or kept[0] != raw:
             try:
                 found = outside_calls(lower_ast(ast.parse(raw)), _GUARDS)
             except (SyntaxError, ValueError, RecursionError, MemoryError):
-                found = {} if kept is None else kept[1]  # while it is typed, what it was
+                found = FileCalls() if kept is None else kept[1]  # while it is typed, what it was
             kept = self._calls[path] = (raw, found)
         return kept[1]
 
-    def _neighbours(self, root: str) -> list[tuple[str, bytes]]:
+    def neighbours(self, root: str) -> list[tuple[str, bytes]]:
         """The Python files of the project below a folder, as far as the limits allow."""
         if root not in self._trees:
             self._trees = {root: list(_python_files(root))}
@@ -370,17 +353,6 @@ def _project_root(origin: str, top: str) -> str:
     return str(roots[-1]) if roots else folder  # packages within packages, too deep to see their root
 
 
-def _may_import(raw: bytes, module: str, name: str) -> bool:
-    """Whether a file's text names the module, or the function among its imports: otherwise another one is called."""
-    stem = os.path.splitext(os.path.basename(module))[0]
-    if stem == "__init__":
-        stem = os.path.basename(os.path.dirname(module))
-    if re.search(rb"\b%s\b" % re.escape(stem.encode()), raw):
-        return True
-    imports = rb"^[ \t]*from[ \t]+\S+[ \t]+import\b(?:[ \t]*\([^)]*\b%s\b|[^(\n]*(?:\b%s\b|\*))"
-    return re.search(imports % (name.encode(), name.encode()), raw, re.MULTILINE) is not None
-
-
 def _reads_name(raw: bytes, name: str, attribute: bool) -> bool:
     """Whether a file uses a name, or an attribute of that name, other than by calling it."""
     try:
@@ -437,7 +409,7 @@ def _bases_by_name(files: list[tuple[str, bytes]]) -> dict[str, set[str]]:
 
 
 def _python_files(root: str) -> Iterator[tuple[str, bytes]]:
-    """Files below a folder with their bytes: at most 2,000 of them and 24 MB, folders like virtual environments left out."""
+    """Files below a folder with their bytes: at most 4,000 of them and 24 MB, folders like virtual environments left out."""
     count = size = 0
     for folder, folders, names in os.walk(root):
         folders[:] = sorted(name for name in folders if not name.startswith(".") and name not in _SKIPPED)
@@ -451,6 +423,6 @@ def _python_files(root: str) -> Iterator[tuple[str, bytes]]:
             except OSError:
                 continue
             count, size = count + 1, size + len(raw)
-            if count > 2_000 or size > 24_000_000:
+            if count > 4_000 or size > 24_000_000:
                 return
             yield path, raw
