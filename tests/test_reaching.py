@@ -259,3 +259,92 @@ def test_caller_in_the_same_file_that_is_not_followed(
     tmp_path: Path, decorator: str, expected: list[str]
 ) -> None:
     assert codes(tmp_path, "tuner", tuner=TUNER.format(decorator=decorator)) == expected
+
+
+SCORER = """
+import torch
+from .evaluation import rate
+
+class Scorer(Rated):
+    def __init__(self, model):
+        self.model = model.cuda().eval()
+
+    def score(self, x):
+        return self.model(x.cuda()).argmax(1).tolist()
+"""
+
+RATED = """
+class Rated:
+    def rate(self, x):
+        return self.score(x)
+"""
+
+EVALUATION = """
+def rate_all(scorer, batches):
+    return [scorer.rate(x) for x in batches]
+
+def main(scorer, batches):
+    print(rate_all(scorer, batches))
+"""
+
+CAREFUL = """
+import torch
+from .evaluation import rate_all
+
+def validate(scorer, batches):
+    with torch.no_grad():
+        return rate_all(scorer, batches)
+"""
+
+
+def test_one_careful_user_of_an_evaluation_without_torch(tmp_path: Path) -> None:
+    """What knows nothing of torch hands everything on: its other callers count as much as the one with a guard."""
+    scorer = SCORER.replace("from .evaluation import rate", "from .rated import Rated")
+    files = {"rated": RATED, "evaluation": EVALUATION, "careful": CAREFUL}
+    assert codes(tmp_path, "scorer", scorer=scorer, **files) == ["GPU201"]
+
+
+ENCODING = """
+import torch
+from .tables import loader
+
+class Estimator:
+    def __init__(self, task):
+        self.task = task
+        self.task.to("cuda")
+
+    def encode(self, table):
+        self.task.net.eval()
+        found = []
+        for numbers, categories in loader(table):
+            found.append(self.task.net.encode(numbers, categories).detach().cpu())
+        return torch.cat(found)
+"""
+
+NET = """
+import torch
+from torch import nn
+
+class Net(nn.Module):
+    def encode(self, data, grad=False):
+        if grad:
+            return self.embedding(data)
+        {guard}
+            return self.embedding(data)
+"""
+
+OTHER_NET = NET.replace("Net(", "Other(").format(guard="if self.deep:")
+
+
+@pytest.mark.parametrize(
+    ("files", "expected"),
+    [
+        ({"net": NET.format(guard=GUARD)}, []),
+        ({"net": NET.format(guard="if data is not None:")}, ["GPU201"]),
+        ({"net": NET.format(guard=GUARD), "other": OTHER_NET}, ["GPU201"]),
+    ],
+    ids=["guarded", "bare", "one of two"],
+)
+def test_method_that_guards_itself(tmp_path: Path, files: dict[str, str], expected: list[str]) -> None:
+    """The class of the network is out of sight; the project has methods of that name."""
+    assert codes(tmp_path, "encoding", encoding=ENCODING, **files) == expected

@@ -30,25 +30,60 @@ _NUMBERS = frozenset({"int", "float", "bool", "str"})
 def _is_no_parameter(value: ir.Expr, method: ir.Function) -> bool:
     """Whether a value is data, which a module that stores it does not register."""
     if isinstance(value, ir.Name):
-        annotations = {param.name: param.annotation for param in method.params}
-        annotation = annotations.get(value.id)
-        return annotation is not None and annotation.path in _NUMBERS
+        return any(param.name == value.id and _is_number(param) for param in method.params)
     if isinstance(value, ir.Op):
         return value.op in ("cmp", "not", "==", "!=", "in", "not in")
     return isinstance(value, ir.Const) or (isinstance(value, ir.Call) and value.method in _MAKES_DATA)
 
 
-def _adds_no_parameter(method: ir.Function) -> bool:
-    """Whether nothing that a method stores on the object can be a parameter, a module or a container of them."""
+def _is_number(param: ir.Param) -> bool:
+    """Whether a parameter is a number or a text, by its annotation or by its default."""
+    if param.annotation is not None:
+        return param.annotation.path in _NUMBERS
+    return isinstance(param.default, ir.Const) and isinstance(param.default.value, (int, float, str))
+
+
+def _adds_no_parameter(method: ir.Function, buffers: frozenset[str]) -> bool:
+    """Whether nothing that a method stores on the object can be a parameter, a module or a container of them: what goes by
+    a buffer's name is none, nor what is read off a size."""
+    sizes = {
+        target.id
+        for statement in ir.statements(method.body)
+        if isinstance(statement, ir.Assign)
+        for target, value in pairs(statement)
+        if isinstance(target, ir.Name) and _is_size(value)
+    }
     for statement in ir.statements(method.body):
         if not isinstance(statement, ir.Assign):
             continue
         for target, value in pairs(statement):
-            if isinstance(target, ir.Attr) and not _is_no_parameter(value, method):
-                return False
+            if isinstance(target, ir.Attr) and target.attr not in buffers:
+                known = isinstance(value, ir.Name) and value.id in sizes
+                if not known and not _is_no_parameter(value, method):
+                    return False
     return not any(
         call.method in ("Parameter", "register_parameter", "add_module", "register_module", "setattr")
         for _, call in ir.calls(method.body)
+    )
+
+
+def _is_size(value: ir.Expr) -> bool:
+    """`x.size()[1]`, `x.shape[0]`, `x.size(0)`."""
+    if isinstance(value, ir.Sub):
+        value = value.base
+    if isinstance(value, ir.Call):
+        return isinstance(value.func, ir.Attr) and value.method in ("size", "dim", "numel")
+    return isinstance(value, ir.Attr) and value.attr == "shape"
+
+
+def _buffers(cls: ir.Class) -> frozenset[str]:
+    """The names that a class registers as buffers."""
+    return frozenset(
+        name.value
+        for method in cls.methods.values()
+        for _, call in ir.calls(method.body)
+        if call.method == "register_buffer"
+        if isinstance(name := call.argument(0, "name"), ir.Const) and isinstance(name.value, str)
     )
 
 
@@ -148,7 +183,8 @@ class ClassInfo:
         """Mark a module of this file that has buffers and numbers but neither parameters nor other modules."""
         bases = {name.rsplit(".", 1)[-1] for name in self.base_names}
         if self.is_module and bases == {"Module"} and self.cls.methods.get("__init__") is not None:
-            if all(_adds_no_parameter(method) for method in self.cls.methods.values()):
+            buffers = _buffers(self.cls)
+            if all(_adds_no_parameter(method, buffers) for method in self.cls.methods.values()):
                 self.module_flags |= PLAIN
 
     def stays_in_eval(self, attr: str) -> bool:

@@ -13,8 +13,15 @@ from typing import TYPE_CHECKING
 from gpulint.analysis import frameworks, ir
 from gpulint.analysis.assignments import targets
 from gpulint.analysis.classes import ClassInfo
-from gpulint.analysis.no_graph import callers_want_none, is_gauged, is_read_on_cpu, off_for_object
+from gpulint.analysis.no_graph import (
+    callers_want_none,
+    frozen_where_made,
+    is_gauged,
+    is_read_on_cpu,
+    off_for_object,
+)
 from gpulint.analysis.origins import Origins, bindings, device_of_move, is_cpu
+from gpulint.analysis.own_guards import guards_by_name, is_list_of_things, knows_another_way
 from gpulint.analysis.results import Result
 from gpulint.analysis.values import Kind
 
@@ -58,7 +65,11 @@ class Doubts:
             or is_gauged(forward)
             or callers_want_none(self._file, forward)
             or off_for_object(self._file, forward.function)
+            or frozen_where_made(forward)
             or self._guards_itself(forward)
+            or knows_another_way(forward)
+            or guards_by_name(self._file, forward)
+            or self._is_part_of_network(facts, forward)
         )
 
     def open(self, facts: FunctionFacts, forward: Forward) -> str:
@@ -197,6 +208,10 @@ class Doubts:
         for function in functions:
             bound = bindings(function)
             for statement in ir.statements(function.body):
+                place = _made_on(statement, path) if function is forward.function else None
+                if place is not None:
+                    there |= is_cpu(place, bound)
+                    elsewhere |= not is_cpu(place, bound)
                 for call in ir.own_calls(statement):
                     if call.method not in ("cpu", "cuda", "to") or not isinstance(call.func, ir.Attr):
                         continue
@@ -223,6 +238,7 @@ class Doubts:
         unknown = network is None
         return unknown and any(
             (isinstance(arg, ir.Seq) and not self._is_several_inputs(arg, forward))
+            or is_list_of_things(forward.function, arg)
             or isinstance(arg, ir.Text)
             or (isinstance(arg, ir.Const) and isinstance(arg.value, str))
             for arg in forward.call.args
@@ -275,6 +291,16 @@ class Doubts:
         if given and forward.function in facts.entries and not (forward.evaluating or data or self._trains):
             return True
         return any(_hands_over(function, forward.path) for function in _around(forward.function))
+
+    def _is_part_of_network(self, facts: FunctionFacts, forward: Forward) -> bool:
+        """Whether only the forward of its own module calls a method: whoever runs the module decides."""
+        own = forward.function.cls
+        return bool(facts.entries) and all(
+            entry.cls is own
+            and (found := self._file.facts.get(entry)) is not None
+            and found.is_module_forward
+            for entry in facts.entries
+        )
 
     def _unseen_base(self, function: ir.Function) -> str:
         """A base of the function's class that cannot be seen: it may call the function, under a guard maybe."""
@@ -334,6 +360,14 @@ def _owner(call: ir.Call, statement: ir.Stmt) -> str | None:
     if isinstance(base, ir.Call) and isinstance(statement, ir.Assign) and len(statement.targets) == 1:
         return statement.targets[0].path if _is_tail(statement.value, call) else None
     return None
+
+
+def _made_on(statement: ir.Stmt, path: str) -> ir.Expr | None:
+    """The device in `net = Net.from_pretrained(name, device="cpu")`."""
+    value = statement.value if isinstance(statement, ir.Assign) else None
+    if not isinstance(value, ir.Call) or all(target.path != path for target in targets(statement)):
+        return None
+    return value.keyword("device")
 
 
 def _is_tail(value: ir.Expr | None, call: ir.Call) -> bool:

@@ -9,7 +9,9 @@ from gpulint.analysis import ir
 if TYPE_CHECKING:
     from gpulint.analysis.program import FileAnalysis
 
-_FRAMEWORKS = frozenset({"tensorflow", "jax", "flax", "mindspore", "paddle", "oneflow", "mxnet"})
+_FRAMEWORKS = frozenset(
+    {"tensorflow", "jax", "flax", "mindspore", "paddle", "oneflow", "mxnet", "MNN", "tinygrad"}
+)
 
 # What torch programs use of another framework: its logs, its data sets, its files.
 _BESIDE = frozenset(

@@ -144,7 +144,7 @@ def _runs_network(file: FileAnalysis, function: ir.Function) -> bool:
 
 def _volatile(file: FileAnalysis, function: ir.Function) -> Iterator[GradModeMisuse]:
     facts = file.facts.get(function)
-    if facts is not None and facts.grad_at_entry is Grad.DISABLED:
+    if file.guards_itself(function) or (facts is not None and facts.grad_at_entry is Grad.DISABLED):
         return  # dead text: what it was meant for is done
     entries = facts.entries if facts is not None else (function,)
     for _, call in ir.calls(function.body):

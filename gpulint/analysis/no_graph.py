@@ -47,6 +47,89 @@ def gives_no_graph(file: FileAnalysis, function: ir.Function) -> bool:
     return bool(parts) and all(part.kind in (Kind.DEVICE, Kind.HOST) for part in parts)
 
 
+def frozen_where_made(forward: Forward) -> bool:
+    """Whether the network of a forward is frozen wherever it is bound, in every branch: in the chain that makes it, or by
+    statements beside. On data, such a network builds no graph."""
+    path = forward.path.removesuffix(".forward").removesuffix(".module")
+    own = forward.function.cls
+    functions = own.methods.values() if own is not None and "." in path else (forward.function,)
+    bound = False
+    for function in functions:
+        if any(_thaws(call, path) for _, call in ir.calls(function.body)):
+            return False
+        for block in _blocks(function.body):
+            for position, statement in enumerate(block):
+                if not isinstance(statement, ir.Assign) or statement.value is None:
+                    continue
+                if any(target.path == path for target in statement.targets):
+                    bound = True
+                    frozen = _made_frozen(statement.value) or any(_freezes(s, path) for s in block[position:])
+                    if not frozen and not _is_none(statement.value):
+                        return False
+    return bound
+
+
+def _is_none(value: ir.Expr) -> bool:
+    return isinstance(value, ir.Const) and value.value is None
+
+
+def _switches_off(call: ir.Call) -> bool:
+    mode = call.argument(0, "requires_grad")
+    return call.method == "requires_grad_" and isinstance(mode, ir.Const) and mode.value is False
+
+
+def _thaws(call: ir.Call, path: str) -> bool:
+    """`self.net.requires_grad_()`, with True or with a variable."""
+    owner = call.func.base.path if isinstance(call.func, ir.Attr) else None
+    return call.method == "requires_grad_" and owner == path and not _switches_off(call)
+
+
+def _made_frozen(value: ir.Expr) -> bool:
+    """`Net().eval().requires_grad_(False).to(device)`."""
+    while isinstance(value, ir.Call) and isinstance(value.func, ir.Attr):
+        if _switches_off(value):
+            return True
+        value = value.func.base
+    return False
+
+
+def _freezes(statement: ir.Stmt, path: str) -> bool:
+    """`net.requires_grad_(False)`, or the same for each of its parameters."""
+    if isinstance(statement, ir.For):
+        if _parameters_of(statement.iterable) != path:
+            return False
+        return any(
+            (isinstance(inner, ir.Assign) and _sets_false(inner))
+            or (
+                isinstance(inner, ir.ExprStmt)
+                and isinstance(inner.value, ir.Call)
+                and _switches_off(inner.value)
+            )
+            for inner in statement.body
+        )
+    value = statement.value if isinstance(statement, ir.ExprStmt) else None
+    if isinstance(value, ir.Comp) and len(value.clauses) == 1 and _parameters_of(value.clauses[0][1]) == path:
+        return any(isinstance(element, ir.Call) and _switches_off(element) for element in value.elements)
+    if not isinstance(value, ir.Call) or not _made_frozen(value):
+        return False
+    base: ir.Expr = value
+    while isinstance(base, ir.Call) and isinstance(base.func, ir.Attr):
+        base = base.func.base
+    return base.path == path
+
+
+def _sets_false(statement: ir.Assign) -> bool:
+    off = isinstance(statement.value, ir.Const) and statement.value.value is False
+    return off and any(isinstance(t, ir.Attr) and t.attr == "requires_grad" for t in statement.targets)
+
+
+def _parameters_of(iterable: ir.Expr) -> str | None:
+    """The network in `for p in net.parameters()`."""
+    if isinstance(iterable, ir.Call) and iterable.method in ("parameters", "named_parameters"):
+        return iterable.func.base.path if isinstance(iterable.func, ir.Attr) else None
+    return None
+
+
 def is_weightless(network: object) -> bool:
     """Whether a network's class has no parameters: what it is given has a graph, or nothing has."""
     return isinstance(network, ClassInfo) and bool(network.module_flags & PLAIN)

@@ -51,10 +51,14 @@ def bindings(function: ir.Function) -> dict[str, list[ir.Expr | None]]:
     return found
 
 
+_GPUS = ("cuda", "mps", "xpu", "npu", "hpu", "mlu", "hip", "xla", "gpu", "tpu", "auto", "meta", "privateuse")
+
+
 def is_cpu(expr: ir.Expr | None, bound: dict[str, list[ir.Expr | None]]) -> bool:
-    """Whether an expression can only denote the CPU: `"cpu"`, `torch.device("cpu")`, a name of nothing else."""
+    """Whether an expression can only denote the CPU, or a chip that torch does not run on: `"cpu"`,
+    `torch.device("cpu")`, a name of nothing else."""
     if isinstance(expr, ir.Const):
-        return bool(expr.value == "cpu")
+        return isinstance(expr.value, str) and bool(expr.value) and not expr.value.lower().startswith(_GPUS)
     if isinstance(expr, ir.Call) and expr.method == "device":
         return bool(expr.args) and is_cpu(expr.args[0], {})
     if isinstance(expr, ir.Name):

@@ -48,13 +48,14 @@ class Reaching:
         guarded = False
         for function in functions:
             self._seen.clear()
-            found = self._reach(os.path.abspath(origin), function, _DEPTH)
+            found = self._reach(os.path.abspath(origin), function, _DEPTH, True)
             guarded |= found is Reach.GUARDED
             if found is Reach.OPEN or (found is Reach.NEVER and not function.name.startswith("_")):
                 return False
         return guarded
 
-    def _reach(self, path: str, function: ir.Function, depth: int) -> Reach:
+    def _reach(self, path: str, function: ir.Function, depth: int, torch: bool) -> Reach:
+        # A caller without torch of something with torch is likely to call another function of that name.
         key = (path, function.qualname)
         if key in self._seen or len(self._seen) > _MOST:
             return Reach.NEVER if key in self._seen else Reach.OPEN
@@ -74,7 +75,7 @@ class Reaching:
             onward = self._onward(caller, function, depth)
             if onward is Reach.GUARDED:
                 found = Reach.GUARDED
-            elif onward is Reach.OPEN and b"torch" in caller.raw:
+            elif onward is Reach.OPEN and (b"torch" in caller.raw or not torch):
                 return Reach.OPEN
         return found
 
@@ -82,7 +83,7 @@ class Reaching:
         function = caller.call.caller
         if depth == 0 or function.name == "<module>":
             return Reach.OPEN
-        found = self._reach(caller.path, function, depth - 1)
+        found = self._reach(caller.path, function, depth - 1, b"torch" in caller.raw)
         # What nobody calls and does nothing but hand on is no way in of its own.
         return Reach.OPEN if found is Reach.NEVER and not _hands_on(caller.call, called) else found
 
