@@ -23,9 +23,28 @@ _RETAINED_COST = "the tensors its graph still saves, each iteration (925 MiB a s
 
 
 def claim(hold: Hold, facts: FileFacts) -> str | None:
-    """Which claim the facts bear: "live", "freed", "retained", or none."""
+    """Which claim the facts bear: "live", "freed", "kept", "retained", or none."""
+    state = _claim(hold)
+    return None if state == "live" and _is_doubtful(hold, facts) else state
+
+
+def _is_doubtful(hold: Hold, facts: FileFacts) -> bool:
+    """Whether what made the value may run without grad after all, or on the CPU: then no graph is kept on the GPU."""
+    doubts = facts.habits.doubts
+    return any(
+        doubts.about_graph(function, forward)
+        for function in facts.functions
+        if function.function is hold.function
+        for forward in function.forwards
+        if forward.site in hold.value.sites
+    )
+
+
+def _claim(hold: Hold) -> str | None:
     value = hold.value
     if value.kind is not Kind.GRAPH or value.has(MAYBE) or value.has(MIXED) or hold.consumed or hold.bounded:
+        return None
+    if hold.feeds_backward or hold.read_back:
         return None
     if not any(site.what in ("forward", "loss") for site in value.sites):
         return None
@@ -45,7 +64,7 @@ def claim(hold: Hold, facts: FileFacts) -> str | None:
         return None
     if not hold.made_inside:
         return None
-    if hold.evaluating and hold.inference and not hold.in_few_slots:
+    if hold.evaluating and hold.inference and not hold.in_few_slots and not hold.in_module:
         return "live"
     if hold.in_module and hold.never_reset and hold.container and not hold.returned and not hold.escaped:
         return "kept"
@@ -75,6 +94,8 @@ def report(facts: FileFacts, hold: Hold, state: str, style: str) -> Report:
         "kept": ("its autograd graph, call after call", _KEPT_COST, Severity.WARNING),
         "retained": ("its autograd graph with saved tensors", _RETAINED_COST, Severity.ERROR),
     }[state]
+    if state == "live" and not _grows_for_certain(hold):
+        graph, severity = "its autograd graph, which no backward in sight frees", Severity.WARNING
     message = f"{where} {verb} `{what}` across iterations together with {graph}"
     unless = hold.only_called_elsewhere if state == "live" else None
     return Report(
@@ -87,6 +108,13 @@ def report(facts: FileFacts, hold: Hold, state: str, style: str) -> Report:
         related,
         unless,
     )
+
+
+def _grows_for_certain(hold: Hold) -> bool:
+    """Whether a live graph stays for each batch, and nobody out of sight can go through it or take it away."""
+    batches = hold.over_data or hold.over_items or any(loop.counts_all for loop in hold.loops)
+    called_for_each = not hold.loops and hold.per_step
+    return (batches or called_for_each) and not hold.returned and not hold.escaped
 
 
 def _freed_cost(hold: Hold, summed: bool) -> str:

@@ -19,8 +19,9 @@ class HeldGraph(Rule):
     ## Why is this bad
     A tensor keeps the graph that made it. Held across iterations, so is everything the graph saved. Where no
     backward goes through the value (evaluation without `no_grad`), that is every activation of every batch: an
-    *error*. Where `backward()` has freed the graph's buffers, its nodes still pile up in host memory, and a running
-    total becomes one ever deeper graph: a *warning*.
+    *error*, or a *warning* where the rounds are no batches or what is held goes out of sight. Where `backward()` has
+    freed the graph's buffers, its nodes still pile up in host memory, and a running total becomes one ever deeper
+    graph: a *warning*.
 
     `.cpu()`, `.to()`, `.clone()`, `.float()` and indexing keep the graph. `.item()`, `.detach()` and `float()` do not.
 

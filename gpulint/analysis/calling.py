@@ -11,6 +11,7 @@ from gpulint.analysis.facts import Carried, Forward, HotCall, Keep, OomHandler
 from gpulint.analysis.handing import note_handed
 from gpulint.analysis.keeping import Keeping
 from gpulint.analysis.refollow import with_given
+from gpulint.analysis.slots import has_one_key
 from gpulint.analysis.summaries import Summary, retokened, substitute
 from gpulint.analysis.values import (
     EVAL,
@@ -211,8 +212,9 @@ class Calling(Keeping):
         container_kept = keep.how != "add"
         if keep.detached:
             value = detached(value)
+        bounded = keep.bounded or has_one_key(keep, sources)
         self.held(
-            expr, "call", path, value, (leaf,) if leaf is not None else (), container_kept, keep.bounded, keep
+            expr, "call", path, value, (leaf,) if leaf is not None else (), container_kept, bounded, keep
         )
 
     def construct(self, expr: ir.Call, callee: Val, args: Args) -> Val:

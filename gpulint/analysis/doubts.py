@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from gpulint.analysis import frameworks, ir
 from gpulint.analysis.assignments import targets
 from gpulint.analysis.classes import ClassInfo
+from gpulint.analysis.made_on_cpu import is_made_on_cpu
 from gpulint.analysis.no_graph import (
     callers_want_none,
     frozen_where_made,
@@ -84,6 +85,17 @@ class Doubts:
             return "nothing in the file says that a GPU is used"
         return ""
 
+    def about_graph(self, facts: FunctionFacts, forward: Forward) -> bool:
+        """Whether the forward may make no graph after all, or none on a GPU: for a claim about what keeps its result."""
+        return (
+            self.stays_on_cpu(forward)
+            or is_read_on_cpu(facts, forward)
+            or callers_want_none(self._file, forward)
+            or off_for_object(self._file, forward.function)
+            or self._guards_itself(forward)
+            or any(self._unseen_base(entry) for entry in facts.entries)
+        )
+
     # --- probes and try-outs -------------------------------------------------------------------------------------
 
     def _is_probe(self, facts: FunctionFacts, forward: Forward) -> bool:
@@ -135,6 +147,8 @@ class Doubts:
         """Whether the forward runs on the CPU by construction."""
         if Result(forward).is_read_on_cpu or self._is_moved_to_cpu(forward) or self._is_never_moved(forward):
             return True
+        if is_made_on_cpu(forward):
+            return True
         sources = self._origins_of(forward.function).of_inputs(forward.call)
         if not sources or not all(source.on_cpu for source in sources):
             return False
@@ -160,7 +174,7 @@ class Doubts:
                     return False
             for target in targets(statement):
                 if isinstance(target, ir.Name):
-                    bound[target.id] = statement.value if isinstance(statement, ir.Assign) else None
+                    bound[target.id] = _bound_to(statement)
         if forward.path not in bound:
             return False
         values: list[ir.Expr] = [*forward.call.children()]
@@ -314,6 +328,13 @@ class Doubts:
                 if last not in seen and last not in _HARMLESS | frameworks.MODULE_BASES:
                     return last
         return ""
+
+
+def _bound_to(statement: ir.Stmt) -> ir.Expr | None:
+    """What a statement binds its names to: the items of a loop are what it goes through."""
+    if isinstance(statement, ir.For):
+        return statement.iterable
+    return statement.value if isinstance(statement, ir.Assign) else None
 
 
 def _without_moves(expr: ir.Expr) -> str | None:

@@ -99,6 +99,7 @@ class Hold:
     evaluating: bool
     state: str = "unknown"
     consumed: bool = False  # a later backward goes through the holder
+    feeds_backward: bool = False  # the same, as far as names lead where values are lost sight of
     returned: bool = False
     escaped: bool = False
     number_uses: bool = False  # every other use of the holder is a number's
@@ -114,6 +115,7 @@ class Hold:
     fed_back: bool = False  # the holder is state that goes into the next forward
     never_reset: bool = False
     in_module: bool = False  # in the forward of an nn.Module
+    read_back: bool = False  # a slot of a buffer, which the same forward reads after it has set it
     method_of_module: bool = False
     fresh_view: bool = False  # a view of something made in this very iteration
     over_data: bool = False  # some loop it accumulates over runs through batches

@@ -79,6 +79,9 @@ PER_BATCH_HOOKS = frozenset(
     {"training_step", "validation_step", "test_step", "predict_step", "compute_loss", "prediction_step"}
 )
 
+# How many micro-batches make one step, as DeepSpeed's engine, Accelerate and transformers call it.
+MICRO_BATCHES = frozenset({"gradient_accumulation_steps"})
+
 # The two halves of a metric that is driven from outside: what is called with each batch, and what ends it.
 METRIC_HALVES = {
     "process": frozenset({"compute_metrics"}),

@@ -5,9 +5,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gpulint.analysis import ir
+from gpulint.analysis import frameworks, ir
 from gpulint.analysis.assignments import assigned
 from gpulint.analysis.loaded import Chain
+from gpulint.analysis.reading import origins
 
 if TYPE_CHECKING:
     from gpulint.analysis.facts import Hold
@@ -84,9 +85,42 @@ def _goes_to_models(loop: ir.For, name: str) -> bool:
     )
 
 
+def counts_micro_batches(hold: Hold) -> bool:
+    """Whether it is a local sum over the micro-batches of one step, as many as a library's setting says."""
+    loops = [loop.stmt for loop in hold.loops]
+    return (
+        hold.holder_kind == "variable"
+        and bool(loops)
+        and all(isinstance(loop, ir.For) and _counts_them(hold.function, loop.iterable) for loop in loops)
+    )
+
+
+def _counts_them(function: ir.Function, iterable: ir.Expr) -> bool:
+    """`range(engine.gradient_accumulation_steps())`, by way of a name as well."""
+    if not isinstance(iterable, ir.Call) or iterable.method not in _COUNTING or len(iterable.args) != 1:
+        return False
+    count = iterable.args[0]
+    values = [count, *(origins(function, count) if isinstance(count, ir.Name) else [])]
+    return any(
+        isinstance(part, ir.Attr) and part.attr in frameworks.MICRO_BATCHES
+        for value in values
+        for part in ir.walk(value)
+    )
+
+
+def _calls_items(loop: ir.For | ir.While) -> bool:
+    """`[net(x) for net, x in zip(self.nets, parts)]`: as many rounds as there are networks."""
+    if not isinstance(loop, ir.For):
+        return False
+    names = {part.id for part in ir.walk(loop.target) if isinstance(part, ir.Name)}
+    return any(isinstance(call.func, ir.Name) and call.func.id in names for _, call in ir.calls(loop.body))
+
+
 def over_members(hold: Hold) -> bool:
-    """Whether a local dict gets a slot for each network of an ensemble: `for i, net in enumerate(self.critics)`, where the
-    network is run, or its number picks the object's own optimizer."""
+    """Whether a list or a local dict gets a slot for each network of an ensemble: `for i, net in enumerate(self.critics)`,
+    where the network is run, or its number picks the object's own optimizer."""
+    if hold.how == "comprehension" and len(hold.loops) == 1:
+        return _calls_items(hold.loops[0].stmt)
     if hold.how != "item" or hold.holder_kind != "variable" or len(hold.loops) != 1 or hold.over_data:
         return False
     loop = hold.loops[0].stmt

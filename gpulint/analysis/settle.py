@@ -18,8 +18,10 @@ from gpulint.analysis.peaks import deferred_backwards, late_releases
 from gpulint.analysis.phase_flags import evaluates_by_flag
 from gpulint.analysis.piles import judge
 from gpulint.analysis.read_by_callers import only_read_by_callers
-from gpulint.analysis.rounds import over_members
+from gpulint.analysis.rounds import counts_micro_batches, over_members
 from gpulint.analysis.shared_graphs import share_unseen
+from gpulint.analysis.slots import is_read_back
+from gpulint.analysis.toward_backward import feeds_backward
 from gpulint.analysis.uses import Uses
 from gpulint.analysis.values import LARGE, UNSURE_GRAD, Grad, Holder, Kind, ParamToken, Site, with_inner
 
@@ -178,14 +180,20 @@ def _finish_hold(file: FileAnalysis, facts: FunctionFacts, hold: Hold, uses: Use
     hold.in_module = hold.function.name == "forward" and owner is not None and owner.is_module
     hold.within_step = (
         hold.holder_kind == "variable" and facts.steps > 0 and not any(loop.steps for loop in hold.loops)
-    )
+    ) or counts_micro_batches(hold)
     hold.only_called_elsewhere = facts.only_called_elsewhere
     hold.method_of_module = owner is not None and owner.is_module
-    hold.never_reset = hold.holder_kind == "attribute" and not file.reset_anywhere(hold.holder)
+    hold.never_reset = (
+        hold.holder_kind == "attribute"
+        and not _of_a_local(file, hold)
+        and not file.reset_anywhere(hold.holder)
+    )
+    hold.read_back = hold.in_module and hold.how == "item" and is_read_back(hold)
     if hold.holder_kind == "variable":
         found = uses.of(hold.holder)
         hold.number_uses = found.only_numbers
         hold.read = found.any
+    open_graph = hold.state == "live" and hold.value.kind is Kind.GRAPH
     if hold.state == "live" and sites & file.freed:
         elsewhere = {f for site in sites & file.freed for f in file.freed_by.get(site, ())}
         if elsewhere - {hold.function}:
@@ -197,6 +205,17 @@ def _finish_hold(file: FileAnalysis, facts: FunctionFacts, hold: Hold, uses: Use
             hold.consumed = True
     elif hold.state == "live" and freed_far_away(file, hold):
         hold.state = "freed"
+    if open_graph and not hold.consumed and not hold.bounded:
+        hold.feeds_backward = feeds_backward(file, hold)
+
+
+def _of_a_local(file: FileAnalysis, hold: Hold) -> bool:
+    """Whether what holds is an attribute of an object that the function itself has made: it goes with the call."""
+    head = hold.holder.partition(".")[0].partition("[")[0]
+    given = any(param.name == head for param in hold.function.params)
+    return (
+        not given and head in file.evidence[hold.function].assigned and hold.function is not file.module.body
+    )
 
 
 def _finish_forward(file: FileAnalysis, forward: Forward) -> None:

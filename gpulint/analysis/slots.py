@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from gpulint.analysis import ir
+from gpulint.analysis.assignments import targets
+
+if TYPE_CHECKING:
+    from gpulint.analysis.facts import Hold, Keep
 
 
 def frees_slots(function: ir.Function, path: str) -> bool:
@@ -21,3 +27,31 @@ def frees_slots(function: ir.Function, path: str) -> bool:
                         if method is function and isinstance(target.index, ir.Op) and target.index.op == "%":
                             return True
     return False
+
+
+def is_read_back(hold: Hold) -> bool:
+    """`self.cache[:n, a:b] = k` and then `self.cache[:n, :b]` in the same function: what generates text keeps its keys so.
+    It is run without grad, or else the graph is wanted."""
+    owner = hold.holder.partition("[")[0]
+    statements = list(ir.statements(hold.function.body))
+    if not isinstance(hold.stmt, ir.Assign) or hold.stmt not in statements:
+        return False
+    return any(
+        part.path == owner
+        for statement in statements[statements.index(hold.stmt) + 1 :]
+        for root in statement.expressions()
+        if not any(root is target for target in targets(statement))
+        for part in ir.walk(root)
+    )
+
+
+def has_one_key(keep: Keep, sources: dict[str, ir.Expr]) -> bool:
+    """`self.record("sparsity", loss)` of a method with `self.found[name] = value`: the next call writes over it."""
+    statement = keep.stmt
+    if keep.how != "item" or not isinstance(statement, ir.Assign) or statement.value is None:
+        return False
+    target = statement.targets[0]
+    if not isinstance(target, ir.Sub) or target.index.path is None:
+        return False
+    adds = any(part.path == target.base.path for part in ir.walk(statement.value))
+    return not adds and isinstance(sources.get(target.index.path), ir.Const)
