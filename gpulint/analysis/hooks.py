@@ -279,9 +279,11 @@ def _is_emptied(file: FileAnalysis, hook: ir.Function, holder: str) -> bool:
     """Whether anything in the file empties the container or starts it afresh, its birth aside."""
     last = holder.rpartition(".")[2].partition("[")[0]
     births = 0
-    for function in _sharing(file, hook, holder):
+    owner = _owner_of(file, hook, holder)
+    for function in _sharing(file, owner):
         for statement in ir.statements(function.body):
-            for target in targets(statement):
+            joins = function is owner and statement in function.body and _reworks(statement, holder)
+            for target in () if joins else targets(statement):
                 if isinstance(target, ir.Sub) and isinstance(target.index, ir.Slice):
                     target = target.base
                 births += _denotes(target, holder)
@@ -310,14 +312,30 @@ def _denotes(target: ir.Expr, holder: str) -> bool:
     return path.rpartition(".")[2] == holder.rpartition(".")[2].partition("[")[0]
 
 
-def _sharing(file: FileAnalysis, hook: ir.Function, holder: str) -> list[ir.Function]:
-    """The functions that can reach a container: those within the one it is a local variable of, else all."""
+def _reworks(statement: ir.Stmt, holder: str) -> bool:
+    """`acts = {name: torch.cat(outs) for name, outs in acts.items()}`: what was gathered, joined when all of it is there."""
+    return (
+        isinstance(statement, ir.Assign)
+        and isinstance(statement.value, ir.Comp)
+        and any(part.path == holder for part in ir.walk(statement.value.clauses[0][1]))
+    )
+
+
+def _owner_of(file: FileAnalysis, hook: ir.Function, holder: str) -> ir.Function:
+    """The function that a container is a local variable of, else the file's own body."""
     owner = hook.parent
     while owner is not None and owner is not file.module.body:
         if holder in file.evidence[owner].assigned:
-            return [function for function in file.module.functions if _is_within(function, owner)]
+            return owner
         owner = owner.parent
-    return file.module.functions
+    return file.module.body
+
+
+def _sharing(file: FileAnalysis, owner: ir.Function) -> list[ir.Function]:
+    """The functions that can reach a container of this owner."""
+    if owner is file.module.body:
+        return file.module.functions
+    return [function for function in file.module.functions if _is_within(function, owner)]
 
 
 def _is_within(function: ir.Function | None, owner: ir.Function) -> bool:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from itertools import takewhile
 from typing import TYPE_CHECKING
 
 from gpulint.analysis import ir
 from gpulint.analysis.assignments import targets
+from gpulint.analysis.evidence import runs_backward
 from gpulint.analysis.names import MEASURING
 
 if TYPE_CHECKING:
@@ -15,7 +17,7 @@ if TYPE_CHECKING:
 
 def runs_per_step(file: FileAnalysis, call: HotCall) -> bool:
     """Whether a watched call is made in every step of a loop, or of a function that is one step."""
-    if call.guarded or call.in_handler:
+    if call.in_handler or (call.guarded and not _beside_step(call)):
         return False
     if call.loops:
         loop = call.loops[-1]
@@ -38,6 +40,35 @@ def _is_over_settings(loop: Loop) -> bool:
     if loop.over_data or loop.backwards or loop.steps or not isinstance(loop.stmt, ir.For):
         return False
     return isinstance(loop.stmt.iterable, (ir.Name, ir.Attr, ir.Seq, ir.Op))
+
+
+def _beside_step(call: HotCall) -> bool:
+    """Whether the branches around a call hold a whole step as well, backward and optimizer: it is as frequent as they are.
+
+    A branch that empties the cache before it goes backward makes up for a step that failed.
+    """
+    block = call.loops[-1].stmt.body if call.loops else call.function.body
+    while call.stmt not in block:
+        inner = next(((s, b) for s in block for b in s.blocks() if call.stmt in ir.statements(b)), None)
+        if inner is None:
+            return False
+        statement, block = inner
+        if isinstance(statement, ir.Try) and block is statement.final:
+            return False
+        if isinstance(statement, ir.If) and (_counts(statement.test) or not _trains(block, call.stmt)):
+            return False
+    return True
+
+
+def _trains(block: list[ir.Stmt], until: ir.Stmt) -> bool:
+    """Whether a block runs a backward before this statement, and an optimizer."""
+    before = takewhile(lambda statement: statement is not until, ir.statements(block))
+    goes_back = any(runs_backward(call.method) for statement in before for call in ir.own_calls(statement))
+    return goes_back and any(call.method == "step" for _, call in ir.calls(block))
+
+
+def _counts(test: ir.Expr) -> bool:
+    return any(isinstance(part, ir.Op) and part.op == "%" for part in ir.walk(test))
 
 
 def _fits(loop: ir.Stmt) -> bool:

@@ -112,16 +112,20 @@ def _relevant(block: list[ir.Stmt], asks: Asks) -> list[ir.Stmt]:
     """The part of a handler that runs on OOM: of `if "out of memory" in str(e): … else: raise` the first branch."""
     for statement in block:
         if isinstance(statement, ir.If) and _mentions_oom(statement.test, asks):
-            negated = any(
-                isinstance(part, ir.Op) and part.op in ("not", "not in", "!=")
-                for part in ir.walk(statement.test)
-            )
-            if not negated:
+            if not _denies_oom(statement.test, asks):
                 return statement.body
             if statement.orelse:
                 return statement.orelse
             return [other for other in block if other is not statement]
     return block
+
+
+def _denies_oom(test: ir.Expr, asks: Asks) -> bool:
+    """`"out of memory" not in str(e)`, not `"out of memory" in str(e) and not retried`: what is denied is the question."""
+    return any(
+        isinstance(part, ir.Op) and part.op in ("not", "not in", "!=") and _mentions_oom(part, asks)
+        for part in ir.walk(test)
+    )
 
 
 def _first(

@@ -40,11 +40,26 @@ class FileCalls:
 def is_test_file(filename: str) -> bool:
     """Whether a file is one of tests, by its name or its folders."""
     path = PurePath(filename)
-    return (
-        path.name.startswith("test_")
-        or path.name.endswith("_test.py")
-        or path.name == "conftest.py"
-        or not {"tests", "testing", "test_utils"}.isdisjoint(path.parts)
+    return path.name.startswith("test_") or path.name.endswith("_test.py") or _stands_with_tests(path)
+
+
+def _stands_with_tests(path: PurePath) -> bool:
+    return path.name == "conftest.py" or not {"tests", "testing", "test_utils"}.isdisjoint(path.parts)
+
+
+def holds_tests(module: ir.Module, filename: str) -> bool:
+    """Whether a test runner finds something in a file that is named for one: `net_test.py` may as well be the script that
+    tests a network."""
+    if not is_test_file(filename) or _stands_with_tests(PurePath(filename)):
+        return is_test_file(filename)
+    if any(full.partition(".")[0] in ("pytest", "unittest", "absl") for full in module.imports.values()):
+        return True
+    if any(name.startswith("Test") or name.endswith(("Test", "TestCase")) for name in module.classes):
+        return True
+    return any(
+        function.name.startswith("test_") or (function.name == "test" and not function.params)
+        for function in module.functions
+        if function.parent is module.body
     )
 
 

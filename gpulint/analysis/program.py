@@ -20,7 +20,7 @@ from gpulint.analysis.flow import Flow
 from gpulint.analysis.habits import Habits
 from gpulint.analysis.lookup import brings_back_only
 from gpulint.analysis.names import Names
-from gpulint.analysis.outside import is_test_file
+from gpulint.analysis.outside import holds_tests
 from gpulint.analysis.project import Project
 from gpulint.analysis.settle import finish
 from gpulint.analysis.state import State
@@ -226,7 +226,7 @@ class FileAnalysis(EntryModes):
 
     @cached_property
     def is_test(self) -> bool:
-        return self.project.is_test(self.filename) if self.project else is_test_file(self.filename)
+        return holds_tests(self.module, self.project.within(self.filename) if self.project else self.filename)
 
     def _on_gpu(self) -> bool:
         """False where the file names the CPU as its device and never a GPU."""

@@ -124,7 +124,11 @@ class Project:
 
     def is_test(self, filename: str) -> bool:
         """Whether a file is one of its project's tests: folders above the project say nothing about it."""
-        return is_test_file(os.path.relpath(filename, _project_root(filename, self._top)))
+        return is_test_file(self.within(filename))
+
+    def within(self, filename: str) -> str:
+        """A file's path in its project."""
+        return os.path.relpath(filename, _project_root(filename, self._top))
 
     # --- callers -------------------------------------------------------------------------------------------------
 

@@ -23,7 +23,17 @@ from gpulint.analysis.shared_graphs import share_unseen
 from gpulint.analysis.slots import is_read_back
 from gpulint.analysis.toward_backward import feeds_backward
 from gpulint.analysis.uses import Uses
-from gpulint.analysis.values import LARGE, UNSURE_GRAD, Grad, Holder, Kind, ParamToken, Site, with_inner
+from gpulint.analysis.values import (
+    LARGE,
+    UNSURE_GRAD,
+    Grad,
+    Holder,
+    Kind,
+    ParamToken,
+    Site,
+    Tokens,
+    with_inner,
+)
 
 if TYPE_CHECKING:
     from gpulint.analysis.program import FileAnalysis
@@ -391,7 +401,8 @@ def _again(
         for other in function.backwards
     ):
         return True
-    if any(isinstance(token, Holder) for token in backward.tokens):
+    held = frozenset(token for token in backward.tokens if isinstance(token, Holder))
+    if held and not _summed_here(facts, backward, held):
         return True
     if _other_backward(facts, backward):
         return True
@@ -405,6 +416,18 @@ def _again(
         if share_unseen(file, backward, other):
             return True
     return False
+
+
+def _summed_here(facts: FunctionFacts, backward: Backward, held: Tokens) -> bool:
+    """Whether all that goes backward was added up afresh since the last backward: `loss = 0`, and a loop that adds to it."""
+    if facts.carried or not backward.loops:
+        return False
+    holds = [hold for hold in facts.holds if hold.holder_tokens & held]
+    known = frozenset(token for hold in holds for token in hold.holder_tokens)
+    return held <= known and all(
+        hold.how == "add" and hold.holder_kind == "variable" and hold.birth_loop is backward.loops[-1]
+        for hold in holds
+    )
 
 
 def _other_backward(facts: FunctionFacts, backward: Backward) -> bool:

@@ -333,8 +333,14 @@ class _Step:
             return self.element(expr.base, elements, variables)
         if isinstance(expr, ir.Call) and isinstance(expr.func, ir.Attr):
             if expr.method in _TENSOR_METHODS and not _to_host(expr):
-                return self.element(expr.func.base, elements, variables)
+                of_torch = expr.args and self.is_torch(expr)
+                return self.element(expr.args[0] if of_torch else expr.func.base, elements, variables)
         return None
+
+    def is_torch(self, call: ir.Call) -> bool:
+        """`torch.argmax(x)`, not `x.argmax()`."""
+        qualified = self.file.names.qualify(call.func.path) if call.func.path is not None else None
+        return qualified is not None and qualified.startswith("torch.")
 
 
 def _is_cropped(index: ir.Expr) -> bool:
