@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gpulint.analysis import ir
 from gpulint.analysis.facts import FileFacts, Hold
-from gpulint.analysis.values import LARGE, MAYBE, MIXED, SCALAR, UNSURE_GRAD, Grad, Kind
+from gpulint.analysis.values import LARGE, MAYBE, MIXED, SCALAR, SLOTS, UNSURE_GRAD, Grad, Kind
 from gpulint.findings import Severity
 from gpulint.rule import RelatedNode, Repair, Replace, Report
 
@@ -42,10 +42,12 @@ def _is_doubtful(hold: Hold, facts: FileFacts) -> bool:
 
 def _claim(hold: Hold) -> str | None:
     value = hold.value
-    if value.kind is not Kind.GRAPH or value.has(MAYBE) or value.has(MIXED) or hold.consumed or hold.bounded:
+    if value.kind is not Kind.GRAPH or hold.consumed or hold.bounded:
         return None
     if hold.feeds_backward or hold.read_back:
         return None
+    if not value.has(SLOTS) and (value.has(MAYBE) or value.has(MIXED)):
+        return None  # an array of which some slots were set to graphs has theirs, whichever they are
     if not any(site.what in ("forward", "loss") for site in value.sites):
         return None
     if hold.how == "add" and hold.grad is Grad.DISABLED:

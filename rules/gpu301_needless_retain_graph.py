@@ -65,8 +65,8 @@ class NeedlessRetainGraph(Rule):
     triggers = ((b"retain_graph",), (b"backward",))
 
     def check(self, facts: FileFacts, options: Mapping[str, Any]) -> Iterator[Report]:
+        explained = {id(item.backward) for function in facts.functions for item in function.carried}
         for function in facts.functions:
-            explained = {id(item.backward) for item in function.carried}
             for backward in function.backwards:
                 if _needless(backward) and _outlives(function, backward) and id(backward) not in explained:
                     yield _report(facts, backward)

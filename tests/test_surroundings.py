@@ -101,6 +101,18 @@ def test_files_of_tests_are_passed_over(tmp_path: Path) -> None:
     assert check_paths(tmp_path) == []
 
 
+def test_a_training_script_may_be_named_like_a_test(tmp_path: Path) -> None:
+    (tmp_path / "pyproject.toml").write_text("")
+    saving = (
+        KEEPING
+        + "\n\ndef main(model, loader, path):\n    train(model, loader)\n    save_model(model, path)\n"
+    )
+    (tmp_path / "train_test.py").write_text(saving)
+    assert [found.code for found in check_paths(tmp_path)] == ["GPU101", "GPU501"]
+    (tmp_path / "train_test.py").write_text(saving + "\n\ndef test_main():\n    main(None, [], '')\n")
+    assert check_paths(tmp_path) == []
+
+
 def test_folders_above_the_project_make_no_test(tmp_path: Path) -> None:
     project = tmp_path / "testing" / "project"
     project.mkdir(parents=True)

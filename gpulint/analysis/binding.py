@@ -43,6 +43,8 @@ class Binding(Calling):
             if self.grows_by_cat(statement.targets[0], growing):
                 return
         value = self.eval(source)
+        if value.kind is Kind.UNKNOWN and isinstance(source, ir.Call):
+            value = self.as_made_elsewhere(statement.targets[0].path, source) or value
         if isinstance(source, ir.Const) and source.value is None:
             self.started_none.update(target.path for target in statement.targets if target.path is not None)
         if statement.annotation is not None and value.kind is Kind.UNKNOWN:
@@ -51,6 +53,18 @@ class Binding(Calling):
             self.bind(target, value, source)
         if isinstance(source, ir.Comp):
             self.comprehended(statement.targets[0], source, value)
+
+    def as_made_elsewhere(self, path: str | None, source: ir.Call) -> Val | None:
+        """`net = Net()` in one branch, `net = torch.load(path)` in the other: what is loaded whole is of the same class."""
+        if path not in self.evidence.modules or self.qualified(source.func.path) != "torch.load":
+            return None
+        for statement in ir.statements(self.function.body):
+            if isinstance(statement, ir.Assign) and isinstance(statement.value, ir.Call):
+                if any(target.path == path for target in statement.targets) and statement.value is not source:
+                    made = self.eval_quietly(statement.value)
+                    if made.kind is Kind.MODULE and made.ref is not None:
+                        return made
+        return None
 
     def grows_by_cat(self, target: ir.Expr, source: ir.Expr) -> bool:
         """`outputs = torch.cat([outputs, new])`: a tensor that grows is a container that grows."""

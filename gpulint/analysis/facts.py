@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from gpulint.analysis import ir
 from gpulint.analysis.names import Names
+from gpulint.analysis.slots import counts_given
 from gpulint.analysis.values import Grad
 
 if TYPE_CHECKING:
@@ -45,7 +46,9 @@ class Loop:
         iterable = self.stmt.iterable if isinstance(self.stmt, ir.For) else None
         if not isinstance(iterable, ir.Call) or iterable.method not in ("range", "trange", "tqdm"):
             return False
-        return any(isinstance(part, ir.Call) and part.method == "len" for part in ir.walk(iterable))
+        if any(isinstance(part, ir.Call) and part.method == "len" for part in ir.walk(iterable)):
+            return True
+        return bool(iterable.args) and counts_given(self.function, iterable.args[-1])
 
     @property
     def counts(self) -> bool:

@@ -144,7 +144,9 @@ class Names:
     __slots__ = ("imports", "package")
 
     def __init__(self, imports: Mapping[str, str], package: str = "") -> None:
-        self.imports = imports
+        # `from fastai.vision.all import *` brings `torch` along.
+        starred = "torch" not in imports and any(name.startswith("*") for name in imports)
+        self.imports = {**imports, "torch": "torch"} if starred else imports
         self.package = package
 
     def qualify(self, path: str) -> str | None:

@@ -105,6 +105,8 @@ class FileAnalysis(EntryModes):
             if self.framework_backward(function):
                 self.evidence[function].backward_by_return(function)
         self.uses_torch = any(full.split(".")[0] in _TORCH for full in module.imports.values())
+        if not self.uses_torch and "torch" in self.names.imports:
+            self.uses_torch = any("torch" in evidence.words for evidence in self.evidence.values())
         if (
             not module.imports
         ):  # a snippet, as documents and questions show them; or an autograd of somebody's own

@@ -47,6 +47,7 @@ _WANTS_GRAD = frozenset(
 def finish(file: FileAnalysis, facts: list[FunctionFacts]) -> None:
     """Complete holds, forwards and backwards with what other functions do to their graphs."""
     foreign = foreign_functions(file)
+    feeds_itself = any(_feeds_itself(file, function) for function in facts)
     for function in facts:
         evidence = file.evidence[function.function]
         function.is_foreign = function.function in foreign
@@ -76,7 +77,7 @@ def finish(file: FileAnalysis, facts: list[FunctionFacts]) -> None:
         for forward in function.forwards:
             _finish_training(function, forward)
         for backward in function.backwards:
-            backward.again = _again(file, facts, function, backward)
+            backward.again = feeds_itself or _again(file, facts, function, backward)
             backward.models_known = file.models_known(backward.tokens) and not (
                 _params(backward) and backward.function not in file.callers
             )
@@ -416,6 +417,14 @@ def _again(
         if share_unseen(file, backward, other):
             return True
     return False
+
+
+def _feeds_itself(file: FileAnalysis, facts: FunctionFacts) -> bool:
+    """Whether a module keeps its state from one call to the next with the graph: the next backward goes through it."""
+    return any(
+        item.loop is None and item.path not in cuts(facts.function.body, file.detachers)
+        for item in facts.carried
+    )
 
 
 def _summed_here(facts: FunctionFacts, backward: Backward, held: Tokens) -> bool:
