@@ -212,6 +212,7 @@ class Calls(Methods):
             return self.container_add(expr, func, Val(Kind.CONTAINER, base.tokens), args)
         if name in ("step", "step_and_update_lr", "optimizer_step") and (
             "opt" in (func.base.path or "").lower()
+            or func.base.path in self.evidence.optimizers
             or any(v.kind is Kind.OPTIMIZER for v in args.positional[:1])
         ):
             self.steps_with(expr, args)
