@@ -3,8 +3,8 @@ from fastai.vision.all import *
 
 def predictions(learn, dl):
     raw = []
-    learn.model.eval()
+    learn.model.cuda().eval()
     for batch in dl:
         with torch.no_grad():
-            raw.append(learn.model(*batch[:1]))  # expect: GPU102
+            raw.append(learn.model(batch[0].cuda()))  # expect: GPU102
     return torch.cat(raw).cpu().numpy()
