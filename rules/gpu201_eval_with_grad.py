@@ -113,9 +113,9 @@ def _is_callback(facts: FileFacts, function: FunctionFacts) -> bool:
     return not ways_in.isdisjoint(facts.handed_out)
 
 
-def _wasted(forward: Forward, function: FunctionFacts) -> bool:
-    """Whether nothing can need this forward's graph."""
-    if forward.grad is not Grad.ENABLED or forward.site is None:
+def _wasted(forward: Forward, function: FunctionFacts, mode: Grad = Grad.ENABLED) -> bool:
+    """Whether nothing can need this forward's graph, where grad is as `mode` says."""
+    if forward.grad is not mode or forward.site is None:
         return False
     if forward.in_handler or forward.by_choice:
         return False  # no_grad was tried before, or the caller chooses: the author knows why
@@ -154,21 +154,33 @@ def _is_unwanted(forward: Forward, function: FunctionFacts) -> bool:
 
 def _suspicion(facts: FileFacts, forward: Forward, function: FunctionFacts) -> str:
     """What leaves it open whether a forward that nobody here needs grad for is an evaluation's; empty where that is a guess."""
-    if forward.grad is not Grad.ENABLED or forward.site is None or forward.freed:
+    if forward.grad is Grad.UNKNOWN and _wasted(forward, function, Grad.UNKNOWN):
+        chosen = facts.habits.doubts.chooses_mode(forward.function)
+        return "" if chosen else "whether grad is on cannot be seen: something around it may switch it off"
+    if forward.grad is not Grad.ENABLED or forward.site is None or forward.freed or forward.weightless:
         return ""
-    if forward.in_handler or forward.by_choice or forward.weightless or not _is_unwanted(forward, function):
+    if forward.in_handler or forward.by_choice:
         return ""
-    if facts.habits.differentiates:
+    if forward.evaluating and _comes_after_training(forward, function):
+        return "the same function trains before it, and what becomes of its result is not seen"
+    if not forward.evaluating or facts.habits.differentiates or not _is_unwanted(forward, function):
         return ""
-    if forward.evaluating:
-        return "its result goes to code that is not seen, which may want its gradient"
-    if not forward.proven or forward.in_module_method:
-        return ""
-    if not forward.read_only:
-        return ""
-    if forward.by_role and forward.path and forward.used and not function.has_backward:
-        return f"that `{forward.path}` is a network shows by its name alone"
-    return ""
+    if forward.network is None and "." in forward.path.removeprefix("self."):
+        return ""  # a part of a network, which may be none itself: `model.tokenizer(text)`
+    return "its result goes to code that is not seen, which may want its gradient"
+
+
+def _comes_after_training(forward: Forward, function: FunctionFacts) -> bool:
+    """Whether a function trains in a loop, and then runs the network in eval mode."""
+    before = [backward for backward in function.backwards if backward.loops]
+    return (
+        not forward.loops
+        and not forward.phased
+        and function.steps == 0
+        and len(before) == len(function.backwards) > 0
+        and not function.needs_grad
+        and not function.uses_autograd
+    )
 
 
 def _has_items(loop: Loop) -> bool:

@@ -16,8 +16,8 @@ class FrozenForwardWithGrad(Rule):
     read as a number, or although no optimizer trains them and nothing before them wants a gradient: teachers, target
     and reference networks, feature extractors.
 
-    Off by default: 4 of the 11 findings on 153 packages that nobody had looked at before were right (2026-11-21).
-    Where it was wrong, grad was off in a caller of another file, or the network stayed on the CPU.
+    Confidence is low where the function does not call backward itself, so that a caller may have switched grad off, and
+    where the result is used but no optimizer is seen to train the network: another file's may.
 
     ## Why is this bad
     The forward saves every activation of the auxiliary network for a backward that never goes there, next to those of
@@ -69,8 +69,8 @@ class FrozenForwardWithGrad(Rule):
     code = "GPU202"
     name = "frozen-forward-with-grad"
     severity = Severity.WARNING
-    default = False
     facts_only = True
+    doubts = True
     triggers = (
         (b"torch", b"lightning"),
         (
@@ -109,7 +109,16 @@ class FrozenForwardWithGrad(Rule):
                 "3.63 instead of 3.22 GiB at the peak for a teacher as large as its student (4-layer language models; H200, torch 2.11)",
                 repair=lambda wasted=wasted: _repair(facts, wasted),  # type: ignore[misc]
                 unless_guarded=wasted.facts.only_called_elsewhere,
+                doubt=_doubt(facts, wasted),
             )
+
+
+def _doubt(facts: FileFacts, wasted: WastedForward) -> str:
+    if not wasted.facts.has_backward:
+        return "no backward is seen here: a caller may have switched grad off"
+    if wasted.untrained:
+        return "an optimizer that is not seen may train it"
+    return ""
 
 
 def _repair(facts: FileFacts, wasted: WastedForward) -> Repair | None:

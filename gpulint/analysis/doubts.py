@@ -71,6 +71,8 @@ class Doubts:
             or knows_another_way(forward)
             or guards_by_name(self._file, forward)
             or self._is_part_of_network(facts, forward)
+            # Neither eval mode nor a GPU in sight: two doubts are too many.
+            or not (forward.evaluating or forward.pretrained or self.names_gpu_for(forward))
         )
 
     def open(self, facts: FunctionFacts, forward: Forward) -> str:
@@ -95,6 +97,12 @@ class Doubts:
             or self._guards_itself(forward)
             or any(self._unseen_base(entry) for entry in facts.entries)
         )
+
+    def chooses_mode(self, function: ir.Function) -> bool:
+        """Whether the code around a forward speaks of grad modes: where one is not known there, somebody decides about it."""
+        around = {*_around(function), *self._beside(function)}
+        known = any(self._file.evidence[one].words & _SWITCHES for one in around)
+        return known or bool(self._words & {"set_grad_enabled", "enable_grad"})
 
     # --- probes and try-outs -------------------------------------------------------------------------------------
 

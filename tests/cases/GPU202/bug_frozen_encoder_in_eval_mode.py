@@ -10,7 +10,7 @@ class Captioner(nn.Module):
         self.decoder = decoder
 
     def forward(self, pixels, ids):
-        feats = self.vision(pixels).last_hidden_state.detach()  # expect: GPU202
+        feats = self.vision(pixels).last_hidden_state.detach()  # low: GPU202
         return self.decoder(ids, feats)
 
 

@@ -21,5 +21,5 @@ class Likeness(nn.Module):
         self.pictures = Pictures()
 
     def forward(self, made, real):
-        wanted = self.pictures(real).detach()  # expect: GPU202
+        wanted = self.pictures(real).detach()  # low: GPU202
         return nn.functional.l1_loss(self.pictures(made), wanted)

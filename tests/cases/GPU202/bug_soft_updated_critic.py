@@ -24,7 +24,7 @@ class Agent:
         self.optimizer = torch.optim.Adam(self.critic.parameters())
 
     def learn(self, states, rewards, following):
-        wanted = rewards + 0.99 * self.critic_slow(following)  # expect: GPU202
+        wanted = rewards + 0.99 * self.critic_slow(following)  # low: GPU202
         loss = F.mse_loss(self.critic(states), wanted)
         self.optimizer.zero_grad()
         loss.backward()

@@ -25,7 +25,7 @@ class Learner:
         states, actions, rewards, following, done = memory.sample(batch_size)
         following = torch.as_tensor(following, device=self.device)
         q = self.online(torch.as_tensor(states, device=self.device)).gather(1, actions)
-        best = self.frozen_copy(following).max(1)[0].unsqueeze(1)  # expect: GPU202
+        best = self.frozen_copy(following).max(1)[0].unsqueeze(1)  # low: GPU202
         loss = nn.functional.smooth_l1_loss(q, rewards + gamma * best * (1 - done))
         self.optimizer.zero_grad()
         loss.backward()
