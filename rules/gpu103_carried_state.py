@@ -12,7 +12,8 @@ from gpulint.rule import Change, Insert, Remove, Repair, Report, Rule
 class CarriedState(Rule):
     """
     ## What it does
-    Finds recurrent state that goes from one training iteration into the next without `detach()`.
+    Finds recurrent state that goes from one training iteration into the next without `detach()`. So do inputs
+    that a loop changes by their own gradient, as an attack does: those that are never cut are found as well.
 
     ## Why is this bad
     The state carries the graph of the iteration that made it, which carries the one before: the graph grows with
@@ -73,7 +74,7 @@ class CarriedState(Rule):
     name = "carried-state"
     severity = Severity.ERROR
     facts_only = True
-    triggers = ((b"torch", b"lightning"), (b"backward", b".eval()"), (b"for ", b"while "))
+    triggers = ((b"torch", b"lightning"), (b"backward", b".eval()", b"autograd.grad("), (b"for ", b"while "))
 
     def check(self, facts: FileFacts, options: Mapping[str, Any]) -> Iterator[Report]:
         for function in facts.functions:
@@ -84,7 +85,15 @@ class CarriedState(Rule):
 def _report(facts: FileFacts, carried: Carried) -> Report:
     what = facts.source(carried.argument)
     retain = carried.backward is not None and carried.backward.retain
-    if retain:
+    cost = "the activations of all earlier iterations (7.06 MiB a step for an LSTM, and a step ever slower; H200, torch 2.11)"
+    if carried.perturbed:
+        reason = (
+            "the gradient is asked for this iteration's input: nothing frees the operations that led to it"
+        )
+        cost = (
+            "four times the input's bytes for each earlier iteration, where they are a minimum and a maximum"
+        )
+    elif retain:
         reason = "retain_graph=True keeps every earlier iteration's activations alive"
     elif carried.backward is not None:
         reason = (
@@ -98,7 +107,7 @@ def _report(facts: FileFacts, carried: Carried) -> Report:
         carried.call.node,
         f"`{what}` carries its autograd graph from one iteration into the next",
         reason,
-        "the activations of all earlier iterations (7.06 MiB a step for an LSTM, and a step ever slower; H200, torch 2.11)",
+        cost,
         repair=lambda: _repair(carried),
     )
 

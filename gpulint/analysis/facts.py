@@ -252,6 +252,7 @@ class Carried:
     starts_none: bool = False
     unrolled: bool = False  # the loop is differentiated as a whole
     only_reason: bool = False  # nothing but the carried state asks for retain_graph
+    perturbed: bool = False  # an input that its own gradient changes
 
 
 @dataclass(slots=True)

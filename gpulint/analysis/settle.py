@@ -15,6 +15,7 @@ from gpulint.analysis.handed import goes_through_fields
 from gpulint.analysis.hot import runs_per_step
 from gpulint.analysis.on_host import is_on_host
 from gpulint.analysis.peaks import deferred_backwards, late_releases
+from gpulint.analysis.perturbing import perturbed
 from gpulint.analysis.phase_flags import evaluates_by_flag
 from gpulint.analysis.piles import judge
 from gpulint.analysis.read_by_callers import only_read_by_callers
@@ -88,6 +89,7 @@ def finish(file: FileAnalysis, facts: list[FunctionFacts]) -> None:
         for hold in function.holds:
             hold.fed_back = hold.holder in fed
         function.carried = [item for item in function.carried if _truly_carried(file, function, item)]
+        function.carried += perturbed(file, function)
         for call in function.hot_calls:
             call.per_step = runs_per_step(file, call)
         _whole_function(function)
