@@ -17,7 +17,8 @@ class EvalWithGrad(Rule):
 
     ## Why is this bad
     With grad enabled the forward saves every activation for a backward that never comes. `model.eval()` changes
-    dropout and batch norm, not this.
+    dropout and batch norm, not this. That holds as well beside the training, for a look at the held-out data after the
+    optimizer's step.
 
     ## What it costs
     A forward of a 4-layer language model peaks at 1.56 GiB with grad and at 1.15 GiB under `no_grad`: 1.36 times. It takes
@@ -127,7 +128,7 @@ def _wasted(forward: Forward, function: FunctionFacts, mode: Grad = Grad.ENABLED
         return bool(forward.loops) or forward.read_only or forward.read_by_callers
     if not forward.proven or not forward.read_only or forward.in_module_method:
         return False
-    if forward.by_role and not (forward.loops and forward.loops[-1].over_data):
+    if forward.by_role and not _in_rounds_over_data(forward):
         return False
     if forward.weightless:
         return False  # a filter or a loss, no network
@@ -161,6 +162,9 @@ def _suspicion(facts: FileFacts, forward: Forward, function: FunctionFacts) -> s
         return ""
     if forward.in_handler or forward.by_choice:
         return ""
+    if forward.evaluating and _is_unwanted(forward, function):
+        if forward.used and not (forward.returned or forward.stored):
+            return "besides what reads it as a number, its result goes to a function that is not seen"
     if forward.evaluating and _comes_after_training(forward, function):
         return "the same function trains before it, and what becomes of its result is not seen"
     if not forward.evaluating or facts.habits.differentiates or not _is_unwanted(forward, function):
@@ -191,12 +195,24 @@ def _has_items(loop: Loop) -> bool:
     )
 
 
+def _in_rounds_over_data(forward: Forward) -> bool:
+    """Whether the innermost loop goes through data, those left out that run as often as the text says: a picture and its
+    mirror image."""
+    for loop in reversed(forward.loops):
+        if loop.over_data or not loop.is_fixed:
+            return loop.over_data
+    return False
+
+
 def _is_measured(function: FunctionFacts, forward: Forward) -> bool:
-    """Whether a forward outside the loops that train only tells how good the network is: in eval mode, and nothing of it
-    is left but numbers."""
+    """Whether a forward beside the training only tells how good the network is: in eval mode, outside the loops that train
+    or after all that they do, and nothing of it is left but numbers."""
+    if not (forward.evaluating and forward.read_only) or forward.phased:
+        return False
+    if forward.after_training:
+        return True
     in_loops = function.steps == 0 and all(backward.loops for backward in function.backwards)
-    numbers = forward.evaluating and forward.read_only and forward.used and not forward.phased
-    return in_loops and numbers and not forward.loops
+    return in_loops and forward.used and not forward.loops
 
 
 def _looked_up(facts: FileFacts, forward: Forward, function: FunctionFacts) -> bool:

@@ -64,6 +64,7 @@ class Doubts:
             or self.stays_on_cpu(forward)
             or is_read_on_cpu(facts, forward)
             or is_gauged(forward)
+            or self._is_reinforced(forward)
             or callers_want_none(self._file, forward)
             or off_for_object(self._file, forward.function)
             or frozen_where_made(forward)
@@ -305,6 +306,13 @@ class Doubts:
         return False
 
     # --- the caller's choice -------------------------------------------------------------------------------------
+
+    def _is_reinforced(self, forward: Forward) -> bool:
+        """Whether actions that are drawn keep their node, as before torch 0.4: `action.reinforce(reward)`, backward later."""
+        draws = {"multinomial", "bernoulli", "normal"} & self._file.evidence[forward.function].called
+        return bool(draws) and any(
+            "reinforce" in evidence.called for evidence in self._file.evidence.values()
+        )
 
     def _is_up_to_caller(self, facts: FunctionFacts, forward: Forward) -> bool:
         """Whether a function that the caller gives runs the network beside this forward, with a backward maybe."""

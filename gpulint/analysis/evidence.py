@@ -121,6 +121,10 @@ class Evidence:
         self._find_fetched(function)
         self._find_terms()
         self.modules |= {path for path, source in self._copies if source in self.modules}
+        # What is loaded from a file and then called is a whole network.
+        self.modules |= {
+            name for name, made in self._made.items() if made == {"torch.load"} and name in self.called
+        }
 
     def backward_by_return(self, function: ir.Function) -> None:
         """A framework calls backward on what the function returns: the loss, the first of a tuple, `["loss"]` of a dict."""

@@ -51,6 +51,13 @@ class Loop:
         return bool(iterable.args) and counts_given(self.function, iterable.args[-1])
 
     @property
+    def is_fixed(self) -> bool:
+        """`for i in range(2)`: as many rounds as the text says."""
+        iterable = self.stmt.iterable if isinstance(self.stmt, ir.For) else None
+        named = isinstance(iterable, ir.Call) and iterable.method == "range"
+        return self.written_out or (named and all(isinstance(arg, ir.Const) for arg in iterable.args))  # type: ignore[union-attr]
+
+    @property
     def counts(self) -> bool:
         """`for _ in range(horizon)`: so many rounds as a variable says."""
         iterable = self.stmt.iterable if isinstance(self.stmt, ir.For) else None
@@ -184,6 +191,7 @@ class Forward:
     guarded: bool = False
     stored: bool = False
     assigned: bool = False  # its result gets a name
+    after_training: bool = False  # it stands after every backward of its function, and beside them
     trains_nearby: bool = False  # its loop, or without one its function, has a backward or an optimizer
     phased: bool = False  # training or evaluating, by what a variable says
     train_only_backward: bool = False

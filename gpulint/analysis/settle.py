@@ -55,7 +55,7 @@ def finish(file: FileAnalysis, facts: list[FunctionFacts]) -> None:
         function.evaluates = function.calls_eval
         function.uses_autograd = (
             bool(evidence.words & _WANTS_GRAD)
-            or ("register_forward_hook" in evidence.words and not _only_copies(file))
+            or ("register_forward_hook" in evidence.words and not _only_copies(file, function.function))
             or function.grad_at_entry is not Grad.ENABLED
             or _enables_grad(function.function)
             or bool(_derivatives(file, function.function))
@@ -127,10 +127,12 @@ def _entries(file: FileAnalysis, function: ir.Function) -> tuple[ir.Function, ..
     return tuple(found)
 
 
-def _only_copies(file: FileAnalysis) -> bool:
-    """Whether a file's forward hooks can only be there to look at activations: something detaches, nothing differentiates."""
+def _only_copies(file: FileAnalysis, function: ir.Function) -> bool:
+    """Whether a file's forward hooks can only be there to look at activations: something detaches, or a script keeps them
+    to itself, and nothing differentiates."""
     words = {word for evidence in file.evidence.values() for word in evidence.words}
-    return bool(words & {"detach", "data"}) and not words & {
+    looks = function is file.module.body or bool(words & {"detach", "data"})
+    return looks and not words & {
         "backward", "autograd", "grad", "requires_grad", "requires_grad_", "loss", "criterion",
     }  # fmt: skip
 
@@ -304,11 +306,23 @@ def _detached_by_choice(forward: Forward) -> bool:
 def _finish_training(facts: FunctionFacts, forward: Forward) -> None:
     through = [b for b in facts.backwards if forward.site in b.tokens]
     forward.train_only_backward = bool(through) and all(b.training_only for b in through)
+    forward.after_training = _comes_last(facts, forward)
     # In eval mode, and with results that are only read, zeroing the gradients is left over from the training loop.
     idle = forward.evaluating and forward.read_only
     forward.trains_nearby = (
         _trains(facts, forward.loops[-1], not idle) if forward.loops else facts.has_backward
     )
+
+
+def _comes_last(facts: FunctionFacts, forward: Forward) -> bool:
+    """Whether all that the function trains is done when a forward runs, until the next round of the same loop:
+    `loss.backward(); optimizer.step(); net.eval(); out = net(x)`."""
+    depth = len(forward.loops)
+    if not facts.backwards or any(backward.loops[:depth] != forward.loops for backward in facts.backwards):
+        return False
+    places = {id(statement): n for n, statement in enumerate(ir.statements(facts.function.body))}
+    here = places.get(id(forward.stmt), -1)
+    return all(places.get(id(backward.stmt), here) < here for backward in facts.backwards)
 
 
 def _trains(facts: FunctionFacts, loop: Loop, zeroing: bool = True) -> bool:
