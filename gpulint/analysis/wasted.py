@@ -32,12 +32,25 @@ _SWITCHING = frozenset(
 class WastedForward:
     """A forward of the training step whose result never reaches a backward. `alone`: nothing else of its statement
     could want a graph, so that the whole statement can go under no_grad. `untrained`: a backward goes through it, but
-    no optimizer steps the network, and nothing before it wants a gradient."""
+    no optimizer steps the network, and nothing before it wants a gradient. `copied`: the network is a copy of a trained
+    one."""
 
     facts: FunctionFacts
     forward: Forward
     alone: bool
     untrained: bool = False
+    copied: bool = False
+
+    @property
+    def is_surely_untrained(self) -> bool:
+        """Whether no other file could train it either: it is a copy, or the function has made it for itself."""
+        function = self.forward.function
+        return self.copied or any(
+            target.path == self.forward.path
+            for statement in ir.statements(function.body)
+            for target in targets(statement)
+            if isinstance(target, ir.Name)
+        )
 
     @property
     def in_step(self) -> bool:
@@ -84,6 +97,8 @@ def wasted_forwards(file: FileAnalysis, functions: list[FunctionFacts]) -> list[
         uses: Uses | None = None
         wasted: list[Forward] = []
         for forward in facts.forwards:
+            if forward.evaluating and forward.after_training:
+                continue  # an evaluation, which is another rule's
             if _may_be_wasted(facts, forward) and _in_step(facts, forward):
                 uses = uses or Uses(file, function)
                 if uses.is_cut(forward):
@@ -94,9 +109,9 @@ def wasted_forwards(file: FileAnalysis, functions: list[FunctionFacts]) -> list[
                 seen.add(id(forward.stmt))
                 found.append(WastedForward(facts, forward, _is_alone(file, facts, forward, wasted)))
     found = [item for item in found if not may_be_frozen(file, item.forward)]
-    for facts, forward in untrained_forwards(file, functions):
+    for facts, forward, copied in untrained_forwards(file, functions):
         alone = _is_alone(file, facts, forward, [forward])
-        found.append(WastedForward(facts, forward, alone, untrained=True))
+        found.append(WastedForward(facts, forward, alone, untrained=True, copied=copied))
     return found
 
 
