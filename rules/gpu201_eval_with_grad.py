@@ -76,6 +76,9 @@ class EvalWithGrad(Rule):
             b"float(",
             b"numpy()",
             b"backward",
+            b".data",
+            b"torch.load(",
+            b"register_forward_hook",
         ),
     )
 

@@ -40,11 +40,12 @@ def off_for_object(file: FileAnalysis, function: ir.Function) -> bool:
     return off
 
 
-def gives_no_graph(file: FileAnalysis, function: ir.Function) -> bool:
-    """Whether nothing that a function returns has a graph, as a policy's actions: it is there to be run without grad."""
+def gives_graph(file: FileAnalysis, function: ir.Function) -> bool:
+    """Whether something that a function returns has a graph for certain, unlike a policy's actions or an embedding to be
+    compared: those are there to be made without grad."""
     summary = file.summaries.get(function)
     parts = held_parts(summary.returns) if summary is not None and summary.returns is not None else []
-    return bool(parts) and all(part.kind in (Kind.DEVICE, Kind.HOST) for part in parts)
+    return any(part.kind is Kind.GRAPH for part in parts)
 
 
 def frozen_where_made(forward: Forward) -> bool:

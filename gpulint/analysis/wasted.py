@@ -15,7 +15,7 @@ from gpulint.analysis.classes import ClassInfo
 from gpulint.analysis.cutting import Uses, mixes
 from gpulint.analysis.facts import Backward, Forward, FunctionFacts
 from gpulint.analysis.freezing import may_be_frozen
-from gpulint.analysis.no_graph import gives_no_graph, is_weightless, off_for_object
+from gpulint.analysis.no_graph import gives_graph, is_weightless, off_for_object
 from gpulint.analysis.values import Grad
 
 if TYPE_CHECKING:
@@ -92,7 +92,7 @@ def wasted_forwards(file: FileAnalysis, functions: list[FunctionFacts]) -> list[
             continue
         if off_for_object(file, function):
             continue
-        if facts.is_module_forward and not facts.has_backward and gives_no_graph(file, function):
+        if facts.is_module_forward and not facts.has_backward and not gives_graph(file, function):
             continue  # it acts or predicts, whatever else trains; grad is its callers' business
         uses: Uses | None = None
         wasted: list[Forward] = []
