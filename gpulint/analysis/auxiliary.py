@@ -30,9 +30,8 @@ _PLAIN = KEEPS_GRAPH | REDUCTIONS | PAIRS | TO_DEVICE | {"tensor", "FloatTensor"
 
 def untrained_forwards(
     file: FileAnalysis, functions: list[FunctionFacts]
-) -> list[tuple[FunctionFacts, Forward, bool]]:
-    """The forwards of networks that no optimizer steps, fed with nothing but data, that a backward goes through; and whether
-    the network is a copy of one that is trained."""
+) -> list[tuple[FunctionFacts, Forward]]:
+    """The forwards of networks that no optimizer steps, fed with nothing but data, that a backward goes through."""
     candidates = [
         (facts, forward)
         for facts in functions
@@ -46,12 +45,12 @@ def untrained_forwards(
     if not networks.trained:
         return []
     found = [
-        (facts, forward, networks.is_copy(_key(forward.path)))
+        (facts, forward)
         for facts, forward in candidates
         if networks.is_auxiliary(_key(forward.path)) and _Inputs(file, facts).are_data(forward.call)
     ]
     while True:  # a target actor may feed a target critic, a trained actor may not
-        sites = {forward.site for _, forward, _ in found}
+        sites = {forward.site for _, forward in found}
         kept = [item for item in found if item[1].inputs <= sites]
         if len(kept) == len(found):
             return kept
@@ -176,15 +175,13 @@ class _Networks:
             for value in made
         )
 
-    def is_copy(self, path: str) -> bool:
-        return path in self.copies or any(_is_copy(origin) for origin in self.made.get(path, ()))
-
     def is_auxiliary(self, path: str) -> bool:
         """Whether a network is a copy of another or always in eval mode, is stepped by nobody, and was not frozen."""
         if path in self.trained or path in self.handed or path not in self.made:
             return False
         origins = self.made[path]
-        if not self.is_copy(path) and (path not in self.evals or path in self.trains):
+        copied = path in self.copies or any(_is_copy(origin) for origin in origins)
+        if not copied and (path not in self.evals or path in self.trains):
             return False
         return all(self._is_thawed(origin) for origin in origins)
 

@@ -32,25 +32,12 @@ _SWITCHING = frozenset(
 class WastedForward:
     """A forward of the training step whose result never reaches a backward. `alone`: nothing else of its statement
     could want a graph, so that the whole statement can go under no_grad. `untrained`: a backward goes through it, but
-    no optimizer steps the network, and nothing before it wants a gradient. `copied`: the network is a copy of a trained
-    one."""
+    no optimizer steps the network, and nothing before it wants a gradient."""
 
     facts: FunctionFacts
     forward: Forward
     alone: bool
     untrained: bool = False
-    copied: bool = False
-
-    @property
-    def is_surely_untrained(self) -> bool:
-        """Whether no other file could train it either: it is a copy, or the function has made it for itself."""
-        function = self.forward.function
-        return self.copied or any(
-            target.path == self.forward.path
-            for statement in ir.statements(function.body)
-            for target in targets(statement)
-            if isinstance(target, ir.Name)
-        )
 
     @property
     def in_step(self) -> bool:
@@ -109,9 +96,9 @@ def wasted_forwards(file: FileAnalysis, functions: list[FunctionFacts]) -> list[
                 seen.add(id(forward.stmt))
                 found.append(WastedForward(facts, forward, _is_alone(file, facts, forward, wasted)))
     found = [item for item in found if not may_be_frozen(file, item.forward)]
-    for facts, forward, copied in untrained_forwards(file, functions):
+    for facts, forward in untrained_forwards(file, functions):
         alone = _is_alone(file, facts, forward, [forward])
-        found.append(WastedForward(facts, forward, alone, untrained=True, copied=copied))
+        found.append(WastedForward(facts, forward, alone, untrained=True))
     return found
 
 
