@@ -191,6 +191,37 @@ def test_no_decorator_where_another_file_reads_the_signature(tmp_path: Path) -> 
         assert ("decorate" in finding.fix.message) == decorated
 
 
+def test_no_decorator_where_the_metaclass_reads_parameters(tmp_path: Path) -> None:
+    meta = """
+import inspect
+
+
+class Meta(type):
+    def __new__(cls, name, bases, space):
+        for key, value in list(space.items()):
+            if callable(value):
+                space[key] = by_name(value, inspect.{reader}(value).args)
+        return super().__new__(cls, name, bases, space)
+
+
+class Base(metaclass=Meta):
+    pass
+"""
+    method = EVALUATION.format(imports="from bases import Base", use="total += y.argmax().item()")
+    head, _, body = method.partition("def measure(")
+    indented = "".join(
+        f"    {line}" if line.strip() else line for line in f"def measure({body}".splitlines(True)
+    )
+    text = f"{head}class Measuring(Base):\n{indented}".replace("def measure(", "def measure(self, ")
+    (tmp_path / "measuring.py").write_text(text)
+    for reader, decorated in (("getfullargspec", False), ("getsource", True)):
+        (tmp_path / "bases.py").write_text(meta.replace("{reader}", reader))
+        (finding,) = check_paths(tmp_path, {"select": ["GPU201"]})
+        assert finding.fix is not None
+        assert finding.fix.applicability == "safe"
+        assert ("decorate" in finding.fix.message) == decorated
+
+
 def test_a_generator_is_not_left_with_grad_off() -> None:
     text = evaluation("", "yield y.argmax().item()")
     assert "    with torch.no_grad():\n        for" not in text

@@ -298,9 +298,20 @@ def _of_inner_layer(file: FileAnalysis, function: ir.Function, info: ClassInfo) 
                 known = state.get(name) if name is not None else None
                 if known is None or known.kind not in (Kind.SYMBOL, Kind.UNKNOWN):
                     continue
-                if known.tokens & given and (_reduces(value) or _calls_own(file, value)):
+                by_hand = _is_arithmetic(value) and _is_all_of(value, reduced)
+                if known.tokens & given and (_reduces(value) or _calls_own(file, value) or by_hand):
                     reduced.add(name)  # type: ignore[arg-type]
     return frozenset(reduced)
+
+
+def _is_arithmetic(value: ir.Expr) -> bool:
+    return isinstance(value, ir.Op) and value.op in ("+", "-", "*", "/", "**")
+
+
+def _is_all_of(value: ir.Expr, names: set[str]) -> bool:
+    """Whether every name in an expression is one of these, and there is one: `mean_of_squares - mean ** 2`."""
+    paths = {part.path for part in ir.walk(value) if isinstance(part, ir.Name)}
+    return bool(paths) and paths <= names
 
 
 def _has_parameters(file: FileAnalysis, info: ClassInfo) -> bool:

@@ -24,6 +24,9 @@ _PLAIN_DECORATORS = frozenset(
     "property staticmethod classmethod abstractmethod cached_property override final wraps lru_cache cache".split()
 )
 
+# Words of code that reads a function's parameters without looking behind its decorators.
+_READING_PARAMETERS = frozenset({"getfullargspec", "getargspec", "co_varnames", "co_argcount"})
+
 
 @dataclass(frozen=True, slots=True)
 class Cover:
@@ -116,6 +119,8 @@ class Guarding:
             return False
         if any(_last(item) not in _PLAIN_DECORATORS for item in function.decorators):
             return False
+        if self._parameters_are_read(function):
+            return False
         if any(
             uses_as_value(root, function)
             for other in self._file.module.functions
@@ -125,6 +130,15 @@ class Guarding:
             return False
         project = self._file.project
         return project is None or not project.uses_as_value(self._file.filename, function)
+
+    def _parameters_are_read(self, function: ir.Function) -> bool:
+        """Whether code beside the function, or beside a class that it stands in or inherits from, asks functions for their
+        parameters: a decorated one would answer with its wrapper's."""
+        info = self._file.class_of(function)
+        homes = {self._file} if info is None else {self._file, *(part.home for part in info.ancestors())}
+        return any(
+            evidence.words & _READING_PARAMETERS for home in homes for evidence in home.evidence.values()
+        )
 
 
 def _last(expr: ir.Expr) -> str:
