@@ -72,3 +72,13 @@ def test_the_newest_torch_that_a_project_runs_with(
     project = Project(top=str(tmp_path))
     project.begin()
     assert newest_torch(project, str(tmp_path / "train.py")) == expected
+
+
+@pytest.mark.parametrize(("version", "expected"), [("1.13.1", (1, 13)), ("^1.13", (1, 99)), ("*", None)])
+def test_a_bare_version_of_poetry_is_that_version(
+    tmp_path: Path, version: str, expected: tuple[int, int] | None
+) -> None:
+    (tmp_path / "pyproject.toml").write_text(f'[tool.poetry.dependencies]\ntorch = "{version}"\n')
+    project = Project(top=str(tmp_path))
+    project.begin()
+    assert newest_torch(project, str(tmp_path / "train.py")) == expected

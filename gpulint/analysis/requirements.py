@@ -39,7 +39,12 @@ def _requirements(project: Project | None, filename: str) -> list[str]:
     if project is None:
         return []
     texts = project.beside(filename, _FILES)
-    return [found[0] or found[1] for text in texts for found in _REQUIREMENT.findall(text)]
+    return [found[0] or _as_bound(found[1]) for text in texts for found in _REQUIREMENT.findall(text)]
+
+
+def _as_bound(version: str) -> str:
+    """`torch = "1.13.1"` is that version alone; `torch = "^1.13"` says its bound."""
+    return f"=={version}" if version[:1].isdigit() else version
 
 
 def _highest(requirement: str) -> tuple[int, int] | None:
