@@ -49,19 +49,6 @@ def no_grad_decorator(context: str) -> cst.Decorator:
     return cst.Decorator(_call(context))
 
 
-def without_argument(call: cst.Call, keyword: str) -> cst.Call:
-    """The call without its argument `keyword`; the same call where it has none.
-
-    Layout is kept as far as it can be; a `Remove` of the argument keeps all of it.
-    """
-    args = [arg for arg in call.args if arg.keyword is None or arg.keyword.value != keyword]
-    if len(args) == len(call.args):
-        return call
-    if args and call.args[-1] is not args[-1]:
-        args[-1] = args[-1].with_changes(comma=call.args[-1].comma)
-    return call.with_changes(args=args)
-
-
 def with_argument(call: cst.CSTNode, keyword: str, value: str, position: int) -> cst.Call:
     """The call with ``keyword=value``; an argument of that name, or positional at `position`, gets the value instead.
 

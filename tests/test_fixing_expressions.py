@@ -7,7 +7,7 @@ import pytest
 from fixing_support import Tree, changed
 
 from gpulint.canvas import RenderError
-from gpulint.nodes import call_method, method_chain, without_argument
+from gpulint.nodes import call_method, method_chain
 from gpulint.rule import Remove, Replace
 
 
@@ -254,13 +254,6 @@ def test_a_class_argument_is_not_a_call_argument() -> None:
     tree = Tree("class A(B, metaclass=C): pass\n")
     with pytest.raises(RenderError, match="ClassDef"):
         tree.edits([Remove(tree.arg("B"))])
-
-
-def test_without_argument() -> None:
-    call = cst.ensure_type(cst.parse_expression("f(a, k=1)"), cst.Call)
-    empty = cst.Module([])
-    assert empty.code_for_node(without_argument(call, "k")) == "f(a)"
-    assert without_argument(call, "other") is call
 
 
 def test_an_unknown_node_is_refused() -> None:
