@@ -90,9 +90,7 @@ def _report(facts: FileFacts, carried: Carried) -> Report:
         reason = (
             "the gradient is asked for this iteration's input: nothing frees the operations that led to it"
         )
-        cost = (
-            "four times the input's bytes for each earlier iteration, where they are a minimum and a maximum"
-        )
+        cost = "what these operations save of the input, for each earlier iteration (not measured)"
     elif retain:
         reason = "retain_graph=True keeps every earlier iteration's activations alive"
     elif carried.backward is not None:
