@@ -14,6 +14,7 @@ from gpulint.config import shown_path
 from gpulint.findings import Confidence, Finding
 from gpulint.notebooks import is_notebook
 from gpulint.runtime.claims import DIAGNOSTICS
+from gpulint.runtime.result import REACH
 from gpulint.runtime.runner import Run
 from gpulint.runtime.verdict import Verification
 from gpulint.runtime.verifying import least_confidence, program_findings, verification_of
@@ -40,7 +41,8 @@ class Request:
     steps: int = 20
     warmup: int | None = None
     timeout: float | None = None
-    reach: float = 20.0
+    reach: float = REACH
+    cut_epochs: bool = False
     device: str = "auto"
     python: str | None = None
     findings: str | None = None
@@ -118,6 +120,7 @@ def _measure(request: Request) -> Verification:
         device=request.device,
         timeout=request.timeout,
         reach=request.reach,
+        cut_epochs=request.cut_epochs,
         launch=request.launch,
         capture=not request.show_output,
     )

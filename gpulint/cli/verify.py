@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from gpulint.cli._grouped import GroupedCommand, heading
+from gpulint.runtime.result import REACH
 
 _what = heading("What to measure")
 _findings = heading("Findings")
@@ -60,10 +61,15 @@ def _size(_: click.Context, __: click.Parameter, value: str) -> int:
 @_what(
     "--reach",
     type=click.FloatRange(min=0),
-    default=20.0,
+    default=REACH,
     show_default=True,
     metavar="SECONDS",
     help="Go on so long after the last step for findings not reached yet.",
+)
+@_what(
+    "--cut-epochs",
+    is_flag=True,
+    help="Let epochs that have trained end early, to reach those findings sooner; changes what the script prints then.",
 )
 @_what(
     "--device",

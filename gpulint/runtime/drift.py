@@ -30,6 +30,7 @@ FIGURES: tuple[Figure, ...] = ("allocated", "reserved", "host_tensors", "rss", "
 
 EVERY_STEP = 0.8  # share of intervals that makes a leak of every step
 SLOPE = 0.5  # the site's live bytes must rise by at least this part of its bytes per step
+LATE = 5  # intervals with survivors, up to the last one, that make a leak of what began within the window
 FEWEST = 3  # intervals, or regular events, below which nothing is called a leak
 QUANTUM = 512  # bytes; what the caching allocator rounds to
 SEGMENT = 20 * 1024 * 1024  # bytes; what reserved may grow by for a single block that finds no room
@@ -44,8 +45,8 @@ EXPANDABLE = (
 class Births:
     """What one site left behind in one window: bytes and blocks by interval number.
 
-    `garbage` are bytes by interval that only `gc.collect()` freed. `series` are the site's live bytes at each
-    boundary of the window, where known.
+    `garbage` are bytes by interval that only `gc.collect()` freed. `levels` are the site's live bytes after some steps
+    of the window, as (step, bytes), where known.
     """
 
     site: Site
@@ -53,17 +54,17 @@ class Births:
     alive: Mapping[int, int]
     counts: Mapping[int, int]
     garbage: Mapping[int, int] = field(default_factory=dict)
-    series: Sequence[int] | None = None
+    levels: Sequence[tuple[int, int]] | None = None
 
 
 def theil_sen(values: Sequence[float]) -> float:
     """The median of the slopes between all pairs of points at x = 0, 1, 2, …; 0.0 for fewer than two
     points."""
-    slopes = [
-        (later - earlier) / (j - i)
-        for i, earlier in enumerate(values)
-        for j, later in enumerate(values[i + 1 :], start=i + 1)
-    ]
+    return _slope(list(enumerate(values)))
+
+
+def _slope(points: Sequence[tuple[int, float]]) -> float:
+    slopes = [(b - a) / (j - i) for (i, a), (j, b) in itertools.combinations(points, 2)]
     return statistics.median(slopes) if slopes else 0.0
 
 
@@ -123,7 +124,7 @@ def judge(births: Births, edges: Sequence[int], kind: StepKind, age: int = 2) ->
     alive = {i: births.alive[i] for i in eligible if births.alive.get(i, 0) > 0}
     garbage = sum(births.garbage.get(i, 0) for i in eligible)
     total = sum(alive.values())
-    slope = theil_sen(births.series) if births.series is not None else None
+    slope = _slope(births.levels) if births.levels is not None else None
     if not total:
         if garbage < QUANTUM:
             return None
@@ -131,8 +132,12 @@ def judge(births: Births, edges: Sequence[int], kind: StepKind, age: int = 2) ->
         reason = "was in reference cycles; gc.collect() freed it, so it goes when Python next collects"
         share = len(collected) / len(eligible)
         return _drift(births, kind, "gc-garbage", garbage, len(collected), share, steps, slope, reason)
+    events = sorted(alive)
+    late = [i for i in eligible if i >= events[0]]
+    if _begins_late(events, eligible, late, edges, births.levels, total):
+        eligible, steps = late, sum(edges[i + 1] - edges[i] for i in late)
     share = len(alive) / len(eligible)
-    status, reason = _status(sorted(alive), eligible, edges, total / steps, births.series)
+    status, reason = _status(events, eligible, edges, total / steps, births.levels)
     count = sum(births.counts.get(i, 0) for i in alive)
     return _drift(births, kind, status, total, count, share, steps, slope, reason)
 
@@ -163,20 +168,36 @@ def _drift(
     )
 
 
+def _begins_late(
+    events: Sequence[int],
+    eligible: Sequence[int],
+    late: Sequence[int],
+    edges: Sequence[int],
+    levels: Sequence[tuple[int, int]] | None,
+    total: int,
+) -> bool:
+    """Whether the site leaks from some step of the window on, and not before. A rolling window has survivors at the end
+    alone as well, but what is alive does not rise with them."""
+    if late[0] == eligible[0] or len(late) < LATE or len(events) < EVERY_STEP * len(late):
+        return False
+    before = [alive for step, alive in levels or () if step <= edges[late[0]]]
+    return bool(before) and levels is not None and levels[-1][1] - max(before) >= SLOPE * total
+
+
 def _status(
     events: Sequence[int],
     eligible: Sequence[int],
     edges: Sequence[int],
     per_step: float,
-    series: Sequence[int] | None,
+    levels: Sequence[tuple[int, int]] | None,
 ) -> tuple[Status, str]:
     if len(eligible) < FEWEST:
         return "occasional", f"only {len(eligible)} stretches could be judged; run more steps"
     every = len(events) >= EVERY_STEP * len(eligible)
     if not every and not is_regular(events, eligible, edges):
         return "occasional", f"survived from {len(events)} of {len(eligible)} stretches, without regularity"
-    if series is not None and len(series) >= 6:
-        late = theil_sen(series[len(series) // 2 :])
+    if levels is not None and len(levels) >= 6:
+        late = _slope(levels[len(levels) // 2 :])
         if every and late < SLOPE * per_step:
             return "bounded", "stopped growing within the sampled steps"
     if every:

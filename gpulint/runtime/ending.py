@@ -16,8 +16,14 @@ from gpulint.runtime.result import End, Site
 
 def finished(harness: Any) -> End:
     """The script ran to its end by itself."""
+    if harness.asked_for_cuda_in_vain:
+        return End("no-device", "--device cuda was asked for, and the script never used the GPU", code=0)
     if harness.steps:
-        return End("finished", f"the script ended by itself after {harness.steps} steps", code=0)
+        few = (
+            ", all of them warm-up (--warmup 0 samples from the first step on)" if not harness.sampled else ""
+        )
+        said = f"the script ended by itself after {harness.steps} step{'s' * (harness.steps != 1)}{few}"
+        return End("finished", said, code=0)
     if not harness.saw_torch:
         return End("no-torch", "the script ended without importing torch", code=0)
     return End(
@@ -42,7 +48,8 @@ def failed(harness: Any, error: BaseException, module: bool) -> int:
         harness.look_at_end(running.traceback_frames(trace))
         after = f" after {harness.steps} steps" if harness.steps else " before its first step"
         message = f"the script raised {running.one_line(error)}{after}"
-        harness.report(End("raised", message, text, 1, where=_innermost(harness, trace)))
+        failure = End("raised", message, text, 1, where=_innermost(harness, trace))
+        harness.report(harness.excused(message) or failure)
     _show(error, trace)
     return 1
 
@@ -60,7 +67,8 @@ def _left(harness: Any, error: SystemExit) -> int:
     trace = running.without_ours(error.__traceback__)
     harness.look_at_end(running.traceback_frames(trace))
     message = f"the script called sys.exit({number}){after}{said}"
-    harness.report(End("exit", message, code=number, where=_innermost(harness, trace)))
+    failure = End("exit", message, code=number, where=_innermost(harness, trace))
+    harness.report(harness.excused(message) or failure)
     return number
 
 

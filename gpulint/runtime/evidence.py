@@ -58,7 +58,7 @@ class Evidence:
     def __init__(self, rank: RankResult) -> None:
         self.rank = rank
         self.on_device = rank.environment.device == "cuda"
-        self._lines = {(real(line.file), line.line): line for line in rank.lines}
+        self._lines = {(real(one.file), one.line, one.column): one for one in rank.lines}
 
     # -- lines -----------------------------------------------------------------------------------------------
 
@@ -70,12 +70,13 @@ class Evidence:
         return own + [(real(other.filename), other.position.row) for other in finding.related]
 
     def line(self, file: str, line: int) -> LineFigures | None:
-        """The figures of a line that was asked for."""
-        return self._lines.get((real(file), line))
+        """The figures of a whole line that was asked for."""
+        return self._lines.get((real(file), line, 0))
 
     def at(self, finding: Finding) -> LineFigures | None:
-        """The figures of the finding's own line."""
-        return self.line(finding.filename, finding.line)
+        """The figures of the finding's own place."""
+        exact = self._lines.get((real(finding.filename), finding.line, finding.column))
+        return exact or self.line(finding.filename, finding.line)
 
     # -- steps -----------------------------------------------------------------------------------------------
 

@@ -29,9 +29,10 @@ class Forwards:
 
     def __init__(self, frames: Frames, on_root: Callable[[Any], None], allocated: Callable[[], int]) -> None:
         self.active = True
+        self.resting = False  # only evaluations are of interest now
         self._frames = frames
         self._on_root = on_root
-        self._allocated = allocated
+        self.allocated = allocated
         self._state = _State()
         self._cells: dict[tuple[int, str, bool, bool], list[float]] = {}
         self._original: Any = None
@@ -44,7 +45,7 @@ class Forwards:
         def __call__(module: Any, *args: Any, **kwargs: Any) -> Any:
             if is_compiling():
                 return original(module, *args, **kwargs)
-            if state.depth and (module.training or not state.training):
+            if (state.depth or self.resting) and (module.training or (state.depth and not state.training)):
                 return original(module, *args, **kwargs)
             return watch(module, args, kwargs)
 
@@ -65,14 +66,14 @@ class Forwards:
             self._on_root(module)
         outer_training, state.training = state.training, bool(module.training)
         state.depth += 1
-        before, begin = self._allocated(), time.perf_counter()
+        before, begin = self.allocated(), time.perf_counter()
         try:
             out = self._original(module, *args, **kwargs)
         finally:
             state.depth -= 1
             state.training = outer_training
         took = time.perf_counter() - begin
-        self._note(module, out, self._allocated() - before, took, args)
+        self._note(module, out, self.allocated() - before, took, args)
         return out
 
     def _note(self, module: Any, out: Any, rise: int, took: float, args: Any) -> None:

@@ -6,6 +6,7 @@ import inspect
 import os
 import sys
 import sysconfig
+from collections.abc import Iterator
 from types import CodeType, FrameType
 from typing import Any
 
@@ -60,6 +61,11 @@ class Frames:
             return home_installed >= 0 and path.startswith(self.home)
         return not path.startswith(self._library)
 
+    @staticmethod
+    def is_ours(filename: str) -> bool:
+        """Whether a code object's filename is gpulint's."""
+        return filename.startswith(_PACKAGE)
+
     def user_frame(self, frame: FrameType | None) -> FrameType | None:
         """The innermost frame of the user's code, from `frame` outwards."""
         user = self._user
@@ -92,6 +98,13 @@ class Frames:
                 number = hash((number, frame.f_code, frame.f_lineno))
             frame = frame.f_back
         return number
+
+    def running(self, frame: FrameType | None) -> Iterator[FrameType]:
+        """The frames of the user's code that are running, from `frame` outwards."""
+        while frame is not None:
+            if self.is_user(frame.f_code.co_filename):
+                yield frame
+            frame = frame.f_back
 
     def intern(self, site: Site) -> int:
         """The index of a site that came from elsewhere, such as an allocator's recorded stack."""

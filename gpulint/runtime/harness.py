@@ -22,6 +22,7 @@ from gpulint.runtime.frames import Frames
 from gpulint.runtime.hostmemory import HostMemory
 from gpulint.runtime.importing import ImportHook
 from gpulint.runtime.lines import LineCounter
+from gpulint.runtime.lingering import Lingering, free_host_memory
 from gpulint.runtime.result import (
     CallFigures,
     End,
@@ -34,10 +35,11 @@ from gpulint.runtime.result import (
     StepKind,
     Trend,
 )
-from gpulint.runtime.series import Mark, Series, Window, sample_of, united
+from gpulint.runtime.series import Mark, Series, Window, released, sample_of, united
 from gpulint.runtime.stepping import Stepper
 
-CUT = "Epochs were cut short, to reach lines that had not run when enough steps were sampled."
+CUT = "Epochs were cut short (--cut-epochs), to reach lines that had not run when enough steps were sampled."
+UNUSED = "The script does not use the GPU of this machine: what it keeps was measured on the host instead."
 KINDS: tuple[StepKind, ...] = ("train", "eval", "explicit")
 FEWEST_WARMUP = 3
 MOST_WARMUP = 10
@@ -70,6 +72,7 @@ class Harness:
         self._looked = 0.0  # seconds spent in looks, which are not the script's
         self._memory = HostMemory()
         self._marks: list[Mark] = []
+        self._unwatched = False  # what comes now is a training step after the sampled ones
         self._series: dict[StepKind, Series] = {kind: Series(kind) for kind in KINDS}
         self._stepper = Stepper(self._mark, self._confirm)
         self._calls = Calls(self.frames, self._reserved)
@@ -78,11 +81,14 @@ class Harness:
         self._torch: Any = None
         self._optimizers: dict[int, Any] = {}
         self._iterator: Any = None  # the DataLoader iterator that gave the last batch
-        self._trained_from: weakref.WeakSet[Any] = weakref.WeakSet()
+        # DataLoader iterator -> optimizer steps since its present pass began
+        self._passes: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
         self._cut = False
+        self._evaluation: Any = None  # the evaluation loop under way, once it is known to be one
         self._state_sizes: list[int] = []
         self._evaluations = 0
-        self._waiting_since: float | None = None
+        self._cuda: Any = None  # the probe to come back to, once a script uses the GPU after all
+        self._lingering: Lingering | None = None
         self._readings: Counter[Any] = Counter()  # evaluation loop -> marks taken in it
         self._judged: dict[Any, int] = {}  # evaluation loop -> steps it was judged by
         self._stops = 0
@@ -133,15 +139,20 @@ class Harness:
         self._torch = torch
         folder = os.path.dirname(os.path.abspath(torch.__file__)) + os.sep
         self.frames.foreign = (folder,)
+        if self.options.device == "cuda" and not watching.has_cuda():
+            self.report(End("no-device", watching.why_no_cuda()))
+            self._raise_stop()
         self.probe = watching.make_probe(self.options.device, self.frames)
         self._undo.append(watching.watch_optimizers(self._optimizer_made, self._optimizer_stepped))
         self._undo.append(watching.watch_scalers(self._optimizer_stepped))
-        self._undo.append(watching.watch_loaders(self._batch, self._loading))
+        self._undo.append(watching.watch_loaders(self._batch, self._pass_ended, self._loading))
+        self._undo.append(watching.watch_replays(self._replayed))
         from gpulint.runtime.forwards import Forwards
 
         self._forwards = Forwards(self.frames, self._forward, self.probe.allocated)
         self._forwards.start()
         self.probe.start()
+        self.probe.watch(self._fewest_warmup < 2)
         self._calls.watch_torch(torch)
         self._lines.probe = self.probe
         self._lines.is_compiling = torch.compiler.is_compiling
@@ -177,9 +188,41 @@ class Harness:
             return False
         return True
 
+    # -- which probe -----------------------------------------------------------------------------------------
+
+    def _check_device(self) -> None:
+        """Before a mark: on a machine with a GPU that the script leaves alone, what it keeps is on the host."""
+        if self.probe.name == "cuda-allocator" and self.options.device == "auto" and not self.probe.used():
+            from gpulint.runtime.probes.host import HostProbe
+
+            self.probe.on_first_use = self._use_cuda
+            self._cuda = self.probe
+            host = HostProbe(self.frames)
+            host.start()
+            host.adopt(parameters_on_device=True)
+            self._switch(host)
+
+    def _use_cuda(self) -> None:
+        """The script has begun to use CUDA after all."""
+        if self._cuda is not None and not self.done:
+            self.probe.stop()
+            self._switch(self._cuda)
+            self._cuda = None
+
+    def _switch(self, probe: Any) -> None:
+        """Measure with another probe from here on. Every series begins anew: their figures do not compare."""
+        probe.skip_to(len(self._marks))
+        self.probe = self._lines.probe = probe
+        self._forwards.allocated = probe.allocated
+        for series in self._series.values():
+            self._begin_anew(series)
+
+    # -- events of the script --------------------------------------------------------------------------------
+
     def step(self) -> None:
         """`gpulint.step()` was called."""
         if self._here():
+            self._unwatched = self._lingering is not None
             self._stepper.explicit()
 
     def _forward(self, module: Any) -> None:
@@ -187,24 +230,48 @@ class Harness:
             training = bool(module.training)
             if training and next(module.parameters(), None) is None:
                 return  # a criterion: it is in train mode in evaluations too
+            trains = training and self._stepper.has_optimizer
             # Loops that evaluate the same model one after the other are told apart by who called it.
-            where = 0 if training and self._stepper.has_optimizer else self.frames.stack(sys._getframe(1))
+            where = 0 if trains else self.frames.stack(sys._getframe(1))
+            self._unwatched = self._lingering is not None and trains
             self._stepper.forward((id(module), where), training)
+            self._check_evaluation()
 
     def _batch(self, iterator: Any) -> bool:
         """A DataLoader's iterator is asked for a batch; returns whether it shall say that it has no more."""
         if not self._here():
             return False
         self._iterator = weakref.ref(iterator)
-        if self._waiting_since is not None:
-            if not self._waits():
-                self._finish(look=False)  # the loop that was judged last may be over
-            judged = self._stepper.in_phase and len(self._series["eval"].boundaries) > LOOKS[-1] + 1
-            if judged or iterator in self._trained_from:
-                self._cut = True
-                return True
+        if self._lingering is not None and self._over():
+            self._finish(look=False)  # the loop that was judged last may be over
+        if self._may_cut(iterator):
+            self._cut = True
+            self._pass_ended(iterator)
+            return True
         self._stepper.batch(id(iterator))
         return False
+
+    def _may_cut(self, iterator: Any) -> bool:
+        """Whether the pass may end here: it has trained, so that no loop is cut to nothing, it is no evaluation's, and
+        no other rank would wait for this one."""
+        return (
+            self.options.cut_epochs
+            and self._lingering is not None
+            and self._lingering.awaiting
+            and self._world_size == 1
+            and self._passes.get(iterator, 0) > 0
+            and not self._stepper.in_phase
+        )
+
+    def _pass_ended(self, iterator: Any) -> None:
+        """A DataLoader's iterator has given its last batch, or begins anew."""
+        if self._passes.pop(iterator, 0) and self._lingering is not None:
+            self._lingering.loop_is_over()
+
+    def _replayed(self, graph: Any) -> None:
+        if self._here():
+            self._unwatched = self._lingering is not None
+            self._stepper.replay(id(graph))
 
     def _loading(self, change: int) -> None:
         if threading.get_ident() == self._main and hasattr(self.probe, "loading"):
@@ -221,14 +288,20 @@ class Harness:
         self._optimizers[id(optimizer)] = weakref.ref(optimizer)
         iterator = self._iterator() if self._iterator is not None else None
         if iterator is not None:
-            self._trained_from.add(iterator)
+            self._passes[iterator] = self._passes.get(iterator, 0) + 1
         parameters = next((p for group in optimizer.param_groups for p in group["params"]), optimizer)
+        self._unwatched = self._lingering is not None
         self._stepper.optimizer(id(parameters), id(optimizer))
+        self._check_evaluation()
 
     # -- marks and steps -------------------------------------------------------------------------------------
 
     def _mark(self) -> int:
-        number = len(self._marks)
+        if self._unwatched and self._marks:
+            return len(self._marks) - 1
+        if self.probe is not None:
+            self._check_device()
+        number = self._lines.mark = len(self._marks)
         figures = self.probe.mark(self._wants_reading()) if self.probe is not None else None
         heap = self._memory.heap()
         if heap is not None and self.probe is not None:
@@ -251,7 +324,7 @@ class Harness:
             return self._evaluations < MOST_EVALUATIONS and self._readings[phase] < MOST_READINGS
         series = self._series["explicit" if self._series["explicit"].count else "train"]
         if not series.warm:
-            return True
+            return series.count - series.begun >= self._fewest_warmup - 1
         wanted, following = self.options.steps, len(series.boundaries)
         return following in {*EARLY, wanted // 3, 2 * wanted // 3, wanted - 2, *(look - 2 for look in LOOKS)}
 
@@ -259,14 +332,18 @@ class Harness:
         if self.done:
             return
         series = self._series[kind]
-        if self._waiting_since is None or kind == "eval":
+        if self._lingering is None or kind == "eval":
             self._record(series, previous, mark)
+        else:
+            self._lingering.step()
         if self._enough():
             self._finish()
 
     def _record(self, series: Series, previous: int, mark: int) -> None:
         series.count += 1
-        if series.kind == "eval" and (not series.boundaries or series.boundaries[-1] != previous):
+        if self.options.warmup == 0 and not series.warm and previous >= 0:
+            self._sample_from(series, previous)
+        elif series.kind == "eval" and (not series.boundaries or series.boundaries[-1] != previous):
             self._begin_phase(series, previous)
         sampled = series.warm and bool(series.boundaries)
         sample = sample_of(self._marks, series, previous, mark, sampled)
@@ -275,16 +352,39 @@ class Harness:
             series.boundaries.append(mark)
             series.sampled += sampled
         elif self._is_warm(series):
-            series.warm, series.warmup = True, series.count - series.begun
-            series.boundaries = [mark]
-            self._begin_sampling()
+            series.warmup = series.count - series.begun
+            self._sample_from(series, mark)
+        elif self.probe is not None and series.count - series.begun >= self._fewest_warmup - 1:
+            self.probe.watch(True)  # warm-up is found to be over one step late
         self._tell(series, sample)
         self._look_if_due(series)
 
     def _begin_phase(self, series: Series, mark: int) -> None:
         """An evaluation loop begins: its first step is warm-up, whatever came before."""
         series.archive()
-        series.boundaries = [] if series.warm else [mark]
+        series.boundaries = [] if series.warm and self.options.warmup != 0 else [mark]
+        self._evaluation = self._stepper.phase
+        self._watch_more(self._lingering is not None or series.warm)
+
+    def _check_evaluation(self) -> None:
+        """After an event: what ran in an evaluation loop that is over now was sampled as far as it goes."""
+        if self._evaluation is None or self._stepper.phase == self._evaluation:
+            return
+        self._evaluation = None
+        trained = any(self._series[kind].warm for kind in ("train", "explicit"))
+        if trained or not self._stepper.has_optimizer:
+            self._lines.settle()
+        else:
+            self._lines.forget()
+        self._watch_more(self._lingering is None and (trained or not self._stepper.has_optimizer))
+
+    def _watch_more(self, sampling: bool) -> None:
+        """Watch closely while steps are sampled; between, watch for what is to come alone."""
+        self._lines.sampling = self._calls.sampling = sampling
+        if self._forwards is not None:
+            self._forwards.resting = self._lingering is not None and not sampling
+        if self.probe is not None:
+            self.probe.watch(sampling)
 
     def _begin_other_training(self, optimizer: Any) -> None:
         """A loop with an optimizer for parameters that were never stepped is another training: it warms up
@@ -293,13 +393,19 @@ class Harness:
         known = {id(p) for one in self._optimizers.values() for p in _parameters(one())}
         if len(series.boundaries) <= LOOKS[-1] or any(id(p) in known for p in _parameters(optimizer)):
             return
+        self._begin_anew(series)
+
+    def _begin_anew(self, series: Series) -> None:
         series.archive()
         series.boundaries, series.warm, series.begun = [], False, series.count
         self._state_sizes.clear()
 
-    def _begin_sampling(self) -> None:
-        self._calls.sampling = True
-        self._lines.sampling = True
+    def _sample_from(self, series: Series, mark: int) -> None:
+        """Warm-up is over: the steps from this mark on are sampled."""
+        series.warm, series.boundaries = True, [mark]
+        if series.kind != "eval":
+            self._lines.forget()
+        self._watch_more(True)
         if self.probe is not None:
             collect(1)
 
@@ -313,6 +419,10 @@ class Harness:
         if warmed < FEWEST_WARMUP:
             return False
         return warmed >= MOST_WARMUP or drift.optimizer_settled(self._state_sizes)
+
+    @property
+    def _fewest_warmup(self) -> int:
+        return FEWEST_WARMUP if self.options.warmup is None else self.options.warmup
 
     def _optimizer_bytes(self) -> int:
         total = 0
@@ -339,9 +449,21 @@ class Harness:
         progress = Progress(self._rank, sample, wanted, drifted)
         self._send({"progress": progress.to_json()})
 
+    def _tell_waiting(self) -> None:
+        """Tell the parent why the script goes on although enough steps are sampled."""
+        samples = self._series["train"].samples or self._series["explicit"].samples
+        if self._lingering is None or self._over() or not samples:
+            return
+        why = "places with findings have not run yet" if self._lingering.awaiting else "is it let go of?"
+        self._send({"progress": Progress(self._rank, samples[-1], 0, None, why).to_json()})
+
     @property
     def _rank(self) -> int:
         return int(os.environ.get("RANK", "0"))
+
+    @property
+    def _world_size(self) -> int:
+        return int(os.environ.get("WORLD_SIZE", "1"))
 
     def _reserved(self) -> int | None:
         if self._torch is None or self.probe is None or self.probe.name != "cuda-allocator":
@@ -379,6 +501,7 @@ class Harness:
             sequences = (self._marks[marks[0]].sequence, until)
             drifts, holders = look(self.probe, self.frames, series.kind, marks, age, sequences, extra_frames)
             series.window = Window(drifts, holders, len(marks) - 1)
+            self._lines.judge(marks[0], marks[-1 - age] if len(marks) > age else marks[0])
         except Exception as error:
             self._notes.append(f"steps could not be judged: {type(error).__name__}: {error}")
         finally:
@@ -388,41 +511,69 @@ class Harness:
     def _enough(self) -> bool:
         if self._endless:
             return False
+        if self._lingering is not None:
+            return self._over()
         wanted = self.options.steps
         train, evaluation, explicit = (self._series[kind].sampled for kind in KINDS)
         if explicit >= wanted or train >= wanted:
-            return not self._waits()
+            self._linger()
+            return self._over()
         if self._stepper.has_optimizer:
             return evaluation >= 20 * wanted
         return evaluation >= wanted
 
-    def _waits(self) -> bool:
-        """Whether to go on, although enough steps are sampled, because awaited lines have not run yet."""
-        if not self.options.reach or not self.options.awaited:
-            return False
-        now = time.monotonic()
-        if self._waiting_since is None:
-            if not self._lines.missing(self.options.awaited):
+    def _linger(self) -> None:
+        """Enough steps are sampled. They are judged now; what comes after does not change that."""
+        trained = [self._series[kind] for kind in ("train", "explicit")]
+        for series in trained:
+            self._look(series, 2)
+        self._lines.settle()
+        reach = self.options.reach
+        self._lingering = Lingering(reach, bool(reach) and self._lines.missing(self.options.awaited))
+        windows = [series.window for series in trained if series.window is not None]
+        leaks = [d for window in windows for d in window.drifts if d.status == "leak"]
+        nodes = any(holder.nodes for window in windows for holder in window.holders)
+        if reach and (leaks or nodes):
+            growth = sum(drift.bytes_per_step for drift in leaks)
+            free = self.probe.free() if self.probe is not None else None
+            self._lingering.hold(self.frames.running(sys._getframe()), growth, free or free_host_memory())
+        self._watch_more(False)
+        self._tell_waiting()
+
+    def _over(self) -> bool:
+        """Whether enough steps are sampled and nothing is left to go on for."""
+        lingering = self._lingering
+        if lingering is None or lingering.expired:
+            return lingering is not None
+        if self._stepper.in_phase:
+            lingering.loop_is_over()
+        if lingering.awaiting:
+            evaluating = self._stepper.in_phase and len(self._series["eval"].boundaries) <= LOOKS[-1] + 1
+            if evaluating or self._lines.missing(self.options.awaited):
                 return False
-            self._waiting_since = now
-            for kind in ("train", "explicit"):
-                self._look(self._series[kind], 2)
-        if now - self._waiting_since > self.options.reach:
-            return False
-        evaluating = self._stepper.in_phase and len(self._series["eval"].boundaries) <= LOOKS[-1] + 1
-        return evaluating or self._lines.missing(self.options.awaited)
+        return not lingering.holding
 
     def _finish(self, look: bool = True) -> None:
-        for series in self._series.values() if look else ():
-            waited = (
-                self._waiting_since is not None
-            )  # then the others were judged when their steps were sampled
-            if self._stepper.in_phase if series.kind == "eval" else not waited:
-                self._look(series, 2)
+        if look and self._stepper.in_phase:
+            self._look(self._series["eval"], 2)
+        self._take_back()
         steps = max(series.sampled for series in self._series.values())
-        self.report(End("stopped", f"stopped after {steps} sampled steps"))
+        said = End("stopped", f"stopped after {steps} sampled steps")
+        if self.asked_for_cuda_in_vain:
+            said = End("no-device", "--device cuda was asked for, and the script never used the GPU")
+        self.report(said)
         self._rest()
         self._raise_stop()
+
+    def _take_back(self) -> None:
+        """Leaks of the sampled steps that the same loop has let go of since are none."""
+        held = self._lingering.held if self._lingering is not None else 0
+        for series in (self._series["train"], self._series["explicit"]) if held else ():
+            before = series.window
+            if before is not None:
+                self._look(series, 2)
+                if series.window is not None:
+                    series.window = released(before, series.window, held)
 
     def _raise_stop(self) -> None:
         self._stops += 1
@@ -446,6 +597,11 @@ class Harness:
         return self._torch is not None
 
     @property
+    def asked_for_cuda_in_vain(self) -> bool:
+        """Whether the GPU shall be measured, and the script has nothing on it."""
+        return self.options.device == "cuda" and self.probe is not None and not self.probe.used()
+
+    @property
     def sampled(self) -> int:
         """The steps sampled of the kind of which there are most."""
         return max(series.sampled for series in self._series.values())
@@ -454,7 +610,8 @@ class Harness:
         """A last look while a traceback, or a main thread that hangs, still holds the script's frames. Not
         `anew`: only where nothing was judged yet."""
         for series in self._series.values():
-            if series.window is not None and not anew:
+            established = series.kind != "eval" and self._lingering is not None
+            if established or (series.window is not None and not anew):
                 continue
             if (
                 series.warm
@@ -463,6 +620,17 @@ class Harness:
             ):
                 with contextlib.suppress(Exception):
                     self._look(series, 2, frames)
+
+    def excused(self, what: str) -> End | None:
+        """How the run ended where the script failed after its epochs were cut short: what was sampled before stands, and
+        the script is not to blame. `what` says how it failed."""
+        if not self._cut:
+            return None
+        self._notes.append(
+            f"{what[0].upper()}{what[1:]}, after gpulint had cut its epochs short; what was measured before stands. "
+            "Leave out --cut-epochs to let it run as it is."
+        )
+        return End("stopped", f"stopped after {self.sampled} sampled steps")
 
     def report(self, end: End) -> None:
         """Send the result, once."""
@@ -480,11 +648,12 @@ class Harness:
         notes = [
             *self._notes,
             *([CUT] if self._cut else []),
+            *([UNUSED] if self._cuda is not None else []),
             *(self.probe.notes() if self.probe is not None else []),
         ]
         return RankResult(
             rank=self._rank,
-            world_size=int(os.environ.get("WORLD_SIZE", "1")),
+            world_size=self._world_size,
             environment=self._environment(),
             end=end,
             boundary=self._stepper.boundary,

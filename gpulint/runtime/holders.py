@@ -97,9 +97,10 @@ def find(
     try:
         _explore(walk, _user_roots(frames, _running_frames(frames, extra_frames)))
         _graphs(walk)
-        if not walk.complete:
-            _explore(walk, _other_roots(frames))
-            _graphs(walk)
+        for roots in (_other_roots(frames), _library_frames(frames), _instances(frames)):
+            if not walk.complete:
+                _explore(walk, roots)
+                _graphs(walk)
         return _group(walk, frames)
     finally:
         walk.forget()
@@ -152,6 +153,29 @@ def _other_roots(frames: Frames) -> Iterator[tuple[Any, Root]]:
             and name.split(".")[0] != "gpulint"
         ):
             yield from _globals_of(module)
+
+
+def _library_frames(frames: Frames) -> Iterator[tuple[Any, Root]]:
+    """The locals of running functions that are not the user's: a framework's loop, say, that holds the user's objects."""
+    for running in sys._current_frames().values():
+        frame: types.FrameType | None = running
+        while frame is not None:
+            if not frames.is_user(frame.f_code.co_filename) and not frames.is_ours(frame.f_code.co_filename):
+                for name, value in frame_locals(frame).items():
+                    yield value, Root("local", name, frame)
+            frame = frame.f_back
+
+
+def _instances(frames: Frames) -> Iterator[tuple[Any, Root]]:
+    """Every object of a class of the user's: what no variable leads to may still be an attribute's."""
+    theirs: dict[type, bool] = {}
+    for one in gc.get_objects():
+        kind = type(one)
+        if kind not in theirs:
+            module = sys.modules.get(str(getattr(kind, "__module__", "")))
+            theirs[kind] = isinstance(module, types.ModuleType) and _is_user_module(module, frames)
+        if theirs[kind]:
+            yield one, Root("object", kind.__qualname__, kind)
 
 
 # -- the walk over Python objects ----------------------------------------------------------------------------

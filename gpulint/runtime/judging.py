@@ -88,13 +88,12 @@ def _unmeasured(finding: Finding, evidence: Evidence) -> Judgement | None:
 
 def _too_few(finding: Finding, evidence: Evidence) -> Judgement | None:
     figures = evidence.at(finding)
-    hits = (figures.sampled_hits or 0) if figures is not None else 0
-    passes = min(hits, evidence.steps())
+    passes = (figures.judged_hits or 0) if figures is not None else 0
     if passes >= FEWEST:
         return None
-    return Judgement(
-        "inconclusive", f"only {passes} of the sampled steps ran the line; run more with --steps"
-    )
+    told = f"only {passes} of the steps" if passes else "none of the steps"
+    text = f"{told} in which growth would have been seen ran the line; run more with --steps"
+    return Judgement("inconclusive", text)
 
 
 # -- growth --------------------------------------------------------------------------------------------------
@@ -176,10 +175,8 @@ def _explained(claim: Claim, holders: list[Holder], drifts: list[Drift]) -> Judg
 
 def _refuted_drift(finding: Finding, evidence: Evidence) -> Judgement:
     figures = evidence.at(finding)
-    hits = figures.sampled_hits or 0 if figures is not None else 0
-    return Judgement(
-        "refuted", f"the line ran {times(hits)} in {evidence.steps()} sampled steps, nothing grew"
-    )
+    passes = figures.judged_hits or 0 if figures is not None else 0
+    return Judgement("refuted", f"the line ran in {passes} of the steps that were judged, and nothing grew")
 
 
 # -- forwards ------------------------------------------------------------------------------------------------

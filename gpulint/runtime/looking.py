@@ -85,10 +85,17 @@ def _births(
                 {i: size for i, (size, _) in has.items()},
                 {i: count for i, (_, count) in has.items()},
                 garbage,
-                probe.series(site, place, boundaries),
+                _levels(probe, site, place, boundaries),
             )
         )
     return found
+
+
+def _levels(probe: Any, site: int, place: Place, boundaries: list[int]) -> list[tuple[int, int]] | None:
+    """The site's live bytes after those steps of the window at which they were recorded."""
+    marks = probe.resolution(boundaries)
+    live = probe.series(site, place, marks)
+    return None if live is None else [(boundaries.index(m), b) for m, b in zip(marks, live, strict=True)]
 
 
 def _by_interval(blocks: list[Block], marks: list[int]) -> dict[_Cell, dict[int, list[int]]]:

@@ -21,9 +21,10 @@ _LRU = type(functools.lru_cache(maxsize=None)(lambda: None))
 
 
 class Root(NamedTuple):
-    """Where a path begins: a local of a frame, or a global of a module."""
+    """Where a path begins: a local of a frame, a global of a module, or an object of a class, which a variable that was
+    not found leads to."""
 
-    kind: Literal["local", "global"]
+    kind: Literal["local", "global", "object"]
     name: str
     where: Any
 
@@ -157,6 +158,8 @@ def _gradient(tensor: Any) -> Any:
 
 
 def _root(root: Root) -> _State:
+    if root.kind == "object":
+        return _State("", "unknown", root.name, _file_of(root.where), 0, "", False)
     if root.kind == "local":
         code = root.where.f_code
         return _State(

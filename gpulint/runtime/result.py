@@ -13,6 +13,7 @@ from dataclasses import dataclass, fields, is_dataclass
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 SCHEMA = 1
+REACH = 60.0  # seconds a run may go on to reach lines with findings, at its own speed
 
 StepKind = Literal["train", "eval", "explicit"]
 Place = Literal["device", "host"]
@@ -24,6 +25,7 @@ EndReason = Literal[
     "finished",  # the script ended by itself, after at least one step
     "no-steps",  # the script ended by itself and never stepped
     "no-torch",  # the script ended by itself and never imported torch
+    "no-device",  # CUDA was asked for, and there is none, or the script did not use it
     "raised",  # the script raised; see `traceback`
     "exit",  # sys.exit with a code other than 0; see `code`
     "timeout",
@@ -246,9 +248,10 @@ class Trend(Record):
 
 @dataclass(frozen=True, slots=True)
 class LineFigures(Record):
-    """What a line of interest did.
+    """What a place of interest did: a line, or with a `column` the statement or expression that begins there.
 
-    `hits` counts over the whole run, `sampled_hits` after warm-up, both None where counting was not possible.
+    `hits` counts over the whole run, `sampled_hits` after warm-up, both None where counting was not possible;
+    `judged_hits` are the steps with a hit in which growth would have been seen.
     `seconds` is the time from this line to the next line of the same frame, over all measured hits; `growth`
     the largest net change of `allocated` over one such stretch, `peak` the largest rise of `allocated` within
     it (None where not measured). `level` is the highest `allocated` seen in the line, `tensors` maps the
@@ -266,6 +269,8 @@ class LineFigures(Record):
     tensors: dict[str, int] | None = None
     level: int | None = None
     early: int | None = None
+    column: int = 0
+    judged_hits: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -379,27 +384,35 @@ class RunResult(Record):
 @dataclass(frozen=True, slots=True)
 class Progress(Record):
     """Sent to the parent at every step boundary. `drift` is allocated now minus allocated when warm-up
-    ended."""
+    ended. `waiting` says why the script goes on although enough steps are sampled."""
 
     rank: int
     sample: Sample
     wanted: int
     drift: int | None = None
+    waiting: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Lines(Record):
-    """Lines of interest in one file, absolute path."""
+    """Places of interest in one file, absolute path: lines, each with its column from 1, or 0 for the whole line."""
 
     file: str
     lines: tuple[int, ...]
+    columns: tuple[int, ...] = ()
+
+    @property
+    def places(self) -> tuple[tuple[int, int], ...]:
+        """(line, column) pairs."""
+        return tuple(zip(self.lines, self.columns or (0,) * len(self.lines), strict=True))
 
 
 @dataclass(frozen=True, slots=True)
 class Options(Record):
     """What the parent asks of the child. `warmup` None means: at least 3 steps, until optimizer state is
     constant. Once `steps` steps are sampled the script may go on for `reach` seconds more, until each of the
-    lines in `awaited` has run: an evaluation at the epoch's end, say."""
+    lines in `awaited` has run: an evaluation at the epoch's end, say. With `cut_epochs` epochs that have trained may end
+    early for that."""
 
     steps: int = 20
     warmup: int | None = None
@@ -408,11 +421,15 @@ class Options(Record):
     lines: tuple[Lines, ...] = ()
     awaited: tuple[Lines, ...] = ()
     reach: float = 0.0
+    cut_epochs: bool = False
 
 
-def join_lines(pairs: Iterable[tuple[str, int]]) -> tuple[Lines, ...]:
-    """Lines of interest from (file, line) pairs, for `Options.lines`."""
-    grouped: dict[str, set[int]] = {}
-    for file, line in pairs:
-        grouped.setdefault(file, set()).add(line)
-    return tuple(Lines(file, tuple(sorted(lines))) for file, lines in sorted(grouped.items()))
+def join_lines(places: Iterable[tuple[str, int] | tuple[str, int, int]]) -> tuple[Lines, ...]:
+    """Places of interest from (file, line) or (file, line, column), for `Options.lines`."""
+    grouped: dict[str, set[tuple[int, int]]] = {}
+    for file, line, *column in places:
+        grouped.setdefault(file, set()).add((line, column[0] if column else 0))
+    return tuple(
+        Lines(file, *(tuple(part) for part in zip(*sorted(found), strict=True)))
+        for file, found in sorted(grouped.items())
+    )

@@ -38,7 +38,8 @@ class Run:
     """What to run and how. `target` is a script, or a module name with `module`.
 
     `launch` are torchrun's own flags (`--nproc-per-node 2 --nnodes …`); torchrun is used if there are any.
-    `lines` are lines of interest; for those of them in `awaited` the script may run `reach` seconds longer.
+    `lines` are lines of interest; for those of them in `awaited` the script may run `reach` seconds longer, and with `cut_epochs`
+    epochs that have trained may end early.
     `timeout` is in seconds, None for no limit. `capture` keeps the last megabyte of output instead of passing
     it through.
     """
@@ -55,6 +56,7 @@ class Run:
     lines: tuple[Lines, ...] = ()
     awaited: tuple[Lines, ...] = ()
     reach: float = 0.0
+    cut_epochs: bool = False
     capture: bool = False
     cwd: str | None = None
     environment: Mapping[str, str] = field(default_factory=dict)
@@ -84,6 +86,7 @@ class Run:
                 "lines": [entry.to_json() for entry in self.lines],
                 "awaited": [entry.to_json() for entry in self.awaited],
                 "reach": self.reach,
+                "cut_epochs": self.cut_epochs,
             }
         )
 

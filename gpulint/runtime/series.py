@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from gpulint.runtime.result import Drift, Holder, Sample, StepKind
+
+LET_GO = 0.5  # of what leaked: where less is left, it was let go of
 
 
 class Mark(NamedTuple):
@@ -65,6 +68,36 @@ def sample_of(marks: list[Mark], series: Series, previous: int, mark: int, sampl
         rss=reading.rss,
         heap=reading.heap,
         **figures,
+    )
+
+
+def released(before: Window, now: Window, steps: int) -> Window:
+    """The window as it stands `steps` steps later: what leaked and was mostly let go of since is bounded."""
+    left = {(d.site, d.place): d for d in now.drifts}
+    drifts = []
+    for one in before.drifts:
+        later = left.get((one.site, one.place))
+        if one.status == "leak" and (later.total if later is not None else 0) < LET_GO * one.total:
+            reason = f"was let go of within {steps} more steps of the same loop"
+            one = replace(one, status="bounded", reason=reason)
+        drifts.append(one)
+    kept = {(d.site, d.place) for d in drifts if d.status == "leak"}
+    holders = [
+        held
+        for held in before.holders
+        if any((birth.site, held.place) in kept for birth in held.births)
+        or any(_same(held, later) and later.nodes >= LET_GO * held.nodes > 0 for later in now.holders)
+        or (held.births and not held.nodes)
+    ]
+    return Window(drifts, holders, before.steps)
+
+
+def _same(one: Holder, other: Holder) -> bool:
+    return (one.variable, one.owner, one.file, one.line) == (
+        other.variable,
+        other.owner,
+        other.file,
+        other.line,
     )
 
 

@@ -28,6 +28,7 @@ class Stepper:
         self.boundary: Boundary = "none"
         self.has_optimizer = False
         self._stepped: dict[Hashable, int] = {}
+        self._eager = False  # whether an optimizer has stepped since a CUDA graph was last replayed
         self._candidate: int | None = None
         self._last_train = -1
         self._last_explicit = -1
@@ -43,6 +44,17 @@ class Stepper:
         """An optimizer has stepped (or its GradScaler skipped). `parameters` identifies what it optimizes, so
         that an optimizer made anew in every iteration is the same one; `identity` is the object's id."""
         self.has_optimizer = True
+        self._eager = True
+        self._step(parameters, identity)
+
+    def replay(self, graph: Hashable) -> None:
+        """A CUDA graph is replayed: a step, unless optimizers step between replays, as they do where the graph holds
+        the forward and backward alone."""
+        eager, self._eager = self._eager, False
+        if not eager:
+            self._step(("replay", graph), 0)
+
+    def _step(self, parameters: Hashable, identity: int) -> None:
         if self.boundary == "explicit":
             return
         self._phase = None
@@ -69,6 +81,8 @@ class Stepper:
             self._phase = None
             if self._stepped and self._candidate is None:
                 self._candidate = self._take()
+            elif self._last_train < 0 and not self._stepped:
+                self._last_train = self._take()  # the first step begins here, and not with the run
             return
         self._repeat(("forward", module), "forward")
 

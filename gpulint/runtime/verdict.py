@@ -19,7 +19,7 @@ from gpulint.runtime.result import Holder, Place, Record, RunResult, Site, Trend
 
 VerdictStatus = Literal["confirmed", "refuted", "inconclusive", "not reached"]
 _ORDER: tuple[VerdictStatus, ...] = ("confirmed", "inconclusive", "refuted", "not reached")
-_FAILED = ("raised", "exit", "killed", "not-started", "no-steps", "no-torch")
+_FAILED = ("raised", "exit", "killed", "not-started", "no-steps", "no-torch", "no-device")
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,9 +94,14 @@ class Verification(Record):
 
     @property
     def drift(self) -> float:
-        """Confirmed and unpredicted drift on the GPU, in bytes per step: the largest single one."""
-        found = [v.device or 0.0 for v in self.verdicts if v.status == "confirmed"]
-        return max([*found, *(u.device for u in self.unpredicted)], default=0.0)
+        """Confirmed and unpredicted drift on the GPU, in bytes per step: the sum of all leaks, each counted once
+        however many findings speak of it."""
+        found: dict[object, float] = {}
+        for v in self.verdicts:
+            if v.status == "confirmed" and v.device:
+                key = v.holder or v.born
+                found[key] = max(found.get(key, 0.0), v.device)
+        return sum(found.values()) + sum(u.device for u in self.unpredicted)
 
     @property
     def drifting(self) -> bool:
@@ -114,11 +119,11 @@ class Verification(Record):
         reason = self.run.end.reason
         if reason == "timeout":
             return not self.drifting
-        return reason in _FAILED or reason == "interrupted"
+        return reason in _FAILED or reason == "interrupted" or not self.sampled
 
     @property
     def exit_code(self) -> int:
-        """0: no drift above `max_drift`; 1: drift; 2: the script failed; 130: interrupted."""
+        """0: no drift above `max_drift`; 1: drift; 2: the script failed, or nothing was sampled; 130: interrupted."""
         if self.run.end.reason == "interrupted":
             return 130
         return 2 if self.failed else int(self.drifting)
@@ -139,11 +144,11 @@ def verify(
     for nothing unless it is proven."""
     claims = [f for f in findings if not f.code.startswith(DIAGNOSTICS)]
     evidence = [Evidence(rank) for rank in run.ranks if rank.environment.torch or rank.samples]
-    judged = [(finding, _judge(finding, evidence, run)) for finding in claims]
+    judged = [(finding, _weighed(_judge(finding, evidence, run), max_drift)) for finding in claims]
     kept = [
         (finding, found) for finding, found in judged if finding.confidence.reaches(least) or found.proven
     ]
-    return Verification(
+    found = Verification(
         target=target,
         run=run,
         verdicts=tuple(found for _, found in kept),
@@ -154,6 +159,15 @@ def verify(
         )[:1],
         max_drift=max_drift,
     )
+    if not found.drifting:
+        return found
+    return replace(found, verdicts=tuple(_weighed(verdict, 0) for verdict in found.verdicts))
+
+
+def _weighed(found: Verdict, max_drift: float) -> Verdict:
+    """What makes the exit status is not negligible."""
+    counts = found.negligible and (found.device or 0.0) > max_drift
+    return replace(found, negligible=False) if counts else found
 
 
 def _judge(finding: Finding, evidence: Sequence[Evidence], run: RunResult) -> Verdict:

@@ -11,7 +11,7 @@ from gpulint.config import CONFIDENCES, ConfigResolver, Overrides
 from gpulint.findings import Confidence, Finding
 from gpulint.runtime import firstparty, loops
 from gpulint.runtime.claims import claim_of
-from gpulint.runtime.result import Progress, join_lines
+from gpulint.runtime.result import REACH, Progress, join_lines
 from gpulint.runtime.runner import Run, run
 from gpulint.runtime.verdict import Verification, verify
 
@@ -31,7 +31,8 @@ def verify_program(
     warmup: int | None = None,
     device: str = "auto",
     timeout: float | None = None,
-    reach: float = 20.0,
+    reach: float = REACH,
+    cut_epochs: bool = False,
     max_drift: int = 0,
     python: str | os.PathLike[str] | None = None,
     launch: Iterable[str] = (),
@@ -45,7 +46,8 @@ def verify_program(
     The program runs unchanged in a child process of `python` (default: this interpreter), with `arguments`,
     in `cwd`, with `environment` added to this process's. It is stopped after warm-up and `steps` sampled
     steps, at `timeout` seconds (None: never), or when it ends; `reach` are seconds it may take longer to come
-    to lines with findings. Without `findings`, those of the script and its first-party imports are judged; of those
+    to lines with findings; `cut_epochs` lets epochs that have trained end early for that, and so changes what the program
+    does from then on. Without `findings`, those of the script and its first-party imports are judged; of those
     with low confidence only what the run confirms is in the result, unless `confidence` (or, where it is None, the
     configuration of the script) is "low". Given `findings` are all in it.
     `device` is "auto", "cuda" or "cpu". `launch` are torchrun's flags, such as `("--nproc-per-node", "2")`.
@@ -69,6 +71,7 @@ def verify_program(
         timeout,
         tuple(launch),
         reach=reach,
+        cut_epochs=cut_epochs,
         capture=capture,
         cwd=where,
         environment=environment or {},
@@ -90,7 +93,7 @@ def verification_of(
     """Run `what`, watched at the lines of `findings`, and judge them. Those below the confidence `least` are only kept where
     they are confirmed, and the run is not made longer for them."""
     awaited = [
-        (f.filename, f.line)
+        (f.filename, f.line, f.column)
         for f in findings
         if claim_of(f.code).kind not in UNAWAITED and f.confidence.reaches(least)
     ]
@@ -98,13 +101,13 @@ def verification_of(
     return verify(what.target, run(watched, on_progress), findings, max_drift, least)
 
 
-def lines_of(findings: Sequence[Finding]) -> list[tuple[str, int]]:
-    """The lines whose figures the judges of these findings need."""
-    lines = [(finding.filename, finding.line) for finding in findings]
+def lines_of(findings: Sequence[Finding]) -> list[tuple[str, int, int]]:
+    """The places whose figures the judges of these findings need."""
+    lines = [(finding.filename, finding.line, finding.column) for finding in findings]
     for finding in findings:
         if claim_of(finding.code).kind == "late":
             watched = loops.lines_to_watch(finding.filename, finding.line)
-            lines += [(finding.filename, line) for line in watched]
+            lines += [(finding.filename, line, 0) for line in watched]
     return lines
 
 

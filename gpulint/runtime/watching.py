@@ -85,9 +85,38 @@ def watch_scalers(stepped: Callable[[Any], None]) -> Callable[[], None]:
     return undo
 
 
-def watch_loaders(batch: Callable[[Any], bool], loading: Callable[[int], None]) -> Callable[[], None]:
-    """Call `batch` with the iterator before each batch of a DataLoader, and `loading` with +1 and -1 around
-    its making. Where `batch` says True, the epoch ends instead."""
+def why_no_cuda() -> str:
+    """Why CUDA, which was asked for, cannot be used: one sentence with what to do."""
+    if torch.version.cuda is None:
+        why = f"torch {torch.__version__} is a build without CUDA"
+    else:
+        why = f"torch {torch.__version__} finds no usable GPU or driver"
+    return (
+        f"--device cuda was asked for, but {why}; leave it out to measure on the host, or run where a GPU is"
+    )
+
+
+def watch_replays(replayed: Callable[[Any], None]) -> Callable[[], None]:
+    """Call `replayed` with each CUDA graph that has been replayed; returns what undoes it."""
+    graph = getattr(torch.cuda, "CUDAGraph", None)
+    original = getattr(graph, "replay", None)
+    if graph is None or original is None:
+        return lambda: None
+
+    @functools.wraps(original)
+    def replay(self: Any) -> None:
+        original(self)
+        replayed(self)
+
+    graph.replay = replay
+    return lambda: setattr(graph, "replay", original)
+
+
+def watch_loaders(
+    batch: Callable[[Any], bool], ended: Callable[[Any], None], loading: Callable[[int], None]
+) -> Callable[[], None]:
+    """Call `batch` with the iterator before each batch of a DataLoader, `ended` where it has no more or begins anew, and
+    `loading` with +1 and -1 around a batch's making. Where `batch` says True, the epoch ends instead."""
     from torch.utils.data.dataloader import _BaseDataLoaderIter
 
     original = _BaseDataLoaderIter.__next__
@@ -99,13 +128,25 @@ def watch_loaders(batch: Callable[[Any], bool], loading: Callable[[int], None]) 
         loading(1)
         try:
             return original(self)
+        except StopIteration:
+            ended(self)
+            raise
         finally:
             loading(-1)
 
+    anew = _BaseDataLoaderIter._reset
+
+    @functools.wraps(anew)
+    def _reset(self: Any, *args: Any, **kwargs: Any) -> None:
+        ended(self)
+        anew(self, *args, **kwargs)
+
     _BaseDataLoaderIter.__next__ = __next__  # type: ignore[method-assign]
+    _BaseDataLoaderIter._reset = _reset  # type: ignore[method-assign]
 
     def undo() -> None:
         _BaseDataLoaderIter.__next__ = original  # type: ignore[method-assign]
+        _BaseDataLoaderIter._reset = anew  # type: ignore[method-assign]
 
     return undo
 

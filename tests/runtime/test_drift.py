@@ -19,7 +19,8 @@ EVERY = list(range(STEPS + 1))
 
 
 def births(alive: dict[int, int], garbage: dict[int, int] | None = None, series=None) -> Births:
-    return Births(SITE, "device", alive, dict.fromkeys(alive, 1), garbage or {}, series)
+    levels = None if series is None else list(enumerate(series))
+    return Births(SITE, "device", alive, dict.fromkeys(alive, 1), garbage or {}, levels)
 
 
 def status(one: Births, edges=EVERY, age: int = 2) -> str | None:
@@ -62,6 +63,19 @@ def test_a_rolling_window_has_survivors_only_at_the_end():
     assert (
         status(births(dict.fromkeys(range(14, STEPS), 512), series=[5 * 512] * (STEPS + 1))) == "occasional"
     )
+
+
+@pytest.mark.parametrize("first", [6, 10, 12])
+def test_a_leak_that_begins_within_the_window_is_not_averaged_away(first):
+    alive = dict.fromkeys(range(first, STEPS), 4096)
+    found = drift.judge(births(alive, series=cumulative(alive)), EVERY, "train")
+    assert found is not None
+    assert (found.status, found.bytes_per_step, found.steps) == ("leak", 4096, 18 - first)
+
+
+def test_what_came_in_the_last_steps_alone_is_not_yet_a_leak():
+    alive = dict.fromkeys(range(15, STEPS), 4096)
+    assert status(births(alive, series=cumulative(alive))) == "occasional"
 
 
 def test_a_window_that_became_full_while_sampled_is_bounded():

@@ -96,6 +96,56 @@ def test_hits_of_a_line(tmp_path, line, hits):
     assert namespace["__doc__"] == "A module."
 
 
+ONE_LINERS = """
+kept, calls = [], []
+for n in range(6):
+    if n == 4: kept.append(n)
+    n > 3 and kept.append(n)
+    last = kept.pop() if n == 5 else None; é = "é" if n == 2 else calls.append(n)
+keep = lambda value: kept.append(value)
+keep(1); keep(2)
+odd = [str(n) for n in range(6) if n % 2]
+def stream():
+    got = (yield 1) if kept else None
+next(stream(), None)
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "hits"),
+    [
+        ("if n == 4", 6),
+        ("kept.append(n)\n    n > 3", 1),  # the body of an `if` on one line
+        ("n > 3 and", 6),
+        ("kept.append(n)\n    last", 2),  # what need not run with its statement
+        ("kept.pop()", 1),
+        ("calls.append(n)", 5),
+        ("kept.append(value)", 2),  # a lambda's body, and not its making
+        ("keep(2)", 1),
+        ("str(n)", 3),
+        ("yield 1", 1),
+    ],
+)
+def test_hits_of_a_place_within_a_line(tmp_path, text, hits):
+    at = ONE_LINERS.index(text)
+    line, column = ONE_LINERS.count("\n", 0, at) + 1, at - ONE_LINERS.rfind("\n", 0, at)
+    path = tmp_path / "module.py"
+    path.write_text(ONE_LINERS, encoding="utf-8")
+    counter = LineCounter((Lines(str(path), (line,), (column,)),), lambda value: None)
+    counter.start()
+    try:
+        namespace: dict = {}
+        exec(counter.compile(ONE_LINERS.encode(), str(path)), namespace)
+    finally:
+        counter.stop()
+    (found,) = counter.figures()
+    assert (found.hits, found.column) == (hits, column)
+    plain: dict = {}
+    exec(compile(ONE_LINERS, "module.py", "exec"), plain)
+    names = ("kept", "calls", "odd", "last")
+    assert [namespace[name] for name in names] == [plain[name] for name in names]
+
+
 def test_all_lines_at_once_change_nothing(tmp_path):
     plain: dict = {}
     exec(compile(SOURCE, "module.py", "exec"), plain)

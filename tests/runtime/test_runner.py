@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import signal
 import subprocess
@@ -9,6 +10,7 @@ import sys
 import textwrap
 import threading
 import time
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -16,6 +18,11 @@ import pytest
 from gpulint.runtime import processes
 from gpulint.runtime.result import RunResult, join_lines
 from gpulint.runtime.runner import Run, run
+
+
+def torch_has_cuda() -> bool:
+    return find_spec("torch") is not None and importlib.import_module("torch").cuda.is_available()
+
 
 STEPS = """
 import sys, time
@@ -379,6 +386,32 @@ def test_a_full_temporary_folder_does_not_matter(script, tmp_path):
 # -- lines of interest ---------------------------------------------------------------------------------------
 
 
+def test_no_warm_up_where_none_is_asked_for(script):
+    path = script(TRAINING + "train(8)\n")
+    (rank,) = start(path, warmup=0, steps=5, device="cpu").ranks
+    assert [sample.sampled for sample in rank.samples] == [True] * 5
+    assert (rank.warmup, rank.steps("train")) == (0, 5)
+    assert rank.samples[0].duration < 5, "the first step begins with its forward, not with the run"
+
+
+def test_a_script_of_warm_up_alone_says_that_nothing_was_sampled(script):
+    result = start(script(TRAINING + "train(3)\n"), device="cpu")
+    assert result.end.reason == "finished"
+    assert "all of them warm-up" in result.end.message
+    assert "--warmup 0" in result.end.message
+
+
+@pytest.mark.skipif(torch_has_cuda(), reason="this machine has a GPU")
+@pytest.mark.parametrize(
+    "around", ["{}", "try:\n    {}\nexcept Exception:\n    pass"], ids=["plain", "guarded"]
+)
+def test_cuda_that_is_asked_for_and_not_there_is_an_error(script, around):
+    result = start(script(around.format("import torch") + "\nprint('went on')\n"), device="cuda")
+    assert result.end.reason == "no-device"
+    assert "--device cuda was asked for, but torch" in result.end.message
+    assert "went on" not in (result.stdout or "")
+
+
 def test_lines_are_counted_in_scripts_and_imported_modules(script):
     helper = script("def help(number):\n    if number % 2:\n        return 1\n    return 0\n", "helper.py")
     path = script(
@@ -456,11 +489,11 @@ from torch.utils.data import DataLoader, TensorDataset
 torch.manual_seed(0)
 model = torch.nn.Linear(8, 4)
 optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-data = TensorDataset(torch.randn(100_000, 8))
+data, few = (TensorDataset(torch.randn(size, 8)) for size in (100_000, 160))
 def evaluate():
     model.eval()
     outs = []
-    for (x,) in DataLoader(data, batch_size=4):
+    for (x,) in DataLoader(few, batch_size=4):
         outs.append(model(x))
     model.train()
 for epoch in range(10):
@@ -474,10 +507,10 @@ for epoch in range(10):
 
 
 @pytest.mark.parametrize(("line", "hits"), [(12, 10), (13, 1)])
-def test_an_awaited_line_in_or_after_an_evaluation_is_reached_by_ending_epochs_early(script, line, hits):
+def test_an_awaited_line_in_or_after_an_evaluation_is_reached_by_cutting_epochs(script, line, hits):
     path = script(LONG_EPOCHS)
     lines = join_lines([(path, line)])
-    result = start(path, lines=lines, awaited=lines, reach=30.0, device="cpu")
+    result = start(path, lines=lines, awaited=lines, reach=30.0, cut_epochs=True, device="cpu")
     assert result.end.reason == "stopped"
     (rank,) = result.ranks
     assert rank.steps("train") == 20
@@ -486,6 +519,130 @@ def test_an_awaited_line_in_or_after_an_evaluation_is_reached_by_ending_epochs_e
     assert leak.bytes_per_step == 512
     assert any(holder.text.startswith("list `outs` in `evaluate()`") for holder in rank.holders)
     assert (rank.lines[0].hits or 0) >= hits
+
+
+VALIDATING = """
+import torch
+from torch.utils.data import DataLoader, TensorDataset
+torch.manual_seed(0)
+model = torch.nn.Linear(8, 4)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+data = TensorDataset(torch.randn(120, 8))
+{loader}
+def evaluate():
+    model.eval()
+    total, n = 0.0, 0
+    with torch.no_grad():
+        for (x,) in DataLoader(data, batch_size=24):
+            total += model(x).pow(2).mean().item()
+            n += 1
+    model.train()
+    return total / n
+for epoch in range(4):
+    total, n = 0.0, 0
+    for (x,) in loader:
+        loss = model(x).pow(2).mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        total += loss.item()
+        n += 1
+    {check}
+    print(f"epoch {{epoch}} train {{total / n:.6f}} valid {{evaluate():.6f}}", flush=True)
+    if epoch == 7:
+        print("never")
+"""
+PLAIN_LOADER = "loader = DataLoader(data, batch_size=4, shuffle=True)"
+PERSISTENT = "loader = DataLoader(data, batch_size=4, num_workers=1, persistent_workers=True)"
+
+
+def awaiting_what_never_runs(path: str, **options) -> RunResult:
+    line = Path(path).read_text().splitlines().index('        print("never")') + 1
+    lines = join_lines([(path, line)])
+    return start(path, lines=lines, awaited=lines, reach=30.0, device="cpu", **options)
+
+
+def plain_output(path: str) -> str:
+    done = subprocess.run([sys.executable, path], capture_output=True, text=True, check=True, timeout=60)
+    return done.stdout
+
+
+@pytest.mark.parametrize("loader", [PLAIN_LOADER, PERSISTENT], ids=["plain", "persistent_workers"])
+def test_a_script_prints_what_it_prints_without_the_verifier(script, loader):
+    path = script(VALIDATING.format(loader=loader, check=""))
+    result = awaiting_what_never_runs(path)
+    assert (result.end.reason, result.stdout) == ("finished", plain_output(path))
+    assert result.ranks[0].lines[0].hits == 0
+
+
+@pytest.mark.parametrize("loader", [PLAIN_LOADER, PERSISTENT], ids=["plain", "persistent_workers"])
+def test_no_loop_is_cut_to_nothing_and_no_evaluation_at_all(script, loader):
+    path = script(VALIDATING.format(loader=loader, check="print('batches', n)"))
+    result = awaiting_what_never_runs(path, cut_epochs=True)
+    assert result.end.reason == "finished", result.end
+    batches = [int(line.split()[1]) for line in result.stdout.splitlines() if line.startswith("batches")]
+    assert batches[0] < 30, "the first epoch is cut short"
+    assert min(batches) >= 1
+    assert sum(forward.count for forward in result.ranks[0].forwards if not forward.training) == 4 * 5
+
+
+def test_a_failure_that_cutting_caused_is_not_the_scripts(script):
+    check = "losses = [] if n == len(loader) else 1 / 0"
+    text = VALIDATING.format(loader=PLAIN_LOADER, check=check).replace(
+        "total += loss.item()", "total += loss.item(); kept.append(loss)"
+    )
+    path = script("kept = []\n" + text)
+    result = awaiting_what_never_runs(path, cut_epochs=True)
+    (rank,) = result.ranks
+    assert result.end.reason == "stopped"
+    assert any("ZeroDivisionError" in note and "cut its epochs short" in note for note in rank.notes)
+    assert [drift.bytes_per_step for drift in rank.leaks()] == [512], "what was established before stands"
+
+
+def test_a_script_that_fails_by_itself_while_it_goes_on_is_to_blame(script):
+    check = "assert epoch < 2"
+    path = script(VALIDATING.format(loader=PLAIN_LOADER, check=check))
+    result = awaiting_what_never_runs(path)
+    assert result.end.reason == "raised"
+
+
+EMPTIED = """
+import torch
+model = torch.nn.Linear(8, 4)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+recent = []
+def epoch(steps):
+    kept = []
+    for step in range(steps):
+        loss = model(torch.randn(4, 8)).pow(2).mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        {keep}
+for _ in range(1000):
+    epoch({steps})
+"""
+
+
+@pytest.mark.parametrize(
+    ("keep", "steps", "statuses"),
+    [
+        ("recent.append(loss.detach())\n        if len(recent) == 50: recent.clear()", 1000, {"bounded"}),
+        ("recent.append(loss.detach())", 1000, {"leak"}),
+        ("kept.append(loss.detach())", 1000, {"leak"}),
+        (
+            "kept.append(loss.detach())",
+            60,
+            {"leak"},
+        ),  # let go of at the epoch's end: it grew as long as it could
+    ],
+    ids=["emptied", "kept", "kept_in_the_loop", "kept_for_an_epoch"],
+)
+def test_a_list_that_is_emptied_now_and_then_is_no_leak(script, keep, steps, statuses):
+    path = script(EMPTIED.format(keep=keep, steps=steps))
+    (rank,) = start(path, reach=30.0, device="cpu").ranks
+    assert {drift.status for drift in rank.drifts if drift.place == "device"} == statuses, rank.drifts
+    assert bool(rank.leaks()) == (statuses == {"leak"})
 
 
 def test_nothing_is_cut_short_unless_a_line_is_awaited(script):

@@ -9,7 +9,7 @@ from gpulint.runtime.stepping import Stepper
 
 class Events:
     """Feeds a Stepper from a string of words: `f` forward in train mode, `e` in eval mode, `o1` optimizer 1,
-    `b` batch, `x` explicit; `f:name` gives the module. Collects what is confirmed as (kind, previous mark,
+    `b` batch, `r` a CUDA graph's replay, `x` explicit; `f:name` gives the module. Collects what is confirmed as (kind, previous mark,
     mark)."""
 
     def __init__(self, has_optimizer: bool = True) -> None:
@@ -31,6 +31,8 @@ class Events:
                 self.stepper.forward(name, training=word[0] == "f")
             elif word[0] == "o":
                 self.stepper.optimizer(word[1], ord(word[-1]))
+            elif word[0] == "r":
+                self.stepper.replay("graph")
             elif word[0] == "b":
                 self.stepper.batch("loader")
             elif word[0] == "x":
@@ -49,7 +51,8 @@ class Events:
 def test_a_plain_loop_steps_at_the_next_forward():
     events = Events().feed("f o1 " * 5)
     assert events.places("train") == [2, 4, 6, 8]
-    assert events.confirmed[0] == ("train", -1, 0)
+    assert events.confirmed[0] == ("train", 0, 1)
+    assert events.marks[0] == 0, "the first step begins with its own forward, and not with the run"
 
 
 def test_accumulation_counts_one_step_per_optimizer_step():
@@ -75,6 +78,14 @@ def test_an_optimizer_per_parameter_in_backward():
 def test_an_optimizer_without_modules():
     events = Events().feed("o1 " * 5)
     assert events.places("train") == [1, 2, 3, 4]
+
+
+def test_replays_of_a_cuda_graph_are_steps():
+    assert Events(has_optimizer=False).feed("f o1 f o1 " + "r " * 6).places("train") == [2, *range(6, 10)]
+
+
+def test_replays_between_which_an_optimizer_steps_are_none():
+    assert Events().feed("r o1 " * 5).places("train") == [3, 5, 7, 9]
 
 
 def test_an_optimizer_that_is_made_anew_in_every_iteration():

@@ -62,7 +62,7 @@ def verification(claim: Finding | list[Finding], *ranks: RankResult, max_drift: 
 
 
 def ran(line: int = 12, hits: int = 24, sampled: int = 20, **more: object) -> LineFigures:
-    return replace(LineFigures(FILE, line, hits, sampled), **more)  # type: ignore[arg-type]
+    return replace(LineFigures(FILE, line, hits, sampled, judged_hits=sampled), **more)  # type: ignore[arg-type]
 
 
 def holder(size: int = 16 * 4096, line: int = 12, nodes: int = 0, **more: object) -> Holder:
@@ -95,16 +95,42 @@ def test_nodes_without_bytes_are_confirmed_and_negligible_on_the_gpu() -> None:
     assert (found.device, found.nodes, found.host) == (0.0, 12.0, 21000.0)
 
 
-def test_a_scalar_block_a_step_is_negligible_but_drift() -> None:
-    found = verification(finding("GPU101"), rank(holders=(holder(16 * 512),), drifts=(leak(512.0),)))
-    assert found.verdicts[0].negligible
-    assert found.exit_code == 1
-    assert (
-        verification(
-            finding("GPU101"), rank(holders=(holder(16 * 512),), drifts=(leak(512.0),)), max_drift=512
-        ).exit_code
-        == 0
+def test_what_makes_the_exit_status_is_not_called_negligible() -> None:
+    measured = rank(holders=(holder(16 * 512),), drifts=(leak(512.0),))
+    for max_drift, negligible, code in ((0, False, 1), (511, False, 1), (512, True, 0)):
+        found = verification(finding("GPU101"), measured, max_drift=max_drift)
+        assert (found.verdicts[0].negligible, found.exit_code) == (negligible, code)
+
+
+def test_drift_is_the_sum_of_all_leaks_each_counted_once() -> None:
+    other = Site("/project/model.py", 30, "pool")
+    births = (Held(other, 16, 16 * 512),)
+    second = holder(16 * 512, line=44, variable="kept", text="list `kept` in `train()`")
+    measured = rank(
+        holders=(holder(16 * 512), replace(second, births=births, lines=(44,))),
+        drifts=(leak(512.0), leak(512.0, site=other)),
+        lines=(ran(), ran(44)),
     )
+    both = [finding("GPU101"), finding("GPU102"), finding("GPU101", 44, "`kept` keeps `out`")]
+    found = verification(both, measured, max_drift=600)
+    assert [verdict.device for verdict in found.verdicts] == [512.0, 512.0, 512.0]
+    assert found.drift == 1024.0
+    assert (found.exit_code, [v.negligible for v in found.verdicts]) == (1, [False] * 3)
+    assert verification(both, measured, max_drift=1024).exit_code == 0
+    assert verification([], measured, max_drift=600).drift == 1024.0
+
+
+def test_nothing_sampled_is_no_all_clear() -> None:
+    unsampled = tuple(replace(sample, sampled=False) for sample in samples(3))
+    found = verification(finding("GPU101"), rank(samples=unsampled, lines=(ran(hits=3, sampled=0),)))
+    assert found.verdicts[0].status == "inconclusive"
+    assert (found.failed, found.exit_code) == (True, 2)
+
+
+def test_hits_outside_the_judged_steps_refute_nothing() -> None:
+    found = judged("GPU101", rank(lines=(ran(hits=90, sampled=30, judged_hits=0),)))
+    assert found.status == "inconclusive"
+    assert "none of the steps in which growth would have been seen" in found.text
 
 
 def test_a_holder_is_matched_by_related_line_by_name_and_by_birth() -> None:
@@ -123,10 +149,10 @@ def test_a_holder_is_matched_by_related_line_by_name_and_by_birth() -> None:
 @pytest.mark.parametrize(
     ("lines", "status", "words"),
     [
-        ((ran(hits=24, sampled=20),), "refuted", "ran 20 times in 20 sampled steps, nothing grew"),
+        ((ran(hits=24, sampled=20),), "refuted", "ran in 20 of the steps that were judged, and nothing grew"),
         ((ran(hits=0, sampled=0),), "not reached", "did not run"),
         ((ran(hits=3, sampled=0),), "inconclusive", "before sampling began"),
-        ((ran(hits=6, sampled=2),), "inconclusive", "only 2 of the sampled steps"),
+        ((ran(hits=6, sampled=2),), "inconclusive", "only 2 of the steps"),
         ((), "inconclusive", "could not be counted"),
     ],
 )

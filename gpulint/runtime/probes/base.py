@@ -65,6 +65,15 @@ class Probe(Protocol):
         """The highest `allocated` since the last mark or reset; `reset` begins anew without losing the step's
         peak."""
 
+    def watch(self, closely: bool) -> None:
+        """Whether what is born from here on will be attributed: only then need births be recorded with their lines."""
+
+    def skip_to(self, mark: int) -> None:
+        """Number the next mark `mark`, which is no less than it would be."""
+
+    def free(self) -> int | None:
+        """Bytes that could still be allocated, or None where this probe does not know."""
+
     def notes(self) -> list[str]:
         """What the reader of the figures has to know."""
 

@@ -36,6 +36,8 @@ class CudaProbe:
     def __init__(self, frames: Frames) -> None:
         self._frames = frames
         self._started = False
+        self._closely = False  # whether births shall be recorded with their lines
+        self.on_first_use: Callable[[], None] | None = None
         self._marks = 0
         self._snapshots: list[tuple[int, _Live]] = []  # mark, what was alive then
         self._settled: _Live = {}
@@ -55,17 +57,50 @@ class CudaProbe:
         torch.cuda._lazy_call(self._begin)  # type: ignore[no-untyped-call]
 
     def _begin(self) -> None:
-        try:
-            torch.cuda.memory._record_memory_history("state", context="state", stacks="python")
-        except (RuntimeError, TypeError, AttributeError) as error:
-            self._notes.append(f"Memory history could not be recorded ({error}); birth sites are unknown.")
         self._started = True
         self._share_peaks()
+        if self._closely:
+            self._record(True)
+        if self.on_first_use is not None:
+            self.on_first_use()
+
+    def watch(self, closely: bool) -> None:
+        changed, self._closely = closely != self._closely, closely
+        if changed and self._started:
+            self._record(closely)
+
+    def _record(self, closely: bool) -> None:
+        """Blocks that are alive keep their lines when recording ends."""
+        try:
+            if closely:
+                torch.cuda.memory._record_memory_history("state", context="state", stacks="python")
+            else:
+                torch.cuda.memory._record_memory_history(None)
+        except (RuntimeError, TypeError, AttributeError) as error:
+            note = f"Memory history could not be recorded ({error}); birth sites are unknown."
+            if note not in self._notes:
+                self._notes.append(note)
+
+    def used(self) -> bool:
+        """Whether the script has anything on a GPU."""
+        return self._started and bool(self._used_devices())
+
+    def skip_to(self, mark: int) -> None:
+        self._marks = max(self._marks, mark)
+
+    def free(self) -> int | None:
+        if not self._in_use():
+            return None
+        found = []
+        for device in self._in_use():
+            available, _ = torch.cuda.mem_get_info(device)
+            stats = torch._C._cuda_memoryStats(device)
+            cached = stats["reserved_bytes"]["all"]["current"] - stats["allocated_bytes"]["all"]["current"]
+            found.append(available + cached)
+        return min(found)
 
     def stop(self) -> None:
-        if self._started:
-            with contextlib.suppress(RuntimeError, TypeError):
-                torch.cuda.memory._record_memory_history(None)
+        self.watch(False)
         for undo in self._undo:
             undo()
         self._undo.clear()
@@ -171,7 +206,10 @@ class CudaProbe:
         return [Block(site, "device", epoch, size, count) for (site, epoch), (size, count) in totals.items()]
 
     def series(self, site: int, place: Place, marks: list[int]) -> list[int] | None:
-        return None
+        known = dict(self._snapshots)
+        if place != "device" or any(mark not in known for mark in marks):
+            return None
+        return [sum(size for size, born in known[mark].values() if born == site) for mark in marks]
 
     def resolution(self, marks: list[int]) -> list[int]:
         taken = {mark for mark, _ in self._snapshots}

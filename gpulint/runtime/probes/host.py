@@ -90,7 +90,17 @@ class HostProbe(TorchDispatchMode):  # type: ignore[no-untyped-call]
         torch.compile = compile
         self._undo.append(lambda: setattr(torch, "compile", original))
 
-    def adopt(self) -> None:
+    def watch(self, closely: bool) -> None:
+        """Nothing to do: every birth is seen."""
+
+    def skip_to(self, mark: int) -> None:
+        while len(self._series) < mark:
+            self.mark(False)
+
+    def free(self) -> int | None:
+        return None
+
+    def adopt(self, parameters_on_device: bool = False) -> None:
         """Take in the tensors that were there before: what is made from them would otherwise look like the
         host's."""
         for one in gc.get_objects():
@@ -99,7 +109,8 @@ class HostProbe(TorchDispatchMode):  # type: ignore[no-untyped-call]
                     storage = one.untyped_storage()
                     size = (storage.nbytes() + ROUND - 1) // ROUND * ROUND
                     if size and storage._cdata not in self._table and storage.device.type == "cpu":
-                        self._born(storage, storage._cdata, 0, PRESUMED, size)
+                        moved = parameters_on_device and isinstance(one, torch.nn.Parameter)
+                        self._born(storage, storage._cdata, 0, DEVICE if moved else PRESUMED, size)
 
     def _patch(self, name: str, replacement: Any) -> None:
         original = torch.Tensor.__dict__.get(name)

@@ -1,0 +1,88 @@
+"""What the harness does once enough steps are sampled, and before it ends the script: it goes on without watching.
+
+For two ends: places of interest that have not run yet may be reached (an evaluation at the epoch's end), and what looks like a
+leak may turn out to be let go of (a list that is emptied every fifty steps). Nothing that was found before is judged anew,
+but for what was let go of while the same loop went on.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import time
+import weakref
+from collections.abc import Iterator
+from types import FrameType
+
+HOLD_STEPS = 100  # steps in which a leak has the chance to be let go of
+HOLD_SECONDS = 10.0
+ROOM = 0.5  # of the memory that is free, which a leak may fill meanwhile
+
+
+class _Sentinel:
+    """Lives as long as the frame that it is put on. Where a debugger asks for it as a trace function, it declines."""
+
+    __slots__ = ("__weakref__",)
+
+    def __call__(self, *event: object) -> None:
+        return None
+
+
+class Lingering:
+    """The time after the sampled steps. `reach` are the seconds it may take, `awaiting` says that places of interest
+    have not run yet."""
+
+    def __init__(self, reach: float, awaiting: bool) -> None:
+        self.awaiting = awaiting
+        self._begin = time.monotonic()
+        self._reach = reach
+        self._steps = 0
+        self._most = 0
+        self._frames: list[weakref.ref[_Sentinel]] = []
+
+    @property
+    def expired(self) -> bool:
+        """Whether the time is up."""
+        return time.monotonic() - self._begin >= self._reach
+
+    def hold(self, frames: Iterator[FrameType], per_step: float, free: int | None) -> None:
+        """From now on see whether what leaks `per_step` bytes is let go of, while each of the running `frames` runs on.
+        `free` are the bytes that are left for it."""
+        room = HOLD_STEPS if free is None or per_step <= 0 else int(ROOM * free / per_step)
+        self._most = min(HOLD_STEPS, room)
+        for frame in frames:
+            if frame.f_trace is None:
+                sentinel = _Sentinel()
+                frame.f_trace = sentinel
+                self._frames.append(weakref.ref(sentinel))
+
+    def step(self) -> None:
+        """A step has passed unwatched."""
+        self._steps += 1
+
+    def loop_is_over(self) -> None:
+        """The loop in which steps were sampled has ended: what is let go of now was kept as long as it ran."""
+        self._most = 0
+
+    @property
+    def holding(self) -> bool:
+        """Whether it is still open if what leaked is let go of."""
+        if any(reference() is None for reference in self._frames):
+            self._most = 0
+        return self._steps < self._most and time.monotonic() - self._begin < HOLD_SECONDS
+
+    @property
+    def held(self) -> int:
+        """In how many further steps of the same loop it could have been let go of; 0 where that cannot be said."""
+        return self._steps if self._most and not self.holding else 0
+
+
+def free_host_memory() -> int | None:
+    """Bytes that the machine still has, where it says."""
+    with contextlib.suppress(OSError, ValueError), open("/proc/meminfo", encoding="ascii") as lines:
+        for line in lines:
+            if line.startswith("MemAvailable:"):
+                return int(line.split()[1]) * 1024
+    with contextlib.suppress(OSError, ValueError, AttributeError):
+        return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    return None
