@@ -41,8 +41,10 @@ from gpulint.runtime.stepping import Stepper
 CUT = "Epochs were cut short (--cut-epochs), to reach lines that had not run when enough steps were sampled."
 UNUSED = "The script does not use the GPU of this machine: what it keeps was measured on the host instead."
 KINDS: tuple[StepKind, ...] = ("train", "eval", "explicit")
+TRAINING: tuple[StepKind, ...] = ("train", "explicit")
 FEWEST_WARMUP = 3
 MOST_WARMUP = 10
+PATIENCE = 20.0  # seconds that an evaluation may take before the training that is to follow it is given up
 SWALLOWED = 3  # how often the script may swallow the stop before the process is ended for it
 LOOKS = (5, 10)  # sampled steps after which the window is judged already, in case the script ends by itself
 EARLY = (1, 2, 3, 6)  # sampled steps whose readings the looks need, to tell enough stretches apart
@@ -89,6 +91,7 @@ class Harness:
         self._evaluations = 0
         self._cuda: Any = None  # the probe to come back to, once a script uses the GPU after all
         self._lingering: Lingering | None = None
+        self._trained = time.monotonic()  # when an optimizer was made or stepped last
         self._readings: Counter[Any] = Counter()  # evaluation loop -> marks taken in it
         self._judged: dict[Any, int] = {}  # evaluation loop -> steps it was judged by
         self._stops = 0
@@ -279,6 +282,7 @@ class Harness:
 
     def _optimizer_made(self, optimizer: Any) -> None:
         self._stepper.optimizer_created()
+        self._trained = time.monotonic()
         if threading.get_ident() == self._main and not self.done:
             self._begin_other_training(optimizer)
 
@@ -286,6 +290,7 @@ class Harness:
         if not self._here():
             return
         self._optimizers[id(optimizer)] = weakref.ref(optimizer)
+        self._trained = time.monotonic()
         iterator = self._iterator() if self._iterator is not None else None
         if iterator is not None:
             self._passes[iterator] = self._passes.get(iterator, 0) + 1
@@ -371,7 +376,7 @@ class Harness:
         if self._evaluation is None or self._stepper.phase == self._evaluation:
             return
         self._evaluation = None
-        trained = any(self._series[kind].warm for kind in ("train", "explicit"))
+        trained = any(self._series[kind].warm for kind in TRAINING)
         if trained or not self._stepper.has_optimizer:
             self._lines.settle()
         else:
@@ -518,13 +523,13 @@ class Harness:
         if explicit >= wanted or train >= wanted:
             self._linger()
             return self._over()
-        if self._stepper.has_optimizer:
-            return evaluation >= 20 * wanted
-        return evaluation >= wanted
+        if evaluation < wanted or not self._stepper.has_optimizer:
+            return evaluation >= wanted
+        return time.monotonic() - self._trained > max(self.options.reach, PATIENCE)
 
     def _linger(self) -> None:
         """Enough steps are sampled. They are judged now; what comes after does not change that."""
-        trained = [self._series[kind] for kind in ("train", "explicit")]
+        trained = [self._series[kind] for kind in TRAINING]
         for series in trained:
             self._look(series, 2)
         self._lines.settle()

@@ -303,7 +303,7 @@ def _optional_part(statement: ast.AST, line: int, column: int) -> tuple[ast.AST,
     found = None
     node: ast.AST | None = statement
     while node is not None:
-        inner = None
+        inner: ast.expr | None = None
         for field, value in ast.iter_fields(node):
             for position, child in enumerate(value) if isinstance(value, list) else ((None, value),):
                 if isinstance(child, ast.expr) and _holds(child, line, column):
@@ -311,14 +311,11 @@ def _optional_part(statement: ast.AST, line: int, column: int) -> tuple[ast.AST,
                     later = isinstance(node, ast.BoolOp) and position != 0
                     if later or field in _OPTIONAL.get(type(node), ()):
                         found = (node, field, position)
-                elif isinstance(child, (ast.comprehension, ast.keyword)) and inner is None:
-                    inner = next((c for c in ast.walk(child) if _is_around(c, line, column)), None)
+                elif isinstance(child, (ast.comprehension, ast.keyword, ast.withitem)) and inner is None:
+                    around = (c for c in ast.iter_child_nodes(child) if isinstance(c, ast.expr))
+                    inner = next((c for c in around if _holds(c, line, column)), None)
         node = inner
     return found
-
-
-def _is_around(node: ast.AST, line: int, column: int) -> bool:
-    return isinstance(node, ast.expr) and _holds(node, line, column)
 
 
 def _count_part(part: tuple[ast.AST, str, int | None], index: int) -> None:

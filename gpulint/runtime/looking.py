@@ -30,11 +30,13 @@ def look(
     sequence numbers that belong to judged steps.
     """
     start = boundaries[0]
+    judged_until = boundaries[-1 - age] if len(boundaries) > age else start
     probe.settle()
-    before = probe.blocks(start)
-    collect()
-    probe.settle()
-    after = probe.blocks(start)
+    before = after = probe.blocks(start)
+    if _lasting(before, judged_until):  # a full collection takes as long as many a step
+        collect()
+        probe.settle()
+        after = probe.blocks(start)
     marks = probe.resolution(boundaries)
     if len(marks) < 2:
         return [], []
@@ -43,7 +45,6 @@ def look(
     edges = [boundaries.index(mark) for mark in marks]
     births = _births(probe, frames, before, after, marks, boundaries)
     drifts = [d for one in births if (d := drift.judge(one, edges, kind, age)) is not None]
-    judged_until = boundaries[-1 - age] if len(boundaries) > age else start
     suspects = {(d.site, d.place) for d in drifts if d.status in ("leak", "occasional", "bounded")}
     targets = {
         key: block
@@ -55,6 +56,15 @@ def look(
     leaking = {(d.site, d.place) for d in drifts if d.status == "leak"}
     found.sort(key=lambda holder: _rank(holder, leaking))
     return sorted(drifts, key=lambda d: (d.status != "leak", -d.bytes_per_step)), found
+
+
+def _lasting(blocks: list[Block], judged_until: int) -> bool:
+    """Whether memory of several steps has survived at one site, be it kept or garbage."""
+    epochs: dict[_Cell, set[int]] = {}
+    for block in blocks:
+        if block.epoch < judged_until:
+            epochs.setdefault((block.site, block.place), set()).add(block.epoch)
+    return any(len(found) >= drift.FEWEST for found in epochs.values())
 
 
 def _rank(holder: Holder, leaking: set[tuple[Any, Place]]) -> tuple[int, bool, int]:

@@ -9,7 +9,6 @@ snapshots cheap.
 from __future__ import annotations
 
 import bisect
-import contextlib
 import functools
 import time
 from collections.abc import Callable, Hashable
@@ -91,7 +90,7 @@ class CudaProbe:
     def free(self) -> int | None:
         if not self._in_use():
             return None
-        found = []
+        found: list[int] = []
         for device in self._in_use():
             available, _ = torch.cuda.mem_get_info(device)
             stats = torch._C._cuda_memoryStats(device)
