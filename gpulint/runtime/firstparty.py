@@ -5,9 +5,20 @@ from __future__ import annotations
 
 import ast
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 MOST_FILES = 2000
+# Lightning, transformers, ignite, Composer and their like call these.
+EVALUATION_METHODS = {
+    "validation_step",
+    "test_step",
+    "predict_step",
+    "evaluation_step",
+    "eval_step",
+    "eval_forward",
+    "prediction_step",
+    "compute_metrics",
+}
 _FOREIGN = {"site-packages", "dist-packages", ".venv", "venv", "node_modules", "__pycache__"}
 
 
@@ -42,6 +53,23 @@ def first_party(script: str, module: bool = False, cwd: str | None = None) -> li
     return list(found)
 
 
+def evaluates(files: Iterable[str]) -> bool:
+    """Whether one of the files looks as if it evaluated a model: it switches to eval mode, or has a method that a
+    framework calls for that. Only a run can tell."""
+    return any(_evaluates(tree) for tree in map(_tree, files) if tree is not None)
+
+
+def _evaluates(tree: ast.Module) -> bool:
+    for node in ast.walk(tree):
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and node.name in EVALUATION_METHODS:
+            return True
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            mode = next((arg.value for arg in node.args if isinstance(arg, ast.Constant)), None)
+            if node.func.attr == "eval" and not node.args or node.func.attr == "train" and mode is False:
+                return True
+    return False
+
+
 def _roots(base: str) -> list[str]:
     base = os.path.abspath(base)
     return [base, os.path.join(base, "src")]
@@ -54,11 +82,17 @@ def _parse(text: bytes) -> ast.Module:
         return ast.parse(text)
 
 
-def _imports(file: str, roots: Sequence[str]) -> Iterator[str]:
+def _tree(file: str) -> ast.Module | None:
     try:
         with open(file, "rb") as source:
-            tree = _parse(source.read())
+            return _parse(source.read())
     except (OSError, SyntaxError, ValueError, RecursionError):
+        return None
+
+
+def _imports(file: str, roots: Sequence[str]) -> Iterator[str]:
+    tree = _tree(file)
+    if tree is None:
         return
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):

@@ -86,6 +86,7 @@ class Harness:
         # DataLoader iterator -> optimizer steps since its present pass began
         self._passes: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
         self._cut = False
+        self._evaluated = False  # whether an evaluation was sampled since training is
         self._evaluation: Any = None  # the evaluation loop under way, once it is known to be one
         self._state_sizes: list[int] = []
         self._evaluations = 0
@@ -378,6 +379,7 @@ class Harness:
         self._evaluation = None
         trained = any(self._series[kind].warm for kind in TRAINING)
         if trained or not self._stepper.has_optimizer:
+            self._evaluated = True
             self._lines.settle()
         else:
             self._lines.forget()
@@ -459,7 +461,11 @@ class Harness:
         samples = self._series["train"].samples or self._series["explicit"].samples
         if self._lingering is None or self._over() or not samples:
             return
-        why = "places with findings have not run yet" if self._lingering.awaiting else "is it let go of?"
+        why = "is what leaks let go of?"
+        if self._lines.missing(self.options.awaited):
+            why = "lines with findings have not run yet"
+        elif self._lingering.awaiting:
+            why = "no evaluation has run yet"
         self._send({"progress": Progress(self._rank, samples[-1], 0, None, why).to_json()})
 
     @property
@@ -486,13 +492,15 @@ class Harness:
                     return
                 self._judged[phase] = steps
                 self._evaluations += 1
-                self._look(series, 1 if steps < 6 else 2)
+                self._look(series, 1 if steps < 6 else 2, passing=steps < LOOKS[-1])
         elif series.warm and (
             steps in LOOKS if steps < self.options.steps else self._endless and steps == self.options.steps
         ):
-            self._look(series, 2)
+            self._look(series, 2, passing=steps < LOOKS[-1])
 
-    def _look(self, series: Series, age: int, extra_frames: tuple[FrameType, ...] = ()) -> None:
+    def _look(
+        self, series: Series, age: int, extra_frames: tuple[FrameType, ...] = (), passing: bool = False
+    ) -> None:
         """Judge the window so far. Keeps what earlier looks found if this one cannot say anything."""
         if self.probe is None or len(series.boundaries) < 2:
             return
@@ -504,7 +512,9 @@ class Harness:
             marks = series.boundaries
             until = self._marks[marks[-1 - age]].sequence if len(marks) > age else 0
             sequences = (self._marks[marks[0]].sequence, until)
-            drifts, holders = look(self.probe, self.frames, series.kind, marks, age, sequences, extra_frames)
+            drifts, holders = look(
+                self.probe, self.frames, series.kind, marks, age, sequences, extra_frames, passing
+            )
             series.window = Window(drifts, holders, len(marks) - 1)
             self._lines.judge(marks[0], marks[-1 - age] if len(marks) > age else marks[0])
         except Exception as error:
@@ -534,7 +544,7 @@ class Harness:
             self._look(series, 2)
         self._lines.settle()
         reach = self.options.reach
-        self._lingering = Lingering(reach, bool(reach) and self._lines.missing(self.options.awaited))
+        self._lingering = Lingering(reach, bool(reach) and self._misses_something())
         windows = [series.window for series in trained if series.window is not None]
         leaks = [d for window in windows for d in window.drifts if d.status == "leak"]
         nodes = any(holder.nodes for window in windows for holder in window.holders)
@@ -554,9 +564,14 @@ class Harness:
             lingering.loop_is_over()
         if lingering.awaiting:
             evaluating = self._stepper.in_phase and len(self._series["eval"].boundaries) <= LOOKS[-1] + 1
-            if evaluating or self._lines.missing(self.options.awaited):
+            if evaluating or self._misses_something():
                 return False
         return not lingering.holding
+
+    def _misses_something(self) -> bool:
+        """Whether places of interest, or the evaluation that is to be expected, have not run as far as they are needed."""
+        unseen = self.options.evaluates and not self._evaluated
+        return unseen or self._lines.missing(self.options.awaited)
 
     def _finish(self, look: bool = True) -> None:
         if look and self._stepper.in_phase:

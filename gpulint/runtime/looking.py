@@ -23,34 +23,43 @@ def look(
     age: int,
     sequences: tuple[int, int],
     extra_frames: tuple[FrameType, ...] = (),
+    passing: bool = False,
 ) -> tuple[list[Drift], list[Holder]]:
     """Judge the steps between `boundaries` (mark numbers; the first is the window's start).
 
     Memory younger than `age` steps is left out. `sequences` are the first and the end of the autograd
-    sequence numbers that belong to judged steps.
+    sequence numbers that belong to judged steps. A `passing` look, which others will follow, saves time where nothing
+    leaks: it does not search for garbage then, nor for autograd nodes that hold no memory.
     """
     start = boundaries[0]
     judged_until = boundaries[-1 - age] if len(boundaries) > age else start
     probe.settle()
-    before = after = probe.blocks(start)
-    if _lasting(before, judged_until):  # a full collection takes as long as many a step
-        collect()
-        probe.settle()
-        after = probe.blocks(start)
+    before = probe.blocks(start)
     marks = probe.resolution(boundaries)
     if len(marks) < 2:
         return [], []
     if marks[-1] != boundaries[-1]:
         marks.append(boundaries[-1])
     edges = [boundaries.index(mark) for mark in marks]
-    births = _births(probe, frames, before, after, marks, boundaries)
-    drifts = [d for one in births if (d := drift.judge(one, edges, kind, age)) is not None]
+
+    def judged(after: list[Block]) -> list[Drift]:
+        births = _births(probe, frames, before, after, marks, boundaries)
+        return [d for one in births if (d := drift.judge(one, edges, kind, age)) is not None]
+
+    drifts = judged(before)
+    # A full collection takes as long as many a step, and the walk to the holders as long as some.
+    if any(d.status == "leak" for d in drifts) or (not passing and _lasting(before, judged_until)):
+        collect()
+        probe.settle()
+        drifts = judged(probe.blocks(start))
     suspects = {(d.site, d.place) for d in drifts if d.status in ("leak", "occasional", "bounded")}
     targets = {
         key: block
         for key, block in probe.keys(start).items()
         if block.epoch < judged_until and (frames.sites[block.site], block.place) in suspects
     }
+    if passing and not targets:
+        return drifts, []
     found = holders.find(targets, probe.key, range(*sequences), frames, extra_frames)
     drifts = drift.settle(drifts, found)
     leaking = {(d.site, d.place) for d in drifts if d.status == "leak"}

@@ -411,8 +411,8 @@ class Lines(Record):
 class Options(Record):
     """What the parent asks of the child. `warmup` None means: at least 3 steps, until optimizer state is
     constant. Once `steps` steps are sampled the script may go on for `reach` seconds more, until each of the
-    lines in `awaited` has run: an evaluation at the epoch's end, say. With `cut_epochs` epochs that have trained may end
-    early for that."""
+    lines in `awaited` has run, and an evaluation where the program looks as if it had one (`evaluates`). With `cut_epochs`
+    epochs that have trained may end early for that."""
 
     steps: int = 20
     warmup: int | None = None
@@ -422,6 +422,7 @@ class Options(Record):
     awaited: tuple[Lines, ...] = ()
     reach: float = 0.0
     cut_epochs: bool = False
+    evaluates: bool = False
 
 
 def join_lines(places: Iterable[tuple[str, int] | tuple[str, int, int]]) -> tuple[Lines, ...]:

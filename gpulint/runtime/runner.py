@@ -39,7 +39,8 @@ class Run:
 
     `launch` are torchrun's own flags (`--nproc-per-node 2 --nnodes …`); torchrun is used if there are any.
     `lines` are lines of interest; for those of them in `awaited` the script may run `reach` seconds longer, and with `cut_epochs`
-    epochs that have trained may end early.
+    epochs that have trained may end early. `evaluates` says that the program looks as if it evaluated a model, which is
+    worth going on for as well.
     `timeout` is in seconds, None for no limit. `capture` keeps the last megabyte of output instead of passing
     it through.
     """
@@ -57,6 +58,7 @@ class Run:
     awaited: tuple[Lines, ...] = ()
     reach: float = 0.0
     cut_epochs: bool = False
+    evaluates: bool = False
     capture: bool = False
     cwd: str | None = None
     environment: Mapping[str, str] = field(default_factory=dict)
@@ -87,6 +89,7 @@ class Run:
                 "awaited": [entry.to_json() for entry in self.awaited],
                 "reach": self.reach,
                 "cut_epochs": self.cut_epochs,
+                "evaluates": self.evaluates,
             }
         )
 

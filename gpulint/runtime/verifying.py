@@ -97,7 +97,14 @@ def verification_of(
         for f in findings
         if claim_of(f.code).kind not in UNAWAITED and f.confidence.reaches(least)
     ]
-    watched = replace(what, lines=join_lines(lines_of(findings)), awaited=join_lines(awaited))
+    script = firstparty.find_target(what.target, what.module, what.cwd)
+    files = firstparty.first_party(script, what.module, what.cwd) if script is not None else []
+    watched = replace(
+        what,
+        lines=join_lines(lines_of(findings)),
+        awaited=join_lines(awaited),
+        evaluates=firstparty.evaluates(files),
+    )
     return verify(what.target, run(watched, on_progress), findings, max_drift, least)
 
 
