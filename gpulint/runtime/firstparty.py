@@ -65,7 +65,7 @@ def _evaluates(tree: ast.Module) -> bool:
             return True
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
             mode = next((arg.value for arg in node.args if isinstance(arg, ast.Constant)), None)
-            if node.func.attr == "eval" and not node.args or node.func.attr == "train" and mode is False:
+            if (node.func.attr == "eval" and not node.args) or (node.func.attr == "train" and mode is False):
                 return True
     return False
 
