@@ -5,8 +5,6 @@ from __future__ import annotations
 import copy
 import gc
 import io
-import statistics
-import time
 import weakref
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -26,8 +24,18 @@ checkpoint = pytest.importorskip("torch.utils.checkpoint").checkpoint
 TIMES = 6
 
 
+@pytest.fixture(autouse=True)
+def one_thread():
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)
+
+
 def network(wide: int = 256) -> torch.nn.Module:
-    return nn.Sequential(nn.Linear(64, wide), nn.Tanh(), nn.Linear(wide, wide), nn.Tanh(), nn.Linear(wide, 64))
+    return nn.Sequential(
+        nn.Linear(64, wide), nn.Tanh(), nn.Linear(wide, wide), nn.Tanh(), nn.Linear(wide, 64)
+    )
 
 
 def batch() -> torch.Tensor:
@@ -44,7 +52,9 @@ def watched(program: Callable[[], None]) -> tuple[list[ForwardFigures], list[Was
         program()
     assert watch.result is not None
     found = verify("program", RunResult((), watch.result.end, 1.0, (watch.result,)), [])
-    return [forward for forward in watch.result.forwards if forward.grad and forward.weights], list(found.wasted)
+    return [forward for forward in watch.result.forwards if forward.grad and forward.weights], list(
+        found.wasted
+    )
 
 
 # -- programs whose graphs are needed, or too small or too few to be told -------------------------------------
@@ -356,10 +366,9 @@ def test_a_forward_for_nothing_is_told_at_its_line(program, mode):
     assert told.function.startswith(program.__name__)
     assert (told.file, told.mode, told.count) == (__file__, mode, 20)
     # two hidden layers are saved for the backward, and nothing else that was not there before
-    assert told.bytes == 2 * 64 * 256 * 4 + (64 * 64 * 4 if program is answers_in_a_dataclass else 0) * 0
-    assert f"{program.__name__}" not in told.text
+    assert told.bytes == 2 * 64 * 256 * 4
     assert f"ran 20 times with grad enabled in {mode} mode" in told.text
-    assert "128 KiB" in told.text
+    assert "128.00 KiB" in told.text
 
 
 def test_one_call_for_nothing_among_others_is_not_told():
@@ -375,8 +384,7 @@ def test_one_call_for_nothing_among_others_is_not_told():
 
     (forward,), told = watched(program)
     assert told == []
-    assert forward.visited == 4
-    assert forward.dead == 5
+    assert (forward.visited, forward.dead) == (5, 4)
 
 
 # -- the script's own -----------------------------------------------------------------------------------------
@@ -423,17 +431,13 @@ def test_graphs_die_when_the_script_lets_go():
 
 
 def test_calls_beyond_the_first_cost_no_more():
-    """One call in the first is followed; those after the 64th are not, up to the 128th."""
+    """The first eight are followed, then the 16th, the 32nd, the 64th."""
     model = network()
-    following, later = [], []
+    hooks = []
     with Watch(home=HERE, device="cpu") as watch:
-        for number in range(120):
+        for _ in range(120):
             out = model(batch())
-            hooked = out.grad_fn.register_prehook(lambda gradients: None)
-            (following if number < 8 else later).append(len(hooked.hooks_dict_ref()))
-            del out, hooked
+            hooks.append(len(out.grad_fn.register_prehook(lambda gradients: None).hooks_dict_ref()) - 1)
+            del out
     assert watch.result is not None
-    assert following == [2] * 8
-    assert statistics.mode(later) == 1
-    assert sum(count == 2 for count in later) == 3  # the 16th, 32nd and 64th
-    assert time.perf_counter() > 0
+    assert [number for number, count in enumerate(hooks, 1) if count] == [*range(1, 9), 16, 32, 64]
