@@ -22,6 +22,7 @@ HERE = str(Path(__file__).parent)
 nn = torch.nn
 checkpoint = pytest.importorskip("torch.utils.checkpoint").checkpoint
 TIMES = 6
+DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 
 
 @pytest.fixture(autouse=True)
@@ -39,7 +40,7 @@ def network(wide: int = 256) -> torch.nn.Module:
 
 
 def batch() -> torch.Tensor:
-    return torch.randn(64, 64)
+    return torch.randn(64, 64, device=DEVICE)
 
 
 def stepped(model: torch.nn.Module) -> torch.optim.Optimizer:
@@ -48,7 +49,7 @@ def stepped(model: torch.nn.Module) -> torch.optim.Optimizer:
 
 def watched(program: Callable[[], None]) -> tuple[list[ForwardFigures], list[Wasted]]:
     """The forwards that keep something with grad enabled, and what is told of them."""
-    with Watch(home=HERE, device="cpu") as watch:
+    with Watch(home=HERE, device=DEVICE) as watch:
         program()
     assert watch.result is not None
     found = verify("program", RunResult((), watch.result.end, 1.0, (watch.result,)), [])
@@ -223,7 +224,9 @@ def transformed() -> None:
 
     for _ in range(TIMES):
         torch.func.grad(loss)(weights, batch())
-        torch.func.vmap(torch.func.grad(loss), in_dims=(None, 0))(weights, torch.randn(2, 8, 64))
+        torch.func.vmap(torch.func.grad(loss), in_dims=(None, 0))(
+            weights, torch.randn(2, 8, 64, device=DEVICE)
+        )
 
 
 def compiled_as_eager() -> None:
@@ -248,9 +251,9 @@ def all_outputs_held() -> None:
 
 
 def a_small_one() -> None:
-    model = nn.Linear(64, 4).eval()
+    model = nn.Linear(64, 4).to(DEVICE).eval()
     for _ in range(TIMES):
-        model(torch.randn(4, 64)).argmax(-1).tolist()
+        model(batch()[:4]).argmax(-1).tolist()
 
 
 NEEDED = [
@@ -412,7 +415,7 @@ def test_nothing_of_the_script_changes(tmp_path):
         return seen
 
     plain = run()
-    with Watch(home=HERE, device="cpu"):
+    with Watch(home=HERE, device=DEVICE):
         watched = run()
     assert all(torch.equal(a, b) for a, b in zip(plain, watched, strict=True))
 
@@ -421,7 +424,7 @@ def test_graphs_die_when_the_script_lets_go():
     model = network()
     gc.disable()
     try:
-        with Watch(home=HERE, device="cpu"):
+        with Watch(home=HERE, device=DEVICE):
             out = model(batch())
             died = weakref.ref(out.grad_fn.metadata.setdefault("mark", network()))
             del out
@@ -434,8 +437,8 @@ def test_calls_beyond_the_first_cost_no_more():
     """The first eight are followed, then the 16th, the 32nd, the 64th."""
     model = network()
     hooks = []
-    with Watch(home=HERE, device="cpu") as watch:
-        for _ in range(120):
+    with Watch(home=HERE, device=DEVICE) as watch:
+        for _ in range(70):
             out = model(batch())
             hooks.append(len(out.grad_fn.register_prehook(lambda gradients: None).hooks_dict_ref()) - 1)
             del out
