@@ -12,9 +12,9 @@ from gpulint.config import shown_path
 from gpulint.memory.units import format_bytes
 from gpulint.reports import Sources, plural
 from gpulint.reports.timeline import timeline
-from gpulint.reports.verify_text import growth_text, site_text
+from gpulint.reports.verify_text import growth_text, site_text, wasted_title
 from gpulint.runtime.result import RankResult, Sample
-from gpulint.runtime.verdict import Unpredicted, Verdict, Verification
+from gpulint.runtime.verdict import Unpredicted, Verdict, Verification, Wasted
 
 _CLASSES = {
     "confirmed": "bad",
@@ -37,6 +37,7 @@ def write_page(verification: Verification) -> str:
         _timelines(verification),
         _verdicts(verification, sources),
         _unpredicted(verification, sources),
+        _wasted(verification, sources),
         _holders(verification),
         _remarks(verification),
         _environment(verification),
@@ -107,6 +108,8 @@ def _conclusion(verification: Verification) -> tuple[str, str, str]:
     ]
     if verification.unpredicted:
         counts.append(f"{len(verification.unpredicted)} unpredicted")
+    if verification.wasted:
+        counts.append(f"{plural(len(verification.wasted), 'forward')} for nothing")
     found = plural(len(verification.verdicts), "finding")
     summary = f"{found}{': ' + ', '.join(counts) if counts else ''}."
     drift = f"{format_bytes(round(verification.drift))} a step"
@@ -115,7 +118,7 @@ def _conclusion(verification: Verification) -> tuple[str, str, str]:
     if verification.drifting:
         measured = any(rank.environment.device == "cuda" for rank in verification.run.ranks)
         return "bad", f"Memory on the GPU {'grows' if measured else 'would grow'} by {drift}", summary
-    if verification.count("confirmed") or verification.unpredicted:
+    if verification.count("confirmed") or verification.unpredicted or verification.wasted:
         return "warn", f"No drift on the GPU above {format_bytes(verification.max_drift)} a step", summary
     return "good", "No drift was measured", summary
 
@@ -228,6 +231,23 @@ def _surprise(found: Unpredicted, sources: Sources) -> str:
         f'<article><header><span class="badge {style}">unpredicted</span>'
         f'<span class="place mono">{escape(place)}</span><h3>{_ticked(growth_text(found))}</h3></header>'
         f"{_source(sources.lines(found.file) if found.file else [], found.line, found.line)}{_facts(facts)}</article>"
+    )
+
+
+def _wasted(verification: Verification, sources: Sources) -> str:
+    if not verification.wasted:
+        return ""
+    cards = "\n".join(_wasted_card(found, sources) for found in verification.wasted[:50])
+    return f"<section><h2>Forwards that no backward goes through</h2>\n{cards}</section>"
+
+
+def _wasted_card(found: Wasted, sources: Sources) -> str:
+    place = f"{shown_path(found.file)}:{found.line}"
+    return (
+        f'<article><header><span class="badge warn">found by running</span>'
+        f'<span class="place mono">{escape(place)}</span><h3>{_ticked(wasted_title(found))}</h3></header>'
+        f"{_source(sources.lines(found.file), found.line, found.line)}"
+        f"{_facts([('Measured', _ticked(found.text))])}</article>"
     )
 
 

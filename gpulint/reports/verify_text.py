@@ -29,7 +29,7 @@ from gpulint.reports.layout import STYLES, Line, paint, printable, quoted
 from gpulint.reports.plot import memory_plot
 from gpulint.runtime.evidence import Evidence
 from gpulint.runtime.result import RankResult, Sample, Site
-from gpulint.runtime.verdict import Unpredicted, Verdict, Verification
+from gpulint.runtime.verdict import Unpredicted, Verdict, Verification, Wasted
 
 STYLES.setdefault("allocated", "cyan")
 STYLES.setdefault("reserved", "magenta")
@@ -42,6 +42,7 @@ _STATUS = {
     "not reached": "faint",
 }
 _MOST_UNPREDICTED = 10
+_MOST_WASTED = 10
 
 
 def write(verification: Verification, out: TextIO, colour: bool = False, columns: int | None = None) -> None:
@@ -61,6 +62,7 @@ def summary_lines(verification: Verification, columns: int | None = None, dots: 
     for verdict in verification.verdicts:
         lines += [[], *verdict_lines(verdict, sources, columns)]
     lines += _unpredicted(verification, sources, columns)
+    lines += _wasted(verification, sources, columns)
     for trend in verification.fragmentation:
         lines += [[], [("fragmentation: ", "warning"), (trend.reason, "")]]
         lines += _note("advice", trend.advice, columns)
@@ -224,16 +226,41 @@ def _unpredicted_lines(found: Unpredicted, sources: Sources, columns: int | None
     where = f"{shown_path(found.file)}:{found.line}: " if found.file and found.line else ""
     style = "error" if found.device > 0 else "warning"
     lines: list[Line] = [[(printable(where), "path"), ("unpredicted ", style), *quoted(growth_text(found))]]
-    source = sources.lines(found.file) if found.file else []
+    lines += _source_line(found.file, found.line, sources)
     margin = len(str(found.line))
-    if 1 <= found.line <= len(source):
-        gutter: Line = [(" " * (margin + 1) + "|", "gutter")]
-        code: Line = [(f"{found.line} | ", "gutter"), (printable(source[found.line - 1]).rstrip()[:160], "")]
-        lines += [gutter, code, gutter]
     lines += _note("holder", found.text, columns, margin)
     if found.born:
         lines += _note("born", ", ".join(site_text(site) for site in found.born[:3]), columns, margin)
     return lines
+
+
+def _source_line(file: str, line: int, sources: Sources) -> list[Line]:
+    source = sources.lines(file) if file else []
+    if not 1 <= line <= len(source):
+        return []
+    gutter: Line = [(" " * (len(str(line)) + 1) + "|", "gutter")]
+    code: Line = [(f"{line} | ", "gutter"), (printable(source[line - 1]).rstrip()[:160], "")]
+    return [gutter, code, gutter]
+
+
+def _wasted(verification: Verification, sources: Sources, columns: int | None) -> Iterator[Line]:
+    """Forwards that build graphs for no backward, as running alone has found them."""
+    for found in verification.wasted[:_MOST_WASTED]:
+        where = f"{printable(shown_path(found.file))}:{found.line}: "
+        yield []
+        yield [(where, "path"), ("found by running ", "warning"), *quoted(wasted_title(found))]
+        yield from _source_line(found.file, found.line, sources)
+        yield from _note("measured", found.text, columns, len(str(found.line)))
+    left = len(verification.wasted) - _MOST_WASTED
+    if left > 0:
+        yield [(f"… and {left} more forwards that no backward goes through", "faint")]
+
+
+def wasted_title(found: Wasted) -> str:
+    """What is wrong, in words."""
+    ranks = f" (rank {', '.join(map(str, found.ranks))})" if found.ranks else ""
+    evaluation = ", in eval mode" if found.mode == "eval" else ""
+    return f"`{found.module}` runs with grad enabled{evaluation}, but no backward goes through it{ranks}"
 
 
 def growth_text(found: Unpredicted) -> str:
@@ -258,6 +285,8 @@ def closing(verification: Verification) -> Line:
     line.append((": " + ", ".join(counts) if counts else "", ""))
     if verification.unpredicted:
         line.append((f"; {len(verification.unpredicted)} unpredicted", "warning"))
+    if verification.wasted:
+        line.append((f"; {plural(len(verification.wasted), 'forward')} for nothing", "warning"))
     if not verification.sampled:
         return [*line, (". No step was sampled.", "warning")]
     text = f"Drift on the GPU: {format_bytes(round(verification.drift))} a step"

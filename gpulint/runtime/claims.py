@@ -30,11 +30,12 @@ Kind = Literal[
 @dataclass(frozen=True, slots=True)
 class Claim:
     """`calls` are the functions timed (kind "time"), as `CallFigures.what` names them; `device_only` says
-    that a machine without a GPU cannot tell."""
+    that a machine without a GPU cannot tell; `unvisited` that no backward goes through the forward's graph."""
 
     kind: Kind
     calls: tuple[str, ...] = ()
     device_only: bool = False
+    unvisited: bool = False
 
 
 DIAGNOSTICS = "GPU0"  # codes about files and comments, which claim nothing about a run
@@ -49,8 +50,8 @@ CLAIMS: Mapping[str, Claim] = {
     "GPU105": _DRIFT,
     "GPU106": _DRIFT,
     "GPU107": _DRIFT,
-    "GPU201": Claim("forward"),
-    "GPU202": Claim("forward"),
+    "GPU201": Claim("forward", unvisited=True),
+    "GPU202": Claim("forward", unvisited=True),
     "GPU203": Claim("forward"),
     "GPU204": Claim("guard"),
     "GPU301": Claim("retained"),

@@ -1,8 +1,9 @@
-"""Sees the calls of outermost modules: they mark steps, and what they leave allocated are saved
-activations."""
+"""Sees the calls of outermost modules: they mark steps, and what they leave allocated are saved activations,
+which were saved for nothing where no backward comes."""
 
 from __future__ import annotations
 
+import heapq
 import sys
 import threading
 import time
@@ -14,10 +15,54 @@ import torch
 from gpulint.runtime.frames import Frames
 from gpulint.runtime.result import ForwardFigures
 
+FOLLOWED = 8  # calls of one kind from one place that are followed to their end; then every 2ⁿ-th call is
+ENDS = 8  # nodes that are watched at either end of a call's graph
+MOST_NODES = 1000  # visited in search of the first ones
+
 
 class _State(threading.local):
     depth = 0
     training = False  # the outermost module's mode
+
+
+class _Cell:
+    """The calls of one kind from one place. `wasted` has, for each call whose graph died without a backward,
+    what the call kept."""
+
+    __slots__ = ("count", "inner", "kept", "output", "seconds", "visited", "wasted", "weights")
+
+    def __init__(self, module: Any, inner: bool) -> None:
+        self.count = self.kept = self.output = self.visited = 0
+        self.seconds = 0.0
+        self.wasted: list[int] = []
+        self.inner = inner
+        self.weights = next(module.parameters(), None) is not None
+
+
+class _Fate:
+    """What becomes of one call's graph. Held by hooks on some of the graph's nodes and by nothing else, so it
+    dies when they have died; holds no tensor and no node, so it keeps nothing alive."""
+
+    __slots__ = ("cell", "handles", "kept", "visited")
+
+    def __init__(self, cell: _Cell, kept: int) -> None:
+        self.cell = cell
+        self.kept = kept
+        self.visited = False
+        self.handles: list[Any] = []
+
+    def __call__(self, gradients: Any) -> None:
+        """A backward goes through: before a node's gradients are computed."""
+        if not self.visited:
+            self.visited = True
+            self.cell.visited += 1
+        for handle in self.handles:
+            handle.remove()
+        self.handles.clear()
+
+    def __del__(self) -> None:
+        if not self.visited and self.handles:
+            self.cell.wasted.append(self.kept)
 
 
 class Forwards:
@@ -34,7 +79,8 @@ class Forwards:
         self._on_root = on_root
         self.allocated = allocated
         self._state = _State()
-        self._cells: dict[tuple[int, str, bool, bool], list[float]] = {}
+        self._cells: dict[tuple[int, str, bool, bool], _Cell] = {}
+        self._sequence: Callable[[], int] = getattr(torch._C._autograd, "_get_sequence_nr", int)
         self._original: Any = None
 
     def start(self) -> None:
@@ -45,8 +91,10 @@ class Forwards:
         def __call__(module: Any, *args: Any, **kwargs: Any) -> Any:
             if is_compiling():
                 return original(module, *args, **kwargs)
-            if (state.depth or self.resting) and (module.training or (state.depth and not state.training)):
+            if state.depth and (module.training or not state.training or self.resting):
                 return original(module, *args, **kwargs)
+            if self.resting and module.training:
+                return self._pass(module, args, kwargs)
             return watch(module, args, kwargs)
 
         torch.nn.Module.__call__ = __call__  # type: ignore[method-assign]
@@ -57,6 +105,15 @@ class Forwards:
         if self._original is not None:
             torch.nn.Module.__call__ = self._original  # type: ignore[method-assign]
 
+    def _pass(self, module: Any, args: Any, kwargs: Any) -> Any:
+        """Run an outermost module unwatched, and what it calls as well."""
+        state = self._state
+        state.depth += 1
+        try:
+            return self._original(module, *args, **kwargs)
+        finally:
+            state.depth -= 1
+
     def _watch(self, module: Any, args: Any, kwargs: Any) -> Any:
         if not self.active:
             return self._original(module, *args, **kwargs)
@@ -66,40 +123,100 @@ class Forwards:
             self._on_root(module)
         outer_training, state.training = state.training, bool(module.training)
         state.depth += 1
-        before, begin = self.allocated(), time.perf_counter()
+        first, before, begin = self._sequence(), self.allocated(), time.perf_counter()
         try:
             out = self._original(module, *args, **kwargs)
         finally:
             state.depth -= 1
             state.training = outer_training
         took = time.perf_counter() - begin
-        self._note(module, out, self.allocated() - before, took, args)
+        self._note(module, out, self.allocated() - before, took, args, first)
         return out
 
-    def _note(self, module: Any, out: Any, rise: int, took: float, args: Any) -> None:
+    def _note(self, module: Any, out: Any, rise: int, took: float, args: Any, first: int) -> None:
         tensors = list(_tensors(out))
         grad = any(tensor.grad_fn is not None for tensor in tensors)
         key = (self._frames.index(sys._getframe(2)), type(module).__name__, bool(module.training), grad)
         cell = self._cells.get(key)
         if cell is None:
-            cell = self._cells[key] = [0, 0, 0, 0.0]
-        cell[0] += 1
-        cell[3] += took
+            cell = self._cells[key] = _Cell(module, self._state.depth > 0)
+        cell.count = count = cell.count + 1
+        cell.seconds += took
         output = _storage_bytes(tensors, _tensors(args))
+        kept = max(0, rise - output)
         # The first call may have made cuBLAS workspaces, which are no activations; a second one replaces it.
-        if rise - output > cell[1] or cell[0] <= 2:
-            cell[1], cell[2] = max(0, rise - output), output
+        if kept > cell.kept or count <= 2:
+            cell.kept, cell.output = kept, output
+        if grad and (count <= FOLLOWED or not count & (count - 1)):
+            _follow(_Fate(cell, kept), tensors, first)
 
     def figures(self) -> list[ForwardFigures]:
         """What was seen from the user's code, the largest first."""
         found = [
             ForwardFigures(
-                self._frames.sites[site], module, training, grad, int(count), int(kept), int(output), seconds
+                self._frames.sites[site],
+                module,
+                training,
+                grad,
+                cell.count,
+                cell.kept,
+                cell.output,
+                cell.seconds,
+                visited=cell.visited,
+                dead=len(cell.wasted),
+                wasted=sorted(cell.wasted)[len(cell.wasted) // 2] if cell.wasted else None,
+                weights=cell.weights,
+                inner=cell.inner,
             )
-            for (site, module, training, grad), (count, kept, output, seconds) in self._cells.items()
+            for (site, module, training, grad), cell in self._cells.items()
             if site
         ]
         return sorted(found, key=lambda forward: (-(forward.kept or 0), forward.site.line))
+
+
+def _follow(fate: _Fate, tensors: list[Any], first: int) -> None:
+    """Have `fate` told when a backward goes through the graph behind the tensors, and when the graph dies.
+
+    The hooks are on nodes, not on tensors: nothing of them is copied or pickled with a tensor. Some are at the
+    graph's beginning, because a loss may be taken from what the module keeps or its hooks save, and the
+    outputs be left. Not followed is what a backward recomputes, and what is traced or transformed.
+    """
+    try:
+        if torch._C._current_graph_task_id() != -1 or _is_transformed():
+            return
+        ends = [tensor.grad_fn for tensor in tensors if tensor.grad_fn is not None][:ENDS]
+        for node in {*ends, *heapq.nsmallest(ENDS, _made_since(first, ends), _sequence_of)}:
+            fate.handles.append(node.register_prehook(fate))
+    except Exception:  # a kind of node or tensor that is not known here: the script must not notice
+        fate.handles.clear()
+
+
+def _is_transformed() -> bool:
+    dynamo = sys.modules.get("torch._dynamo.config")
+    return (
+        torch._C._functorch.peek_interpreter_stack() is not None
+        or torch._C._get_tracing_state() is not None
+        or bool(getattr(dynamo, "compiled_autograd", False))
+    )
+
+
+def _made_since(first: int, ends: list[Any]) -> set[Any]:
+    """Nodes behind `ends`, those that make gradients of parameters and those of earlier calls left out."""
+    seen: set[Any] = set()
+    pending = [node for node in ends if _sequence_of(node) >= first]
+    last = max(map(_sequence_of, pending), default=0)
+    while pending and len(seen) < MOST_NODES:
+        node = pending.pop()
+        if node not in seen:
+            seen.add(node)
+            following = (after for after, _ in reversed(node.next_functions) if after is not None)
+            pending += [after for after in following if first <= _sequence_of(after) <= last]
+    return seen
+
+
+def _sequence_of(node: Any) -> int:
+    number: int = node._sequence_nr()
+    return number
 
 
 def _tensors(out: Any, depth: int = 3) -> Iterator[Any]:

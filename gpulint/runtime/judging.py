@@ -13,16 +13,21 @@ from gpulint.findings import Finding
 from gpulint.memory.units import format_bytes
 from gpulint.runtime import loops
 from gpulint.runtime.claims import Claim, Kind
-from gpulint.runtime.evidence import Evidence, Share, real
+from gpulint.runtime.evidence import Evidence, Share, Spot, real
 from gpulint.runtime.result import CallFigures, Drift, ForwardFigures, Holder, Site
 
 NEGLIGIBLE = 1024  # bytes per step on the GPU that nobody will miss: a scalar block or two
 FEWEST = 5  # sampled passes of a line below which nothing is refuted
 NOTABLE = 0.005  # of the time the step works; what is below does not matter
+OFTEN = 3  # graphs that died unused below which a forward was a try-out, or a model's first call
+# Bytes, and the share of the run's peak, that a call must have kept for nothing. What it kept goes with its output, so
+# less than this cannot move a peak: the allocator's smallest segment is 2 MiB.
+NOTICED, NOTICED_SHARE = 64 * 1024, 0.001
 FRAGMENTED = 1.3  # times the peak of allocated: reserved beyond this is lost to fragments
 _OFF = ("", "False", "None")
 _REFUSED = re.compile(r"[^:]*allocator (?:config|backend|setting)[^.]*", re.IGNORECASE)
 _IS_ALIAS = "is no copy"  # GPU404, of weights that are kept under a second name
+_IS_UNTRAINED = "no optimizer trains it"  # GPU202, of a forward that a backward does go through
 TOP = 0.98  # of the step's peak: what is above is the peak
 
 Status = Literal["confirmed", "refuted", "inconclusive", "not reached"]
@@ -182,16 +187,40 @@ def _refuted_drift(finding: Finding, evidence: Evidence) -> Judgement:
 # -- forwards ------------------------------------------------------------------------------------------------
 
 
-def _forward(finding: Finding, claim: Claim, evidence: Evidence) -> Judgement:
-    return _forwards(finding, evidence.forwards(finding), evidence)
-
-
-def _guard(finding: Finding, claim: Claim, evidence: Evidence) -> Judgement:
-    """The first forward after the line, in the same file."""
+def forwards_of(finding: Finding, claim: Claim, evidence: Evidence) -> list[ForwardFigures]:
+    """The forwards that a claim about a forward means."""
+    if claim.kind == "forward":
+        return evidence.forwards(finding)
+    if claim.kind != "guard":
+        return []
+    # the first forward after the line, in the same file
     file = real(finding.filename)
     later = [f for f in evidence.rank.forwards if real(f.site.file) == file and f.site.line >= finding.line]
     first = min((f.site.line for f in later), default=0)
-    return _forwards(finding, [f for f in later if f.site.line == first], evidence)
+    return [f for f in later if f.site.line == first]
+
+
+def _forward(finding: Finding, claim: Claim, evidence: Evidence) -> Judgement:
+    found = forwards_of(finding, claim, evidence)
+    if claim.unvisited and _IS_UNTRAINED not in finding.message:
+        needed = _needed([f for f in found if not f.training] or found, set(evidence.spots(finding)))
+        if needed is not None:
+            return needed
+    return _forwards(finding, found, evidence)
+
+
+def _needed(found: list[ForwardFigures], spots: set[Spot]) -> Judgement | None:
+    """Refuted, if a backward went through the graph of each forward that keeps something. One that is reached through
+    a function has other callers, whose backward it may have been."""
+    keeping = [forward for forward in found if forward.grad and forward.kept]
+    own = all((real(forward.site.file), forward.site.line) in spots for forward in keeping)
+    if not keeping or not own or any(f.dead or not f.visited for f in keeping if f.weights):
+        return None
+    if not any(forward.visited for forward in keeping):
+        return None
+    count = sum(forward.count for forward in found)
+    text = f"ran {times(count)} with grad enabled, and a backward went through its graph"
+    return Judgement("refuted", text, hits=count)
 
 
 def _forwards(finding: Finding, found: list[ForwardFigures], evidence: Evidence) -> Judgement:
@@ -212,8 +241,9 @@ def _forwards(finding: Finding, found: list[ForwardFigures], evidence: Evidence)
         kept = worst.kept or 0
         runs = sum(forward.count for forward in with_grad)
         mode = "eval" if not worst.training else "train"
+        unused = ", and no backward went through its graph" if worst.dead and not worst.visited else ""
         text = (
-            f"{worst.module} ran {times(runs)} with grad enabled, in {mode} mode: each call keeps "
+            f"{worst.module} ran {times(runs)} with grad enabled, in {mode} mode{unused}: each call keeps "
             f"{size(kept)} of activations"
         )
         return Judgement("confirmed", text, bytes=kept, hits=count)
@@ -222,6 +252,15 @@ def _forwards(finding: Finding, found: list[ForwardFigures], evidence: Evidence)
             "refuted", f"ran {times(count)} with grad enabled, and kept no activations", hits=count
         )
     return Judgement("refuted", f"ran {times(count)}, with grad disabled", hits=count)
+
+
+def is_wasted(forward: ForwardFigures, evidence: Evidence) -> bool:
+    """Whether a forward's graphs died again and again and no backward ever went through one. A module without
+    parameters has its graph from what it is given, so it is not to blame."""
+    if forward.visited or forward.dead < OFTEN or not forward.weights:
+        return False
+    peak = max((s.peak for s in evidence.rank.samples if s.peak is not None), default=0)
+    return (forward.wasted or 0) >= max(NOTICED, peak * NOTICED_SHARE)
 
 
 # -- peaks ---------------------------------------------------------------------------------------------------
@@ -448,7 +487,7 @@ _JUDGES: Mapping[Kind, Callable[[Finding, Claim, Evidence], Judgement]] = {
     "drift": _drift,
     "cycle": _cycle,
     "forward": _forward,
-    "guard": _guard,
+    "guard": _forward,
     "late": _late,
     "deferred": _deferred,
     "retained": _retained,

@@ -294,7 +294,9 @@ class ForwardFigures(Record):
 
     `grad` says whether outputs had a grad_fn. `kept` is the most that one call left allocated beyond its
     outputs: saved activations. `output` is the size of the outputs of that call. `seconds` is the host time
-    of all calls.
+    of all calls. Some calls were followed: through the graphs of `visited` of them a backward went, those of
+    `dead` died without one, and of these each kept `wasted` (the median). `weights` says that the module has
+    parameters, `inner` that it ran inside another.
     """
 
     site: Site
@@ -305,6 +307,11 @@ class ForwardFigures(Record):
     kept: int | None
     output: int
     seconds: float
+    visited: int = 0
+    dead: int = 0
+    wasted: int | None = None
+    weights: bool = True
+    inner: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,5 +1,5 @@
 """Static findings × measurements → verdicts: confirmed, refuted, inconclusive, not reached; and what nobody
-predicted.
+predicted, growth and forwards for nothing.
 
 Pure functions on records. What each rule claims stands in `claims`; how measurements are found in `evidence`.
 """
@@ -15,7 +15,7 @@ from gpulint.runtime import judging
 from gpulint.runtime.claims import DIAGNOSTICS, claim_of
 from gpulint.runtime.evidence import Evidence, Share, real
 from gpulint.runtime.judging import NEGLIGIBLE, Judgement
-from gpulint.runtime.result import Holder, Place, Record, RunResult, Site, Trend
+from gpulint.runtime.result import ForwardFigures, Holder, Place, Record, RunResult, Site, Trend
 
 VerdictStatus = Literal["confirmed", "refuted", "inconclusive", "not reached"]
 _ORDER: tuple[VerdictStatus, ...] = ("confirmed", "inconclusive", "refuted", "not reached")
@@ -80,6 +80,22 @@ class Unpredicted(Record):
 
 
 @dataclass(frozen=True, slots=True)
+class Wasted(Record):
+    """A forward that no finding speaks of, run with grad enabled although no backward ever went through its graph.
+    `count` calls ran, of which each kept `bytes` of activations; a cost, and no drift: they went with the graph."""
+
+    text: str
+    file: str
+    line: int
+    function: str
+    module: str
+    mode: Literal["eval", "train"]
+    count: int
+    bytes: int
+    ranks: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Verification(Record):
     """A run with its verdicts. `target` is the script or module; `max_drift` bytes per step on the GPU are
     allowed."""
@@ -91,6 +107,7 @@ class Verification(Record):
     garbage: tuple[str, ...] = ()
     fragmentation: tuple[Trend, ...] = ()
     max_drift: int = 0
+    wasted: tuple[Wasted, ...] = ()
 
     @property
     def drift(self) -> float:
@@ -158,6 +175,7 @@ def verify(
             trend for one in evidence for trend in one.rank.trends if trend.status == "fragmentation"
         )[:1],
         max_drift=max_drift,
+        wasted=tuple(_wasted([finding for finding, found in kept if found.status == "confirmed"], evidence)),
     )
     if not found.drifting:
         return found
@@ -288,6 +306,56 @@ def _sites_left(one: Evidence) -> list[Unpredicted]:
     return left
 
 
+def _wasted(confirmed: Sequence[Finding], evidence: Sequence[Evidence]) -> list[Wasted]:
+    """The forwards for nothing that no confirmed finding means already, the largest first."""
+    merged: dict[tuple[str, int, str, str], Wasted] = {}
+    for one in evidence:
+        told = {f for finding in confirmed for f in judging.forwards_of(finding, claim_of(finding.code), one)}
+        for forward in _forwards_for_nothing(one):
+            if forward in told:
+                continue
+            found = _wasted_forward(forward, one)
+            key = (found.file, found.line, found.module, found.mode)
+            known = merged.get(key)
+            ranks = (*known.ranks, *found.ranks) if known is not None else found.ranks
+            worst = found if known is None else max(known, found, key=lambda w: w.bytes)
+            merged[key] = replace(worst, ranks=ranks)
+    listed = [one if len(evidence) > 1 else replace(one, ranks=()) for one in merged.values()]
+    return sorted(listed, key=lambda w: (-w.bytes, w.file, w.line))
+
+
+def _forwards_for_nothing(one: Evidence) -> list[ForwardFigures]:
+    """Without those inside a larger one, which will be put right with it."""
+    found = [forward for forward in one.rank.forwards if judging.is_wasted(forward, one)]
+    around = any(forward.training and not forward.inner for forward in found)
+    return [forward for forward in found if not (forward.inner and around)]
+
+
+def _wasted_forward(forward: ForwardFigures, one: Evidence) -> Wasted:
+    mode: Literal["eval", "train"] = "train" if forward.training else "eval"
+    kept = forward.wasted or 0
+    followed = (
+        "" if forward.dead == forward.count else f" ({judging.times(forward.dead)} followed to the end)"
+    )
+    text = (
+        f"`{forward.module}` ran {judging.times(forward.count)} with grad enabled in {mode} mode, and no backward "
+        f"went through it{followed}: each call keeps {judging.size(kept)} of activations for nothing; "
+        "run it under `torch.no_grad()`"
+    )
+    site = forward.site
+    return Wasted(
+        text,
+        real(site.file),
+        site.line,
+        site.function,
+        forward.module,
+        mode,
+        forward.count,
+        kept,
+        (one.rank.rank,),
+    )
+
+
 def _garbage(evidence: Sequence[Evidence]) -> list[str]:
     """What only waits for the collector, in words."""
     said = []
@@ -301,4 +369,4 @@ def _garbage(evidence: Sequence[Evidence]) -> list[str]:
     return list(dict.fromkeys(said))
 
 
-__all__ = ["NEGLIGIBLE", "Place", "Unpredicted", "Verdict", "Verification", "verify"]
+__all__ = ["NEGLIGIBLE", "Place", "Unpredicted", "Verdict", "Verification", "Wasted", "verify"]

@@ -82,3 +82,36 @@ network = nn.Sequential(nn.Linear(64, 256), nn.ReLU(), nn.Linear(256, 64))
 for _ in range(100000):
     label(network, torch.randn(16, 64))
 """
+
+# Which class the network has, and in which mode it runs, is in a file that is no Python: the linter cannot see it.
+REGISTRY = """
+import importlib
+import json
+from pathlib import Path
+
+
+def build(name):
+    config = json.loads((Path(__file__).parent / "networks.json").read_text())[name]
+    home = importlib.import_module(config["module"])
+    made = getattr(home, config["class"])(*[build(part) if isinstance(part, str) else home.Linear(*part) for part in config["parts"]])
+    return getattr(made, config["mode"])()
+"""
+NETWORKS = """
+{"scorer": {"module": "torch.nn", "class": "Sequential", "parts": [[64, 512], [512, 512], [512, 8]], "mode": "eval"}}
+"""
+SCORING = """
+import torch
+from registry import build
+
+
+def score(pipeline, rounds):
+    best = 0.0
+    for _ in range(rounds):
+        scores = pipeline(torch.randn(64, 64))
+        best = max(best, scores.max().item())
+    return best
+
+
+if __name__ == "__main__":
+    print(score(build("scorer"), 100000))
+"""

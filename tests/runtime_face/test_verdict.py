@@ -225,6 +225,74 @@ def test_a_forward_with_grad_in_an_evaluation() -> None:
     assert judged("GPU201", rank(lines=(ran(hits=0, sampled=0),))).status == "not reached"
 
 
+def forward(line: int = 12, **more: object) -> ForwardFigures:
+    base = ForwardFigures(Site(FILE, line, "evaluate"), "Net", False, True, 30, 1 << 20, 512, 0.1)
+    return replace(base, **more)  # type: ignore[arg-type]
+
+
+def test_a_forward_that_a_backward_went_through_is_refuted() -> None:
+    def status(code: str, *forwards: ForwardFigures, message: str = "runs with grad enabled") -> str:
+        return judged(code, rank(forwards=forwards, lines=(ran(),)), finding(code, message=message)).status
+
+    needed = forward(visited=10)
+    assert [status(code, needed) for code in ("GPU201", "GPU202")] == ["refuted", "refuted"]
+    assert status("GPU203", needed) == "confirmed"  # its claim is that the backward does go through
+    assert (
+        status("GPU202", needed, message="`t` runs with grad enabled, but no optimizer trains it")
+        == "confirmed"
+    )
+    assert status("GPU201", forward(visited=10, dead=2)) == "confirmed"
+    assert status("GPU201", forward()) == "confirmed"  # not followed, or held: who knows
+    assert status("GPU201", needed, forward(module="Loss", weights=False)) == "refuted"
+    assert status("GPU201", needed, forward(module="Other")) == "confirmed"
+
+
+def test_what_is_reached_through_a_function_may_be_needed_by_another_caller(tmp_path: Path) -> None:
+    script = tmp_path / "train.py"
+    script.write_text(
+        "def evaluate(batches):\n    return [forward_batch(batch).item() for batch in batches]\n"
+    )
+    helper = replace(forward(visited=10), site=Site(str(tmp_path / "engine.py"), 3, "forward_batch"))
+    claim = finding("GPU201", 2, filename=str(script))
+    line = LineFigures(str(script), 2, 20, 20)
+    assert judged("GPU201", rank(forwards=(helper,), lines=(line,)), claim).status == "confirmed"
+
+
+def test_a_forward_for_nothing_is_told_without_a_finding() -> None:
+    def told(*forwards: ForwardFigures, claims: tuple[Finding, ...] = (), peak: int = 2000) -> list[int]:
+        found = verification(
+            list(claims), rank(forwards=forwards, lines=(ran(),), samples=samples(peak=peak))
+        )
+        assert found.exit_code == 0
+        return [wasted.line for wasted in found.wasted]
+
+    idle = forward(dead=9, wasted=1 << 20)
+    assert told(idle) == [12]
+    assert told(replace(idle, visited=1)) == []
+    assert told(replace(idle, dead=2)) == []
+    assert told(replace(idle, wasted=32 << 10)) == []
+    assert told(idle, peak=4 << 30) == []
+    assert told(replace(idle, weights=False)) == []
+    assert told(idle, claims=(finding("GPU201"),)) == []
+    assert told(idle, claims=(finding("GPU204", line=3),)) == []
+    assert told(idle, claims=(finding("GPU201", line=40),)) == [12]
+    around = replace(forward(30, dead=9, wasted=3 << 20), training=True)
+    assert told(replace(idle, inner=True), around) == [30]
+    assert told(replace(idle, inner=True)) == [12]
+
+
+def test_a_forward_for_nothing_names_its_ranks_and_what_it_keeps() -> None:
+    small, large = (forward(dead=9, wasted=size << 20) for size in (1, 3))
+    found = verification([], rank(forwards=(small,)), replace(rank(forwards=(large,)), rank=1), rank())
+    assert [(w.ranks, w.bytes, w.mode) for w in found.wasted] == [((0, 1), 3 << 20, "eval")]
+    assert "each call keeps 3.00 MiB" in found.wasted[0].text
+    out = io.StringIO()
+    write(found, out)
+    assert "found by running `Net` runs with grad enabled, in eval mode, but no backward" in out.getvalue()
+    assert "0 findings; 1 forward for nothing." in out.getvalue()
+    assert Verification.from_json(found.to_json()) == found
+
+
 def test_calls_are_judged_by_their_time() -> None:
     def call(seconds: float, what: str = "gc.collect") -> tuple[CallFigures, ...]:
         return (CallFigures(what, Site(FILE, 12, "train"), 23, 20, seconds),)

@@ -17,7 +17,7 @@ from gpulint.findings import Finding, Severity
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from scripts import CLEAN, DOUBTFUL, LABELLING, LEAKING, RAISING, SURPRISING
+from scripts import CLEAN, DOUBTFUL, LABELLING, LEAKING, NETWORKS, RAISING, REGISTRY, SCORING, SURPRISING
 
 pytestmark = pytest.mark.skipif(find_spec("torch") is None, reason="torch is not installed")
 
@@ -97,6 +97,47 @@ def test_a_suspicion_is_shown_where_the_run_confirms_it(tmp_path: Path) -> None:
     assert "refuted GPU201" in done.stdout
     (tmp_path / "gpulint.toml").write_text('confidence = "low"\n', encoding="utf-8")
     assert "refuted GPU201" in verify(tmp_path, "--steps", "5", "-q", "main.py").stdout
+
+
+def test_a_forward_for_nothing_is_found_by_running_alone(tmp_path: Path) -> None:
+    (tmp_path / "registry.py").write_text(REGISTRY, encoding="utf-8")
+    (tmp_path / "networks.json").write_text(NETWORKS, encoding="utf-8")
+    script = tmp_path / "main.py"
+    script.write_text(SCORING, encoding="utf-8")
+    done = verify(tmp_path, "--steps", "5", "-q", "--report", "report.html", "main.py")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "main.py:9: found by running `Sequential` runs with grad enabled, in eval mode, but" in done.stdout
+    assert "9 |         scores = pipeline(torch.randn(64, 64))" in done.stdout
+    assert "each call keeps 256.00 KiB of activations for nothing" in done.stdout
+    assert "0 findings; 1 forward for nothing" in done.stdout
+    page = (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert "Forwards that no backward goes through" in page
+    assert "256.00 KiB of activations" in page
+    done = verify(tmp_path, "--steps", "5", "-q", "--output-format", "json", "main.py")
+    (found,) = json.loads(done.stdout)["wasted"]
+    assert (found["file"], found["line"], found["mode"], found["bytes"]) == (
+        str(script),
+        9,
+        "eval",
+        256 << 10,
+    )
+
+    # a finding that is confirmed at the line says it already
+    claim = Finding("GPU201", "eval-with-grad", Severity.WARNING, "with grad", str(script), 9, 18, 9, 50)
+    (tmp_path / "claims.json").write_text(json.dumps([claim.to_json()]), encoding="utf-8")
+    done = verify(tmp_path, "--steps", "5", "-q", "--findings", "claims.json", "main.py")
+    assert "confirmed GPU201" in done.stdout
+    assert "in eval mode, and no backward went through its graph: each call keeps 256.00 KiB" in done.stdout
+    assert "for nothing" not in done.stdout
+    # and one whose graph is needed is refuted
+    needed = SCORING.replace(
+        "best = max", "torch.autograd.grad(scores.sum(), list(pipeline.parameters()))\n        best = max"
+    )
+    script.write_text(needed, encoding="utf-8")
+    done = verify(tmp_path, "--steps", "5", "-q", "--findings", "claims.json", "main.py")
+    assert "refuted GPU201" in done.stdout
+    assert "and a backward went through its graph" in done.stdout
+    assert "for nothing" not in done.stdout
 
 
 def test_findings_from_a_file(folder: Path) -> None:

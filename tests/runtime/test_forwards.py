@@ -1,0 +1,446 @@
+"""What becomes of a forward's graph: whether a backward goes through it, without touching the script's tensors."""
+
+from __future__ import annotations
+
+import copy
+import gc
+import io
+import weakref
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from gpulint.runtime.inprocess import Watch
+from gpulint.runtime.result import ForwardFigures, RunResult
+from gpulint.runtime.verdict import Wasted, verify
+
+torch = pytest.importorskip("torch")
+
+HERE = str(Path(__file__).parent)
+nn = torch.nn
+checkpoint = pytest.importorskip("torch.utils.checkpoint").checkpoint
+TIMES = 6
+DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
+
+
+@pytest.fixture(autouse=True)
+def one_thread():
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)
+
+
+def network(wide: int = 256) -> torch.nn.Module:
+    return nn.Sequential(
+        nn.Linear(64, wide), nn.Tanh(), nn.Linear(wide, wide), nn.Tanh(), nn.Linear(wide, 64)
+    )
+
+
+def batch() -> torch.Tensor:
+    return torch.randn(64, 64, device=DEVICE)
+
+
+def stepped(model: torch.nn.Module) -> torch.optim.Optimizer:
+    return torch.optim.SGD(model.parameters(), lr=1e-3)
+
+
+def watched(program: Callable[[], None]) -> tuple[list[ForwardFigures], list[Wasted]]:
+    """The forwards that keep something with grad enabled, and what is told of them."""
+    with Watch(home=HERE, device=DEVICE) as watch:
+        program()
+    assert watch.result is not None
+    found = verify("program", RunResult((), watch.result.end, 1.0, (watch.result,)), [])
+    return [forward for forward in watch.result.forwards if forward.grad and forward.weights], list(
+        found.wasted
+    )
+
+
+# -- programs whose graphs are needed, or too small or too few to be told -------------------------------------
+
+
+def training() -> None:
+    model = network()
+    optimizer = stepped(model)
+    for _ in range(TIMES):
+        optimizer.zero_grad()
+        model(batch()).square().mean().backward()
+        optimizer.step()
+
+
+def several_batches_before_one_backward() -> None:
+    model = network()
+    optimizer = stepped(model)
+    for _ in range(TIMES):
+        total = sum(model(batch()).square().mean() for _ in range(4))
+        optimizer.zero_grad()
+        total.backward()
+        optimizer.step()
+
+
+def discriminator_with_an_undetached_sample() -> None:
+    generator, critic = network(), network()
+    of_generator, of_critic = stepped(generator), stepped(critic)
+    for _ in range(TIMES):
+        fake = generator(batch())
+        (critic(fake).mean() - critic(batch()).mean()).backward()
+        of_critic.step()
+        critic(generator(batch())).mean().neg().backward()
+        of_generator.step()
+        of_generator.zero_grad()
+        of_critic.zero_grad()
+
+
+def attack_in_eval_mode() -> None:
+    model = network().eval()
+    for _ in range(TIMES):
+        x = batch()
+        for _ in range(3):
+            x = x.detach().requires_grad_()
+            loss = model(x).square().mean()
+            (gradient,) = torch.autograd.grad(loss, x)
+            x = x + 0.1 * gradient.sign()
+
+
+def frozen_critic_in_eval_mode() -> None:
+    student, critic = network(), network().eval().requires_grad_(False)
+    optimizer = stepped(student)
+    for _ in range(TIMES):
+        optimizer.zero_grad()
+        critic(student(batch())).square().mean().backward()
+        optimizer.step()
+
+
+def features_by_hooks() -> None:
+    """The critic's own output is left; the loss is made of what a hook has saved."""
+    student, critic = network(), network().eval().requires_grad_(False)
+    saved: list[torch.Tensor] = []
+    critic[1].register_forward_hook(lambda module, args, out: saved.append(out))
+    optimizer = stepped(student)
+    for _ in range(TIMES):
+        optimizer.zero_grad()
+        critic(student(batch()))
+        saved.pop().square().mean().backward()
+        optimizer.step()
+
+
+def loss_kept_by_the_module() -> None:
+    class Model(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.trunk, self.head = network(), network()
+            self.loss: torch.Tensor | None = None
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            hidden = self.trunk(x)
+            self.loss = hidden.square().mean()
+            return self.head(hidden)
+
+    model = Model()
+    optimizer = stepped(model)
+    for _ in range(TIMES):
+        optimizer.zero_grad()
+        model(batch())
+        assert model.loss is not None
+        model.loss.backward()
+        optimizer.step()
+
+
+def checkpointed(use_reentrant: bool) -> None:
+    first, second = network(), network()
+    optimizer = torch.optim.SGD([*first.parameters(), *second.parameters()], lr=1e-3)
+
+    def run(x: torch.Tensor) -> torch.Tensor:
+        hidden = first(x)
+        return second(hidden)
+
+    for _ in range(TIMES):
+        optimizer.zero_grad()
+        checkpoint(run, batch().requires_grad_(), use_reentrant=use_reentrant).square().mean().backward()
+        optimizer.step()
+
+
+def checkpointed_anew() -> None:
+    checkpointed(use_reentrant=False)
+
+
+def checkpointed_by_reentry() -> None:
+    checkpointed(use_reentrant=True)
+
+
+def line_search() -> None:
+    model = network()
+    optimizer = torch.optim.LBFGS(model.parameters(), lr=0.1, max_iter=3, line_search_fn="strong_wolfe")
+    x = batch()
+
+    def closure() -> torch.Tensor:
+        optimizer.zero_grad()
+        loss = model(x).square().mean()
+        loss.backward()
+        return loss
+
+    for _ in range(TIMES):
+        optimizer.step(closure)
+
+
+def gradient_of_a_gradient() -> None:
+    critic = network()
+    optimizer = stepped(critic)
+    for _ in range(TIMES):
+        x = batch().requires_grad_()
+        (gradient,) = torch.autograd.grad(critic(x).sum(), x, create_graph=True)
+        optimizer.zero_grad()
+        gradient.square().mean().backward()
+        optimizer.step()
+
+
+def output_changed_in_place() -> None:
+    class Reshaped(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.inside = network()
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return self.inside(x).view(32, 128)
+
+    model = Reshaped()
+    optimizer = stepped(model)
+    for _ in range(TIMES):
+        out = model(batch())
+        out.mul_(2.0)
+        optimizer.zero_grad()
+        out.square().mean().backward()
+        optimizer.step()
+
+
+def transformed() -> None:
+    model = network()
+    weights = dict(model.named_parameters())
+
+    def loss(weights: dict[str, torch.Tensor], x: torch.Tensor) -> torch.Tensor:
+        return torch.func.functional_call(model, weights, (x,)).square().mean()
+
+    for _ in range(TIMES):
+        torch.func.grad(loss)(weights, batch())
+        torch.func.vmap(torch.func.grad(loss), in_dims=(None, 0))(
+            weights, torch.randn(2, 8, 64, device=DEVICE)
+        )
+
+
+def compiled_as_eager() -> None:
+    model = network()
+    fast = torch.compile(model, backend="eager")
+    optimizer = stepped(model)
+    for _ in range(TIMES):
+        optimizer.zero_grad()
+        fast(batch()).square().mean().backward()
+        optimizer.step()
+
+
+def tried_once() -> None:
+    network()(batch())
+    training()
+
+
+def all_outputs_held() -> None:
+    model = network().eval()
+    held = [model(batch()) for _ in range(TIMES)]
+    torch.cat(held).square().mean().backward()
+
+
+def a_small_one() -> None:
+    model = nn.Linear(64, 4).to(DEVICE).eval()
+    for _ in range(TIMES):
+        model(batch()[:4]).argmax(-1).tolist()
+
+
+NEEDED = [
+    training,
+    several_batches_before_one_backward,
+    discriminator_with_an_undetached_sample,
+    attack_in_eval_mode,
+    frozen_critic_in_eval_mode,
+    features_by_hooks,
+    loss_kept_by_the_module,
+    line_search,
+    gradient_of_a_gradient,
+    output_changed_in_place,
+    all_outputs_held,
+]
+UNTOLD = [checkpointed_anew, checkpointed_by_reentry, transformed, compiled_as_eager, tried_once, a_small_one]
+
+
+@pytest.mark.parametrize("program", NEEDED)
+def test_a_backward_is_seen(program):
+    forwards, told = watched(program)
+    assert told == []
+    assert forwards
+    for forward in forwards:
+        assert (forward.visited > 0, forward.dead) == (True, 0), forward
+
+
+@pytest.mark.parametrize("program", UNTOLD)
+def test_nothing_is_told(program):
+    assert watched(program)[1] == []
+
+
+# -- programs whose graphs nobody needs -----------------------------------------------------------------------
+
+
+def evaluation() -> None:
+    model = network().eval()
+    right = 0.0
+    for _ in range(20):
+        right += model(batch()).argmax(-1).float().mean().item()  # told
+
+
+def evaluation_in_train_mode() -> None:
+    model = network()
+    for _ in range(20):
+        model(batch()).square().mean().item()  # told
+
+
+def teacher() -> None:
+    student, guide = network(), network().eval()
+    optimizer = stepped(student)
+    for _ in range(20):
+        x = batch()
+        wanted = guide(x).detach()  # told
+        optimizer.zero_grad()
+        (student(x) - wanted).square().mean().backward()
+        optimizer.step()
+
+
+def teacher_within_the_model() -> None:
+    class Distilled(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.student, self.guide = network(), network().eval()
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            wanted = self.guide(x).detach()  # told
+            return (self.student(x) - wanted).square().mean()
+
+    model = Distilled()
+    optimizer = stepped(model.student)
+    for _ in range(20):
+        optimizer.zero_grad()
+        model(batch()).backward()
+        optimizer.step()
+
+
+@dataclass
+class Answer:
+    scores: torch.Tensor
+    more: dict[str, tuple[torch.Tensor, int]]
+
+
+def answers_in_a_dataclass() -> None:
+    class Model(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.inside = network()
+
+        def forward(self, x: torch.Tensor) -> Answer:
+            out = self.inside(x)
+            return Answer(out, {"twice": (out * 2, 1)})
+
+    model = Model().eval()
+    for _ in range(20):
+        model(batch()).scores.sum().item()  # told
+
+
+@pytest.mark.parametrize(
+    ("program", "mode"),
+    [
+        (evaluation, "eval"),
+        (evaluation_in_train_mode, "train"),
+        (teacher, "eval"),
+        (teacher_within_the_model, "eval"),
+        (answers_in_a_dataclass, "eval"),
+    ],
+)
+def test_a_forward_for_nothing_is_told_at_its_line(program, mode):
+    _, (told,) = watched(program)
+    source = Path(__file__).read_text().splitlines()
+    assert source[told.line - 1].endswith("# told")
+    assert told.function.startswith(program.__name__)
+    assert (told.file, told.mode, told.count) == (__file__, mode, 20)
+    # two hidden layers are saved for the backward, and nothing else that was not there before
+    assert told.bytes == 2 * 64 * 256 * 4
+    assert f"ran 20 times with grad enabled in {mode} mode" in told.text
+    assert "128.00 KiB" in told.text
+
+
+def test_one_call_for_nothing_among_others_is_not_told():
+    def program() -> None:
+        model = network()
+        optimizer = stepped(model)
+        for number in range(20):
+            loss = model(batch()).square().mean()
+            if number % 2:
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+
+    (forward,), told = watched(program)
+    assert told == []
+    assert (forward.visited, forward.dead) == (5, 4)
+
+
+# -- the script's own -----------------------------------------------------------------------------------------
+
+
+def test_nothing_of_the_script_changes(tmp_path):
+    def run() -> list[torch.Tensor]:
+        torch.manual_seed(0)
+        model = network()
+        optimizer = stepped(model)
+        seen = []
+        for _ in range(4):
+            out = model(batch())
+            assert not out._backward_hooks
+            torch.save(out.detach(), io.BytesIO())
+            copy.deepcopy(out.detach())
+            torch.save(out, tmp_path / "out.pt")
+            loss = out.square().mean()
+            optimizer.zero_grad()
+            loss.backward(retain_graph=True)
+            seen += [parameter.grad.clone() for parameter in model.parameters()]
+            loss.backward()
+            optimizer.step()
+            seen += [parameter.detach().clone() for parameter in model.parameters()]
+        return seen
+
+    plain = run()
+    with Watch(home=HERE, device=DEVICE):
+        watched = run()
+    assert all(torch.equal(a, b) for a, b in zip(plain, watched, strict=True))
+
+
+def test_graphs_die_when_the_script_lets_go():
+    model = network()
+    gc.disable()
+    try:
+        with Watch(home=HERE, device=DEVICE):
+            out = model(batch())
+            died = weakref.ref(out.grad_fn.metadata.setdefault("mark", network()))
+            del out
+            assert died() is None
+    finally:
+        gc.enable()
+
+
+def test_calls_beyond_the_first_cost_no_more():
+    """The first eight are followed, then the 16th, the 32nd, the 64th."""
+    model = network()
+    hooks = []
+    with Watch(home=HERE, device=DEVICE) as watch:
+        for _ in range(70):
+            out = model(batch())
+            hooks.append(len(out.grad_fn.register_prehook(lambda gradients: None).hooks_dict_ref()) - 1)
+            del out
+    assert watch.result is not None
+    assert [number for number, count in enumerate(hooks, 1) if count] == [*range(1, 9), 16, 32, 64]
