@@ -287,9 +287,13 @@ def closing(verification: Verification) -> Line:
     line.append((": " + ", ".join(counts) if counts else "", ""))
     if verification.unpredicted:
         line.append((f"; {len(verification.unpredicted)} unpredicted", "warning"))
-    if not verification.sampled:
-        return [*line, (". No step was sampled.", "warning")]
     text = f"Drift {verification.where}: {format_bytes(round(verification.drift))} a step"
     if verification.max_drift:
         text += f" ({format_bytes(verification.max_drift)} allowed)"
+    sampled = verification.sampled > 0
+    if verification.failed:
+        line.append((f". Not verified: {printable(verification.run.end.message)}", "warning"))
+        return [*line, (f". {text} until then." if sampled else ".", "")]
+    if not sampled:
+        return [*line, (". No step was sampled.", "warning")]
     return [*line, (". ", ""), (text, "error" if verification.drifting else "good"), (".", "")]

@@ -38,6 +38,12 @@ KIND_NAMES: Mapping[StepKind, str] = {
     "explicit": "gpulint.step()",
 }
 
+ASKED = "the script asked for input"
+NO_TORCH = (
+    "torch is not installed in {}: install it there (pip install torch), or name the interpreter that has it "
+    "with --python"
+)
+
 T = TypeVar("T", bound="Record")
 
 
