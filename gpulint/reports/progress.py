@@ -18,6 +18,7 @@ from gpulint.runtime.runner import Run
 EVERY = 5.0  # seconds between two lines in a pipe
 SLOWEST = 60.0  # seconds between two lines that say that nothing has happened
 _MOST_RANKS = 8
+_ROOMY = 110  # columns of a terminal that has room for everything
 
 OnProgress = Callable[[Progress], None]
 
@@ -31,13 +32,13 @@ def following(what: Run, out: TextIO, colour: str = "auto") -> Iterator[OnProgre
         yield on_progress
 
 
-def figures_text(progress: Progress) -> str:
-    """`allocated 1.20 GiB, reserved 1.50 GiB, +512 B since warm-up`."""
+def figures_text(progress: Progress, brief: bool = False) -> str:
+    """`allocated 1.20 GiB, reserved 1.50 GiB, +512 B since warm-up`; without `reserved` where it has to be brief."""
     sample = progress.sample
     parts = []
     if sample.allocated is not None:
         parts.append(f"allocated {format_bytes(sample.allocated)}")
-    if sample.reserved is not None:
+    if sample.reserved is not None and not brief:
         parts.append(f"reserved {format_bytes(sample.reserved)}")
     if progress.drift is not None:
         parts.append(f"{format_bytes(progress.drift, signed=True)} since warm-up")
@@ -136,19 +137,24 @@ def _plain(what: Run, out: TextIO) -> Iterator[OnProgress]:
 @contextlib.contextmanager
 def _live(what: Run, out: TextIO, colour: bool) -> Iterator[OnProgress]:
     from rich.console import Console
-    from rich.progress import BarColumn, SpinnerColumn, TextColumn, TimeElapsedColumn
+    from rich.progress import BarColumn, ProgressColumn, SpinnerColumn, Task, TextColumn
     from rich.progress import Progress as Bars
+    from rich.text import Text
+
+    begin = time.monotonic()
+
+    class Elapsed(ProgressColumn):
+        """Since the start of the run, in every row: steps of another kind may come late."""
+
+        def render(self, task: Task) -> Text:
+            return Text(f"{time.monotonic() - begin:3.0f} s", "yellow")
 
     console = Console(file=out, no_color=not colour, highlight=False, force_terminal=True)
-    bars = Bars(
-        SpinnerColumn(),
-        TimeElapsedColumn(),
-        TextColumn("{task.description}"),
-        BarColumn(bar_width=12),
-        TextColumn("{task.fields[figures]}"),
-        console=console,
-        transient=True,
-    )
+    roomy = console.width >= _ROOMY
+    columns: list[ProgressColumn] = [SpinnerColumn(), Elapsed(), TextColumn("{task.description}")]
+    if roomy:
+        columns.append(BarColumn(bar_width=16))
+    bars = Bars(*columns, TextColumn("{task.fields[figures]}"), console=console, transient=True)
     tally = Tally(what.steps)
     tasks: dict[tuple[int, StepKind], Any] = {}
     with bars:
@@ -164,12 +170,13 @@ def _live(what: Run, out: TextIO, colour: bool) -> Iterator[OnProgress]:
             count, wanted = tally.add(progress)
             counted = f"{count} of {wanted}" if wanted is not None else str(count)
             name = f"rank {rank} {KIND_NAMES[sample.kind]}" if what.launch else KIND_NAMES[sample.kind]
+            said = f"{counted} steps{' sampled' if roomy else ''}" if sample.sampled else "warm-up"
             bars.update(
                 tasks[key],
-                description=f"{name}: {counted} steps sampled" if sample.sampled else f"{name}: warm-up",
+                description=f"{name}: {said}",
                 total=wanted,
                 completed=count,
-                figures=figures_text(progress),
+                figures=figures_text(progress, brief=not roomy),
             )
 
         yield show

@@ -225,15 +225,15 @@ def _accounted(verification: Verification, columns: int | None) -> Iterator[Line
     if verification.harmless or verification.unexplained:
         yield []
     for growth in verification.unexplained:
-        yield from _remark("unexplained", "warning", growth.text + _ranks_text(growth.ranks), columns)
+        yield from _remark("unexplained", "warning", growth.text + ranks_text(growth.ranks), columns)
     for harmless in verification.harmless[:_MOST_HARMLESS]:
-        yield from _remark("harmless", "good", harmless.text + _ranks_text(harmless.ranks), columns)
+        yield from _remark("harmless", "good", harmless.text + ranks_text(harmless.ranks), columns)
     left = len(verification.harmless) - _MOST_HARMLESS
     if left > 0:
         yield [(f"… and {left} more places of harmless growth (--output-format json has them all)", "faint")]
 
 
-def _ranks_text(ranks: Sequence[int]) -> str:
+def ranks_text(ranks: Sequence[int]) -> str:
     return f" (rank {', '.join(map(str, ranks))})" if ranks else ""
 
 
@@ -273,7 +273,7 @@ def growth_text(found: Unpredicted, where: str) -> str:
         parts.append(f"{nodes_text(found.nodes)} a step on the host")
     if found.host >= 1:
         parts.append(f"{format_bytes(round(found.host))} a step of host memory")
-    return "growth that no finding explains: " + ", ".join(parts) + _ranks_text(found.ranks)
+    return "growth that no finding explains: " + ", ".join(parts) + ranks_text(found.ranks)
 
 
 def closing(verification: Verification) -> Line:

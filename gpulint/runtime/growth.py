@@ -260,7 +260,7 @@ def _one_line(why: Why, group: Sequence[tuple[Drift, Holder | None]]) -> Harmles
     rate = sum(drift.bytes_per_step for drift, _ in group)
     host = first.place == "host"
     born = tuple(drift.site for drift, _ in group)[:5]
-    text = f"{format_bytes(total)} {_words(why, first, keeper)}"
+    text = f"{format_bytes(total)} ({format_bytes(round(rate))} a step) {_words(why, first, keeper)}"
     return Harmless(text, why, first.kind, 0.0 if host else rate, rate if host else 0.0, total, born)
 
 

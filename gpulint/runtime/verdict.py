@@ -96,10 +96,14 @@ class Verification(Record):
     unexplained: tuple[Unexplained, ...] = ()
 
     @property
+    def on_gpu(self) -> bool:
+        """Whether a GPU's memory was measured, not what would be on one."""
+        return any(rank.environment.device == "cuda" for rank in self.run.ranks)
+
+    @property
     def where(self) -> str:
-        """Where the drift is, as it is said: on a machine without a GPU nothing is on one."""
-        measured = any(rank.environment.device == "cuda" for rank in self.run.ranks)
-        return "on the GPU" if measured else "of what would be on the GPU"
+        """Where the drift is, as it is said."""
+        return "on the GPU" if self.on_gpu else "of what would be on the GPU"
 
     @property
     def phases(self) -> tuple[Phase, ...]:
