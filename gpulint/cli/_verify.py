@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import shutil
 import sys
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import click
@@ -14,7 +16,7 @@ from gpulint.config import shown_path
 from gpulint.findings import Confidence, Finding
 from gpulint.notebooks import is_notebook
 from gpulint.runtime.claims import DIAGNOSTICS
-from gpulint.runtime.result import REACH
+from gpulint.runtime.result import REACH, StepKind, count_steps, said_steps
 from gpulint.runtime.runner import Run
 from gpulint.runtime.verdict import Verification
 from gpulint.runtime.verifying import least_confidence, program_findings, verification_of
@@ -79,6 +81,8 @@ class Request:
 def perform(request: Request) -> int:
     """Run the script, print what was found, write the reports; the exit status."""
     _refuse_nonsense(request)
+    if not request.quiet:
+        _say_what_went_to_the_script(request)
     verification = _measure(request)
     if request.report is not None:
         from gpulint.reports.html import write_page
@@ -106,6 +110,22 @@ def _refuse_nonsense(request: Request) -> None:
         raise click.UsageError(f"there is no script {request.target}{hint}.")
     if is_notebook(request.target):
         raise click.UsageError(f"{request.target} is a notebook; save it as a script to verify it.")
+
+
+def _say_what_went_to_the_script(request: Request) -> None:
+    given = misplaced(request.arguments)
+    if given:
+        went = f"{' and '.join(given)} went to {request.target}"
+        print(f"gpulint: {went}: options of gpulint verify stand before the script", file=sys.stderr)
+
+
+def misplaced(arguments: Sequence[str]) -> list[str]:
+    """The arguments of the script that are the names of long options of `gpulint verify`."""
+    from gpulint.cli.verify import command
+
+    ours = {name for one in command.params for name in one.opts if name.startswith("--")}
+    before_end = itertools.takewhile(lambda argument: argument != "--", arguments)
+    return list(dict.fromkeys(name for one in before_end if (name := one.partition("=")[0]) in ours))
 
 
 def _measure(request: Request) -> Verification:
@@ -200,13 +220,23 @@ def _say_how_it_ended(request: Request, verification: Verification) -> None:
         return
     end = verification.run.end
     sys.stdout.flush()
-    if not request.show_output:
+    if not request.show_output and end.reason != "no-torch":
         words = (verification.run.stderr or "").rstrip() or (end.traceback or "").rstrip()
         if words:
             print(words[-20_000:], file=sys.stderr)
-    sampled = verification.sampled
-    so_far = f"; {sampled} steps were sampled until then" if sampled else "; nothing was measured"
+    sampled = max(
+        (count_steps(rank.samples, sampled=True) for rank in verification.run.ranks), default={}, key=_sum
+    )
+    so_far = (
+        f"; {said_steps(sampled)} sampled until then" if any(sampled.values()) else "; nothing was measured"
+    )
     print(f"gpulint: {end.message}{so_far}", file=sys.stderr)
+    if request.quiet and end.reason == "exit":
+        _say_what_went_to_the_script(request)
+
+
+def _sum(counts: Mapping[StepKind, int]) -> int:
+    return sum(counts.values())
 
 
 def _write(path: str, text: str) -> None:

@@ -12,7 +12,9 @@ from gpulint.config import shown_path
 from gpulint.memory.units import format_bytes
 from gpulint.reports import Sources, plural
 from gpulint.reports.timeline import timeline
-from gpulint.reports.verify_text import growth_text, site_text, wasted_title
+from gpulint.reports.verify_text import growth_text, ranks_text, site_text, wasted_title
+from gpulint.runtime.evidence import Evidence
+from gpulint.runtime.growth import movement_text, phases
 from gpulint.runtime.result import RankResult, Sample
 from gpulint.runtime.verdict import Unpredicted, Verdict, Verification, Wasted
 
@@ -38,6 +40,7 @@ def write_page(verification: Verification) -> str:
         _verdicts(verification, sources),
         _unpredicted(verification, sources),
         _wasted(verification, sources),
+        _accounted(verification),
         _holders(verification),
         _remarks(verification),
         _environment(verification),
@@ -106,21 +109,24 @@ def _conclusion(verification: Verification) -> tuple[str, str, str]:
         for status in ("confirmed", "refuted", "inconclusive", "not reached")
         if (number := verification.count(status))  # type: ignore[arg-type]
     ]
-    if verification.unpredicted:
-        counts.append(f"{len(verification.unpredicted)} unpredicted")
-    if verification.wasted:
-        counts.append(f"{plural(len(verification.wasted), 'forward')} for nothing")
     found = plural(len(verification.verdicts), "finding")
-    summary = f"{found}{': ' + ', '.join(counts) if counts else ''}."
+    more = f"; {len(verification.unpredicted)} unpredicted" if verification.unpredicted else ""
+    if verification.wasted:
+        more += f"; {plural(len(verification.wasted), 'forward')} for nothing"
+    summary = f"{found}{': ' + ', '.join(counts) if counts else ''}{more}."
     drift = f"{format_bytes(round(verification.drift))} a step"
     if verification.failed:
         return "bad", "The script could not be verified", f"{verification.run.end.message}. {summary}"
     if verification.drifting:
-        measured = any(rank.environment.device == "cuda" for rank in verification.run.ranks)
-        return "bad", f"Memory on the GPU {'grows' if measured else 'would grow'} by {drift}", summary
-    if verification.count("confirmed") or verification.unpredicted or verification.wasted:
-        return "warn", f"No drift on the GPU above {format_bytes(verification.max_drift)} a step", summary
-    return "good", "No drift was measured", summary
+        subject = "Memory on the GPU" if verification.on_gpu else "Memory that would be on the GPU"
+        return "bad", f"{subject} grows by {drift}", summary
+    if not verification.sampled:
+        return "warn", "No step was sampled: nothing was measured", summary
+    told = verification.unpredicted or verification.unexplained or verification.wasted
+    if verification.count("confirmed") or told:
+        allowed = format_bytes(verification.max_drift)
+        return "warn", f"No drift {verification.where} above {allowed} a step", summary
+    return "good", f"No drift {verification.where} was measured", summary
 
 
 def _figures(verification: Verification, rank: RankResult | None) -> str:
@@ -129,11 +135,15 @@ def _figures(verification: Verification, rank: RankResult | None) -> str:
     sampled = [s for s in rank.samples if s.sampled]
     peak = max((s.peak for s in sampled if s.peak is not None), default=None)
     reserved = max((s.reserved for s in sampled if s.reserved is not None), default=None)
-    durations = sorted(s.duration for s in sampled)
-    middle = durations[len(durations) // 2] if durations else None
+    middle = Evidence(rank).step_seconds()
+    ours = [phase for phase in phases(rank) if phase.sampled]
+    steps = [
+        (f"{phase.name.capitalize()} steps", str(phase.sampled), f"sampled after {phase.warmup} of warm-up")
+        for phase in ours
+    ]
     judged = [
-        ("Steps sampled", str(verification.sampled), f"after {rank.warmup} of warm-up, by {rank.boundary}"),
-        ("Largest drift", f"{format_bytes(round(verification.drift))}", "a step, on the GPU"),
+        *(steps or [("Steps sampled", "0", "")]),
+        ("Drift", f"{format_bytes(round(verification.drift))}", f"a step, {verification.where}"),
     ]
     if _only_watched(verification):
         judged = [("Samples", str(len(rank.samples)), "by time")]
@@ -158,8 +168,22 @@ def _timelines(verification: Verification) -> str:
         title = f"Memory by step, rank {rank.rank}" if several else "Memory by step"
         figure = timeline(rank, title)
         if figure:
-            drawn.append((f"<h3>Rank {rank.rank}</h3>" if several else "") + figure)
+            said = "" if _only_watched(verification) else _phases(rank)
+            drawn.append((f"<h3>Rank {rank.rank}</h3>" if several else "") + said + figure)
     return "<section><h2>Memory by step</h2>\n" + "\n".join(drawn) + "</section>" if drawn else ""
+
+
+def _phases(rank: RankResult) -> str:
+    """What the terminal says above its plots: for each kind of step how many there were, and how memory moved."""
+    items = []
+    for phase in phases(rank):
+        name, _, said = phase.headline.partition(": ")
+        moved = "".join(
+            f"<br>{'host (RSS)' if one.figure == 'rss' else one.figure} {escape(movement_text(one))}"
+            for one in phase.figures
+        )
+        items.append(f"<dt>{escape(name.capitalize())}</dt><dd>{escape(said)}{moved}</dd>")
+    return f'<dl class="facts">{"".join(items)}</dl>'
 
 
 # -- verdicts ------------------------------------------------------------------------------------------------
@@ -217,11 +241,13 @@ def _source(lines: Sequence[str], first: int, last: int) -> str:
 def _unpredicted(verification: Verification, sources: Sources) -> str:
     if not verification.unpredicted:
         return ""
-    cards = "\n".join(_surprise(found, sources) for found in verification.unpredicted[:50])
+    cards = "\n".join(
+        _surprise(found, verification.where, sources) for found in verification.unpredicted[:50]
+    )
     return f"<section><h2>Growth that no finding predicted</h2>\n{cards}</section>"
 
 
-def _surprise(found: Unpredicted, sources: Sources) -> str:
+def _surprise(found: Unpredicted, where: str, sources: Sources) -> str:
     style = "bad" if found.device > 0 else "warn"
     place = f"{shown_path(found.file)}:{found.line}" if found.file and found.line else ""
     facts = [("Held by", _ticked(found.text))]
@@ -229,7 +255,7 @@ def _surprise(found: Unpredicted, sources: Sources) -> str:
         facts.append(("Born at", escape(", ".join(site_text(site) for site in found.born))))
     return (
         f'<article><header><span class="badge {style}">unpredicted</span>'
-        f'<span class="place mono">{escape(place)}</span><h3>{_ticked(growth_text(found))}</h3></header>'
+        f'<span class="place mono">{escape(place)}</span><h3>{_ticked(growth_text(found, where))}</h3></header>'
         f"{_source(sources.lines(found.file) if found.file else [], found.line, found.line)}{_facts(facts)}</article>"
     )
 
@@ -249,6 +275,19 @@ def _wasted_card(found: Wasted, sources: Sources) -> str:
         f"{_source(sources.lines(found.file), found.line, found.line)}"
         f"{_facts([('Measured', _ticked(found.text))])}</article>"
     )
+
+
+def _accounted(verification: Verification) -> str:
+    """The growth that is no drift, and the growth of which nobody knows."""
+    listed = [("unexplained", "warn", one.text, one.ranks) for one in verification.unexplained]
+    listed += [("harmless", "good", one.text, one.ranks) for one in verification.harmless[:_MOST_ROWS]]
+    if not listed:
+        return ""
+    rows = [
+        [f'<span class="badge {style}">{name}</span>', _ticked(text + ranks_text(ranks))]
+        for name, style, text, ranks in listed
+    ]
+    return f"<section><h2>Growth that is not counted as drift</h2>{_table(('', 'What grows, and why'), rows)}</section>"
 
 
 # -- tables --------------------------------------------------------------------------------------------------
@@ -290,7 +329,6 @@ def _holders(verification: Verification) -> str:
 
 def _remarks(verification: Verification) -> str:
     said = [f"<p>{escape(t.reason)}. {escape(t.advice)}.</p>" for t in verification.fragmentation]
-    said += [f"<p>{_ticked(text)}.</p>" for text in verification.garbage]
     notes = dict.fromkeys(note for rank in verification.run.ranks for note in rank.notes)
     said += [f'<p class="soft">{_ticked(note)}</p>' for note in notes]
     end = verification.run.end

@@ -22,6 +22,7 @@ def as_json(verification: Verification) -> dict[str, Any]:
         "exit_code": verification.exit_code,
         "drift": verification.drift,
         "sampled_steps": verification.sampled,
+        "phases": [phase.to_json() for phase in verification.phases],
         **data,
         "run": run,
     }

@@ -2,8 +2,9 @@
 
 ::
 
-    train.py: 20 steps sampled after 3 of warm-up, on NVIDIA H200 (torch 2.11.0), 9.2 s
-      allocated  1.20 GiB → 1.29 GiB, +4.61 MiB a step
+    train.py: on NVIDIA H200, torch 2.11.0, 9.2 s
+      training: 20 steps sampled after 3 of warm-up
+        allocated  1.20 GiB → 1.29 GiB, +4.61 MiB a step
 
     train.py:49:9: confirmed GPU101 `total` adds up `loss` …
        |
@@ -28,6 +29,8 @@ from gpulint.reports import Sources, plural
 from gpulint.reports.layout import STYLES, Line, paint, printable, quoted
 from gpulint.reports.plot import memory_plot
 from gpulint.runtime.evidence import Evidence
+from gpulint.runtime.growth import Phase, movement_text, phases
+from gpulint.runtime.judging import nodes_text
 from gpulint.runtime.result import RankResult, Sample, Site
 from gpulint.runtime.verdict import Unpredicted, Verdict, Verification, Wasted
 
@@ -43,6 +46,7 @@ _STATUS = {
 }
 _MOST_UNPREDICTED = 10
 _MOST_WASTED = 10
+_MOST_HARMLESS = 8
 
 
 def write(verification: Verification, out: TextIO, colour: bool = False, columns: int | None = None) -> None:
@@ -58,19 +62,23 @@ def summary_lines(verification: Verification, columns: int | None = None, dots: 
     lines: list[Line] = []
     for rank in _telling(verification.run.ranks):
         lines += _opening(verification, rank)
-        lines += _memory(rank, columns, dots)
+        for phase in phases(rank):
+            lines += _phase_lines(phase, rank, columns, dots)
+    if lines and not lines[-1]:
+        lines.pop()
     for verdict in verification.verdicts:
         lines += [[], *verdict_lines(verdict, sources, columns)]
     lines += _unpredicted(verification, sources, columns)
     lines += _wasted(verification, sources, columns)
     for trend in verification.fragmentation:
-        lines += [[], [("fragmentation: ", "warning"), (trend.reason, "")]]
+        lines += [[], *_remark("fragmentation", "warning", trend.reason, columns)]
         lines += _note("advice", trend.advice, columns)
-    for text in verification.garbage:
-        lines += [[], [("garbage: ", "info"), *quoted(text)]]
+    lines += _accounted(verification, columns)
     notes = dict.fromkeys(note for rank in verification.run.ranks for note in rank.notes)
-    lines += [[], *([("note: ", "faint"), (note, "faint")] for note in notes)] if notes else []
-    return [*lines, [], closing(verification)]
+    lines += [[]] if notes else []
+    for note in notes:
+        lines += _remark("note", "faint", note, columns, "faint")
+    return [*lines, *([[]] if lines else []), closing(verification)]
 
 
 # -- the run -------------------------------------------------------------------------------------------------
@@ -78,73 +86,60 @@ def summary_lines(verification: Verification, columns: int | None = None, dots: 
 
 def _opening(verification: Verification, rank: RankResult) -> list[Line]:
     environment = rank.environment
+    if not rank.samples and environment.torch is None:
+        return []  # nothing ran of which anything could be said
     where = environment.device_name or environment.device
     if environment.device == "cpu":
         where = f"the CPU ({where})" if environment.device_name else "the CPU"
+    number = len(verification.run.ranks)
     parts = [
-        f"{plural(verification.sampled, 'step')} sampled after {rank.warmup} of warm-up",
         f"on {where}",
         f"torch {environment.torch}" if environment.torch else "",
-        f"{len(verification.run.ranks)} ranks, rank {rank.rank} shown"
-        if len(verification.run.ranks) > 1
-        else "",
+        f"{number} ranks, rank {rank.rank} shown" if number > 1 else "",
         f"{verification.run.seconds:.1f} s",
     ]
-    return [
-        [
-            (printable(verification.target), "path"),
-            (": " + ", ".join(part for part in parts if part), ""),
-        ]
-    ]
+    said = ": " + ", ".join(part for part in parts if part)
+    return [[(printable(verification.target), "path"), (said, "")]]
 
 
 def _telling(ranks: Sequence[RankResult]) -> list[RankResult]:
     """The rank whose memory grew most, the first of equals; none where no rank reported."""
 
     def growth(rank: RankResult) -> int:
-        amounts = [s.allocated for s in main_samples(rank) if s.sampled and s.allocated is not None]
+        kind = Evidence(rank).main_kind()
+        amounts = [
+            s.allocated for s in rank.samples if s.kind == kind and s.sampled and s.allocated is not None
+        ]
         return amounts[-1] - amounts[0] if amounts else 0
 
     return [max(ranks, key=growth)] if ranks else []
 
 
-def main_samples(rank: RankResult) -> list[Sample]:
-    """The samples of the kind of step that judgement rests on, warm-up included, in order."""
-    kind = Evidence(rank).main_kind()
-    return [sample for sample in rank.samples if sample.kind == kind]
+def _phase_lines(phase: Phase, rank: RankResult, columns: int | None, dots: bool) -> list[Line]:
+    """A header, a line for each figure, and a plot where there is something to be seen in one."""
+    name, colon, said = phase.headline.partition(":")
+    lines: list[Line] = [[("  ", ""), (name, "strong"), (colon + said, "")]]
+    for moved in phase.figures:
+        shown = "host (RSS)" if moved.figure == "rss" else moved.figure
+        style = moved.figure if moved.figure in STYLES else ""
+        text = f" {movement_text(moved, '→' if dots else '->')}"
+        lines.append([("    ", ""), (f"{shown:<10}", style), (text, "")])
+    samples = [sample for sample in rank.samples if sample.kind == phase.kind]
+    allocated = [s.allocated for s in samples if s.allocated is not None]
+    reserved = [s.reserved for s in samples if s.reserved is not None]
+    moves = len(set(allocated)) > 1 or len(set(reserved)) > 1
+    plot = memory_plot(allocated, reserved or None, min(columns or 72, 80)) if dots and moves else []
+    return [*lines, *([[], *plot, _axis(plot, samples, phase), []] if plot else [])]
 
 
-def _memory(rank: RankResult, columns: int | None, dots: bool) -> list[Line]:
-    samples = [sample for sample in main_samples(rank) if sample.sampled]
-    lines: list[Line] = []
-    for figure in ("allocated", "reserved", "rss"):
-        values = [value for s in samples if (value := getattr(s, figure)) is not None]
-        if len(values) < 2:
-            continue
-        slope = (values[-1] - values[0]) / (len(values) - 1)
-        arrow = "→" if dots else "->"
-        name = "host (RSS)" if figure == "rss" else figure
-        change = f"{format_bytes(slope, signed=True)} a step" if round(slope) else "flat"
-        style = figure if figure in STYLES else ""
-        text = f" {format_bytes(values[0])} {arrow} {format_bytes(values[-1])}, {change}"
-        lines.append([("  ", ""), (f"{name:<10}", style), (text, "")])
-    if dots:
-        everything = main_samples(rank)
-        allocated = [s.allocated for s in everything if s.allocated is not None]
-        reserved = [s.reserved for s in everything if s.reserved is not None]
-        plot = memory_plot(allocated, reserved or None, min(columns or 72, 80))
-        lines += [[], *plot, *_axis(plot, everything)] if plot else []
-    return lines
-
-
-def _axis(plot: Sequence[Line], samples: Sequence[Sample]) -> list[Line]:
+def _axis(plot: Sequence[Line], samples: Sequence[Sample], phase: Phase) -> Line:
     """Step numbers below the plot."""
     margin = len(plot[0][0][0])
     width = sum(len(text) for text, _ in plot[0]) - margin - 1
-    last = f"step {samples[-1].step}"
+    last = f"{phase.name} step {samples[-1].step}"
     first = f"{samples[0].step}"
     gap = " " * max(1, width - len(first) - len(last))
-    return [[(" " * (margin + 1) + first + gap + last, "faint")]]
+    return [(" " * (margin + 1) + first + gap + last, "faint")]
 
 
 # -- verdicts ------------------------------------------------------------------------------------------------
@@ -213,19 +208,52 @@ def _note(label: str, text: str, columns: int | None, margin: int = 2) -> list[L
     return [first, *([(" " * indent, ""), *quoted(more)] for more in wrapped[1:])]
 
 
+def _remark(label: str, style: str, text: str, columns: int | None, body: str = "") -> list[Line]:
+    """`harmless: …`, wrapped at the terminal's width."""
+    said = printable(" ".join(text.split()))
+    if columns is None:
+        return [[(f"{label}: ", style), *quoted(said, body)]]
+    first, *more = textwrap.wrap(
+        f"{label}: {said}", max(columns, 40), subsequent_indent="  ", break_on_hyphens=False
+    )
+    return [
+        [(f"{label}: ", style), *quoted(first[len(label) + 2 :], body)],
+        *(quoted(line, body) for line in more),
+    ]
+
+
+def _accounted(verification: Verification, columns: int | None) -> Iterator[Line]:
+    """The growth that is no drift, a line for each, and the growth of which nobody knows."""
+    if verification.harmless or verification.unexplained:
+        yield []
+    for growth in verification.unexplained:
+        yield from _remark("unexplained", "warning", growth.text + ranks_text(growth.ranks), columns)
+    for harmless in verification.harmless[:_MOST_HARMLESS]:
+        yield from _remark("harmless", "good", harmless.text + ranks_text(harmless.ranks), columns)
+    left = len(verification.harmless) - _MOST_HARMLESS
+    if left > 0:
+        yield [(f"… and {left} more places of harmless growth (--output-format json has them all)", "faint")]
+
+
+def ranks_text(ranks: Sequence[int]) -> str:
+    return f" (rank {', '.join(map(str, ranks))})" if ranks else ""
+
+
 def _unpredicted(verification: Verification, sources: Sources, columns: int | None) -> Iterator[Line]:
     for found in verification.unpredicted[:_MOST_UNPREDICTED]:
         yield []
-        yield from _unpredicted_lines(found, sources, columns)
+        yield from _unpredicted_lines(found, verification.where, sources, columns)
     left = len(verification.unpredicted) - _MOST_UNPREDICTED
     if left > 0:
         yield [(f"… and {left} more places of unpredicted growth", "faint")]
 
 
-def _unpredicted_lines(found: Unpredicted, sources: Sources, columns: int | None) -> list[Line]:
+def _unpredicted_lines(found: Unpredicted, on_gpu: str, sources: Sources, columns: int | None) -> list[Line]:
     where = f"{shown_path(found.file)}:{found.line}: " if found.file and found.line else ""
     style = "error" if found.device > 0 else "warning"
-    lines: list[Line] = [[(printable(where), "path"), ("unpredicted ", style), *quoted(growth_text(found))]]
+    lines: list[Line] = [
+        [(printable(where), "path"), ("unpredicted ", style), *quoted(growth_text(found, on_gpu))]
+    ]
     lines += _source_line(found.file, found.line, sources)
     margin = len(str(found.line))
     lines += _note("holder", found.text, columns, margin)
@@ -263,15 +291,16 @@ def wasted_title(found: Wasted) -> str:
     return f"`{found.module}` runs with grad enabled{evaluation}, but no backward goes through it{ranks}"
 
 
-def growth_text(found: Unpredicted) -> str:
-    """What grows, in words."""
-    parts = [f"{format_bytes(round(found.device))} a step on the GPU"]
+def growth_text(found: Unpredicted, where: str) -> str:
+    """What grows, in words; `where` is "on the GPU", or what stands for it on a machine without one."""
+    parts = []
+    if found.device > 0 or not (found.nodes >= 1 or found.host >= 1):
+        parts.append(f"{format_bytes(round(found.device))} a step {where}")
     if found.nodes >= 1:
-        parts.append(f"{found.nodes:.0f} autograd nodes a step on the host")
+        parts.append(f"{nodes_text(found.nodes)} a step on the host")
     if found.host >= 1:
         parts.append(f"{format_bytes(round(found.host))} a step of host memory")
-    ranks = f" (rank {', '.join(map(str, found.ranks))})" if found.ranks else ""
-    return "growth that no finding explains: " + ", ".join(parts) + ranks
+    return "growth that no finding explains: " + ", ".join(parts) + ranks_text(found.ranks)
 
 
 def closing(verification: Verification) -> Line:
@@ -287,9 +316,13 @@ def closing(verification: Verification) -> Line:
         line.append((f"; {len(verification.unpredicted)} unpredicted", "warning"))
     if verification.wasted:
         line.append((f"; {plural(len(verification.wasted), 'forward')} for nothing", "warning"))
-    if not verification.sampled:
-        return [*line, (". No step was sampled.", "warning")]
-    text = f"Drift on the GPU: {format_bytes(round(verification.drift))} a step"
+    text = f"Drift {verification.where}: {format_bytes(round(verification.drift))} a step"
     if verification.max_drift:
         text += f" ({format_bytes(verification.max_drift)} allowed)"
+    sampled = verification.sampled > 0
+    if verification.failed:
+        line.append((f". Not verified: {printable(verification.run.end.message)}", "warning"))
+        return [*line, (f". {text} until then." if sampled else ".", "")]
+    if not sampled:
+        return [*line, (". No step was sampled.", "warning")]
     return [*line, (". ", ""), (text, "error" if verification.drifting else "good"), (".", "")]

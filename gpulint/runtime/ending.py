@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import sys
 import threading
@@ -11,7 +12,9 @@ from typing import Any, Literal
 
 from gpulint.runtime import running
 from gpulint.runtime.frames import function_name
-from gpulint.runtime.result import End, Site
+from gpulint.runtime.result import ASKED, NO_TORCH, End, Site, said_steps
+
+_NO_INPUT = "EOF when reading a line"  # what `input()` says where there is none
 
 
 def finished(harness: Any) -> End:
@@ -19,13 +22,11 @@ def finished(harness: Any) -> End:
     if harness.asked_for_cuda_in_vain:
         return End("no-device", "--device cuda was asked for, and the script never used the GPU", code=0)
     if harness.steps:
-        few = (
-            ", all of them warm-up (--warmup 0 samples from the first step on)" if not harness.sampled else ""
-        )
-        said = f"the script ended by itself after {harness.steps} step{'s' * (harness.steps != 1)}{few}"
-        return End("finished", said, code=0)
+        few = "" if harness.sampled else ", all of them warm-up (--warmup 0 samples from the first step on)"
+        return End("finished", f"the script ended by itself{_so_far(harness)}{few}", code=0)
     if not harness.saw_torch:
-        return End("no-torch", "the script ended without importing torch", code=0)
+        why = "" if _has_torch() else f"; {NO_TORCH.format(sys.executable)}"
+        return End("no-torch", f"the script ended without importing torch{why}", code=0)
     return End(
         "no-steps",
         "the script ended without a step: no optimizer stepped and no module ran twice; "
@@ -40,18 +41,38 @@ def failed(harness: Any, error: BaseException, module: bool) -> int:
     exit code."""
     if isinstance(error, SystemExit):
         return _left(harness, error)
-    trace = running.without_ours(error.__traceback__)
+    trace = running.strip_ours(error)
     text = "".join(traceback.format_exception(type(error), error, trace))
+    if isinstance(error, ModuleNotFoundError) and _is_torch(error.name) and not _has_torch():
+        where = _innermost(harness, trace)
+        harness.report(End("no-torch", NO_TORCH.format(sys.executable), code=1, where=where))
+        return 1
     if trace is None and module and isinstance(error, ImportError):
         harness.report(End("not-started", f"the module could not be run: {error}", text, 1))
     else:
         harness.look_at_end(running.traceback_frames(trace))
-        after = f" after {harness.steps} steps" if harness.steps else " before its first step"
-        message = f"the script raised {running.one_line(error)}{after}"
+        asked = isinstance(error, EOFError) and str(error) == _NO_INPUT
+        what = ASKED if asked else f"the script raised {running.one_line(error)}"
+        message = f"{what}{_so_far(harness)}{', and there was none' if asked else ''}"
         failure = End("raised", message, text, 1, where=_innermost(harness, trace))
         harness.report(harness.excused(message) or failure)
     _show(error, trace)
     return 1
+
+
+def _so_far(harness: Any) -> str:
+    return f" after {said_steps(harness.counts)}" if harness.steps else " before its first step"
+
+
+def _is_torch(name: str | None) -> bool:
+    return name is not None and name.partition(".")[0] == "torch"
+
+
+def _has_torch() -> bool:
+    try:
+        return importlib.util.find_spec("torch") is not None
+    except (ImportError, ValueError):
+        return False
 
 
 def _left(harness: Any, error: SystemExit) -> int:
@@ -62,11 +83,10 @@ def _left(harness: Any, error: SystemExit) -> int:
     number = code if isinstance(code, int) else 1
     if not isinstance(code, int):
         print(code, file=sys.stderr)
-    after = f" after {harness.steps} steps" if harness.steps else " before its first step"
     said = "" if isinstance(code, int) else f": {' '.join(str(code).split())[:200]}"
-    trace = running.without_ours(error.__traceback__)
+    trace = running.strip_ours(error)
     harness.look_at_end(running.traceback_frames(trace))
-    message = f"the script called sys.exit({number}){after}{said}"
+    message = f"the script called sys.exit({number}){_so_far(harness)}{said}"
     failure = End("exit", message, code=number, where=_innermost(harness, trace))
     harness.report(harness.excused(message) or failure)
     return number
@@ -86,12 +106,11 @@ def cut_short(harness: Any, why: Literal["timeout", "interrupted"]) -> None:
     frame = sys._current_frames().get(threading.main_thread().ident or 0)
     user = harness.frames.user_frame(frame)
     where = _site(user)
-    stack = "".join(traceback.format_stack(user)) if user is not None else None
+    stack = running.stack_text(user) if user is not None else None
     harness.look_at_end(())
-    steps = f"after {harness.steps} steps" if harness.steps else "before its first step"
     at = f", at {os.path.basename(where.file)}:{where.line} in {where.function}" if where is not None else ""
     reason = "the time was up" if why == "timeout" else "interrupted"
-    harness.report(End(why, f"{reason} {steps}{at}", traceback=stack, where=where))
+    harness.report(End(why, f"{reason}{_so_far(harness)}{at}", traceback=stack, where=where))
 
 
 def _innermost(harness: Any, trace: TracebackType | None) -> Site | None:

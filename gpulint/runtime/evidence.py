@@ -117,9 +117,11 @@ class Evidence:
     def holders(self, finding: Finding) -> list[Holder]:
         """The holders a finding means: by the line that fills them, else by name in the same file."""
         spots = set(self.spots(finding))
+        first = _NAMES.search(finding.message)  # the holder; what it holds is named after it
+        names = {_base(first[1])} if first is not None else set()
         found = [h for h in self.rank.holders if any((real(h.file), n) in spots for n in (h.line, *h.lines))]
-        if found:
-            return found
+        if found:  # a line may fill several: each finding means its own, where it names it
+            return [h for h in found if h.variable and _base(h.variable) in names] or found
         called = self._called(spots)
         through = [
             h
@@ -129,8 +131,6 @@ class Evidence:
         ]
         if through:
             return through
-        first = _NAMES.search(finding.message)  # the holder; what it holds is named after it
-        names = {_base(first[1])} if first is not None else set()
         file = {spot[0] for spot in spots}
         return [
             h for h in self.rank.holders if h.variable and real(h.file) in file and _base(h.variable) in names

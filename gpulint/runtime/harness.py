@@ -612,6 +612,11 @@ class Harness:
         return sum(series.count for series in self._series.values())
 
     @property
+    def counts(self) -> dict[StepKind, int]:
+        """`steps` by kind."""
+        return {kind: series.count for kind, series in self._series.items()}
+
+    @property
     def saw_torch(self) -> bool:
         """Whether the script has imported torch."""
         return self._torch is not None

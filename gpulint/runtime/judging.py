@@ -14,7 +14,15 @@ from gpulint.memory.units import format_bytes
 from gpulint.runtime import loops
 from gpulint.runtime.claims import Claim, Kind
 from gpulint.runtime.evidence import Evidence, Share, Spot, real
-from gpulint.runtime.result import CallFigures, Drift, ForwardFigures, Holder, Site
+from gpulint.runtime.result import (
+    CallFigures,
+    Drift,
+    ForwardFigures,
+    Holder,
+    Site,
+    count_steps,
+    said_steps,
+)
 
 NEGLIGIBLE = 1024  # bytes per step on the GPU that nobody will miss: a scalar block or two
 FEWEST = 5  # sampled passes of a line below which nothing is refuted
@@ -64,6 +72,11 @@ def times(number: int) -> str:
     return "once" if number == 1 else f"{number} times"
 
 
+def nodes_text(number: float) -> str:
+    """`1 autograd node`, `12 autograd nodes`."""
+    return f"{number:.0f} autograd node{'' if round(number) == 1 else 's'}"
+
+
 def judge(finding: Finding, claim: Claim, evidence: Evidence) -> Judgement:
     """The judgement of the claim's kind, with how often the line ran."""
     found = _JUDGES[claim.kind](finding, claim, evidence)
@@ -80,10 +93,8 @@ def _unmeasured(finding: Finding, evidence: Evidence) -> Judgement | None:
     if figures is None or figures.hits is None:
         return Judgement("inconclusive", "how often the line ran could not be counted")
     if figures.hits == 0:
-        steps = len(evidence.rank.samples)
-        return Judgement(
-            "not reached", f"the line did not run within {steps} steps; run more (--steps, --reach)"
-        )
+        steps = said_steps(count_steps(evidence.rank.samples))
+        return Judgement("not reached", f"the line did not run within {steps}; run more (--steps, --reach)")
     if evidence.steps() == 0:
         return Judgement("inconclusive", f"the line ran {times(figures.hits)}, but no step was sampled")
     if not figures.sampled_hits:
@@ -140,7 +151,9 @@ def _confirmed_drift(
         parts.append(f"{size(share.host)} a step of tensors on the host")
     if share.nodes:
         grows = f", while host memory grows by {size(heap)} a step" if heap is not None else ""
-        parts.append(f"{share.nodes:.0f} autograd nodes a step pile up on the host{grows}")
+        parts.append(
+            f"{nodes_text(share.nodes)} a step {'piles' if round(share.nodes) == 1 else 'pile'} up on the host{grows}"
+        )
     sites = {held.site: held.bytes for holder in holders for held in holder.births}
     born = tuple(sorted(sites, key=lambda site: -sites[site])) or tuple(d.site for d in leaking)
     return Judgement(
@@ -480,7 +493,7 @@ def _setting(finding: Finding, claim: Claim, evidence: Evidence) -> Judgement:
 
 
 def _code(finding: Finding, claim: Claim, evidence: Evidence) -> Judgement:
-    return _cannot_tell(finding, evidence, "a matter of the source: a run cannot tell")
+    return _cannot_tell(finding, evidence, "not measurable by a run: this is about how the code reads")
 
 
 _JUDGES: Mapping[Kind, Callable[[Finding, Claim, Evidence], Judgement]] = {

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import types
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields, is_dataclass
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
@@ -33,6 +33,18 @@ EndReason = Literal[
     "killed",  # by a signal, or os._exit; see `signal` and `code`
     "not-started",  # the interpreter, script, module or torchrun could not be started
 ]
+
+KIND_NAMES: Mapping[StepKind, str] = {
+    "train": "training",
+    "eval": "evaluation",
+    "explicit": "gpulint.step()",
+}
+
+ASKED = "the script asked for input"
+NO_TORCH = (
+    "torch is not installed in {}: install it there (pip install torch), or name the interpreter that has it "
+    "with --python"
+)
 
 T = TypeVar("T", bound="Record")
 
@@ -441,3 +453,21 @@ def join_lines(places: Iterable[tuple[str, int] | tuple[str, int, int]]) -> tupl
         Lines(file, *(tuple(part) for part in zip(*sorted(found), strict=True)))
         for file, found in sorted(grouped.items())
     )
+
+
+def count_steps(samples: Iterable[Sample], sampled: bool = False) -> dict[StepKind, int]:
+    """How many steps of each kind there are; with `sampled`, warm-up not counted."""
+    counts = dict.fromkeys(KIND_NAMES, 0)
+    for sample in samples:
+        counts[sample.kind] += sample.sampled or not sampled
+    return counts
+
+
+def said_steps(counts: Mapping[StepKind, int]) -> str:
+    """`6 steps`; where there are several kinds, `20 training and 12 evaluation steps`."""
+    some = {kind: number for kind, number in counts.items() if number}
+    if len(some) < 2:
+        number = sum(some.values())
+        return f"{number} step" if number == 1 else f"{number} steps"
+    each = [f"{some[kind]} {name}" for kind, name in KIND_NAMES.items() if kind in some]
+    return f"{', '.join(each[:-1])} and {each[-1]} steps"

@@ -20,13 +20,26 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from gpulint.runtime import processes
 from gpulint.runtime.capture import Tail
 from gpulint.runtime.channel import ADDRESS, OPTIONS, TOKEN
-from gpulint.runtime.result import End, Environment, Lines, Options, Progress, RankResult, RunResult, Sample
+from gpulint.runtime.result import (
+    ASKED,
+    NO_TORCH,
+    End,
+    Environment,
+    Lines,
+    Options,
+    Progress,
+    RankResult,
+    RunResult,
+    Sample,
+    count_steps,
+    said_steps,
+)
 
 CHILD = os.path.join(os.path.dirname(os.path.abspath(__file__)), "child.py")
 REPORT_GRACE = 20.0  # seconds a child may take for its last look once it was told to end
@@ -123,6 +136,26 @@ def _problem(what: Run) -> str | None:
     return None
 
 
+def _is_terminal(descriptor: int) -> bool:
+    """Whether somebody sits there. A prompt that is captured cannot be answered; what is piped in can be read."""
+    try:
+        return os.isatty(descriptor)
+    except OSError:
+        return False
+
+
+def _explained(end: End, what: Run, stdout: str, stderr: str) -> End:
+    """The end, with what the captured output says about it: the prompt that nobody saw, a torchrun without torch."""
+    if what.capture and ASKED in end.message:
+        prompt = stdout.rpartition("\n")[2].strip()[-200:]
+        shown = f": {prompt!r}" if prompt else ""
+        hint = "; its output is not shown: answer it with --show-output, or pipe the answers in"
+        return replace(end, message=f"{end.message}{shown}{hint}")
+    if end.reason == "not-started" and what.launch and "No module named 'torch'" in stderr:
+        return replace(end, reason="no-torch", message=NO_TORCH.format(what.python))
+    return end
+
+
 class _Listener:
     """The socket that children connect to. Abstract on Linux: no file, so a full disk does not matter."""
 
@@ -215,6 +248,7 @@ class _Follower:
             what.command(),
             cwd=what.cwd,
             env=environment,
+            stdin=subprocess.DEVNULL if what.capture and _is_terminal(0) else None,
             stdout=output,
             stderr=output,
             start_new_session=True,
@@ -313,6 +347,7 @@ class _Follower:
             connection.socket.close()
         ranks = [c.result or self._rebuilt(c, end) for c in self._connections if c.trusted]
         texts: list[str | None] = [tail.text() for tail in self._tails] or [None, None]
+        end = _explained(end, self._what, texts[0] or "", texts[1] or "")
         return RunResult(
             tuple(self._what.command()),
             end,
@@ -356,8 +391,8 @@ class _Follower:
         return self._died(self._process.returncode, silent)
 
     def _progress_so_far(self) -> str:
-        steps = max((len(c.samples) for c in self._connections), default=0)
-        return f" after {steps} steps" if steps else " before the first step"
+        samples = max((c.samples for c in self._connections), key=len, default=[])
+        return f" after {said_steps(count_steps(samples))}" if samples else " before the first step"
 
     def _died(self, code: int, silent: list[_Connection]) -> End:
         """The process ended without a report."""

@@ -6,6 +6,7 @@ import importlib.machinery
 import os
 import runpy
 import sys
+import traceback
 import types
 from collections.abc import Callable
 from types import CodeType
@@ -57,23 +58,54 @@ def _run_script(target: str, compiler: Callable[[bytes, str], CodeType]) -> None
     exec(code, main.__dict__)
 
 
-def without_ours(traceback: types.TracebackType | None) -> types.TracebackType | None:
-    """The traceback from the first frame on that is neither gpulint's nor runpy's."""
-    while traceback is not None:
-        file = traceback.tb_frame.f_code.co_filename
-        if not (file.startswith(_OURS) or "runpy" in file):
-            return traceback
-        traceback = traceback.tb_next
-    return None
+def is_ours(file: str) -> bool:
+    """Whether code from this file is gpulint's, or what starts the program for it."""
+    return file.startswith(_OURS) or file == "<frozen runpy>" or file == runpy.__file__
 
 
-def traceback_frames(traceback: types.TracebackType | None) -> tuple[types.FrameType, ...]:
+def without_ours(trace: types.TracebackType | None) -> types.TracebackType | None:
+    """The traceback without the frames of gpulint and runpy: those that start the program, and those of the watchers
+    that stand between two of its own."""
+    kept = [one for one in _links(trace) if not is_ours(one.tb_frame.f_code.co_filename)]
+    built: types.TracebackType | None = None
+    for one in reversed(kept):
+        built = types.TracebackType(built, one.tb_frame, one.tb_lasti, one.tb_lineno)
+    return built
+
+
+def strip_ours(error: BaseException) -> types.TracebackType | None:
+    """Takes gpulint's frames out of the tracebacks of an exception and of those that led to it; returns its own."""
+    todo: list[BaseException | None] = [error]
+    seen: set[int] = set()
+    while todo:
+        one = todo.pop()
+        if one is None or id(one) in seen:
+            continue
+        seen.add(id(one))
+        one.__traceback__ = without_ours(one.__traceback__)
+        todo += [one.__cause__, one.__context__]
+    return error.__traceback__
+
+
+def stack_text(frame: types.FrameType) -> str:
+    """Where a frame stands, as a traceback says it, without gpulint's frames."""
+    frames = [(one, line) for one, line in traceback.walk_stack(frame) if not is_ours(one.f_code.co_filename)]
+    summary = traceback.StackSummary.extract(iter(reversed(frames)))
+    return "".join(["Traceback (most recent call last):\n", *summary.format()])
+
+
+def _links(trace: types.TracebackType | None) -> list[types.TracebackType]:
+    """The links of a traceback, outermost first."""
+    found: list[types.TracebackType] = []
+    while trace is not None:
+        found.append(trace)
+        trace = trace.tb_next
+    return found
+
+
+def traceback_frames(trace: types.TracebackType | None) -> tuple[types.FrameType, ...]:
     """The frames of a traceback, outermost first."""
-    found: list[types.FrameType] = []
-    while traceback is not None:
-        found.append(traceback.tb_frame)
-        traceback = traceback.tb_next
-    return tuple(found)
+    return tuple(one.tb_frame for one in _links(trace))
 
 
 def one_line(error: BaseException) -> str:

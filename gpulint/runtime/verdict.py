@@ -14,6 +14,7 @@ from gpulint.findings import Confidence, Finding
 from gpulint.runtime import judging
 from gpulint.runtime.claims import DIAGNOSTICS, claim_of
 from gpulint.runtime.evidence import Evidence, Share, real
+from gpulint.runtime.growth import Harmless, Phase, Unexplained, harmless, phases, unexplained
 from gpulint.runtime.judging import NEGLIGIBLE, Judgement
 from gpulint.runtime.result import ForwardFigures, Holder, Place, Record, RunResult, Site, Trend
 
@@ -108,6 +109,23 @@ class Verification(Record):
     fragmentation: tuple[Trend, ...] = ()
     max_drift: int = 0
     wasted: tuple[Wasted, ...] = ()
+    harmless: tuple[Harmless, ...] = ()
+    unexplained: tuple[Unexplained, ...] = ()
+
+    @property
+    def on_gpu(self) -> bool:
+        """Whether a GPU's memory was measured, not what would be on one."""
+        return any(rank.environment.device == "cuda" for rank in self.run.ranks)
+
+    @property
+    def where(self) -> str:
+        """Where the drift is, as it is said."""
+        return "on the GPU" if self.on_gpu else "of what would be on the GPU"
+
+    @property
+    def phases(self) -> tuple[Phase, ...]:
+        """The steps of each rank by kind, with how its memory moved in them."""
+        return tuple(phase for rank in self.run.ranks for phase in phases(rank))
 
     @property
     def drift(self) -> float:
@@ -127,8 +145,8 @@ class Verification(Record):
 
     @property
     def sampled(self) -> int:
-        """The steps sampled by the rank that sampled most."""
-        return max((rank.steps() for rank in self.run.ranks), default=0)
+        """The steps sampled of the kind that is judged first, by the rank that sampled most of them."""
+        return max((rank.steps(Evidence(rank).main_kind()) for rank in self.run.ranks), default=0)
 
     @property
     def failed(self) -> bool:
@@ -168,7 +186,7 @@ def verify(
     found = Verification(
         target=target,
         run=run,
-        verdicts=tuple(found for _, found in kept),
+        verdicts=_sharing([found for _, found in kept]),
         unpredicted=tuple(_unpredicted([finding for finding, _ in kept], evidence)),
         garbage=tuple(_garbage(evidence)),
         fragmentation=tuple(
@@ -176,6 +194,8 @@ def verify(
         )[:1],
         max_drift=max_drift,
         wasted=tuple(_wasted([finding for finding, found in kept if found.status == "confirmed"], evidence)),
+        harmless=harmless([finding for finding, _ in kept], evidence),
+        unexplained=unexplained(evidence),
     )
     if not found.drifting:
         return found
@@ -225,6 +245,27 @@ def _verdict(finding: Finding, found: Judgement, ranks: tuple[int, ...]) -> Verd
         ranks,
         finding.doubt,
     )
+
+
+def _sharing(verdicts: Sequence[Verdict]) -> tuple[Verdict, ...]:
+    """The verdicts, where those on one line that mean the same holder say that its growth is one."""
+    said = []
+    for verdict in verdicts:
+        others = [
+            f"{other.code} at column {other.column}"
+            for other in verdicts
+            if other is not verdict and _growth_of(other) == _growth_of(verdict) is not None
+        ]
+        text = f"{verdict.text}; the same growth as {' and '.join(others)}" if others else verdict.text
+        said.append(replace(verdict, text=text))
+    return tuple(said)
+
+
+def _growth_of(verdict: Verdict) -> tuple[str, int, str, float | None, float | None] | None:
+    """What makes two verdicts speak of the same memory; None where they speak of none."""
+    if verdict.status != "confirmed" or not verdict.holder:
+        return None
+    return (verdict.file, verdict.line, verdict.holder, verdict.device, verdict.nodes)
 
 
 def _ranks(ranks: tuple[int, ...]) -> str:
