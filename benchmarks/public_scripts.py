@@ -244,7 +244,7 @@ def told(result: Any) -> dict[str, Any]:
             for u in result.unpredicted
         ],
         "notes": list(rank.notes) if rank else [],
-        "environment": rank.environment.to_json() if rank else {},
+        "environment": {**rank.environment.to_json(), "executable": None} if rank else {},
     }
 
 
