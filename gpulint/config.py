@@ -339,7 +339,7 @@ def _read_table(path: str) -> dict[str, Any] | None:
     if in_pyproject and b"gpulint" not in raw:
         return None
     try:
-        data = _toml(raw)
+        data = parse_toml(raw.decode("utf-8-sig"))
     except ValueError as error:  # TOMLDecodeError and UnicodeDecodeError
         raise ConfigError(f"{shown_path(path)}: not valid TOML: {error}") from None
     if not in_pyproject:
@@ -351,11 +351,12 @@ def _read_table(path: str) -> dict[str, Any] | None:
     return table
 
 
-def _toml(raw: bytes) -> dict[str, Any]:
+def parse_toml(text: str) -> dict[str, Any]:
+    """The tables of a TOML file. Raises ValueError where it is none."""
     from importlib import import_module
 
     toml = import_module("tomllib" if sys.version_info >= (3, 11) else "tomli")
-    table: dict[str, Any] = toml.loads(raw.decode("utf-8-sig"))
+    table: dict[str, Any] = toml.loads(text)
     return table
 
 

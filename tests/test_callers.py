@@ -150,6 +150,80 @@ def test_one_way_in_without_a_guard(tmp_path: Path) -> None:
     assert codes(tmp_path, base=PLAIN, helper=torch_helper, script=guarded, other=bare) == ["GPU201"]
 
 
+EVALUATION = """
+import torch
+from torchvision import models
+
+
+def main(loader=()):
+    model = models.resnet18().cuda()
+    for images in loader:
+        print(model(images.cuda()).argmax(1).tolist())
+"""
+
+GUARDED_CALLER = """
+import torch
+from package.evaluation import main
+
+with torch.no_grad():
+    main()
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "expected"),
+    [
+        ("setup.cfg", "", []),
+        ("pyproject.toml", '[project.scripts]\nscore = "package.evaluation:main"\n', ["GPU201"]),
+        ("pyproject.toml", '[project.gui-scripts]\nscore = "package.evaluation:main"\n', ["GPU201"]),
+        ("pyproject.toml", '[tool.poetry.scripts]\nscore = "package.evaluation:main"\n', ["GPU201"]),
+        (
+            "pyproject.toml",
+            '[tool.poetry.scripts]\nscore = { reference = "package.evaluation:main", type = "console" }\n',
+            ["GPU201"],
+        ),
+        ("pyproject.toml", '[project.entry-points."some.plugins"]\nx = "package.evaluation:main"\n', []),
+        ("pyproject.toml", '[project.scripts]\nscore = "package.other:main"\n', []),
+        ("pyproject.toml", '[project.scripts]\nscore = 3\n', []),
+        (
+            "setup.cfg",
+            "[options.entry_points]\nconsole_scripts =\n    other = package:run\n    score = package.evaluation:main\n",
+            ["GPU201"],
+        ),
+        (
+            "setup.cfg",
+            "[options.entry_points]\nconsole_scripts =\n    a = package:run\n[b]\nplugin = package.evaluation:main\n",
+            [],
+        ),
+        (
+            "setup.py",
+            "setup(entry_points={'console_scripts': ['score=package.evaluation:main']})\n",
+            ["GPU201"],
+        ),
+        (
+            "setup.py",
+            'setup(entry_points="""\n[console_scripts]\nscore = package.evaluation:main\n""")\n',
+            ["GPU201"],
+        ),
+        (
+            "setup.py",
+            "setup(entry_points={'console_scripts': ['a=b:c'], 'some.plugins': ['x=package.evaluation:main']})\n",
+            [],
+        ),
+    ],
+)
+def test_a_console_script_begins_with_grad_whoever_else_calls_it(
+    tmp_path: Path, name: str, text: str, expected: list[str]
+) -> None:
+    (tmp_path / "package").mkdir()
+    (tmp_path / "package" / "__init__.py").touch()
+    (tmp_path / name).write_text(text)
+    (tmp_path / "measure.py").write_text(GUARDED_CALLER)
+    path = tmp_path / "package" / "evaluation.py"
+    path.write_text(EVALUATION)
+    assert [finding.code for finding in lint_text(EVALUATION, str(path), RULES)] == expected
+
+
 def test_without_a_project_file_what_is_checked_together_is_the_project(tmp_path: Path) -> None:
     for case in ("one", "two"):
         (tmp_path / case / "tools").mkdir(parents=True)

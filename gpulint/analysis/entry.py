@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from gpulint.analysis import frameworks, gradmode, ir
 from gpulint.analysis.classes import ClassInfo
 from gpulint.analysis.identities import Identities
+from gpulint.analysis.runners import STARTING, console_scripts, is_command, started_by
 from gpulint.analysis.values import Grad, Kind, Val
 
 if TYPE_CHECKING:
     from gpulint.analysis.evidence import Evidence
     from gpulint.analysis.names import Names
+    from gpulint.analysis.project import Project
     from gpulint.analysis.state import State
 
 
@@ -19,6 +22,9 @@ class EntryModes(Identities):
     """The part of a file's analysis that knows the grad mode at each function's entry."""
 
     module: ir.Module
+    filename: str
+    project: Project | None
+    main: bool
     names: Names
     evidence: dict[ir.Function, Evidence]
     owners: dict[ir.Class, ClassInfo]
@@ -28,6 +34,30 @@ class EntryModes(Identities):
     if TYPE_CHECKING:
 
         def imported_value(self, qualified: str) -> Val | None: ...
+
+    @cached_property
+    def started(self) -> frozenset[ir.Function]:
+        """The functions that something outside only starts, as the file's own body does: what command lines, processes and
+        threads are given, commands by decorator, and the console scripts of the project."""
+        found: set[ir.Function] = set()
+        for function in self.module.functions:
+            if any(is_command(item, self.names) for item in function.decorators):
+                found.add(function)
+            if self.evidence[function].called & STARTING:
+                for _, call in ir.calls(function.body):
+                    for given in started_by(call, self.names):
+                        found |= self._named(given, function)
+        scripts = console_scripts(self.project, self.filename) if self.main else ()
+        return frozenset(found | {one for one in self.module.functions if one.qualname in scripts})
+
+    def _named(self, expr: ir.Expr, where: ir.Function) -> set[ir.Function]:
+        """The functions that `f`, or `self.f` of a method, means there."""
+        if isinstance(expr, ir.Name):
+            around = (self.module.body, where)
+            return {f for f in self.module.functions if f.name == expr.id and f.cls is None and f.parent in around}
+        own = isinstance(expr, ir.Attr) and isinstance(expr.base, ir.Name) and expr.base.id in ("self", "cls")
+        method = where.cls.methods.get(expr.attr) if own and where.cls is not None else None  # type: ignore[attr-defined]
+        return set() if method is None else {method}
 
     def class_of(self, function: ir.Function) -> ClassInfo | None:
         current: ir.Function | None = function
@@ -50,6 +80,8 @@ class EntryModes(Identities):
         if module_state is not None and module_state.grad is not Grad.ENABLED:
             return module_state.grad
         callers = self.callers.get(function) or self._callers_of_overridden(function)
+        if callers and function in self.started:
+            callers = callers | {Grad.ENABLED}
         if callers:
             return next(iter(callers)) if len(callers) == 1 else Grad.UNKNOWN
         if function.parent is not None and function.parent is not self.module.body:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from gpulint.analysis import ir
 from gpulint.analysis.names import Names
+from gpulint.analysis.runners import started_by
 from gpulint.analysis.slots import counts_given
 from gpulint.analysis.values import Grad
 
@@ -368,23 +369,13 @@ def _bound_in(function: ir.Function) -> set[str]:
     return found
 
 
-# Who only calls the function that he is given: command lines, processes, threads, web pages.
-_RUNNERS = frozenset(
-    {
-        "fire.Fire", "typer.run", "absl.app.run", "threading.Thread", "multiprocessing.Process", "gradio.Interface",
-        "torch.multiprocessing.Process", "torch.multiprocessing.spawn", "gradio.ChatInterface", "gradio.Blocks",
-    }
-)  # fmt: skip
-
-
 def _as_values(root: ir.Expr, names: set[str], local: set[str], imports: Names) -> set[str]:
     """Those of the names that an expression uses without calling them: `f`, if it is no local variable, or `self.f`."""
     called: set[int] = set()
     for part in ir.walk(root):
         if isinstance(part, ir.Call):
             called.add(id(part.func))
-            if imports.qualify(part.func.path or "") in _RUNNERS:
-                called |= {id(arg) for arg in (*part.args, *(value for _, value in part.keywords))}
+            called |= {id(given) for given in started_by(part, imports)}
     found: set[str] = set()
     for part in ir.walk(root):
         if id(part) in called:

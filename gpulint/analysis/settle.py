@@ -111,13 +111,14 @@ def finish(file: FileAnalysis, facts: list[FunctionFacts]) -> None:
 
 
 def _entries(file: FileAnalysis, function: ir.Function) -> tuple[ir.Function, ...]:
-    """The functions that nothing in the file calls, from which calls lead here. None where the file's own body does."""
+    """The functions that nothing in the file calls, from which calls lead here. None where the file's own body
+    does, or a command line."""
     found: list[ir.Function] = []
     seen = {function}
     queue = [function]
     while queue:
         current = queue.pop()
-        if current is file.module.body:
+        if current is file.module.body or current in file.started:
             return ()
         callers = {caller for caller in file.called_from.get(current, ()) if caller.home is file}
         if not callers - {current}:
@@ -147,7 +148,8 @@ def _is_test(file: FileAnalysis, function: ir.Function) -> bool:
         return False
     runners = any(full.partition(".")[0] in ("pytest", "unittest") for full in file.module.imports.values())
     given = [param for param in function.params if param.name not in ("self", "cls")]
-    return runners or not given or not file.called_from.get(function) or file.is_test
+    called = bool(file.called_from.get(function)) or function in file.started
+    return runners or not given or not called or file.is_test
 
 
 # What models of physics differentiate for inside their forward: under no_grad they fail.

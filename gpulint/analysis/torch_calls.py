@@ -45,6 +45,7 @@ from gpulint.analysis.values import (
     UNKNOWN,
     UNSURE_GRAD,
     VIEW,
+    Flag,
     Grad,
     Holder,
     Kind,
@@ -57,7 +58,7 @@ from gpulint.analysis.values import (
     element,
 )
 
-CONVERTED = Val(Kind.HOST, flags=8)
+CONVERTED = Val(Kind.HOST, flags=Flag.CONVERTED.value)
 _NOT_TENSORS = frozenset({Kind.HOST, Kind.NUMBER})
 # What a tensor can be computed with.
 _OPERANDS = frozenset({Kind.DEVICE, Kind.HOST, Kind.NUMBER, Kind.CONTAINER, Kind.UNKNOWN, Kind.SYMBOL})

@@ -10,8 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from enum import Enum
-from typing import TYPE_CHECKING, Any, TypeAlias
+from enum import Enum, auto, unique
+from enum import Flag as Flags
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 if TYPE_CHECKING:
     import libcst as cst
@@ -50,30 +51,60 @@ class Grad(Enum):
     UNKNOWN = "unknown"
 
 
-MAYBE = 1  # a tensor with a graph is likely, not proven: it could be a number
-SCALAR = 2  # backward() without arguments was called on it, or a criterion made it
-LARGE = 4  # a model's output, or elementwise work on it
-CONVERTED = 8  # a number that was a tensor before: .item(), float()
-BOUNDED = 16  # a container that drops old entries
-VIEW = 32  # indexing of a tensor: shares its storage
-LOSS = 128  # a criterion's result
-EVAL = 256  # a module after .eval()
-FROZEN = 512  # a module whose parameters do not require grad
-CRITERION = 1024  # a module or callable that computes a loss
-OUTPUT = 2048  # the raw, possibly structured, result of a module call
-PHASED = 16384  # a module in training or in eval mode, by what a variable says
-MIXED = 32768  # detached on one path, not on another: the author knows
-ROLE = 131072  # taken for a module only because the program calls it its model
-DENSE = 65536  # scores over a vocabulary or over every pixel: usually the largest tensor of the step
-NAMED = 8192  # looked up by name in a module's result: could be a detached metric
-SLOTS = 524288  # a tensor some of whose slots were set to values with a graph
-OPEN = 262144  # a record of which only some fields are known
-PLAIN = 524288  # a module without parameters: it makes a graph only of what has one
-ON_HOST = 1048576  # moved to the CPU: without its graph it holds nothing on the device
-LOADED = 2097152  # a module that a library has loaded with its weights, which leaves it in eval mode
-FRESH = 4194304  # what a tokenizer or an image processor gives: tensors, on whatever device, without a graph
-FIRST = 8388608  # the first of the values that a module gives
-UNSURE_GRAD = 4096  # a tensor for certain; whether grad was enabled is not known
+@unique
+class Flag(Flags):
+    """What is known of a value besides its kind. Numbered by the enum, so that no two can share a bit."""
+
+    MAYBE = auto()  # a tensor with a graph is likely, not proven: it could be a number
+    SCALAR = auto()  # backward() without arguments was called on it, or a criterion made it
+    LARGE = auto()  # a model's output, or elementwise work on it
+    CONVERTED = auto()  # a number that was a tensor before: .item(), float()
+    BOUNDED = auto()  # a container that drops old entries
+    VIEW = auto()  # indexing of a tensor: shares its storage
+    LOSS = auto()  # a criterion's result
+    EVAL = auto()  # a module after .eval()
+    FROZEN = auto()  # a module whose parameters do not require grad
+    CRITERION = auto()  # a module or callable that computes a loss
+    OUTPUT = auto()  # the raw, possibly structured, result of a module call
+    PHASED = auto()  # a module in training or in eval mode, by what a variable says
+    MIXED = auto()  # detached on one path, not on another: the author knows
+    ROLE = auto()  # taken for a module only because the program calls it its model
+    DENSE = auto()  # scores over a vocabulary or over every pixel: usually the largest tensor of the step
+    NAMED = auto()  # looked up by name in a module's result: could be a detached metric
+    SLOTS = auto()  # a tensor some of whose slots were set to values with a graph
+    OPEN = auto()  # a record of which only some fields are known
+    PLAIN = auto()  # a module without parameters: it makes a graph only of what has one
+    ON_HOST = auto()  # moved to the CPU: without its graph it holds nothing on the device
+    LOADED = auto()  # a module that a library has loaded with its weights, which leaves it in eval mode
+    FRESH = auto()  # what a tokenizer or an image processor gives: tensors, on whatever device, without a graph
+    FIRST = auto()  # the first of the values that a module gives
+    UNSURE_GRAD = auto()  # a tensor for certain; whether grad was enabled is not known
+
+
+# As plain integers: values are made and compared in the innermost loops, where an operator of the enum would cost a call.
+MAYBE: Final = Flag.MAYBE.value
+SCALAR: Final = Flag.SCALAR.value
+LARGE: Final = Flag.LARGE.value
+BOUNDED: Final = Flag.BOUNDED.value
+VIEW: Final = Flag.VIEW.value
+LOSS: Final = Flag.LOSS.value
+EVAL: Final = Flag.EVAL.value
+FROZEN: Final = Flag.FROZEN.value
+CRITERION: Final = Flag.CRITERION.value
+OUTPUT: Final = Flag.OUTPUT.value
+PHASED: Final = Flag.PHASED.value
+MIXED: Final = Flag.MIXED.value
+ROLE: Final = Flag.ROLE.value
+DENSE: Final = Flag.DENSE.value
+NAMED: Final = Flag.NAMED.value
+SLOTS: Final = Flag.SLOTS.value
+OPEN: Final = Flag.OPEN.value
+PLAIN: Final = Flag.PLAIN.value
+ON_HOST: Final = Flag.ON_HOST.value
+LOADED: Final = Flag.LOADED.value
+FRESH: Final = Flag.FRESH.value
+FIRST: Final = Flag.FIRST.value
+UNSURE_GRAD: Final = Flag.UNSURE_GRAD.value
 
 
 class Token:
