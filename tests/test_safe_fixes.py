@@ -1,29 +1,38 @@
-"""A safe fix changes no result: labelled programs do the same on the CPU before and after it.
+"""A safe fix changes no result: every program that has one is run on the CPU before and after it, with the same seeds. Step
+for step the losses that go backward, the gradients and the parameters are the same, and in the end what is returned, kept
+and printed.
 
-Functions are run on made-up arguments; what does not run before the fix proves nothing and is left out.
+Functions are run on made-up arguments, whole scripts for a few steps; what does not run before the fix proves nothing.
 """
 
 from __future__ import annotations
 
-import json
-import subprocess
-import sys
-from functools import cache
+import multiprocessing
+import shutil
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
 
 import pytest
 from gpulint.rules import all_rules
+from support import gpulint
 from test_cases import all_cases
+from trials import Trial, changes, ran, run
 
 from gpulint.api import check_paths
+from gpulint.documentation import page
+from gpulint.findings import Finding
 from gpulint.fixing import fix_text
 from gpulint.linter import lint_text
 from gpulint.rule import RuleSet
 
 RULES = RuleSet(all_rules())
-TRIAL = Path(__file__).parent / "trial.py"
+CASES = Path(__file__).parent / "cases"
+FIXTURES = Path(__file__).parents[1] / "fixtures"
+# As many programs as ran when this was written, less a few.
+FLOOR = 150
 
 pytestmark = pytest.mark.skipif(
     find_spec("torch") is None, reason="torch is not installed; programs import it"
@@ -35,56 +44,111 @@ def fixed(text: str, name: str, rules: RuleSet = RULES) -> str:
     return fix_text(text, lambda source: lint_text(source, name, rules), False).text
 
 
-def outcomes(paths: list[Path], folder: Path) -> dict[str, Any]:
-    """What came of each function, by name, for each program by file name. Raises CalledProcessError where it breaks off."""
-    result = subprocess.run(
-        [sys.executable, str(TRIAL), *map(str, paths)],
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        timeout=600,
-        check=True,
-    )
-    return {Path(path).name: found for path, found in json.loads(result.stdout.splitlines()[-1]).items()}
+def variants(text: str, name: str) -> dict[str, str]:
+    """The text after the safe fixes of each rule alone and after all of them, by what was applied."""
+    offered = [finding for finding in lint_text(text, name, RULES) if _is_safe(finding)]
+    codes = sorted({finding.code for finding in offered})
+    alone = {
+        code: fixed(text, name, RuleSet(tuple(rule for rule in RULES.rules if rule.code == code)))
+        for code in (codes if len(codes) > 1 else [])
+    }
+    found = {**alone, "all": fixed(text, name)} if codes else {}  # most programs have the fixes of one rule
+    return {applied: done for applied, done in found.items() if done != text}
 
 
-def changed(before: dict[str, Any], after: dict[str, Any]) -> list[str]:
-    """The functions that ran before and now do something else."""
-    return [
-        f"{name}: {after.get(name, before['<module>'])}"
-        for name, left in before.items()
-        if "digest" in left and after.get(name) != left
-    ]
+def _is_safe(finding: Finding) -> bool:
+    return finding.fix is not None and finding.fix.applicability == "safe"
 
 
-@cache
-def programs() -> dict[str, tuple[str, str]]:
-    """The labelled programs of which a safe fix changes something, before and after."""
-    found: dict[str, tuple[str, str]] = {}
+def examples() -> Iterator[tuple[str, str]]:
+    """Every labelled program, and the example of each rule's documentation where that is one file."""
     for case in all_cases():
-        if case.path.name.startswith("bug_"):
-            text = fixed(case.text, case.path.name)
-            if text != case.text:
-                found[f"{case.path.parent.name}_{case.path.name}"] = (case.text, text)
-    return found
+        yield f"{case.path.parent.name}_{case.path.name}", case.text
+    for rule in RULES.rules:
+        code = page(rule).code("Example")
+        if code is not None and "# file:" not in code:
+            yield f"{rule.code}_example.py", code
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """A program as it is and with fixes applied."""
+
+    applied: str
+    before: Trial
+    after: Trial
+
+
+def pairs(folder: Path) -> list[Pair]:
+    """Writes every program of which safe fixes change something: labelled ones, examples, fixtures, the project."""
+    programs = list(examples())
+    scripts = [(path.name, path.read_text(encoding="utf-8")) for path in sorted(FIXTURES.glob("*.py"))]
+    texts = [text for _, text in programs + scripts]
+    names = [name for name, _ in programs + scripts]
+    found: list[Pair] = []
+    with ProcessPoolExecutor(2, multiprocessing.get_context("fork")) as pool:
+        for name, text, done in zip(
+            names, texts, pool.map(variants, texts, names, chunksize=16), strict=True
+        ):
+            for applied, new in done.items():
+                found.append(_pair(folder, name, applied, text, new, script=(name, text) in scripts))
+    return [*found, *project_pairs(folder)]
+
+
+def _pair(folder: Path, name: str, applied: str, text: str, done: str, script: bool) -> Pair:
+    trials = []
+    for when, source in (("before", text), (applied, done)):
+        path = folder / when / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(source, encoding="utf-8")
+        trials.append(Trial(f"{name} {when}", path, script))
+    return Pair(applied, *trials)
+
+
+def project_pairs(folder: Path) -> Iterator[Pair]:
+    """The project of several files, after the fixes of each rule alone and after all of them."""
+    original = folder / "project_before"
+    shutil.copytree(FIXTURES / "project", original)
+    safe = {finding.code for finding in check_paths(original) if _is_safe(finding)}
+    for applied in (*sorted(safe), "all"):
+        copy = folder / f"project_{applied}"
+        shutil.copytree(original, copy)
+        select = [] if applied == "all" else ["--select", applied]
+        gpulint("check", "--fix", "--no-cache", *select, ".", cwd=copy)
+        before = Trial("project before", original / "train.py", True)
+        yield Pair(applied, before, Trial(f"project {applied}", copy / "train.py", True))
+
+
+def wrong_pairs(found: list[Pair], folder: Path) -> tuple[dict[str, list[str]], int]:
+    """What the fixes changed, by program, and how many programs ran. What a program does by chance is not held against
+    its fix: the original is run once more where it differs."""
+    trials = {trial.name: trial for pair in found for trial in (pair.before, pair.after)}
+    outcomes = run(list(trials.values()), folder)
+    wrong = {
+        pair.after.name: told
+        for pair in found
+        if (told := changes(outcomes[pair.before.name], outcomes[pair.after.name]))
+    }
+    doubtful = {pair.before.name: pair.before for pair in found if pair.after.name in wrong}
+    again = run(list(doubtful.values()), folder) if doubtful else {}
+    by_chance = {name for name in again if changes(outcomes[name], again[name])}
+    return (
+        {
+            pair.after.name: wrong[pair.after.name]
+            for pair in found
+            if pair.after.name in wrong and pair.before.name not in by_chance
+        },
+        len({pair.before.name for pair in found if ran(outcomes[pair.before.name])}),
+    )
 
 
 def test_programs_do_the_same_after_safe_fixes(tmp_path: Path) -> None:
-    before, after = tmp_path / "before", tmp_path / "after"
-    for folder, which in ((before, 0), (after, 1)):
-        folder.mkdir()
-        for name, texts in programs().items():
-            (folder / name).write_text(texts[which], encoding="utf-8")
-    first = outcomes([before / name for name in programs()], before)
-    second = outcomes([after / name for name in programs()], after)
-    wrong = {name: changed(first[name], second[name]) for name in first}
-    assert {name: found for name, found in wrong.items() if found} == {}
-    ran = [
-        name
-        for name, left in first.items()
-        if any("digest" in left[key] for key in left if key != "<module>")
-    ]
-    assert len(ran) >= 60, f"only {len(ran)} of {len(first)} programs ran: {first}"
+    found = pairs(tmp_path)
+    wrong, count = wrong_pairs(found, tmp_path)
+    programs = {pair.before.name for pair in found}
+    print(f"{count} of {len(programs)} programs with safe fixes ran, {len(found)} times fixed")
+    assert wrong == {}
+    assert count >= FLOOR, f"only {count} of {len(programs)} programs ran"
 
 
 GAN = """
@@ -119,18 +183,13 @@ STEPS = {
 
 def test_discriminators_learn_the_same_in_every_layout(tmp_path: Path) -> None:
     rules = RuleSet(tuple(rule for rule in all_rules() if rule.code == "GPU203"))
-    paths: dict[str, list[Path]] = {"before": [], "after": []}
+    found = []
     for name, step in STEPS.items():
         text = GAN.format(step=step)
         done = fixed(text, "gan.py", rules)
         assert done != text, name
-        for when, source in (("before", text), ("after", done)):
-            (tmp_path / when).mkdir(exist_ok=True)
-            paths[when].append(tmp_path / when / f"{name}.py")
-            paths[when][-1].write_text(source)
-    before, after = (outcomes(paths[when], tmp_path) for when in ("before", "after"))
-    assert all("digest" in found["train"] for found in before.values()), before
-    assert {name: changed(before[name], after[name]) for name in before} == {name: [] for name in before}
+        found.append(_pair(tmp_path, f"{name}.py", "all", text, done, script=False))
+    assert wrong_pairs(found, tmp_path) == ({}, len(STEPS))
 
 
 # Where grad is switched off
@@ -228,7 +287,7 @@ def test_a_generator_is_not_left_with_grad_off() -> None:
 
 
 def test_a_statement_that_has_the_students_graph_is_left_alone() -> None:
-    text = (TRIAL.parent / "cases/GPU202/bug_teacher_beside_the_student.py").read_text()
+    text = (CASES / "GPU202/bug_teacher_beside_the_student.py").read_text()
     assert fixed(text, "train.py") == text
 
 
@@ -298,7 +357,7 @@ def test_a_number_is_held_only_where_one_will_do(value: str, use: str, fix: str)
 
 
 def test_a_tensor_that_grows_by_joining_is_not_moved_in_part() -> None:
-    text = (TRIAL.parent / "cases/GPU102/bug_cat_unless_first.py").read_text()
+    text = (CASES / "GPU102/bug_cat_unless_first.py").read_text()
     found = [finding for finding in lint_text(text, "train.py", RULES) if finding.code == "GPU102"]
     assert found
     assert all(finding.fix is None for finding in found)

@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     from gpulint.analysis.program import FileAnalysis
     from gpulint.analysis.snapshots import Snapshot
     from gpulint.analysis.syncs import ElementSync
-    from gpulint.analysis.wasted import Undetached, WastedForward
+    from gpulint.analysis.undetached import Undetached
+    from gpulint.analysis.wasted import WastedForward
 
 
 _DIFFERENTIATING = frozenset(
@@ -85,7 +86,7 @@ class Habits:
 
     @cached_property
     def undetached(self) -> list[Undetached]:
-        from gpulint.analysis.wasted import undetached
+        from gpulint.analysis.undetached import undetached
 
         return undetached(self._file, self._functions)
 
