@@ -155,7 +155,9 @@ GAN = """
 import torch
 from torch import nn
 
-def train(netd, netg, loader, crit):
+netd, netg = nn.Linear(8, 8), nn.Linear(8, 8)
+
+def train(loader, crit):
     opt_d = torch.optim.SGD(netd.parameters(), 0.1)
     opt_g = torch.optim.SGD(netg.parameters(), 0.1)
     for real in loader:
@@ -171,7 +173,7 @@ def train(netd, netg, loader, crit):
 """
 STEPS = {
     "nested": "loss = crit(netd(netg(noise)), torch.zeros(8, 8))",
-    "by_keyword": "loss = crit(netd(x=netg(noise)), torch.zeros(8, 8))",
+    "by_keyword": "loss = crit(netd(input=netg(noise)), torch.zeros(8, 8))",
     "both": "loss = crit(netd(real), torch.ones(8, 8)) + crit(netd(netg(noise)), torch.zeros(8, 8))",
     "on_one_line": "fake = netg(noise); loss = crit(netd(fake), torch.zeros(8, 8))",
     "on_two_lines": "fake = netg(noise)\n        loss = crit(netd(fake), torch.zeros(8, 8))",

@@ -244,26 +244,38 @@ def _judge(
     names = _computed_from(facts.function, judged.stmt)
     unseen = ""
     for _, call in ir.calls(facts.function.body):
-        given = {part.path for value in _given(call) for part in ir.walk(value)}
-        if not given & names:
+        parts = [part for value in _given(call) for part in ir.walk(value)]
+        inside = {id(part) for part in ir.walk(judged.call)} if judged.call in parts else set()
+        given = {part.path for part in parts if id(part) not in inside} - {None}
+        if call is found.backward.call or not (given & names or judged.call in parts):
             continue
         callee = called(file, facts.function, call)
         summary = callee.home.summaries.get(callee) if callee is not None else None
-        if qualified(file, facts.function, call.func.path) == "torch.autograd.grad" or (
-            summary is not None and (summary.autograd_grad or summary.backwards)
-        ):
-            shared |= call is not found.backward.call
-        elif summary is None and judged.escaped and call.func.path is not None:
-            unseen = unseen or call.func.path
-    found.wanted = shared or judged.stored
-    if judged.returned or judged.escaped:
-        found.doubt = (
-            f"`{unseen}` may differentiate what it is given" if unseen else "what it gives is used elsewhere"
-        )
+        if qualified(file, facts.function, call.func.path) == "torch.autograd.grad":
+            shared = True
+        elif summary is not None:
+            shared |= summary.autograd_grad or summary.backwards > 0
+        elif judged.escaped and _reaches_generator(facts.function, call, found, given):
+            unseen = call.func.path or "a call"
+    found.wanted = shared
+    if unseen:
+        found.doubt = f"`{unseen}` may differentiate what it is given"
+    elif found.backward.retain and (judged.returned or judged.stored):
+        found.doubt = "the graph is retained, and what the discriminator gives is used elsewhere"
     elif _reads_gradients(facts.function, last(found.generator.path)):
         found.doubt = f"the gradients of `{found.generator.path}` are read before they are zeroed"
     elif found.made is None and not _is_tensor(found):
         found.doubt = f"`{found.generator.path}` may give something else than a tensor"
+
+
+def _reaches_generator(
+    function: ir.Function, call: ir.Call, found: Undetached, given: set[str | None]
+) -> bool:
+    """Whether a call could ask for gradients of the sample or of the generator: it is given them, or the object that has
+    them. A criterion is given scores, and no more."""
+    own = function.params[0].name if function.cls is not None and function.params else None
+    method = own is not None and (call.func.path or "").split(".")[:-1] == [own]
+    return method or bool(given & {found.argument.path, found.generator.path} - {None})
 
 
 def _computed_from(function: ir.Function, start: ir.Stmt) -> set[str | None]:
@@ -287,13 +299,10 @@ def _reads_gradients(function: ir.Function, generator: str) -> bool:
     for statement in ir.statements(function.body):
         for root in statement.expressions():
             for part in ir.walk(root):
-                if (
-                    isinstance(part, ir.Attr)
-                    and part.attr == "grad"
-                    and (part.path or "") != "torch.autograd.grad"
-                ):
-                    return not (part.path or "").endswith("autograd.grad")
-                if isinstance(part, ir.Call) and part.method in _READS_GRADIENTS:
+                if isinstance(part, ir.Attr) and part.attr == "grad":
+                    if not (part.path or "").endswith("autograd.grad"):
+                        return True
+                elif isinstance(part, ir.Call) and part.method in _READS_GRADIENTS:
                     paths = {inner.path or "" for value in _given(part) for inner in ir.walk(value)}
                     if any(last(path) == generator for path in paths):
                         return True
@@ -341,7 +350,7 @@ def _still_that(
 
 def _made_for_this(functions: list[FunctionFacts], generator: Forward, backward: Backward) -> ir.Stmt | None:
     """The generating statement, if no other backward and nobody outside wants the generator's graph."""
-    if not isinstance(generator.stmt, ir.Assign) or generator.returned or generator.escaped:
+    if not isinstance(generator.stmt, ir.Assign) or generator.returned or generator.escaped or generator.stored:
         return None
     others = (b for facts in functions for b in facts.backwards if b is not backward)
     return None if any(generator.site in other.tokens for other in others) else generator.stmt
