@@ -276,6 +276,8 @@ class HotCall:
     in_handler: bool
     via: ir.Function | None = None  # the helper of this file that makes the call
     per_step: bool = False
+    unproven: str = ""  # in a clause, why it is not proven that the program does the same without it
+    doubt: str = ""  # in a clause, what leaves it open whether it is needless
 
     @property
     def removable(self) -> bool:

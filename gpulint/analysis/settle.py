@@ -12,7 +12,7 @@ from gpulint.analysis.far_backward import freed_far_away
 from gpulint.analysis.foreign import foreign_functions
 from gpulint.analysis.gradmode import decorator_name
 from gpulint.analysis.handed import goes_through_fields
-from gpulint.analysis.hot import runs_per_step
+from gpulint.analysis.hot import runs_per_step, why_kept
 from gpulint.analysis.on_host import is_on_host
 from gpulint.analysis.peaks import deferred_backwards, late_releases
 from gpulint.analysis.perturbing import perturbed
@@ -92,6 +92,7 @@ def finish(file: FileAnalysis, facts: list[FunctionFacts]) -> None:
         function.carried += perturbed(file, function)
         for call in function.hot_calls:
             call.per_step = runs_per_step(file, call)
+            call.unproven = why_kept(file, call) if call.per_step else ""
         _whole_function(function)
         for hold in function.holds:
             hold.made_in_loop = any(

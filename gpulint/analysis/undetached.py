@@ -350,7 +350,12 @@ def _still_that(
 
 def _made_for_this(functions: list[FunctionFacts], generator: Forward, backward: Backward) -> ir.Stmt | None:
     """The generating statement, if no other backward and nobody outside wants the generator's graph."""
-    if not isinstance(generator.stmt, ir.Assign) or generator.returned or generator.escaped or generator.stored:
+    if (
+        not isinstance(generator.stmt, ir.Assign)
+        or generator.returned
+        or generator.escaped
+        or generator.stored
+    ):
         return None
     others = (b for facts in functions for b in facts.backwards if b is not backward)
     return None if any(generator.site in other.tokens for other in others) else generator.stmt
