@@ -229,6 +229,7 @@ class Backward:
     training_only: bool = False  # under an `if` that asks whether this is the training phase
     again: bool = False  # a later backward goes through part of the same graph
     models_known: bool = False  # every module in its graph is torch's own or a class of this file
+    may_come_again: str = ""  # in a clause, what else may go through the graph, where `again` is not shown
 
     @property
     def retain_is_constant(self) -> bool:
@@ -307,6 +308,7 @@ class LateRelease:
     peak: ir.Stmt
     what: str  # "backward" or "forward"
     loop: Loop
+    unproven: str = ""  # in a clause, who else may read the name
 
 
 @dataclass(slots=True)

@@ -34,6 +34,8 @@ def runs_per_step(file: FileAnalysis, call: HotCall) -> bool:
         if not loop.is_step_loop or made_here or _trains_anew(file, call.function, loop.stmt):
             return False  # a loop that makes its model anew runs through models, not steps
         return not _is_offloading(call.function, loop.stmt)
+    if _is_phase(file, call.function, training=True):
+        return False  # a phase of many steps, an epoch as a rule
     return file.runs_per_step(call.function) and not builds(file, call.function)
 
 
@@ -77,7 +79,7 @@ def _runs_phases(file: FileAnalysis, loop: ir.For | ir.While) -> bool:
     """Whether one round is a whole phase: it calls something that runs networks in loops over data of its own, or so
     many steps."""
     return any(
-        _is_phase(file, callee, frozenset())
+        _is_phase(file, callee)
         for callee, callers in file.called_from.items()
         if _function_of(file, loop) in callers and callee.name in _called_in(loop)
     )
@@ -92,17 +94,24 @@ def _called_in(loop: ir.Stmt) -> set[str]:
     return {call.method for block in loop.blocks() for _, call in ir.calls(block)}
 
 
-def _is_phase(file: FileAnalysis, function: ir.Function, seen: frozenset[ir.Function]) -> bool:
-    """Whether a function steps an optimizer, or goes through data, in loops of its own."""
+def _is_phase(
+    file: FileAnalysis,
+    function: ir.Function,
+    seen: frozenset[ir.Function] = frozenset(),
+    training: bool = False,
+) -> bool:
+    """Whether an optimizer takes steps in loops of a function, or of one that it calls: it is many of them. Without
+    `training`, also whether it goes through data in a loop."""
     if function in seen or len(seen) > 3:
         return False
-    home = function.home
     for statement in ir.statements(function.body):
-        known = home.loops.get(id(statement))
-        if known is not None and (known.steps or known.backwards or (known.forwards and known.over_data)):
+        loop = function.home.loops.get(id(statement))
+        if loop is not None and loop.steps:
+            return True
+        if loop is not None and not training and loop.over_data and loop.forwards and not loop.backwards:
             return True
     return any(
-        _is_phase(file, callee, seen | {function})
+        _is_phase(file, callee, seen | {function}, training)
         for callee, callers in file.called_from.items()
         if function in callers
     )

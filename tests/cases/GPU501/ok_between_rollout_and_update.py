@@ -33,3 +33,19 @@ class Tuner:
             gc.collect()
             torch.cuda.empty_cache()
             print(number, told)
+
+
+def epoch(policy, optimizer, scenes, scores):
+    policy.eval()
+    with torch.no_grad():
+        rollouts = policy(scenes.cuda())
+    torch.cuda.empty_cache()
+    policy.train()
+    for rollout, score in zip(rollouts, scores):
+        loss = F.mse_loss(policy(rollout), score)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    del rollouts
+    gc.collect()
+    torch.cuda.empty_cache()
