@@ -32,7 +32,7 @@ RULES = RuleSet(all_rules())
 CASES = Path(__file__).parent / "cases"
 FIXTURES = Path(__file__).parents[1] / "fixtures"
 # As many programs as ran when this was written, less a few.
-FLOOR = 150
+FLOOR = 115
 
 pytestmark = pytest.mark.skipif(
     find_spec("torch") is None, reason="torch is not installed; programs import it"

@@ -15,7 +15,7 @@ from typing import Any
 
 TRIAL = Path(__file__).parent / "trial.py"
 _FIGURE = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:e[-+]?\d+)?|\bnan\b|\binf\b")
-_GRAPH = re.compile(r", grad_fn=<\w+>|, requires_grad=True")
+_GRAPH = re.compile(r",\s+grad_fn=<\w+>|,\s+requires_grad=True")
 _SEPARATE = 2  # processes
 
 
