@@ -23,12 +23,13 @@ from trials import Trial, changes, ran, run
 
 from gpulint.api import check_paths
 from gpulint.documentation import page
-from gpulint.findings import Finding
+from gpulint.findings import Confidence, Finding
 from gpulint.fixing import fix_text
 from gpulint.linter import lint_text
 from gpulint.rule import RuleSet
 
 RULES = RuleSet(all_rules())
+DOUBTING = RuleSet(all_rules(), confidence=Confidence.LOW)
 CASES = Path(__file__).parent / "cases"
 FIXTURES = Path(__file__).parents[1] / "fixtures"
 # As many programs as ran when this was written, less a few.
@@ -149,6 +150,131 @@ def test_programs_do_the_same_after_safe_fixes(tmp_path: Path) -> None:
     print(f"{count} of {len(programs)} programs with safe fixes ran, {len(found)} times fixed")
     assert wrong == {}
     assert count >= FLOOR, f"only {count} of {len(programs)} programs ran"
+
+
+# Fixes that are wrong, by what they break. The trial must tell each of them: else it would prove nothing.
+
+WRONG_STEP = """
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+G, D = nn.Linear(4, 8), nn.Linear(8, 1)
+opt_g = torch.optim.SGD(G.parameters(), 0.1)
+opt_d = torch.optim.SGD(D.parameters(), 0.1)
+noise = torch.randn(6, 4)
+
+def train(rounds):
+    shown = []
+    for _ in range(3):
+        {step}
+        opt_g.step()
+        opt_d.step()
+        opt_g.zero_grad()
+        opt_d.zero_grad()
+        shown.append(float(loss))
+    return shown
+
+def physics_loss(model, points):
+    total = 0
+    for point in (points, points * 2):
+        total = total + {term}
+    return total
+
+def sampled():
+    {sample}
+"""
+RIGHT = {
+    "step": "fake = G(noise); loss = D(fake).square().mean() + fake.mean(); loss.backward()",
+    "term": "F.softplus(model(point)).mean()",
+    "sample": "return torch.randn(3)",
+}
+WRONG = {
+    "term_detached": (
+        {},
+        {"term": "F.softplus(model(point)).mean().detach()"},
+        "physics_loss: had 2 events and has 0",
+    ),
+    "loss_term_detached": (
+        {},
+        {"step": "fake = G(noise); loss = D(fake).square().mean() + fake.mean().detach(); loss.backward()"},
+        "train: event 1 was",
+    ),
+    "fake_detached": (
+        {},
+        {"step": "fake = G(noise); loss = D(fake.detach()).square().mean() + fake.mean(); loss.backward()"},
+        "train: event 1 was",
+    ),
+    "penalty_of_the_fake": (
+        {
+            "step": "fake = G(noise); out = D(fake); loss = torch.autograd.grad(out.sum(), fake)[0].sum() + out.sum(); loss.backward()"
+        },
+        {
+            "step": "fake = G(noise); out = D(fake.detach()); loss = torch.autograd.grad(out.sum(), fake)[0].sum() + out.sum(); loss.backward()"
+        },
+        "train: ran, and now ends with RuntimeError",
+    ),
+    "graph_not_retained": (
+        {"step": "loss = D(G(noise)).square().mean(); loss.backward(retain_graph=True); loss.backward()"},
+        {"step": "loss = D(G(noise)).square().mean(); loss.backward(); loss.backward()"},
+        "train: ran, and now ends with RuntimeError",
+    ),
+    "count_detached": (
+        {"step": "loss = D(G(noise)).mean(); loss.backward(); seen = len(noise)"},
+        {"step": "loss = D(G(noise)).mean(); loss.backward(); seen = len(noise).detach()"},
+        "train: ran, and now ends with AttributeError",
+    ),
+    "released_too_early": (
+        {"step": "out = D(G(noise)); loss = out.mean(); loss.backward(); print(out.sum())"},
+        {"step": "out = D(G(noise)); loss = out.mean(); del out; loss.backward(); print(out.sum())"},
+        "train: ran, and now ends with UnboundLocalError",
+    ),
+    "number_for_a_tensor": (
+        {},
+        {"sample": "return torch.randn(3).tolist()"},
+        "sampled: what is returned was",
+    ),
+    "other_random_numbers": (
+        {},
+        {"sample": "torch.rand(1); return torch.randn(3)"},
+        "sampled: what is returned was",
+    ),
+    "other_figures": (
+        {"sample": "print('mean', torch.ones(3).mean())"},
+        {"sample": "print('mean', torch.ones(3).sum())"},
+        "sampled: printed",
+    ),
+    "grad_left_off": (
+        {},
+        {"sample": "torch.set_grad_enabled(False); return torch.randn(3)"},
+        "sampled: what is grad was",
+    ),
+}
+
+
+def test_a_wrong_fix_is_told(tmp_path: Path) -> None:
+    found = {
+        name: _pair(
+            tmp_path,
+            f"{name}.py",
+            "all",
+            WRONG_STEP.format(**{**RIGHT, **before}),
+            WRONG_STEP.format(**{**RIGHT, **before, **after}),
+            script=False,
+        )
+        for name, (before, after, _) in WRONG.items()
+    }
+    wrong, count = wrong_pairs(list(found.values()), tmp_path)
+    assert count == len(WRONG)
+    for name, (_, _, told) in WRONG.items():
+        (sentence,) = wrong.get(found[name].after.name, [f"nothing is told of {name}"])
+        assert sentence.startswith(told), name
+
+
+def test_what_a_program_does_by_chance_is_not_held_against_its_fix(tmp_path: Path) -> None:
+    text = "import os\n\ndef draw():\n    return int.from_bytes(os.urandom(8))\n"
+    pair = _pair(tmp_path, "chance.py", "all", text, f"# fixed\n{text}", script=False)
+    assert wrong_pairs([pair], tmp_path) == ({}, 1)
 
 
 GAN = """
@@ -363,3 +489,79 @@ def test_a_tensor_that_grows_by_joining_is_not_moved_in_part() -> None:
     found = [finding for finding in lint_text(text, "train.py", RULES) if finding.code == "GPU102"]
     assert found
     assert all(finding.fix is None for finding in found)
+
+
+# What is offered, and how safe it is said to be
+
+
+def offered(code: str, name: str) -> list[tuple[int, str | None, str]]:
+    """Of a labelled program the lines with findings of a rule, how safe each fix is, and why not."""
+    text = (CASES / code / name).read_text(encoding="utf-8")
+    found = [finding for finding in lint_text(text, name, DOUBTING) if finding.code == code]
+    return [
+        (one.line, one.fix and one.fix.applicability, one.fix.unsafe_because if one.fix else "")
+        for one in found
+    ]
+
+
+@pytest.mark.parametrize(
+    ("code", "name", "safety"),
+    [
+        ("GPU203", "bug_output_differentiated_by_the_fake.py", [None]),
+        ("GPU203", "bug_same_output_for_both_losses.py", [None]),
+        ("GPU203", "bug_method_with_attribute.py", ["unsafe"]),
+        ("GPU203", "bug_discriminator_sees_graph.py", ["safe"]),
+        ("GPU204", "bug_volatile_carried_state.py", ["unsafe", None]),
+        ("GPU204", "bug_with_class_not_instance.py", ["safe"]),
+        ("GPU301", "bug_step_is_given_data.py", ["safe"]),
+        ("GPU301", "bug_loss_handed_on.py", ["unsafe", "unsafe", "unsafe"]),
+        ("GPU401", "bug_name_of_a_script.py", ["unsafe"]),
+        ("GPU401", "bug_segmentation_logits.py", ["safe"]),
+        ("GPU403", "bug_own_way_of_loading.py", ["unsafe"]),
+        ("GPU405", "bug_figures_in_between.py", ["unsafe"]),
+        ("GPU405", "bug_empty_cache_before_del.py", ["safe"]),
+        ("GPU501", "bug_every_step.py", ["safe"]),
+        ("GPU501", "bug_wanted_by_others.py", ["unsafe", "unsafe"]),
+        ("GPU502", "bug_every_step.py", ["unsafe"]),
+        ("GPU503", "bug_every_step.py", ["unsafe"]),
+        ("GPU503", "bug_callers_in_sight.py", ["safe"]),
+        ("GPU503", "bug_step_of_an_unseen_caller.py", ["unsafe"]),
+        ("GPU603", "bug_cuda_amp.py", ["unsafe", "unsafe"]),
+    ],
+)
+def test_a_fix_is_as_safe_as_can_be_proven(code: str, name: str, safety: list[str | None]) -> None:
+    found = offered(code, name)
+    assert [applicability for _, applicability, _ in found] == safety
+    assert all(bool(why) == (applicability == "unsafe") for _, applicability, why in found)
+
+
+def test_volatile_is_cured_and_not_only_dropped() -> None:
+    name = "bug_volatile_carried_state.py"
+    text = (CASES / "GPU204" / name).read_text(encoding="utf-8")
+    rules = RuleSet(tuple(rule for rule in all_rules() if rule.code == "GPU204"))
+    assert fixed(text, name, rules) == text
+    done = fix_text(text, lambda source: lint_text(source, name, rules), True).text
+    assert "with torch.no_grad():\n        token = Variable(torch.zeros(1, 1).long().cuda())" in done
+    assert done.count("volatile=True") == 1  # under the `if`, which no `with` around the rest could follow
+
+
+@pytest.mark.parametrize("clock", ["", "import time\n"])
+def test_a_caller_in_another_file_may_time_a_step(tmp_path: Path, clock: str) -> None:
+    text = (CASES / "GPU503" / "bug_step_of_an_unseen_caller.py").read_text(encoding="utf-8")
+    (tmp_path / "stepping.py").write_text(text)
+    around = ("began = time.perf_counter()", "print(time.perf_counter() - began)") if clock else ("", "")
+    (tmp_path / "training.py").write_text(
+        f"{clock}import torch\nfrom stepping import step\n\n\ndef fit(net, optimizer, loader):\n    for x, y in loader:\n"
+        f"        {around[0]}\n        step(net, optimizer, x, y)\n        {around[1]}\n"
+    )
+    found = check_paths(tmp_path / "stepping.py", {"select": ["GPU503"], "confidence": "low"})
+    assert len(found) == (0 if clock else 1)
+
+
+def test_a_type_that_is_asked_for_keeps_its_name() -> None:
+    text = "import torch\n\nscaler = torch.cuda.amp.GradScaler()\nassert isinstance(scaler, {})\n"
+    for asked, safe in (("torch.cuda.amp.GradScaler", False), ("torch.amp.GradScaler", True)):
+        options = {"GPU603": {"target-torch": "2.4"}}
+        (finding,) = lint_text(text.format(asked), "scaling.py", RuleSet(RULES.rules, options))
+        assert finding.fix is not None
+        assert (finding.fix.applicability == "safe") == safe
