@@ -1,4 +1,4 @@
-"""What the rules about calls in every step share: how a call is named that a helper makes."""
+"""What the rules about calls in every step share: how a call is named that a helper makes, and how it goes."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import os
 
 from gpulint.analysis.facts import FileFacts, HotCall
 from gpulint.analysis.hot import made_in
-from gpulint.rule import RelatedNode
+from gpulint.rule import RelatedNode, Remove, Repair
 
 
 def named(facts: FileFacts, call: HotCall) -> tuple[str, tuple[RelatedNode, ...]]:
@@ -21,3 +21,10 @@ def named(facts: FileFacts, call: HotCall) -> tuple[str, tuple[RelatedNode, ...]
     row = int(made.node) if elsewhere and isinstance(made.node, float) else 1
     related = RelatedNode(f"`{call.via.qualname}` calls it here", node, call.via.home.filename, row)
     return message, (related,)
+
+
+def removal(call: HotCall) -> Repair | None:
+    """Takes the call out, where it stands alone."""
+    if not call.removable:
+        return None
+    return Repair.unless(call.unproven, "remove the call", (Remove(call.stmt.node),))

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from gpulint.analysis.facts import FileFacts
-from gpulint.analysis.wasted import Undetached
+from gpulint.analysis.undetached import Undetached
 from gpulint.findings import Severity
 from gpulint.rule import AddImport, RelatedNode, Repair, Replace, Report, Rule, Wrap
 
@@ -77,8 +77,11 @@ class GeneratorNotDetached(Rule):
 
     ## Fix safety
     Where nothing else needs the generator's graph, making the sample under `with torch.no_grad():` is offered; else, and
-    where the sample is made in the very call of the discriminator, `.detach()` on what that is given. Both leave the results as they are, because the gradients they
-    avoid are zeroed before they are used: safe.
+    where the sample is made in the very call of the discriminator, `.detach()` on what that is given. Both leave the results
+    as they are, because the gradients they avoid are zeroed before they are used: safe. Unsafe where code that is not seen
+    gets what the discriminator gives, where the generator's gradients are read or clipped in between, and where the
+    generator's class is not seen: it may give something that has no `detach()`. Nothing is offered where the same output
+    of the discriminator serves another backward, as of the generator, or `autograd.grad`.
     """
 
     code = "GPU203"
@@ -90,7 +93,9 @@ class GeneratorNotDetached(Rule):
     def check(self, facts: FileFacts, options: Mapping[str, Any]) -> Iterator[Report]:
         for found in facts.habits.undetached:
             generator, what = found.generator.path, facts.source(found.argument)
-            if found.made is not None:
+            if found.wanted:
+                advice = f"a `.detach()` would cut what else is made of the result: let it be made once more, of `{what}.detach()`"
+            elif found.made is not None:
                 advice = f"make it under `no_grad`: that saves the memory of `{generator}`'s activations and the time"
             elif found.nested:
                 advice = f"`.detach()` saves the time, and the memory of `{generator}`'s activations during the rest of the step"
@@ -106,15 +111,17 @@ class GeneratorNotDetached(Rule):
             )
 
 
-def _repair(facts: FileFacts, found: Undetached) -> Repair:
+def _repair(facts: FileFacts, found: Undetached) -> Repair | None:
     from gpulint.nodes import call_method, no_grad_with
+
+    if found.wanted:
+        return None
 
     if found.made is None:
         change = Replace(found.argument.node, call_method(found.argument.node, "detach"))
-        return Repair("safe", "detach what the discriminator is given", (change,))
+        return Repair.unless(found.doubt, "detach what the discriminator is given", (change,))
     name = facts.torch_name("no_grad")
     imports = () if name is not None else (AddImport("torch"),)
     name = name or "torch.no_grad"
-    return Repair(
-        "safe", f"make it under `{name}()`", (Wrap((found.made.node,), no_grad_with(name)), *imports)
-    )
+    changes = (Wrap((found.made.node,), no_grad_with(name)), *imports)
+    return Repair.unless(found.doubt, f"make it under `{name}()`", changes)

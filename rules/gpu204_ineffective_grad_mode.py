@@ -1,12 +1,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from gpulint.analysis.facts import FileFacts
 from gpulint.analysis.misuse import GradModeMisuse
 from gpulint.findings import Severity
-from gpulint.rule import Remove, Repair, Replace, Report, Rule, Wrap
+from gpulint.rule import AddImport, Remove, Repair, Replace, Report, Rule, Wrap
+
+if TYPE_CHECKING:
+    import libcst as cst
+
+    from gpulint.analysis import ir
+
+_LOSES_GRAPH = "code that counts on the graph of a result in that block breaks"
 
 _WHY = {
     "bare": "`{name}()` as a statement makes a context manager and drops it: grad mode stays as it was",
@@ -51,9 +58,10 @@ class IneffectiveGradMode(Rule):
     ```
 
     ## Fix safety
-    Adding the missing call to `with torch.no_grad:` is safe, as is dropping `volatile=True`. Putting the rest of the
-    block under `with torch.no_grad():` is unsafe: results lose their graph, as intended, and code that counts on it
-    breaks. Nothing is offered where that code calls `backward()`, nor at module level.
+    Adding the missing call to `with torch.no_grad:` is safe, except where something catches the error that it raises now.
+    Putting the rest of the block under `with torch.no_grad():` is unsafe: results lose their graph, as intended, and code
+    that counts on it breaks. That is also the cure for `volatile=True`: dropped alone it would leave grad on. Nothing is
+    offered where that code calls `backward()`, at module level, nor for a `volatile=True` under an `if`.
     """
 
     code = "GPU204"
@@ -78,35 +86,42 @@ class IneffectiveGradMode(Rule):
                 "use it as `with torch.no_grad():` around the code, or as the decorator of the function that runs it",
                 "1.36 times the forward's peak memory (1.56 against 1.15 GiB for a 4-layer language model; H200, torch 2.11)",
                 unless_guarded=misuse.entries,
-                repair=lambda misuse=misuse: _repair(misuse),  # type: ignore[misc]
+                repair=lambda misuse=misuse: _repair(facts, misuse),  # type: ignore[misc]
             )
 
 
-def _repair(misuse: GradModeMisuse) -> Repair | None:
+def _repair(facts: FileFacts, misuse: GradModeMisuse) -> Repair | None:
     import libcst as cst
 
-    from gpulint.analysis.evidence import runs_backward
     from gpulint.nodes import no_grad_with
 
     if misuse.what == "uncalled":
         called = cst.Call(misuse.node)  # type: ignore[arg-type]
-        return Repair("safe", "call it", (Replace(misuse.node, called),))
+        why = "the code beneath has never run: what it raises is caught" if misuse.guarded else ""
+        return Repair.unless(why, "call it", (Replace(misuse.node, called),))
+    if not misuse.rest or misuse.stmt is None or _goes_back(misuse.rest):
+        return None
+    lines = tuple(statement.line for statement in misuse.rest)
     if misuse.what == "volatile" and misuse.call is not None:
-        for argument in misuse.call.node.args:
-            if argument.keyword is not None and argument.keyword.value == "volatile":
-                return Repair("safe", "remove `volatile=True`", (Remove(argument),))
-    if (
-        misuse.what == "bare"
-        and misuse.stmt is not None
-        and misuse.rest
-        and isinstance(misuse.node, cst.Call)
-    ):
-        from gpulint.analysis import ir
+        name = facts.torch_name("no_grad")
+        imports = () if name is not None else (AddImport("torch"),)
+        name = name or "torch.no_grad"
+        drop = tuple(Remove(arg) for arg in misuse.call.node.args if _is_volatile(arg))
+        changes = (*drop, Wrap(lines, no_grad_with(name)), *imports)
+    elif misuse.what == "bare" and isinstance(misuse.node, cst.Call):
+        name = misuse.name
+        changes = (Remove(misuse.stmt.node), Wrap(lines, no_grad_with(name)))
+    else:
+        return None
+    return Repair("unsafe", f"run the rest of the block under `{name}()`", changes, _LOSES_GRAPH)
 
-        if any(runs_backward(call.method) for _, call in ir.calls(list(misuse.rest))):
-            return None
-        header = no_grad_with(misuse.name)
-        lines = tuple(statement.line for statement in misuse.rest)
-        changes = (Remove(misuse.stmt.node), Wrap(lines, header))
-        return Repair("unsafe", f"run the rest of the block under `{misuse.name}()`", changes)
-    return None
+
+def _goes_back(block: tuple[ir.Stmt, ...]) -> bool:
+    from gpulint.analysis import ir
+    from gpulint.analysis.evidence import runs_backward
+
+    return any(runs_backward(call.method) for _, call in ir.calls(list(block)))
+
+
+def _is_volatile(argument: cst.Arg) -> bool:
+    return argument.keyword is not None and argument.keyword.value == "volatile"

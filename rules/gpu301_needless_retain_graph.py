@@ -55,7 +55,9 @@ class NeedlessRetainGraph(Rule):
 
     ## Fix safety
     Removing the argument changes no gradient: safe where every model in the graph is made in this file from torch's
-    own layers or classes seen here. A model from elsewhere may keep state between calls: there the fix is unsafe.
+    own layers or classes seen here, and where all that is made of its graph stays in the function. A model from elsewhere
+    may keep state between calls, and code that is not seen, a caller or another method may go backward once more through
+    what it is given, gets back or finds in an attribute: there the fix is unsafe.
     """
 
     code = "GPU301"
@@ -102,6 +104,4 @@ def _repair(backward: Backward) -> Repair | None:
     node = backward.retain_node
     if node is None:
         return None
-    return Repair(
-        "safe" if backward.models_known else "unsafe", "remove `retain_graph=True`", (Remove(node),)
-    )
+    return Repair.unless(backward.may_come_again, "remove `retain_graph=True`", (Remove(node),))

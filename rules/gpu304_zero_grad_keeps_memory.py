@@ -81,4 +81,7 @@ class ZeroGradKeepsMemory(Rule):
 
 def _repair(kept: KeptGradients) -> Repair | None:
     argument = kept.argument
-    return None if argument is None else Repair("unsafe", "let the gradients go", (Remove(argument),))
+    if argument is None:
+        return None
+    why = "a parameter without a gradient then has None, which optimizers and readers of `p.grad` treat otherwise"
+    return Repair("unsafe", "let the gradients go", (Remove(argument),), why)

@@ -58,7 +58,8 @@ class LateReleaseRule(Rule):
     ```
 
     ## Fix safety
-    The fix inserts `del` after the last use; nothing reads the name afterwards: safe.
+    The fix inserts `del` after the last use; nothing reads the name afterwards: safe. Unsafe beside `locals()`, `eval` and
+    their like, and for a script's own name that one of its functions uses.
     """
 
     code = "GPU401"
@@ -93,4 +94,4 @@ def _repair(late: LateRelease) -> Repair:
     from gpulint.nodes import delete
 
     change = Insert(late.last_use.line, delete((late.name,)))
-    return Repair("safe", f"insert `del {late.name}` after its last use", (change,))
+    return Repair.unless(late.unproven, f"insert `del {late.name}` after its last use", (change,))

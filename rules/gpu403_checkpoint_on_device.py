@@ -5,7 +5,7 @@ from typing import Any
 
 from gpulint.analysis.checkpoints import Load
 from gpulint.analysis.facts import FileFacts
-from gpulint.findings import Applicability, Severity
+from gpulint.findings import Severity
 from gpulint.rule import Repair, Replace, Report, Rule
 
 
@@ -56,7 +56,8 @@ class CheckpointOnDevice(Rule):
 
     ## Fix safety
     Safe where all that is loaded goes into `load_state_dict`, which copies to the device of the model, or is a number.
-    Unsafe otherwise: what reads a tensor of the checkpoint gets it on the CPU. Of an `if` whose other branch loads the
+    Unsafe otherwise: what reads a tensor of the checkpoint gets it on the CPU; and where a class of the program has a
+    `load_state_dict` of its own, which may keep what it is given. Of an `if` whose other branch loads the
     same file to the CPU, that branch remains.
     """
 
@@ -79,18 +80,22 @@ def _report(facts: FileFacts, load: Load) -> Report:
         "`load_state_dict` copies from the CPU just as well, one tensor at a time",
         '870 MiB allocated while loading, 348 MiB with `map_location="cpu"` (4-layer language model; H200, torch 2.11)',
         None if load.held else Severity.INFO,
-        lambda: _repair(load),
+        lambda: _repair(facts, load),
     )
 
 
-def _repair(load: Load) -> Repair | None:
+def _repair(facts: FileFacts, load: Load) -> Repair | None:
     from gpulint.nodes import with_argument
 
-    safety: Applicability = "safe" if load.plain_uses else "unsafe"
+    why_unsafe = ""
+    if not load.plain_uses:
+        why_unsafe = "what else is read of the checkpoint is on the CPU then"
+    elif facts.habits.restores_its_own_way:
+        why_unsafe = "a `load_state_dict` of the program's own may keep the tensors where they were loaded"
     branch = load.host_branch
     if branch is not None and branch.is_idle:
-        return Repair(
-            safety, "load it to the CPU in any case", (Replace(branch.whole.node, branch.stmt.line),)
-        )
+        changes = (Replace(branch.whole.node, branch.stmt.line),)
+        return Repair.unless(why_unsafe, "load it to the CPU in any case", changes)
     new = with_argument(load.call.node, "map_location", '"cpu"', position=1)
-    return Repair(safety, 'load it to the CPU: `map_location="cpu"`', (Replace(load.call.node, new),))
+    changes = (Replace(load.call.node, new),)
+    return Repair.unless(why_unsafe, 'load it to the CPU: `map_location="cpu"`', changes)

@@ -5,7 +5,7 @@ from typing import Any
 
 from gpulint.analysis.facts import FileFacts
 from gpulint.analysis.snapshots import Snapshot
-from gpulint.findings import Applicability, Severity
+from gpulint.findings import Severity
 from gpulint.rule import Repair, Replace, Report, Rule
 
 
@@ -106,10 +106,14 @@ def _alias(facts: FileFacts, snapshot: Snapshot) -> Report:
 def _repair(facts: FileFacts, snapshot: Snapshot) -> Repair | None:
     from gpulint.nodes import expression, method_chain
 
-    safety: Applicability = "safe" if snapshot.restored_only and snapshot.what != "alias" else "unsafe"
+    why_unsafe = ""
+    if snapshot.what == "alias":
+        why_unsafe = "other weights are loaded than before: those of the moment of the copy"
+    elif not snapshot.restored_only:
+        why_unsafe = "what else reads the copy gets its tensors on the CPU"
     if snapshot.cloned is not None:
         on_cpu = Replace(snapshot.cloned.node, method_chain(snapshot.cloned.node, ("cpu",)))
-        return Repair(safety, "keep the copy on the CPU: `.cpu()`", (on_cpu,))
+        return Repair.unless(why_unsafe, "keep the copy on the CPU: `.cpu()`", (on_cpu,))
     source = facts.source(snapshot.source, 200)
     new = expression(f"{{key: value.detach().cpu().clone() for key, value in {source}.items()}}")
-    return Repair(safety, "keep a copy on the CPU", (Replace(snapshot.copy.node, new),))
+    return Repair.unless(why_unsafe, "keep a copy on the CPU", (Replace(snapshot.copy.node, new),))

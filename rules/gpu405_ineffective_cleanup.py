@@ -58,7 +58,8 @@ class IneffectiveCleanup(Rule):
     ```
 
     ## Fix safety
-    Emptying the cache after the `del` instead of before it changes no result: safe. A helper has no fix: let the caller
+    Emptying the cache after the `del` instead of before it changes no result: safe. Unsafe where what stands between the two
+    reads figures of memory, or resets them. A helper has no fix: let the caller
     say `del`, and the helper empty the cache after it.
     """
 
@@ -102,4 +103,4 @@ def _repair(facts: FileFacts, cleanup: IdleCleanup) -> Repair | None:
     assert cleanup.emptied is not None
     call = statement(facts.source(cleanup.emptied.value, 200))
     changes = (Remove(cleanup.emptied.node), Insert(cleanup.stmt.line, call))
-    return Repair("safe", "empty the cache after the `del`", changes)
+    return Repair.unless(cleanup.unproven, "empty the cache after the `del`", changes)

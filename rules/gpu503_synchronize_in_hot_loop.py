@@ -3,11 +3,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from gpulint.rules._hot import named
+from gpulint.rules._hot import named, removal
 
 from gpulint.analysis.facts import FileFacts
 from gpulint.findings import Severity
-from gpulint.rule import Remove, Repair, Report, Rule
+from gpulint.rule import Report, Rule
 
 
 class SynchronizeInHotLoop(Rule):
@@ -58,13 +58,15 @@ class SynchronizeInHotLoop(Rule):
 
     ## Fix safety
     Work on one stream is done in order with or without the host waiting for it, and what reads a value on the host
-    waits by itself: safe.
+    waits by itself: safe where every caller is in sight and none reads a clock. Unsafe where a caller that is not seen may
+    measure what runs here; where that is one step alone, the finding has low confidence.
     """
 
     code = "GPU503"
     name = "synchronize-in-hot-loop"
     severity = Severity.WARNING
     facts_only = True
+    doubts = True
     # The call may stand in a helper of another file: then only the step is here.
     triggers = ((b"synchronize", b"backward", b".step("), (b"cuda", b"torch", b"lightning"))
 
@@ -76,8 +78,7 @@ class SynchronizeInHotLoop(Rule):
                 f"{what} in every step makes the host wait and frees nothing",
                 "the host cannot prepare the next step while the GPU works on this one",
                 "25.7 ms a step instead of 20.5 ms where the host works that much longer (H200, torch 2.11)",
-                repair=Repair("safe", "remove the call", (Remove(call.stmt.node),))
-                if call.removable
-                else None,
+                repair=removal(call),
+                doubt=call.doubt,
                 related=related,
             )

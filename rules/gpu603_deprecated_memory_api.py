@@ -13,6 +13,10 @@ if TYPE_CHECKING:
     import libcst as cst
 
 
+# A torch older than this is not asked about.
+_EVERYWHERE = (1, 10)
+
+
 class DeprecatedMemoryApi(Rule):
     """
     ## What it does
@@ -46,7 +50,8 @@ class DeprecatedMemoryApi(Rule):
     ## Fix safety
     The newer name does the same: safe. `torch.amp.autocast` needs torch 1.13, `torch.amp.GradScaler` torch 2.3,
     `torch.amp.custom_fwd` and `custom_bwd` torch 2.4: where nothing says which versions the program runs with, the change
-    to these is unsafe.
+    to these is unsafe. So it is where the program asks for the old type, `isinstance(x, torch.cuda.amp.GradScaler)`, which
+    the newer name makes no instance of, and where it sets autocast's dtype or cache for the whole process.
 
     ## Options
     `target-torch`: the oldest version of torch that the program must run with; names that are newer are not asked for.
@@ -76,10 +81,22 @@ class DeprecatedMemoryApi(Rule):
             if newest is not None and since is not None and newest < since:
                 continue  # the name is not deprecated yet
             if target is None or needed is None or target >= needed:
-                yield _report(facts, old, target is not None or needed is None or needed < (2, 0))
+                known = target is not None or needed is None or needed < _EVERYWHERE
+                yield _report(facts, old, _why_unsafe(facts, old, known))
 
 
-def _report(facts: FileFacts, old: OldCall, known: bool) -> Report:
+def _why_unsafe(facts: FileFacts, old: OldCall, known: bool) -> str:
+    """In a clause, what the newer name may do otherwise in this file."""
+    if not known:
+        return f"`{old.renamed.new}` needs torch {old.renamed.known_since}, and nothing says which one the program runs with"
+    if facts.habits.asks_for_type(old.name):
+        return f"the program asks whether something is a `{old.name}`, which the newer one makes no more"
+    if old.name.endswith("autocast") and facts.habits.sets_autocast:
+        return "the newer one takes over the dtype and the cache that the program has set for autocast"
+    return ""
+
+
+def _report(facts: FileFacts, old: OldCall, why_unsafe: str) -> Report:
     told = "device_type=" if old.renamed.decorator else ""
     new = old.renamed.new + (f'({told}"{old.renamed.device}", …)' if old.renamed.device else "")
     return Report(
@@ -87,11 +104,11 @@ def _report(facts: FileFacts, old: OldCall, known: bool) -> Report:
         f"`{old.name}` is deprecated: since torch {old.renamed.since} it is `{new}`",
         "the old name warns at every call",
         "no memory; a FutureWarning",
-        repair=lambda: _repair(facts, old, known),
+        repair=lambda: _repair(facts, old, why_unsafe),
     )
 
 
-def _repair(facts: FileFacts, old: OldCall, known: bool) -> Repair | None:
+def _repair(facts: FileFacts, old: OldCall, why_unsafe: str) -> Repair | None:
     from gpulint.nodes import expression
 
     name = facts.torch_name(old.renamed.new.removeprefix("torch."))
@@ -99,7 +116,7 @@ def _repair(facts: FileFacts, old: OldCall, known: bool) -> Repair | None:
     if name is None or call is None:
         return None
     new = call.with_changes(func=expression(name))
-    return Repair("safe" if known else "unsafe", f"use `{old.renamed.new}`", (Replace(call_node(old), new),))
+    return Repair.unless(why_unsafe, f"use `{old.renamed.new}`", (Replace(call_node(old), new),))
 
 
 def call_node(old: OldCall) -> cst.CSTNode:

@@ -1,29 +1,39 @@
-"""A safe fix changes no result: labelled programs do the same on the CPU before and after it.
+"""A safe fix changes no result: every program that has one is run on the CPU before and after it, with the same seeds. Step
+for step the losses that go backward, the gradients and the parameters are the same, and in the end what is returned, kept
+and printed.
 
-Functions are run on made-up arguments; what does not run before the fix proves nothing and is left out.
+Functions are run on made-up arguments, whole scripts for a few steps; what does not run before the fix proves nothing.
 """
 
 from __future__ import annotations
 
-import json
-import subprocess
-import sys
-from functools import cache
+import multiprocessing
+import shutil
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
 
 import pytest
 from gpulint.rules import all_rules
+from support import gpulint
 from test_cases import all_cases
+from trials import Trial, changes, ran, run
 
 from gpulint.api import check_paths
+from gpulint.documentation import page
+from gpulint.findings import Confidence, Finding
 from gpulint.fixing import fix_text
 from gpulint.linter import lint_text
 from gpulint.rule import RuleSet
 
 RULES = RuleSet(all_rules())
-TRIAL = Path(__file__).parent / "trial.py"
+DOUBTING = RuleSet(all_rules(), confidence=Confidence.LOW)
+CASES = Path(__file__).parent / "cases"
+FIXTURES = Path(__file__).parents[1] / "fixtures"
+# As many programs as ran when this was written, less a few.
+FLOOR = 115
 
 pytestmark = pytest.mark.skipif(
     find_spec("torch") is None, reason="torch is not installed; programs import it"
@@ -35,63 +45,245 @@ def fixed(text: str, name: str, rules: RuleSet = RULES) -> str:
     return fix_text(text, lambda source: lint_text(source, name, rules), False).text
 
 
-def outcomes(paths: list[Path], folder: Path) -> dict[str, Any]:
-    """What came of each function, by name, for each program by file name. Raises CalledProcessError where it breaks off."""
-    result = subprocess.run(
-        [sys.executable, str(TRIAL), *map(str, paths)],
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        timeout=600,
-        check=True,
-    )
-    return {Path(path).name: found for path, found in json.loads(result.stdout.splitlines()[-1]).items()}
+def variants(text: str, name: str) -> dict[str, str]:
+    """The text after the safe fixes of each rule alone and after all of them, by what was applied."""
+    offered = [finding for finding in lint_text(text, name, RULES) if _is_safe(finding)]
+    codes = sorted({finding.code for finding in offered})
+    alone = {
+        code: fixed(text, name, RuleSet(tuple(rule for rule in RULES.rules if rule.code == code)))
+        for code in (codes if len(codes) > 1 else [])
+    }
+    found = {**alone, "all": fixed(text, name)} if codes else {}  # most programs have the fixes of one rule
+    return {applied: done for applied, done in found.items() if done != text}
 
 
-def changed(before: dict[str, Any], after: dict[str, Any]) -> list[str]:
-    """The functions that ran before and now do something else."""
-    return [
-        f"{name}: {after.get(name, before['<module>'])}"
-        for name, left in before.items()
-        if "digest" in left and after.get(name) != left
-    ]
+def _is_safe(finding: Finding) -> bool:
+    return finding.fix is not None and finding.fix.applicability == "safe"
 
 
-@cache
-def programs() -> dict[str, tuple[str, str]]:
-    """The labelled programs of which a safe fix changes something, before and after."""
-    found: dict[str, tuple[str, str]] = {}
+def examples() -> Iterator[tuple[str, str]]:
+    """Every labelled program, and the example of each rule's documentation where that is one file."""
     for case in all_cases():
-        if case.path.name.startswith("bug_"):
-            text = fixed(case.text, case.path.name)
-            if text != case.text:
-                found[f"{case.path.parent.name}_{case.path.name}"] = (case.text, text)
-    return found
+        yield f"{case.path.parent.name}_{case.path.name}", case.text
+    for rule in RULES.rules:
+        code = page(rule).code("Example")
+        if code is not None and "# file:" not in code:
+            yield f"{rule.code}_example.py", code
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """A program as it is and with fixes applied."""
+
+    applied: str
+    before: Trial
+    after: Trial
+
+
+def pairs(folder: Path) -> list[Pair]:
+    """Writes every program of which safe fixes change something: labelled ones, examples, fixtures, the project."""
+    programs = list(examples())
+    scripts = [(path.name, path.read_text(encoding="utf-8")) for path in sorted(FIXTURES.glob("*.py"))]
+    texts = [text for _, text in programs + scripts]
+    names = [name for name, _ in programs + scripts]
+    found: list[Pair] = []
+    with ProcessPoolExecutor(2, multiprocessing.get_context("fork")) as pool:
+        for name, text, done in zip(
+            names, texts, pool.map(variants, texts, names, chunksize=16), strict=True
+        ):
+            for applied, new in done.items():
+                found.append(_pair(folder, name, applied, text, new, script=(name, text) in scripts))
+    return [*found, *project_pairs(folder)]
+
+
+def _pair(folder: Path, name: str, applied: str, text: str, done: str, script: bool) -> Pair:
+    trials = []
+    for when, source in (("before", text), (applied, done)):
+        path = folder / when / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(source, encoding="utf-8")
+        trials.append(Trial(f"{name} {when}", path, script))
+    return Pair(applied, *trials)
+
+
+def project_pairs(folder: Path) -> Iterator[Pair]:
+    """The project of several files, after the fixes of each rule alone and after all of them."""
+    original = folder / "project_before"
+    shutil.copytree(FIXTURES / "project", original)
+    safe = {finding.code for finding in check_paths(original) if _is_safe(finding)}
+    for applied in (*sorted(safe), "all"):
+        copy = folder / f"project_{applied}"
+        shutil.copytree(original, copy)
+        select = [] if applied == "all" else ["--select", applied]
+        gpulint("check", "--fix", "--no-cache", *select, ".", cwd=copy)
+        before = Trial("project before", original / "train.py", True)
+        yield Pair(applied, before, Trial(f"project {applied}", copy / "train.py", True))
+
+
+def wrong_pairs(found: list[Pair], folder: Path) -> tuple[dict[str, list[str]], int]:
+    """What the fixes changed, by program, and how many programs ran. What a program does by chance is not held against
+    its fix: the original is run once more where it differs."""
+    trials = {trial.name: trial for pair in found for trial in (pair.before, pair.after)}
+    outcomes = run(list(trials.values()), folder)
+    wrong = {
+        pair.after.name: told
+        for pair in found
+        if (told := changes(outcomes[pair.before.name], outcomes[pair.after.name]))
+    }
+    doubtful = {pair.before.name: pair.before for pair in found if pair.after.name in wrong}
+    again = run(list(doubtful.values()), folder) if doubtful else {}
+    by_chance = {name for name in again if changes(outcomes[name], again[name])}
+    return (
+        {
+            pair.after.name: wrong[pair.after.name]
+            for pair in found
+            if pair.after.name in wrong and pair.before.name not in by_chance
+        },
+        len({pair.before.name for pair in found if ran(outcomes[pair.before.name])}),
+    )
 
 
 def test_programs_do_the_same_after_safe_fixes(tmp_path: Path) -> None:
-    before, after = tmp_path / "before", tmp_path / "after"
-    for folder, which in ((before, 0), (after, 1)):
-        folder.mkdir()
-        for name, texts in programs().items():
-            (folder / name).write_text(texts[which], encoding="utf-8")
-    first = outcomes([before / name for name in programs()], before)
-    second = outcomes([after / name for name in programs()], after)
-    wrong = {name: changed(first[name], second[name]) for name in first}
-    assert {name: found for name, found in wrong.items() if found} == {}
-    ran = [
-        name
-        for name, left in first.items()
-        if any("digest" in left[key] for key in left if key != "<module>")
-    ]
-    assert len(ran) >= 60, f"only {len(ran)} of {len(first)} programs ran: {first}"
+    found = pairs(tmp_path)
+    wrong, count = wrong_pairs(found, tmp_path)
+    programs = {pair.before.name for pair in found}
+    print(f"{count} of {len(programs)} programs with safe fixes ran, {len(found)} times fixed")
+    assert wrong == {}
+    assert count >= FLOOR, f"only {count} of {len(programs)} programs ran"
+
+
+# Fixes that are wrong, by what they break. The trial must tell each of them: else it would prove nothing.
+
+WRONG_STEP = """
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+G, D = nn.Linear(4, 8), nn.Linear(8, 1)
+opt_g = torch.optim.SGD(G.parameters(), 0.1)
+opt_d = torch.optim.SGD(D.parameters(), 0.1)
+noise = torch.randn(6, 4)
+
+def train(rounds):
+    shown = []
+    for _ in range(3):
+        {step}
+        opt_g.step()
+        opt_d.step()
+        opt_g.zero_grad()
+        opt_d.zero_grad()
+        shown.append(float(loss))
+    return shown
+
+def physics_loss(model, points):
+    total = 0
+    for point in (points, points * 2):
+        total = total + {term}
+    return total
+
+def sampled():
+    {sample}
+"""
+RIGHT = {
+    "step": "fake = G(noise); loss = D(fake).square().mean() + fake.mean(); loss.backward()",
+    "term": "F.softplus(model(point)).mean()",
+    "sample": "return torch.randn(3)",
+}
+WRONG = {
+    "term_detached": (
+        {},
+        {"term": "F.softplus(model(point)).mean().detach()"},
+        "physics_loss: had 2 events and has 0",
+    ),
+    "loss_term_detached": (
+        {},
+        {"step": "fake = G(noise); loss = D(fake).square().mean() + fake.mean().detach(); loss.backward()"},
+        "train: event 1 was",
+    ),
+    "fake_detached": (
+        {},
+        {"step": "fake = G(noise); loss = D(fake.detach()).square().mean() + fake.mean(); loss.backward()"},
+        "train: event 1 was",
+    ),
+    "penalty_of_the_fake": (
+        {
+            "step": "fake = G(noise); out = D(fake); loss = torch.autograd.grad(out.sum(), fake)[0].sum() + out.sum(); loss.backward()"
+        },
+        {
+            "step": "fake = G(noise); out = D(fake.detach()); loss = torch.autograd.grad(out.sum(), fake)[0].sum() + out.sum(); loss.backward()"
+        },
+        "train: ran, and now ends with RuntimeError",
+    ),
+    "graph_not_retained": (
+        {"step": "loss = D(G(noise)).square().mean(); loss.backward(retain_graph=True); loss.backward()"},
+        {"step": "loss = D(G(noise)).square().mean(); loss.backward(); loss.backward()"},
+        "train: ran, and now ends with RuntimeError",
+    ),
+    "count_detached": (
+        {"step": "loss = D(G(noise)).mean(); loss.backward(); seen = len(noise)"},
+        {"step": "loss = D(G(noise)).mean(); loss.backward(); seen = len(noise).detach()"},
+        "train: ran, and now ends with AttributeError",
+    ),
+    "released_too_early": (
+        {"step": "out = D(G(noise)); loss = out.mean(); loss.backward(); print(out.sum())"},
+        {"step": "out = D(G(noise)); loss = out.mean(); del out; loss.backward(); print(out.sum())"},
+        "train: ran, and now ends with UnboundLocalError",
+    ),
+    "number_for_a_tensor": (
+        {},
+        {"sample": "return torch.randn(3).tolist()"},
+        "sampled: what is returned was",
+    ),
+    "other_random_numbers": (
+        {},
+        {"sample": "torch.rand(1); return torch.randn(3)"},
+        "sampled: what is returned was",
+    ),
+    "other_figures": (
+        {"sample": "print('mean', torch.ones(3).mean())"},
+        {"sample": "print('mean', torch.ones(3).sum())"},
+        "sampled: printed",
+    ),
+    "grad_left_off": (
+        {},
+        {"sample": "torch.set_grad_enabled(False); return torch.randn(3)"},
+        "sampled: what is grad was",
+    ),
+}
+
+
+def test_a_wrong_fix_is_told(tmp_path: Path) -> None:
+    found = {
+        name: _pair(
+            tmp_path,
+            f"{name}.py",
+            "all",
+            WRONG_STEP.format(**{**RIGHT, **before}),
+            WRONG_STEP.format(**{**RIGHT, **before, **after}),
+            script=False,
+        )
+        for name, (before, after, _) in WRONG.items()
+    }
+    wrong, count = wrong_pairs(list(found.values()), tmp_path)
+    assert count == len(WRONG)
+    for name, (_, _, told) in WRONG.items():
+        (sentence,) = wrong.get(found[name].after.name, [f"nothing is told of {name}"])
+        assert sentence.startswith(told), name
+
+
+def test_what_a_program_does_by_chance_is_not_held_against_its_fix(tmp_path: Path) -> None:
+    text = "import os\n\ndef draw():\n    return int.from_bytes(os.urandom(8))\n"
+    pair = _pair(tmp_path, "chance.py", "all", text, f"# fixed\n{text}", script=False)
+    assert wrong_pairs([pair], tmp_path) == ({}, 1)
 
 
 GAN = """
 import torch
 from torch import nn
 
-def train(netd, netg, loader, crit):
+netd, netg = nn.Linear(8, 8), nn.Linear(8, 8)
+
+def train(loader, crit):
     opt_d = torch.optim.SGD(netd.parameters(), 0.1)
     opt_g = torch.optim.SGD(netg.parameters(), 0.1)
     for real in loader:
@@ -107,7 +299,7 @@ def train(netd, netg, loader, crit):
 """
 STEPS = {
     "nested": "loss = crit(netd(netg(noise)), torch.zeros(8, 8))",
-    "by_keyword": "loss = crit(netd(x=netg(noise)), torch.zeros(8, 8))",
+    "by_keyword": "loss = crit(netd(input=netg(noise)), torch.zeros(8, 8))",
     "both": "loss = crit(netd(real), torch.ones(8, 8)) + crit(netd(netg(noise)), torch.zeros(8, 8))",
     "on_one_line": "fake = netg(noise); loss = crit(netd(fake), torch.zeros(8, 8))",
     "on_two_lines": "fake = netg(noise)\n        loss = crit(netd(fake), torch.zeros(8, 8))",
@@ -119,18 +311,13 @@ STEPS = {
 
 def test_discriminators_learn_the_same_in_every_layout(tmp_path: Path) -> None:
     rules = RuleSet(tuple(rule for rule in all_rules() if rule.code == "GPU203"))
-    paths: dict[str, list[Path]] = {"before": [], "after": []}
+    found = []
     for name, step in STEPS.items():
         text = GAN.format(step=step)
         done = fixed(text, "gan.py", rules)
         assert done != text, name
-        for when, source in (("before", text), ("after", done)):
-            (tmp_path / when).mkdir(exist_ok=True)
-            paths[when].append(tmp_path / when / f"{name}.py")
-            paths[when][-1].write_text(source)
-    before, after = (outcomes(paths[when], tmp_path) for when in ("before", "after"))
-    assert all("digest" in found["train"] for found in before.values()), before
-    assert {name: changed(before[name], after[name]) for name in before} == {name: [] for name in before}
+        found.append(_pair(tmp_path, f"{name}.py", "all", text, done, script=False))
+    assert wrong_pairs(found, tmp_path) == ({}, len(STEPS))
 
 
 # Where grad is switched off
@@ -228,7 +415,7 @@ def test_a_generator_is_not_left_with_grad_off() -> None:
 
 
 def test_a_statement_that_has_the_students_graph_is_left_alone() -> None:
-    text = (TRIAL.parent / "cases/GPU202/bug_teacher_beside_the_student.py").read_text()
+    text = (CASES / "GPU202/bug_teacher_beside_the_student.py").read_text()
     assert fixed(text, "train.py") == text
 
 
@@ -298,7 +485,83 @@ def test_a_number_is_held_only_where_one_will_do(value: str, use: str, fix: str)
 
 
 def test_a_tensor_that_grows_by_joining_is_not_moved_in_part() -> None:
-    text = (TRIAL.parent / "cases/GPU102/bug_cat_unless_first.py").read_text()
+    text = (CASES / "GPU102/bug_cat_unless_first.py").read_text()
     found = [finding for finding in lint_text(text, "train.py", RULES) if finding.code == "GPU102"]
     assert found
     assert all(finding.fix is None for finding in found)
+
+
+# What is offered, and how safe it is said to be
+
+
+def offered(code: str, name: str) -> list[tuple[int, str | None, str]]:
+    """Of a labelled program the lines with findings of a rule, how safe each fix is, and why not."""
+    text = (CASES / code / name).read_text(encoding="utf-8")
+    found = [finding for finding in lint_text(text, name, DOUBTING) if finding.code == code]
+    return [
+        (one.line, one.fix and one.fix.applicability, one.fix.unsafe_because if one.fix else "")
+        for one in found
+    ]
+
+
+@pytest.mark.parametrize(
+    ("code", "name", "safety"),
+    [
+        ("GPU203", "bug_output_differentiated_by_the_fake.py", [None]),
+        ("GPU203", "bug_same_output_for_both_losses.py", [None]),
+        ("GPU203", "bug_method_with_attribute.py", ["unsafe"]),
+        ("GPU203", "bug_discriminator_sees_graph.py", ["safe"]),
+        ("GPU204", "bug_volatile_carried_state.py", ["unsafe", None]),
+        ("GPU204", "bug_with_class_not_instance.py", ["safe"]),
+        ("GPU301", "bug_step_is_given_data.py", ["safe"]),
+        ("GPU301", "bug_loss_handed_on.py", ["unsafe", "unsafe", "unsafe"]),
+        ("GPU401", "bug_name_of_a_script.py", ["unsafe"]),
+        ("GPU401", "bug_segmentation_logits.py", ["safe"]),
+        ("GPU403", "bug_own_way_of_loading.py", ["unsafe"]),
+        ("GPU405", "bug_figures_in_between.py", ["unsafe"]),
+        ("GPU405", "bug_empty_cache_before_del.py", ["safe"]),
+        ("GPU501", "bug_every_step.py", ["safe"]),
+        ("GPU501", "bug_wanted_by_others.py", ["unsafe", "unsafe"]),
+        ("GPU502", "bug_every_step.py", ["unsafe"]),
+        ("GPU503", "bug_every_step.py", ["unsafe"]),
+        ("GPU503", "bug_callers_in_sight.py", ["safe"]),
+        ("GPU503", "bug_step_of_an_unseen_caller.py", ["unsafe"]),
+        ("GPU603", "bug_cuda_amp.py", ["unsafe", "unsafe"]),
+    ],
+)
+def test_a_fix_is_as_safe_as_can_be_proven(code: str, name: str, safety: list[str | None]) -> None:
+    found = offered(code, name)
+    assert [applicability for _, applicability, _ in found] == safety
+    assert all(bool(why) == (applicability == "unsafe") for _, applicability, why in found)
+
+
+def test_volatile_is_cured_and_not_only_dropped() -> None:
+    name = "bug_volatile_carried_state.py"
+    text = (CASES / "GPU204" / name).read_text(encoding="utf-8")
+    rules = RuleSet(tuple(rule for rule in all_rules() if rule.code == "GPU204"))
+    assert fixed(text, name, rules) == text
+    done = fix_text(text, lambda source: lint_text(source, name, rules), True).text
+    assert "with torch.no_grad():\n        token = Variable(torch.zeros(1, 1).long().cuda())" in done
+    assert done.count("volatile=True") == 1  # under the `if`, which no `with` around the rest could follow
+
+
+@pytest.mark.parametrize("clock", ["", "import time\n"])
+def test_a_caller_in_another_file_may_time_a_step(tmp_path: Path, clock: str) -> None:
+    text = (CASES / "GPU503" / "bug_step_of_an_unseen_caller.py").read_text(encoding="utf-8")
+    (tmp_path / "stepping.py").write_text(text)
+    around = ("began = time.perf_counter()", "print(time.perf_counter() - began)") if clock else ("", "")
+    (tmp_path / "training.py").write_text(
+        f"{clock}import torch\nfrom stepping import step\n\n\ndef fit(net, optimizer, loader):\n    for x, y in loader:\n"
+        f"        {around[0]}\n        step(net, optimizer, x, y)\n        {around[1]}\n"
+    )
+    found = check_paths(tmp_path / "stepping.py", {"select": ["GPU503"], "confidence": "low"})
+    assert len(found) == (0 if clock else 1)
+
+
+def test_a_type_that_is_asked_for_keeps_its_name() -> None:
+    text = "import torch\n\nscaler = torch.cuda.amp.GradScaler()\nassert isinstance(scaler, {})\n"
+    for asked, safe in (("torch.cuda.amp.GradScaler", False), ("torch.amp.GradScaler", True)):
+        options = {"GPU603": {"target-torch": "2.4"}}
+        (finding,) = lint_text(text.format(asked), "scaling.py", RuleSet(RULES.rules, options))
+        assert finding.fix is not None
+        assert (finding.fix.applicability == "safe") == safe

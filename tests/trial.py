@@ -1,31 +1,41 @@
-"""Runs the functions of small programs on the CPU, on made-up arguments, and tells what came of each.
+"""Runs small programs on the CPU and tells what they did and what came of them.
 
-`python trial.py FILE ...` prints, as JSON, for each file what each of its functions and methods left: a digest of what it
-returned and of the networks' weights and gradients that step made; for those that did not run, the kind of error.
+`python trial.py PLAN RESULTS` reads a JSON list of `{"name", "path", "script"}`. Of a program its module is run, then each of
+its functions and methods on made-up arguments; of a script it is run as `__main__`, cut short. What they left is written as
+JSON by name: the events that `recording` tells of, what was returned, printed and kept; for what did not run, the kind of error.
 
-What a parameter stands for is read off its uses: what is iterated is a loader, what is called is a network.
+What a parameter stands for, or a name that the program leaves open, is read off its uses: what is iterated is a loader, what
+is called is a network.
 """
 
 from __future__ import annotations
 
+import argparse
 import ast
+import builtins
 import contextlib
-import hashlib
 import importlib.util
 import inspect
 import io
+import itertools
 import json
+import os
 import random
 import re
+import runpy
 import signal
 import socket
 import sys
+import tempfile
+import time
 import types
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import torch
+from recording import Recorder, recording, tensors_in, written
 from torch import nn
 from torch.overrides import TorchFunctionMode
 
@@ -35,6 +45,10 @@ _NETWORK = re.compile(r"(?i)model$|net$|^net|critic|student|teacher|encoder|poli
 _COUNT = re.compile(r"(?i)epochs?$|steps?$|^n$|^n_|^num_|size|limit|horizon")
 _LOADER = re.compile(r"(?i)loader|batches|dataset|^data$")
 _LABELS = re.compile(r"(?i)label|target|^ys?$|^answers?$")
+_LENGTH = re.compile(r"(?i)epochs?$|steps?$|episodes?$|iters?$|updates$|rounds?$|samples$")
+_SHORT = 4
+# Functions that give a loss, or a part of one: their callers go backward.
+_GIVES_LOSS = re.compile(r"(?i)loss|forward|step|objective|penalty|energy")
 _PART_OF_STATE = (torch.Tensor, int, float, str, bool, list, tuple, dict)
 
 
@@ -169,9 +183,13 @@ def _batch(target: ast.expr) -> Any:
     if isinstance(target, (ast.Tuple, ast.List)):
         items = [_batch(item) for item in target.elts]
         if len(items) > 1 and not isinstance(target.elts[1], ast.Tuple):
-            items[1] = torch.randint(0, WIDTH, (BATCH,))
+            items[1] = _labels()
         return tuple(items)
     return torch.randn(BATCH, WIDTH)
+
+
+def _labels() -> torch.Tensor:
+    return torch.randint(0, 2, (BATCH,))
 
 
 def _argument(name: str, uses: Uses, nets: list[nn.Module]) -> Any:
@@ -191,8 +209,8 @@ def _argument(name: str, uses: Uses, nets: list[nn.Module]) -> Any:
     if own & uses.sized or _COUNT.search(name):
         return 2
     if _LOADER.search(name):
-        return [(torch.randn(BATCH, WIDTH), torch.randint(0, WIDTH, (BATCH,))) for _ in range(3)]
-    return torch.randint(0, WIDTH, (BATCH,)) if _LABELS.search(name) else torch.randn(BATCH, WIDTH)
+        return [(torch.randn(BATCH, WIDTH), _labels()) for _ in range(3)]
+    return _labels() if _LABELS.search(name) else torch.randn(BATCH, WIDTH)
 
 
 def _arguments(function: Any, uses: Uses, nets: list[nn.Module]) -> dict[str, Any]:
@@ -211,83 +229,159 @@ def _arguments(function: Any, uses: Uses, nets: list[nn.Module]) -> dict[str, An
     return given
 
 
-def _digest(value: Any, depth: int = 3) -> Any:
-    if isinstance(value, torch.Tensor):
-        value = value.detach().double()
-        return [list(value.shape), round(float(value.sum()), 6), round(float(value.square().sum()), 6)]
-    if isinstance(value, nn.Module):
-        return [_digest(part) for part in value.state_dict().values()]
-    if isinstance(value, (list, tuple)) and depth:
-        return [_digest(part, depth - 1) for part in value]
-    if isinstance(value, dict) and depth:
-        return {str(key): _digest(part, depth - 1) for key, part in value.items()}
-    if isinstance(value, float):
-        return round(value, 6)
-    return value if isinstance(value, (int, str, bool, type(None))) else type(value).__name__
-
-
 @contextlib.contextmanager
-def _limits() -> Iterator[None]:
+def _limits(seconds: int) -> Iterator[io.StringIO]:
     def stop(*_: Any) -> None:
         raise TimeoutError
 
     # Time of the processor, so that a slow machine does not decide; time of the clock for what waits.
     signal.signal(signal.SIGPROF, stop)
     signal.signal(signal.SIGALRM, stop)
-    signal.setitimer(signal.ITIMER_PROF, 3)
-    signal.setitimer(signal.ITIMER_REAL, 60)
+    signal.setitimer(signal.ITIMER_PROF, seconds)
+    signal.setitimer(signal.ITIMER_REAL, 20 * seconds)
+    printed = io.StringIO()
     try:
-        with OnTheCpu(), contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
-            yield
+        with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(io.StringIO()):
+            yield printed
     finally:
         signal.setitimer(signal.ITIMER_PROF, 0)
         signal.setitimer(signal.ITIMER_REAL, 0)
 
 
-def _outcome(call: Any, state: Any) -> dict[str, Any]:
+def _outcome(
+    name: str,
+    call: Callable[[], Any],
+    nets: list[nn.Module],
+    state: Callable[[], Any],
+    recorder: Recorder,
+    seconds: int = 3,
+) -> dict[str, Any]:
+    """What a call did: its events, even where it raised, and what it left."""
     torch.manual_seed(0)
     random.seed(0)
     torch.set_grad_enabled(True)
+    recorder.begin()
+    left: dict[str, Any] = {}
     try:
-        with _limits():
+        with _limits(seconds) as printed:
             result = call()
-            left = json.dumps([_digest(result), _digest(state())], sort_keys=True)
+            if _GIVES_LOSS.search(name):
+                _go_back(result, nets, recorder)
+            left = {"returned": written(result), "kept": written(state()), "printed": printed.getvalue()}
+            left["grad"] = torch.is_grad_enabled()
     except (Exception, SystemExit) as error:
-        return {"error": type(error).__name__, "text": str(error)[:200]}
-    return {"digest": hashlib.sha256(left.encode()).hexdigest(), "grad": torch.is_grad_enabled()}
+        left = {"error": type(error).__name__, "text": str(error)[:200]}
+    return {"events": recorder.end(), **left}
 
 
-def _trial(path: str, absent: Absent) -> dict[str, Any]:
+def _go_back(result: Any, nets: list[nn.Module], recorder: Recorder) -> None:
+    """The backward that the caller of a loss would run, where the call itself ran none."""
+    roots = [value for value in tensors_in(result) if value.requires_grad and value.is_floating_point()]
+    if roots and nets and not any(kind in ("backward", "grad of") for kind, *_ in recorder.events or ()):
+        torch.autograd.backward([root.sum() for root in roots])
+        recorder.note("gradients", [written(p.grad) for net in nets for p in net.parameters()])
+
+
+def _program(path: str, absent: Absent, recorder: Recorder) -> dict[str, Any]:
+    """The outcome of a module and, where that ran, of each of its functions and methods."""
     tree = ast.parse(Path(path).read_text(encoding="utf-8"))
     absent.wanted = _imports(tree)
     spec = importlib.util.spec_from_file_location("trial_program", path)
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
-    found = {"<module>": _outcome(lambda: spec.loader.exec_module(module), lambda: None)}  # type: ignore[union-attr]
-    if "error" in found["<module>"]:
-        return found
-    for node in tree.body:
-        uses = Uses(node)
-        if isinstance(node, ast.FunctionDef):
-            found[node.name] = _function(getattr(module, node.name), uses)
-        elif isinstance(node, ast.ClassDef):
-            for method in node.body:
-                if isinstance(method, ast.FunctionDef) and method.name != "__init__":
-                    found[f"{node.name}.{method.name}"] = _method(getattr(module, node.name), method, uses)
+    nets: list[nn.Module] = []
+
+    def load() -> None:
+        uses = Uses(tree)
+        for name in _open_names(tree):
+            setattr(module, name, _argument(name, uses, nets))
+        spec.loader.exec_module(module)  # type: ignore[union-attr]
+
+    with OnTheCpu():
+        found = {"<module>": _outcome("<module>", load, nets, lambda: nets, recorder)}
+        if "error" in found["<module>"]:
+            return found
+        for node in tree.body:
+            uses = Uses(node)
+            if isinstance(node, ast.FunctionDef):
+                found[node.name] = _function(getattr(module, node.name), uses, recorder)
+            elif isinstance(node, ast.ClassDef):
+                for method in node.body:
+                    if isinstance(method, ast.FunctionDef) and method.name != "__init__":
+                        cls = getattr(module, node.name)
+                        found[f"{node.name}.{method.name}"] = _method(cls, method, uses, recorder)
     return found
 
 
-def _function(function: Any, uses: Uses) -> dict[str, Any]:
+def _open_names(tree: ast.Module) -> list[str]:
+    """The names that a program reads and nowhere binds, as the examples of the documentation do with `loader`."""
+    bound = set(dir(builtins)) | {"__file__", "__name__"}
+    read: dict[str, None] = {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Name):
+            if isinstance(node.ctx, ast.Load):
+                read[node.id] = None
+            else:
+                bound.add(node.id)
+        elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            bound.add(node.name)
+        elif isinstance(node, ast.arg):
+            bound.add(node.arg)
+        elif isinstance(node, ast.alias):
+            bound.add(node.asname or node.name.partition(".")[0])
+        elif isinstance(node, ast.ExceptHandler) and node.name:
+            bound.add(node.name)
+    return [name for name in read if name not in bound]
+
+
+def _script(path: str, recorder: Recorder) -> dict[str, Any]:
+    """The outcome of a whole script with the modules of its folder, in a directory of its own."""
+    script = Path(path)
+    before, known, arguments = set(sys.modules), list(sys.path), sys.argv
+    here = os.getcwd()
+    with tempfile.TemporaryDirectory() as folder:
+        os.chdir(folder)
+        sys.path.insert(0, str(script.parent))
+        sys.argv = [path]
+        try:
+            return {"<script>": _outcome("<script>", lambda: _run(path), [], lambda: None, recorder, 20)}
+        finally:
+            os.chdir(here)
+            sys.path[:], sys.argv = known, arguments
+            for name in set(sys.modules) - before:
+                origin = getattr(sys.modules[name], "__file__", None) or ""
+                if origin.startswith(str(script.parent)):
+                    del sys.modules[name]
+
+
+def _run(path: str) -> None:
+    runpy.run_path(path, run_name="__main__")
+
+
+def _shortened(parse: Callable[..., argparse.Namespace]) -> Callable[..., argparse.Namespace]:
+    """A few steps of each epoch show what all of them do."""
+
+    def parsed(parser: argparse.ArgumentParser, *args: Any, **kwargs: Any) -> argparse.Namespace:
+        options = parse(parser, *args, **kwargs)
+        for name, value in vars(options).items():
+            if isinstance(value, int) and not isinstance(value, bool) and _LENGTH.search(name):
+                setattr(options, name, min(value, 2 if name.startswith("epoch") else _SHORT))
+        return options
+
+    return parsed
+
+
+def _function(function: Any, uses: Uses, recorder: Recorder) -> dict[str, Any]:
     nets: list[nn.Module] = []
 
     def call() -> Any:
         return function(**_arguments(function, uses, nets))
 
-    return _outcome(call, lambda: nets)
+    return _outcome(function.__name__, call, nets, lambda: nets, recorder)
 
 
-def _method(cls: Any, method: ast.FunctionDef, uses: Uses) -> dict[str, Any]:
+def _method(cls: Any, method: ast.FunctionDef, uses: Uses, recorder: Recorder) -> dict[str, Any]:
     nets: list[nn.Module] = []
     made: list[Any] = []
 
@@ -301,14 +395,18 @@ def _method(cls: Any, method: ast.FunctionDef, uses: Uses) -> dict[str, Any]:
     def state() -> Any:
         return [*nets, *(v for v in vars(made[0]).values() if isinstance(v, (*_PART_OF_STATE, nn.Module)))]
 
-    return _outcome(call, state)
+    return _outcome(method.name, call, nets, state, recorder)
+
+
+def _tick(count: Iterator[int]) -> float:
+    return next(count) / 1000
 
 
 def _no_network(*_: Any, **__: Any) -> Any:
     raise OSError("there is no network in a trial")
 
 
-def main(paths: list[str]) -> None:
+def main(plan: str, results: str) -> None:
     torch.set_num_threads(1)
     socket.socket.connect = _no_network  # type: ignore[method-assign]
     nn.Module.cuda = lambda self, *_: self  # type: ignore[method-assign,assignment]
@@ -318,11 +416,24 @@ def main(paths: list[str]) -> None:
         *("cpu" if _is_device(v) else v for v in a),
         **{**k, **({"device": "cpu"} if "device" in k else {})},
     )
+    # Clocks that tick with each look at them, so that what a program prints of them is the same each time.
+    for name in ("time", "perf_counter", "monotonic"):
+        setattr(time, name, partial(_tick, itertools.count()))
+    torch.cuda.synchronize = lambda *_: None
+    argparse.ArgumentParser.parse_args = _shortened(argparse.ArgumentParser.parse_args)  # type: ignore[method-assign]
     torch.optim.SGD([torch.zeros(1)], 0.1)  # loads what torch loads late
     absent = Absent()
     sys.meta_path.append(absent)  # type: ignore[arg-type]
-    print(json.dumps({path: _trial(path, absent) for path in paths}))
+    found: dict[str, Any] = {}
+    with recording() as recorder:
+        for trial in json.loads(Path(plan).read_text(encoding="utf-8")):
+            absent.wanted = set()
+            path = trial["path"]
+            found[trial["name"]] = (
+                _script(path, recorder) if trial["script"] else _program(path, absent, recorder)
+            )
+    Path(results).write_text(json.dumps(found), encoding="utf-8")
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    main(*sys.argv[1:])

@@ -38,6 +38,7 @@ class IdleCleanup:
     name: str
     emptied: ir.ExprStmt | None = None
     direct: bool = True  # the cache is emptied by a plain call, not through a helper
+    unproven: str = ""  # in a clause, what between the two sees that the cache is emptied later
 
 
 def idle_cleanups(file: FileAnalysis) -> list[IdleCleanup]:
@@ -192,7 +193,26 @@ def _too_early(
             if dropped is not None:
                 name = next((n for n in _plain_names(dropped) if _goes_to_gpu(function, dropped, n)), None)
                 if name is not None:
-                    yield IdleCleanup("order", function, dropped, name, statement, direct)
+                    between = block[position + 1 : block.index(dropped)]
+                    yield IdleCleanup(
+                        "order",
+                        function,
+                        dropped,
+                        name,
+                        statement,
+                        direct,
+                        _sees_cache(file, function, between),
+                    )
+
+
+def _sees_cache(file: FileAnalysis, function: ir.Function, between: list[ir.Stmt]) -> str:
+    """In a clause, what among these statements reads how much is reserved, or starts to count it anew."""
+    for _, call in ir.calls(between):
+        if "memory" in call.method or "peak" in call.method or "mem_" in call.method:
+            return f"`{call.method}` in between sees the cache before it is emptied"
+        if call.method in _SAYS and called(file, function, call) is not None:
+            return f"`{call.method}` in between may read how much is reserved"
+    return ""
 
 
 def _blocks(body: list[ir.Stmt]) -> Iterator[list[ir.Stmt]]:

@@ -30,7 +30,8 @@ def repair(facts: FileFacts, found: DeferredBackward) -> Repair | None:
         Replace(loss.node, detached),
         Remove(backward.stmt.node),
     )
-    return Repair("unsafe", "backward for each batch, in the loop", changes)
+    why = "gradients are then there even where code between the loop and the backward would have stopped it"
+    return Repair("unsafe", "backward for each batch, in the loop", changes, why)
 
 
 def _zeroes_between(hold: object, backward: ir.Stmt) -> bool:

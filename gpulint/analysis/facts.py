@@ -230,6 +230,7 @@ class Backward:
     training_only: bool = False  # under an `if` that asks whether this is the training phase
     again: bool = False  # a later backward goes through part of the same graph
     models_known: bool = False  # every module in its graph is torch's own or a class of this file
+    may_come_again: str = ""  # in a clause, what else may go through the graph, where `again` is not shown
 
     @property
     def retain_is_constant(self) -> bool:
@@ -277,6 +278,8 @@ class HotCall:
     in_handler: bool
     via: ir.Function | None = None  # the helper of this file that makes the call
     per_step: bool = False
+    unproven: str = ""  # in a clause, why it is not proven that the program does the same without it
+    doubt: str = ""  # in a clause, what leaves it open whether it is needless
 
     @property
     def removable(self) -> bool:
@@ -306,6 +309,7 @@ class LateRelease:
     peak: ir.Stmt
     what: str  # "backward" or "forward"
     loop: Loop
+    unproven: str = ""  # in a clause, who else may read the name
 
 
 @dataclass(slots=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -22,7 +23,8 @@ if TYPE_CHECKING:
     from gpulint.analysis.program import FileAnalysis
     from gpulint.analysis.snapshots import Snapshot
     from gpulint.analysis.syncs import ElementSync
-    from gpulint.analysis.wasted import Undetached, WastedForward
+    from gpulint.analysis.undetached import Undetached
+    from gpulint.analysis.wasted import WastedForward
 
 
 _DIFFERENTIATING = frozenset(
@@ -85,7 +87,7 @@ class Habits:
 
     @cached_property
     def undetached(self) -> list[Undetached]:
-        from gpulint.analysis.wasted import undetached
+        from gpulint.analysis.undetached import undetached
 
         return undetached(self._file, self._functions)
 
@@ -142,6 +144,33 @@ class Habits:
         from gpulint.analysis.memory_api import old_calls
 
         return old_calls(self._file)
+
+    def asks_for_type(self, name: str) -> bool:
+        from gpulint.analysis.memory_api import asks_for_type
+
+        return asks_for_type(self._file, name)
+
+    @cached_property
+    def sets_autocast(self) -> bool:
+        """Whether anything in the file sets for the whole process what autocast does."""
+        return any(
+            name.startswith(("set_autocast", "autocast_increment"))
+            for evidence in self._file.evidence.values()
+            for name in evidence.called
+        )
+
+    @cached_property
+    def restores_its_own_way(self) -> bool:
+        """Whether a class of the project has a `load_state_dict` of its own, which may keep tensors as they are."""
+        own = re.compile(rb"def (?:_load_from_state_dict|load_state_dict|set_extra_state)\(")
+        if any(
+            own.search(f"def {name}(".encode())
+            for cls in self._file.module.classes.values()
+            for name in cls.methods
+        ):
+            return True
+        project = self._file.project
+        return project is not None and project.contains(self._file.filename, own)
 
     @cached_property
     def oldest_torch(self) -> tuple[int, int] | None:

@@ -1,4 +1,4 @@
-"""Calls that run in every step: whether they do, and where a helper makes them."""
+"""Calls that run in every step: whether they do, where a helper makes them, and what they may be there for."""
 
 from __future__ import annotations
 
@@ -27,12 +27,142 @@ def runs_per_step(file: FileAnalysis, call: HotCall) -> bool:
         helper = call.via is not None and not (loop.over_data or loop.backwards or loop.steps)
         if helper or _fits(loop.stmt):
             return False  # so many models or categories, each with a run of its own
+        if _tries_again(loop.stmt) or _runs_phases(file, loop.stmt):
+            return False
         if MEASURING.search(call.function.name) and _is_over_settings(loop):
             return False  # each measured by a run of its own
         if not loop.is_step_loop or made_here or _trains_anew(file, call.function, loop.stmt):
             return False  # a loop that makes its model anew runs through models, not steps
         return not _is_offloading(call.function, loop.stmt)
+    if _is_phase(file, call.function, training=True):
+        return False  # a phase of many steps, an epoch as a rule
     return file.runs_per_step(call.function) and not builds(file, call.function)
+
+
+def _tries_again(loop: ir.Stmt) -> bool:
+    """`while True: try: return run() except …: size //= 2`: a loop that ends with the first round that succeeds."""
+    for statement in loop.blocks()[0] if loop.blocks() else []:
+        if isinstance(statement, ir.Try) and statement.handlers:
+            ends = _ends(statement.body) or _ends(statement.orelse)
+            after = loop.blocks()[0][loop.blocks()[0].index(statement) + 1 :]
+            goes_on = any(not _ends(handler.body) for handler in statement.handlers)
+            if goes_on and (ends or any(map(_is_end, after)) or _settles(loop, statement)):
+                return True
+    return False
+
+
+def _ends(block: list[ir.Stmt]) -> bool:
+    return bool(block) and _is_end(block[-1])
+
+
+def _is_end(statement: ir.Stmt) -> bool:
+    """Whether a statement leaves the loop for good."""
+    return isinstance(statement, ir.Return) or (
+        isinstance(statement, ir.Jump) and statement.kind in ("break", "raise")
+    )
+
+
+def _settles(loop: ir.Stmt, attempt: ir.Try) -> bool:
+    """`while not done: try: …; done = True`."""
+    if not isinstance(loop, ir.While):
+        return False
+    asked = {part.path for part in ir.walk(loop.test) if isinstance(part, (ir.Name, ir.Attr))}
+    return any(
+        isinstance(statement, ir.Assign)
+        and isinstance(statement.value, ir.Const)
+        and any(target.path in asked for target in statement.targets)
+        for statement in (*attempt.body, *attempt.orelse)
+    )
+
+
+def _runs_phases(file: FileAnalysis, loop: ir.For | ir.While) -> bool:
+    """Whether one round is a whole phase: it calls something that runs networks in loops over data of its own, or so
+    many steps."""
+    return any(
+        _is_phase(file, callee)
+        for callee, callers in file.called_from.items()
+        if _function_of(file, loop) in callers and callee.name in _called_in(loop)
+    )
+
+
+def _function_of(file: FileAnalysis, loop: ir.Stmt) -> ir.Function | None:
+    known = file.loops.get(id(loop))
+    return known.function if known is not None else None
+
+
+def _called_in(loop: ir.Stmt) -> set[str]:
+    return {call.method for block in loop.blocks() for _, call in ir.calls(block)}
+
+
+def _is_phase(
+    file: FileAnalysis,
+    function: ir.Function,
+    seen: frozenset[ir.Function] = frozenset(),
+    training: bool = False,
+) -> bool:
+    """Whether an optimizer takes steps in loops of a function, or of one that it calls: it is many of them. Without
+    `training`, also whether it goes through data in a loop."""
+    if function in seen or len(seen) > 3:
+        return False
+    for statement in ir.statements(function.body):
+        loop = function.home.loops.get(id(statement))
+        if loop is not None and loop.steps:
+            return True
+        if loop is not None and not training and loop.over_data and loop.forwards and not loop.backwards:
+            return True
+    return any(
+        _is_phase(file, callee, seen | {function}, training)
+        for callee, callers in file.called_from.items()
+        if function in callers
+    )
+
+
+# Who reads these sees what is reserved, or what waits for the collector.
+_FIGURES = frozenset(
+    "memory_reserved max_memory_reserved memory_cached max_memory_cached mem_get_info memory_stats memory_summary "
+    "memory_snapshot nvmlDeviceGetMemoryInfo".split()
+)
+# Others that take memory on the same GPU, which torch's cache would keep from them.
+_NEIGHBOURS = frozenset(
+    "tensorflow jax cupy cudf cuml numba pycuda faiss vllm sglang ray onnxruntime tensorrt paddle mxnet multiprocessing".split()
+)
+_CYCLES = frozenset({"create_graph", "weakref", "disable", "freeze", "set_threshold"})
+_CLEANING = frozenset({"collect", "empty_cache", "synchronize", "ipc_collect"})
+
+
+def why_kept(file: FileAnalysis, call: HotCall) -> str:
+    """In a clause, what a call that cleans up in every step may be there for; empty where nothing speaks for it."""
+    words = {word for evidence in file.evidence.values() for word in evidence.words}
+    collects = call.name.endswith("collect")
+    if collects and words & _CYCLES & file.evidence[call.function].words | words & {"create_graph"}:
+        return "something here makes reference cycles, or has the collector wait"
+    if words & _FIGURES:
+        return "the figures of memory that the program reads change"
+    shared = {full.partition(".")[0] for full in file.names.imports.values()} & _NEIGHBOURS
+    if shared:
+        return f"`{min(shared)}` may need the memory that the cache keeps"
+    dropped = _dropped_before(call.function.body, call.stmt)
+    if dropped is not None:
+        return f"it gives back at once what `del {dropped}` has freed"
+    return ""
+
+
+def _dropped_before(block: list[ir.Stmt], wanted: ir.Stmt) -> str | None:
+    """The name that the statements before this one delete, with nothing but cleaning in between."""
+    for position, statement in enumerate(block):
+        if statement is wanted:
+            for earlier in reversed(block[:position]):
+                if isinstance(earlier, ir.Delete):
+                    return next((target.path for target in earlier.targets if target.path), None)
+                calls = ir.own_calls(earlier)
+                if not isinstance(earlier, ir.ExprStmt) or not all(c.method in _CLEANING for c in calls):
+                    return None
+            return None
+        for inner in statement.blocks():
+            found = _dropped_before(inner, wanted)
+            if found is not None:
+                return found
+    return None
 
 
 def _is_over_settings(loop: Loop) -> bool:

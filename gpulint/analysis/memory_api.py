@@ -133,6 +133,18 @@ def old_calls(file: FileAnalysis) -> list[OldCall]:
     ]
 
 
+def asks_for_type(file: FileAnalysis, name: str) -> bool:
+    """Whether the file asks if something is an instance of a class of this name."""
+    return any(
+        call.method in ("isinstance", "issubclass")
+        and len(call.args) == 2
+        and any(qualified(file, function, part.path) == name for part in ir.walk(call.args[1]) if part.path)
+        for function, evidence in file.evidence.items()
+        if evidence.called & {"isinstance", "issubclass"}
+        for _, call in ir.calls(function.body)
+    )
+
+
 def _passes_on(old: OldCall) -> bool:
     """`def memory_cached(self): return torch.cuda.memory_cached()`: the old name is what is offered."""
     return old.function.name == old.name.rpartition(".")[2]

@@ -30,7 +30,8 @@ _CAPTURING = re.compile(r"cuda_?graph|graphed|capture_begin", re.IGNORECASE)
 class GradModeMisuse:
     """A grad mode without effect. `what` is "bare", "uncalled", "and", "class", "async" or "volatile".
 
-    `rest` are the statements after a bare one in its block, where a `with` could hold them.
+    `rest` are the statements after a bare one in its block, where a `with` could hold them; of "volatile" those from
+    its own to the end of the function or of the loop's body. `guarded`: something catches what an "uncalled" one raises.
     """
 
     what: str
@@ -39,6 +40,7 @@ class GradModeMisuse:
     stmt: ir.Stmt | None = None
     rest: tuple[ir.Stmt, ...] = ()
     call: ir.Call | None = None
+    guarded: bool = False
     entries: tuple[ir.Function, ...] = ()  # where other files come in, if grad may be off by them
 
 
@@ -76,7 +78,7 @@ def grad_mode_misuses(file: FileAnalysis) -> list[GradModeMisuse]:
     for function in file.module.functions:
         evidence = file.evidence[function]
         if evidence.words & _MODE_WORDS:
-            found += _in_block(file, function, function.body)
+            found += _in_block(file, function, function.body, False)
         if "Variable" in evidence.called:
             found += _volatile(file, function)
         if function.is_async and not function.is_generator and _runs_network(file, function):
@@ -94,7 +96,9 @@ def grad_mode_misuses(file: FileAnalysis) -> list[GradModeMisuse]:
     return found
 
 
-def _in_block(file: FileAnalysis, function: ir.Function, block: list[ir.Stmt]) -> Iterator[GradModeMisuse]:
+def _in_block(
+    file: FileAnalysis, function: ir.Function, block: list[ir.Stmt], guarded: bool
+) -> Iterator[GradModeMisuse]:
     for position, statement in enumerate(block):
         if isinstance(statement, ir.ExprStmt) and _is_bare(file, statement.value):
             rest = () if function is file.module.body else tuple(block[position + 1 :])
@@ -103,13 +107,14 @@ def _in_block(file: FileAnalysis, function: ir.Function, block: list[ir.Stmt]) -
         elif isinstance(statement, ir.With):
             for expr, _ in statement.items:
                 if not isinstance(expr, ir.Call) and _mode(file, expr) in _MODES:
-                    yield GradModeMisuse("uncalled", expr.node, _path(expr), statement)
+                    yield GradModeMisuse("uncalled", expr.node, _path(expr), statement, guarded=guarded)
                 elif isinstance(expr, ir.Op) and expr.op in ("and", "or"):
                     dropped = expr.operands[0] if expr.op == "and" else expr.operands[1]
                     if isinstance(dropped, ir.Call) and _mode(file, dropped) in _MODES and _is_object(expr):
                         yield GradModeMisuse("and", dropped.node, _path(dropped), statement)
         for inner in statement.blocks():
-            yield from _in_block(file, function, inner)
+            caught = isinstance(statement, ir.Try) and bool(statement.handlers)
+            yield from _in_block(file, function, inner, guarded or caught)
 
 
 def _is_object(expr: ir.Op) -> bool:
@@ -147,10 +152,22 @@ def _volatile(file: FileAnalysis, function: ir.Function) -> Iterator[GradModeMis
     if file.guards_itself(function) or (facts is not None and facts.grad_at_entry is Grad.DISABLED):
         return  # dead text: what it was meant for is done
     entries = facts.entries if facts is not None else (function,)
-    for _, call in ir.calls(function.body):
+    for statement, call in ir.calls(function.body):
         value = call.keyword("volatile") if call.method == "Variable" else None
         if isinstance(value, ir.Const) and value.value is True and _mode(file, call).startswith("torch."):
-            yield GradModeMisuse("volatile", call.node, _path(call), call=call, entries=entries)
+            rest = () if function.is_generator else _from_here_on(file, function, statement)
+            yield GradModeMisuse("volatile", call.node, _path(call), statement, rest, call, entries=entries)
+
+
+def _from_here_on(file: FileAnalysis, function: ir.Function, statement: ir.Stmt) -> tuple[ir.Stmt, ...]:
+    """The statements from this one to the end of the function or of the loop's body that it stands in directly: under an
+    `if`, the input is volatile in one phase only, and what follows serves the other as well."""
+    blocks = [] if function is file.module.body else [function.body]
+    blocks += [inner.body for inner in ir.statements(function.body) if isinstance(inner, (ir.For, ir.While))]
+    for block in blocks:
+        if statement in block:
+            return tuple(block[block.index(statement) :])
+    return ()
 
 
 # --- graphs of gradients -------------------------------------------------------------------------------------------

@@ -37,7 +37,8 @@ def repair(found: OomHandler) -> Repair | None:
         Replace(node, node.with_changes(handlers=handlers, leading_lines=[])),
         Insert(node, recovery),
     )
-    return Repair("unsafe", "recover after the handler, by a flag", changes)
+    why = "code between the handler and the recovery may count on its having run"
+    return Repair("unsafe", "recover after the handler, by a flag", changes, why)
 
 
 def _statement(code: str) -> cst.BaseStatement:

@@ -121,8 +121,25 @@ def late_releases(file: FileAnalysis, facts: FunctionFacts) -> list[LateRelease]
         loop = forward.loops[-1]
         late = _late(file, facts, forward, loop)
         if late is not None:
+            late.unproven = _other_readers(file, facts.function, late.name)
             found.append(late)
     return found
+
+
+# What reads names without naming them.
+_READS_NAMES = frozenset("locals globals vars eval exec breakpoint embed".split())
+
+
+def _other_readers(file: FileAnalysis, function: ir.Function, name: str) -> str:
+    """In a clause, who may read a function's name besides its own statements."""
+    for _, call in ir.calls(function.body):
+        if (isinstance(call.func, ir.Name) and call.method in _READS_NAMES) or call.method == "set_trace":
+            return f"`{call.method}` may read the name"
+    if function is file.module.body:
+        for other, evidence in file.evidence.items():
+            if other is not function and name in evidence.words:
+                return f"`{other.name}` may read the global name"
+    return ""
 
 
 def _late(file: FileAnalysis, facts: FunctionFacts, forward: Forward, loop: Loop) -> LateRelease | None:

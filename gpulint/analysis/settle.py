@@ -12,7 +12,7 @@ from gpulint.analysis.far_backward import freed_far_away
 from gpulint.analysis.foreign import foreign_functions
 from gpulint.analysis.gradmode import decorator_name
 from gpulint.analysis.handed import goes_through_fields
-from gpulint.analysis.hot import runs_per_step
+from gpulint.analysis.hot import runs_per_step, why_kept
 from gpulint.analysis.on_host import is_on_host
 from gpulint.analysis.peaks import deferred_backwards, late_releases
 from gpulint.analysis.perturbing import perturbed
@@ -82,6 +82,7 @@ def finish(file: FileAnalysis, facts: list[FunctionFacts]) -> None:
             backward.models_known = file.models_known(backward.tokens) and not (
                 _params(backward) and backward.function not in file.callers
             )
+            backward.may_come_again = "" if backward.again else _may_come_again(file, backward)
         for carried in function.carried:
             _finish_carried(facts, function, carried)
         function.recurrent = [item.loop for item in function.carried if item.loop is not None]
@@ -92,6 +93,7 @@ def finish(file: FileAnalysis, facts: list[FunctionFacts]) -> None:
         function.carried += perturbed(file, function)
         for call in function.hot_calls:
             call.per_step = runs_per_step(file, call)
+            call.unproven = why_kept(file, call) if call.per_step else ""
         _whole_function(function)
         for hold in function.holds:
             hold.made_in_loop = any(
@@ -435,6 +437,20 @@ def _again(
         if share_unseen(file, backward, other):
             return True
     return False
+
+
+def _may_come_again(file: FileAnalysis, backward: Backward) -> str:
+    """In a clause, who else may go through the graph of a backward after which none is seen to come."""
+    if not backward.models_known:
+        return "a model that is not seen may keep what the next backward goes through"
+    sites = frozenset(token for token in backward.tokens if isinstance(token, Site))
+    if sites & file.escaped:
+        return "code that is not seen is given a value of the graph, and may go through it again"
+    if sites & file.returned:
+        return "a value of the graph is returned, and the caller may go through it again"
+    if sites & file.stored:
+        return "an attribute keeps a value of the graph, and another method may go through it again"
+    return ""
 
 
 def _feeds_itself(file: FileAnalysis, facts: FunctionFacts) -> bool:

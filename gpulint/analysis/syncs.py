@@ -40,7 +40,8 @@ _CLOCK = re.compile(r"(?i)(?:^|[_.])times?(?:[_.]|$)|time$")
 # Work on other streams, or in other processes, may need the wait.
 _CONCURRENT = frozenset(
     "Stream stream wait_stream CUDAGraph graph replay capture_begin capture_end ipc_collect share_memory_ "
-    "record_stream barrier all_reduce broadcast Event record elapsed_time Thread Queue put nvmlInit".split()
+    "record_stream barrier all_reduce broadcast Event record elapsed_time Thread Queue put nvmlInit "
+    "prof profile record_function range_push range_pop cudaProfilerStart cudaProfilerStop".split()
 )
 
 
@@ -61,9 +62,34 @@ def needless_waits(file: FileAnalysis, functions: list[FunctionFacts]) -> list[H
         for call in function.hot_calls:
             if call.name == "torch.cuda.synchronize" and call.per_step and not _measures(file, call.function):
                 if call.via is None or not _measures(file, call.via):
-                    if not waits_anyway(call.function, call.stmt):
+                    if not waits_anyway(call.function, call.stmt) and not _is_measured(file, function, call):
                         found.append(call)
     return found
+
+
+def _is_measured(file: FileAnalysis, facts: FunctionFacts, call: HotCall) -> bool:
+    """Whether a caller, near or far, reads a clock around the function that waits. What callers cannot be seen might do is
+    noted on the call."""
+    seen: set[ir.Function] = {call.function}
+    queue = [call.function]
+    while queue:
+        callers = {caller for caller in file.called_from.get(queue.pop(), ()) if caller not in seen}
+        if any(_measures(caller.home, caller) for caller in callers):
+            return True
+        seen |= callers
+        queue += callers
+    if not facts.entries:
+        return False
+    for entry in facts.entries:
+        others = file.project.files_calling(file.filename, entry) if file.project is not None else None
+        for other in others or ():
+            for function in other.module.functions:
+                if entry.name in other.evidence[function].called and _measures(other, function):
+                    return True
+    call.unproven = call.unproven or "a caller that is not seen may read a clock after it"
+    if not call.loops:
+        call.doubt = f"what calls `{call.function.name}` may read a clock after each step"
+    return False
 
 
 def _measures(file: FileAnalysis, function: ir.Function) -> bool:
