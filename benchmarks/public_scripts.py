@@ -13,8 +13,8 @@ durations, rates, clock times and addresses are replaced by a mark (`normalised`
 that differs is run plainly once more: where two plain runs differ too, it is compared up to there only.
 
 `overhead` runs the scripts that have a loop of 200 steps, plain and watched by turns, and takes the wall time
-from the line of their first step to that of their last. `--verify name=value` sets options of `gpulint.verify`;
-as they are, every step of the run is sampled.
+from the line of their first step to that of their last. Watched, 20 steps are sampled and the script goes on to its
+end, as it does where lines with findings have not run. `--verify name=value` sets options of `gpulint.verify`.
 """
 
 from __future__ import annotations
@@ -201,18 +201,23 @@ def interrupted_after(process: subprocess.Popen[bytes], seconds: float) -> Itera
 def watch(order: Mapping[str, Any]) -> int:
     """In a process of its own: the script under the verifier, its output passed through, the answer in a file."""
     import gpulint
+    from gpulint.findings import Finding, Severity
     from gpulint.runtime.verifying import program_findings
 
     begin = time.perf_counter()
     findings = program_findings(order["target"])
     linted = time.perf_counter() - begin
+    options = dict(order["options"])
+    if options.pop("to_end", False):  # sampled steps first, then on to the script's end for what never runs
+        never = Finding("GPU101", "held-graph", Severity.INFO, "never", "never.py", 1, 1, 1, 2)
+        options |= {"findings": [*findings, never], "reach": 1e6}
     result = gpulint.verify(
         order["target"],
         order["arguments"],
         device=order["device"],
         timeout=LIMIT - 20,
         capture=False,
-        **order["options"],
+        **options,
     )
     answer = {**told(result), "lint_seconds": round(linted, 2), "findings": len(findings)}
     Path(order["answer"]).write_text(json.dumps(answer), encoding="utf-8")
@@ -475,7 +480,7 @@ def measured(given: argparse.Namespace) -> int:
     device = given.device or ("cuda" if torch.cuda.is_available() else "cpu")
     loops = given.command == "overhead"
     scripts = chosen(given.only, loops)
-    options = {} if not loops else {"steps": 100_000}
+    options = {"to_end": True} if loops else {}
     options |= {name: json.loads(value) for name, _, value in (item.partition("=") for item in given.verify)}
     head = {
         "hardware": hardware(),

@@ -82,6 +82,7 @@ class Harness:
         self._forwards: Any = None
         self._torch: Any = None
         self._optimizers: dict[int, Any] = {}
+        self._optimizing = False  # whether the script has an optimizer of torch's
         self._iterator: Any = None  # the DataLoader iterator that gave the last batch
         # DataLoader iterator -> optimizer steps since its present pass began
         self._passes: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
@@ -151,6 +152,7 @@ class Harness:
         self._undo.append(watching.watch_scalers(self._optimizer_stepped))
         self._undo.append(watching.watch_loaders(self._batch, self._pass_ended, self._loading))
         self._undo.append(watching.watch_replays(self._replayed))
+        self._undo.append(watching.watch_backwards(self._backward))
         from gpulint.runtime.forwards import Forwards
 
         self._forwards = Forwards(self.frames, self._forward, self.probe.allocated)
@@ -272,6 +274,13 @@ class Harness:
         if self._passes.pop(iterator, 0) and self._lingering is not None:
             self._lingering.loop_is_over()
 
+    def _backward(self) -> None:
+        """Where a script has no optimizer of torch's, and so updates by hand, its backwards are the steps."""
+        if not self._optimizing and self._here():
+            self._unwatched = self._lingering is not None
+            self._stepper.optimizer("backward", 0)
+            self._check_evaluation()
+
     def _replayed(self, graph: Any) -> None:
         if self._here():
             self._unwatched = self._lingering is not None
@@ -282,6 +291,7 @@ class Harness:
             self.probe.loading += change
 
     def _optimizer_made(self, optimizer: Any) -> None:
+        self._optimizing = True
         self._stepper.optimizer_created()
         self._trained = time.monotonic()
         if threading.get_ident() == self._main and not self.done:
@@ -290,6 +300,7 @@ class Harness:
     def _optimizer_stepped(self, optimizer: Any) -> None:
         if not self._here():
             return
+        self._optimizing = True
         self._optimizers[id(optimizer)] = weakref.ref(optimizer)
         self._trained = time.monotonic()
         iterator = self._iterator() if self._iterator is not None else None

@@ -112,6 +112,23 @@ def watch_replays(replayed: Callable[[Any], None]) -> Callable[[], None]:
     return lambda: setattr(graph, "replay", original)
 
 
+def watch_backwards(called: Callable[[], None]) -> Callable[[], None]:
+    """Call `called` after each backward; returns what undoes it."""
+    original = torch.autograd.backward
+
+    @functools.wraps(original)
+    def backward(*args: Any, **kwargs: Any) -> None:
+        original(*args, **kwargs)
+        called()
+
+    torch.autograd.backward = backward
+
+    def undo() -> None:
+        torch.autograd.backward = original
+
+    return undo
+
+
 def watch_loaders(
     batch: Callable[[Any], bool], ended: Callable[[Any], None], loading: Callable[[int], None]
 ) -> Callable[[], None]:
