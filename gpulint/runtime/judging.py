@@ -189,7 +189,7 @@ def _refuted_drift(finding: Finding, evidence: Evidence) -> Judgement:
     figures = evidence.at(finding)
     hits = figures.sampled_hits or 0 if figures is not None else 0
     return Judgement(
-        "refuted", f"the line ran {times(hits)} in {evidence.steps()} sampled steps, nothing grew"
+        "refuted", f"the line ran {times(hits)} in {evidence.steps_text()}, nothing grew"
     )
 
 
@@ -405,7 +405,7 @@ def _timed(claim: Claim, evidence: Evidence, calls: list[CallFigures], steps: in
     count, spent = sum(call.sampled for call in calls), sum(call.seconds for call in calls)
     per_step, step, work = spent / steps, evidence.step_seconds(), evidence.work_seconds()
     name = calls[0].what
-    often = f"{name} ran {times(count)} in {steps} sampled steps"
+    often = f"{name} ran {times(count)} in {evidence.steps_text()}"
     if claim.device_only and not evidence.on_device:
         return Judgement(
             "inconclusive", f"{often}; without a GPU it does nothing, so its cost was not measured"
