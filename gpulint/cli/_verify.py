@@ -222,8 +222,12 @@ def _say_how_it_ended(request: Request, verification: Verification) -> None:
         words = (verification.run.stderr or "").rstrip() or (end.traceback or "").rstrip()
         if words:
             print(words[-20_000:], file=sys.stderr)
-    sampled = max((count_steps(rank.samples, sampled=True) for rank in verification.run.ranks), default={}, key=_sum)
-    so_far = f"; {said_steps(sampled)} sampled until then" if any(sampled.values()) else "; nothing was measured"
+    sampled = max(
+        (count_steps(rank.samples, sampled=True) for rank in verification.run.ranks), default={}, key=_sum
+    )
+    so_far = (
+        f"; {said_steps(sampled)} sampled until then" if any(sampled.values()) else "; nothing was measured"
+    )
     print(f"gpulint: {end.message}{so_far}", file=sys.stderr)
     if request.quiet and end.reason == "exit":
         _say_what_went_to_the_script(request)

@@ -237,7 +237,9 @@ def _source(lines: Sequence[str], first: int, last: int) -> str:
 def _unpredicted(verification: Verification, sources: Sources) -> str:
     if not verification.unpredicted:
         return ""
-    cards = "\n".join(_surprise(found, verification.where, sources) for found in verification.unpredicted[:50])
+    cards = "\n".join(
+        _surprise(found, verification.where, sources) for found in verification.unpredicted[:50]
+    )
     return f"<section><h2>Growth that no finding predicted</h2>\n{cards}</section>"
 
 

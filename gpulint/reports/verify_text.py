@@ -246,12 +246,12 @@ def _unpredicted(verification: Verification, sources: Sources, columns: int | No
         yield [(f"… and {left} more places of unpredicted growth", "faint")]
 
 
-def _unpredicted_lines(
-    found: Unpredicted, on_gpu: str, sources: Sources, columns: int | None
-) -> list[Line]:
+def _unpredicted_lines(found: Unpredicted, on_gpu: str, sources: Sources, columns: int | None) -> list[Line]:
     where = f"{shown_path(found.file)}:{found.line}: " if found.file and found.line else ""
     style = "error" if found.device > 0 else "warning"
-    lines: list[Line] = [[(printable(where), "path"), ("unpredicted ", style), *quoted(growth_text(found, on_gpu))]]
+    lines: list[Line] = [
+        [(printable(where), "path"), ("unpredicted ", style), *quoted(growth_text(found, on_gpu))]
+    ]
     source = sources.lines(found.file) if found.file else []
     margin = len(str(found.line))
     if 1 <= found.line <= len(source):

@@ -147,7 +147,8 @@ def _confirmed_drift(
         parts.append(f"{size(share.host)} a step of tensors on the host")
     if share.nodes:
         grows = f", while host memory grows by {size(heap)} a step" if heap is not None else ""
-        parts.append(f"{nodes_text(share.nodes)} a step {'piles' if round(share.nodes) == 1 else 'pile'} up on the host{grows}")
+        pile = "piles" if round(share.nodes) == 1 else "pile"
+        parts.append(f"{nodes_text(share.nodes)} a step {pile} up on the host{grows}")
     sites = {held.site: held.bytes for holder in holders for held in holder.births}
     born = tuple(sorted(sites, key=lambda site: -sites[site])) or tuple(d.site for d in leaking)
     return Judgement(
@@ -188,9 +189,7 @@ def _explained(claim: Claim, holders: list[Holder], drifts: list[Drift]) -> Judg
 def _refuted_drift(finding: Finding, evidence: Evidence) -> Judgement:
     figures = evidence.at(finding)
     hits = figures.sampled_hits or 0 if figures is not None else 0
-    return Judgement(
-        "refuted", f"the line ran {times(hits)} in {evidence.steps_text()}, nothing grew"
-    )
+    return Judgement("refuted", f"the line ran {times(hits)} in {evidence.steps_text()}, nothing grew")
 
 
 # -- forwards ------------------------------------------------------------------------------------------------

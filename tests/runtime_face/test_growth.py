@@ -104,7 +104,10 @@ def test_training_and_evaluation_are_counted_apart() -> None:
     [
         ([1024] * 9, "1.00 KiB → 1.00 KiB, flat"),
         ([0, 1024, 2048, 0, 1024, 2048, 0, 1024, 2048, 1024], "up and down between 0 B and 2.00 KiB"),
-        ([0, 1024, 1024, 1024, 1024, 1024, 1024, 1024, 1024, 1024, 2048], "1.00 KiB → 2.00 KiB, not steadily"),
+        (
+            [0, 1024, 1024, 1024, 1024, 1024, 1024, 1024, 1024, 1024, 2048],
+            "1.00 KiB → 2.00 KiB, not steadily",
+        ),
         ([0, 10, 20, 30], "10 B → 30 B, too few steps for a trend"),
         (RISING, "+512 B a step"),
     ],
@@ -124,7 +127,12 @@ def test_steps_in_words() -> None:
 @pytest.mark.parametrize(
     ("one", "holder", "why", "words"),
     [
-        (drift("bounded", reason="kept by deque `d`, which holds at most 9"), None, "bounded", "kept by deque"),
+        (
+            drift("bounded", reason="kept by deque `d`, which holds at most 9"),
+            None,
+            "bounded",
+            "kept by deque",
+        ),
         (drift("occasional"), keeper(), "occasional", "kept by list `kept`: why"),
         (drift("gc-garbage"), None, "gc-garbage", "born at model.py:8 why"),
         (drift("leak"), keeper("optimizer"), "optimizer", "an optimizer's own state"),

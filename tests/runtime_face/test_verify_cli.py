@@ -72,7 +72,10 @@ def test_unpredicted_drift_and_chosen_rules(folder: Path) -> None:
     (folder / "surprise.py").write_text(SURPRISING, encoding="utf-8")
     done = verify(folder, "--steps", "10", "-q", "--ignore", "GPU1", "surprise.py")
     assert done.returncode == 1
-    assert "unpredicted growth that no finding explains: 4.00 KiB a step of what would be on the GPU" in done.stdout
+    assert (
+        "unpredicted growth that no finding explains: 4.00 KiB a step of what would be on the GPU"
+        in done.stdout
+    )
     assert "global dict `KEPT[...]`" in done.stdout
     done = verify(folder, "--steps", "10", "-q", "--ignore", "GPU1", "train.py")
     assert done.returncode == 1

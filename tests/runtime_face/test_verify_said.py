@@ -36,8 +36,8 @@ def test_terminal_json_and_page_count_the_same_steps(tmp_path: Path) -> None:
     done = verify(tmp_path, "--steps", "12", "-q", "--output-format", "json", "train.py")
     data = json.loads(done.stdout)
     assert done.returncode == 1, done.stderr
-    assert [(p["kind"], p["sampled"], p["warmup"]) for p in data["phases"]][0] == ("train", 12, 3)
     training, evaluation = data["phases"]
+    assert (training["kind"], training["sampled"], training["warmup"]) == ("train", 12, 3)
     samples = data["run"]["ranks"][0]["samples"]
     assert evaluation["sampled"] == sum(s["kind"] == "eval" and s["sampled"] for s in samples) > 5
     grown = next(one for one in evaluation["figures"] if one["figure"] == "allocated")
@@ -92,7 +92,10 @@ def test_a_prompt_that_nobody_saw_is_told(tmp_path: Path) -> None:
     os.close(primary)
     os.close(secondary)
     assert done.returncode == 2
-    assert "the script asked for input before its first step, and there was none: 'Really train? [y/N]'" in done.stderr
+    assert (
+        "the script asked for input before its first step, and there was none: 'Really train? [y/N]'"
+        in done.stderr
+    )
     assert "--show-output" in done.stderr
     piped = [*command[:-1], "--show-output", "train.py"]
     done = subprocess.run(
