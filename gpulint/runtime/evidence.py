@@ -23,6 +23,8 @@ from gpulint.runtime.result import (
     RankResult,
     Site,
     StepKind,
+    count_steps,
+    said_steps,
 )
 
 CLEARING = ("gc.collect", "torch.cuda.empty_cache")
@@ -83,6 +85,12 @@ class Evidence:
     def steps(self) -> int:
         """How many steps were sampled, of any kind."""
         return self.rank.steps()
+
+    def steps_text(self) -> str:
+        """`20 sampled steps`; where there are several kinds, `20 training and 12 evaluation steps`."""
+        counts = count_steps(self.rank.samples, sampled=True)
+        said = said_steps(counts)
+        return said if sum(map(bool, counts.values())) > 1 else said.replace(" ", " sampled ")
 
     def main_kind(self) -> StepKind:
         """Train where it was sampled well, else the kind of which most steps were sampled."""

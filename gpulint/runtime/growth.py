@@ -1,7 +1,7 @@
 """How memory moved in the steps of each kind, and which of that growth is harmless or unexplained.
 
-The head of a report says what `Phase` says, its foot what the verdicts say; `Harmless` and `Unexplained` are what
-lies between the two. Pure functions on records.
+The head of a report says what `Phase` says, its foot what the verdicts say; `Harmless` and `Unexplained` are
+what lies between the two. Pure functions on records.
 """
 
 from __future__ import annotations
@@ -44,8 +44,8 @@ Why = Literal["bounded", "occasional", "gc-garbage", "optimizer", "host"]
 class Movement(Record):
     """How one figure moved over the sampled steps of a phase, in bytes.
 
-    `slope` is what a step adds, `within` whether that is so within each loop alone. `status` is *unknown* where there
-    are too few steps.
+    `slope` is what a step adds, `within` whether that is so within each loop alone. `status` is *unknown*
+    where there are too few steps.
     """
 
     figure: Figure
@@ -60,7 +60,8 @@ class Movement(Record):
 
 @dataclass(frozen=True, slots=True)
 class Phase(Record):
-    """The steps of one kind that one rank took: `steps` in all, `warmup` and `sampled` of them, in `loops` loops."""
+    """The steps of one kind that one rank took, in `loops` loops: `steps` in all, `warmup` and `sampled` of
+    them."""
 
     rank: int
     kind: StepKind
@@ -91,7 +92,8 @@ class Phase(Record):
 
 @dataclass(frozen=True, slots=True)
 class Harmless(Record):
-    """Growth that is no drift, and why. `device` and `host` are bytes a step, `total` is what had piled up."""
+    """Growth that is no drift, and why. `device` and `host` are bytes a step, `total` is what had piled
+    up."""
 
     text: str
     why: Why
@@ -244,12 +246,12 @@ def _keeper(drift: Drift, one: Evidence) -> Holder | None:
 
 
 def _why(drift: Drift, keeper: Holder | None, one: Evidence) -> Why | None:
-    """Why this is no drift; None where it is, or belongs to what is: of a list that grows in an evaluation the
-    training sees now and then a piece."""
+    """Why this is no drift; None where it is, or belongs to what is: of a list that grows in an evaluation
+    the training sees now and then a piece."""
     growth = one.growth(keeper) if keeper is not None else Share()
     if drift.place == "host":
         return "host" if drift.status == "leak" and not growth.nodes else None
-    if growth.device or any(leak.site == drift.site for leak in one.rank.leaks()):
+    if growth or any(leak.site == drift.site for leak in one.rank.leaks()):
         return "optimizer" if keeper is not None and keeper.scope == "optimizer" else None
     return None if drift.status == "leak" else drift.status
 
@@ -288,9 +290,9 @@ def unexplained(evidence: Sequence[Evidence]) -> tuple[Unexplained, ...]:
             if left <= max(drifts.QUANTUM, found[phase.kind].device if phase.kind in found else 0.0):
                 continue
             text = (
-                f"allocated grew by {format_bytes(round(left))} a {phase.name} step more than what is named here: "
-                "memory that is in use at the end of a step and gets larger, such as longer batches, or that was "
-                "allocated outside Python"
+                f"allocated grew by {format_bytes(round(left))} a {phase.name} step more than what is named "
+                "here: memory that is in use at the end of a step and gets larger, such as longer batches, or "
+                "that was allocated outside Python"
             )
             ranks = (one.rank.rank,) if len(evidence) > 1 else ()
             found[phase.kind] = Unexplained(text, phase.kind, left, ranks)
@@ -312,8 +314,8 @@ def _rate(found: Sequence[Drift], kind: StepKind) -> float:
 
 
 def _mixture(phase: Phase, rank: RankResult) -> dict[StepKind, float]:
-    """How many steps of each kind come with one step of the phase: what an evaluation keeps shows in the training
-    between two of them."""
+    """How many steps of each kind come with one step of the phase: what an evaluation keeps shows in the
+    training around it."""
     own = [sample.seconds for sample in rank.samples if sample.kind == phase.kind and sample.sampled]
     between = [s for s in rank.samples if s.kind != phase.kind and own[0] < s.seconds < own[-1]]
     others = {kind: number / len(own) for kind, number in count_steps(between).items()}

@@ -151,9 +151,8 @@ def _confirmed_drift(
         parts.append(f"{size(share.host)} a step of tensors on the host")
     if share.nodes:
         grows = f", while host memory grows by {size(heap)} a step" if heap is not None else ""
-        parts.append(
-            f"{nodes_text(share.nodes)} a step {'piles' if round(share.nodes) == 1 else 'pile'} up on the host{grows}"
-        )
+        pile = "piles" if round(share.nodes) == 1 else "pile"
+        parts.append(f"{nodes_text(share.nodes)} a step {pile} up on the host{grows}")
     sites = {held.site: held.bytes for holder in holders for held in holder.births}
     born = tuple(sorted(sites, key=lambda site: -sites[site])) or tuple(d.site for d in leaking)
     return Judgement(
@@ -443,7 +442,7 @@ def _timed(claim: Claim, evidence: Evidence, calls: list[CallFigures], steps: in
     count, spent = sum(call.sampled for call in calls), sum(call.seconds for call in calls)
     per_step, step, work = spent / steps, evidence.step_seconds(), evidence.work_seconds()
     name = calls[0].what
-    often = f"{name} ran {times(count)} in {steps} sampled steps"
+    often = f"{name} ran {times(count)} in {evidence.steps_text()}"
     if claim.device_only and not evidence.on_device:
         return Judgement(
             "inconclusive", f"{often}; without a GPU it does nothing, so its cost was not measured"

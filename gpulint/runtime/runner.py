@@ -137,7 +137,8 @@ def _problem(what: Run) -> str | None:
 
 
 def _is_terminal(descriptor: int) -> bool:
-    """Whether somebody sits there. A prompt that is captured cannot be answered; what is piped in can be read."""
+    """Whether somebody sits there. A prompt that is captured cannot be answered; what is piped in can be
+    read."""
     try:
         return os.isatty(descriptor)
     except OSError:
@@ -145,7 +146,8 @@ def _is_terminal(descriptor: int) -> bool:
 
 
 def _explained(end: End, what: Run, stdout: str, stderr: str) -> End:
-    """The end, with what the captured output says about it: the prompt that nobody saw, a torchrun without torch."""
+    """The end, with what the captured output says about it: the prompt that nobody saw, a torchrun without
+    torch."""
     if what.capture and ASKED in end.message:
         prompt = stdout.rpartition("\n")[2].strip()[-200:]
         shown = f": {prompt!r}" if prompt else ""

@@ -115,3 +115,77 @@ def score(pipeline, rounds):
 if __name__ == "__main__":
     print(score(build("scorer"), 100000))
 """
+
+# Validation in every epoch, of which the outputs are kept.
+VALIDATING = """
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
+
+data = TensorDataset(torch.randn(64, 32), torch.randint(0, 4, (64,)))
+training, validation = DataLoader(data, batch_size=8), DataLoader(data, batch_size=8)
+model = nn.Linear(32, 4)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+outputs = []
+for epoch in range(1000):
+    model.train()
+    for x, y in training:
+        optimizer.zero_grad()
+        nn.functional.cross_entropy(model(x), y).backward()
+        optimizer.step()
+    model.eval()
+    with torch.no_grad():
+        for x, y in validation:
+            outputs.append(model(x))
+"""
+
+# Grows by what is no drift: a history with a limit.
+BOUNDED = """
+from collections import deque
+import torch
+from torch import nn
+
+recent = deque(maxlen=100)
+model = nn.Linear(64, 64)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+for step in range(100000):
+    out = model(torch.randn(16, 64))
+    optimizer.zero_grad()
+    out.pow(2).mean().backward()
+    optimizer.step()
+    recent.append(out.detach().clone())
+"""
+
+# Two statements on one line, each with a list of its own; both are GPU101.
+ABREAST = LEAKING.replace("losses = []", "losses, outs = [], []").replace(
+    "losses.append(loss)", "losses.append(loss); outs.append(out)"
+)
+
+ASKING = """
+answer = input("Really train? [y/N] ")
+print("answered", answer)
+import torch
+"""
+
+# Raises below a call that the watchers see, and says so with a second exception.
+MISSHAPEN = """
+import torch
+from torch import nn
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(4, 5)
+
+    def forward(self, x):
+        try:
+            return self.layer(x)
+        except RuntimeError as error:
+            raise ValueError("a batch of another width") from error
+
+model = Net()
+optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+for step in range(9):
+    model(torch.randn(2, 4 if step < 6 else 7)).sum().backward()
+    optimizer.step()
+"""

@@ -1,0 +1,222 @@
+"""What the head of a report says of memory, and what becomes of it: phases, harmless growth, unexplained growth."""
+
+from __future__ import annotations
+
+import io
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from gpulint.findings import Finding, Severity
+from gpulint.reports import progress
+from gpulint.reports.verify_json import as_json
+from gpulint.reports.verify_text import write
+from gpulint.runtime.growth import movement_text, phases
+from gpulint.runtime.result import (
+    Drift,
+    End,
+    Environment,
+    Held,
+    Holder,
+    LineFigures,
+    Progress,
+    RankResult,
+    RunResult,
+    Sample,
+    Site,
+    StepKind,
+    said_steps,
+)
+from gpulint.runtime.runner import Run
+from gpulint.runtime.verdict import Verification, verify
+
+FILE = str(Path("/project/train.py"))
+SITE = Site("/project/model.py", 8, "forward")
+
+
+def sampled(kind: StepKind, amounts: list[int], begin: float = 0.0, warmup: int = 1) -> list[Sample]:
+    """One loop: its first steps are warm-up."""
+    return [
+        Sample(n, kind, n > warmup, begin + n, 0.1, allocated=amount)
+        for n, amount in enumerate(amounts, start=1)
+    ]
+
+
+def rank(samples: list[Sample], device: str = "cpu", **more: object) -> RankResult:
+    environment = Environment("3.12", "python", "linux", "2026-01-01", "2.11", device)  # type: ignore[arg-type]
+    base = RankResult(0, 1, environment, End("stopped", "stopped"), "optimizer", 3, tuple(samples))
+    return replace(base, **more)  # type: ignore[arg-type]
+
+
+def verified(*ranks: RankResult, findings: tuple[Finding, ...] = ()) -> Verification:
+    return verify("train.py", RunResult(("python",), ranks[0].end, 1.0, ranks), findings)
+
+
+def text_of(verification: Verification, columns: int | None = None) -> str:
+    out = io.StringIO()
+    write(verification, out, False, columns)
+    return out.getvalue()
+
+
+def drift(status: str, kind: StepKind = "train", place: str = "device", reason: str = "why") -> Drift:
+    return Drift(SITE, kind, place, status, 512.0, 1.0, 18, 9216, 18, reason=reason)  # type: ignore[arg-type]
+
+
+def keeper(scope: str = "global", place: str = "device", nodes: int = 0, size: int = 9216) -> Holder:
+    births = (Held(SITE, 18, size),)
+    held = Holder("list `kept`", "kept", "list", "global", "train", FILE, 12, 18, size, (12,), births=births)
+    return replace(held, scope=scope, place=place, nodes=nodes)  # type: ignore[arg-type]
+
+
+RISING = [10_000 + 512 * n for n in range(24)]
+
+
+def test_training_and_evaluation_are_counted_apart() -> None:
+    training = sampled("train", [10_000] * 23, warmup=3)
+    loops = [s for n in range(3) for s in sampled("eval", [10_000 + 800 * i for i in range(8)], 100.0 * n)]
+    found = phases(rank([*training, *loops]))
+    assert [phase.headline for phase in found] == [
+        "training: 20 steps sampled after 3 of warm-up",
+        "evaluation: 21 steps sampled in 3 loops after 3 of warm-up",
+    ]
+    moved = [phase.of("allocated") for phase in found]
+    assert moved[0] is not None
+    assert moved[1] is not None
+    assert movement_text(moved[0]).endswith(", flat")
+    assert (moved[1].slope, moved[1].within) == (800.0, True)
+    assert movement_text(moved[1]).endswith("+800 B a step within a loop")
+    claim = Finding("GPU101", "held-graph", Severity.WARNING, "`kept` keeps `out`", FILE, 12, 1, 12, 9)
+    ran = (LineFigures(FILE, 12, 30, 24),)
+    refuted = verified(rank([*training, *loops], lines=ran), findings=(claim,)).verdicts[0]
+    assert refuted.text == "the line ran 24 times in 20 training and 21 evaluation steps, nothing grew"
+    data = as_json(verified(rank([*training, *loops])))
+    assert data["sampled_steps"] == 20
+    assert [(p["kind"], p["sampled"], p["loops"]) for p in data["phases"]] == [
+        ("train", 20, 1),
+        ("eval", 21, 3),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("amounts", "words"),
+    [
+        ([1024] * 9, "1.00 KiB → 1.00 KiB, flat"),
+        ([0, 1024, 2048, 0, 1024, 2048, 0, 1024, 2048, 1024], "up and down between 0 B and 2.00 KiB"),
+        (
+            [0, 1024, 1024, 1024, 1024, 1024, 1024, 1024, 1024, 1024, 2048],
+            "1.00 KiB → 2.00 KiB, not steadily",
+        ),
+        ([0, 10, 20, 30], "10 B → 30 B, too few steps for a trend"),
+        (RISING, "+512 B a step"),
+    ],
+)
+def test_how_memory_moved_is_said_as_it_was(amounts: list[int], words: str) -> None:
+    moved = phases(rank(sampled("train", amounts)))[0].of("allocated")
+    assert moved is not None
+    assert movement_text(moved).endswith(words)
+
+
+def test_steps_in_words() -> None:
+    assert said_steps({"train": 6, "eval": 0}) == "6 steps"
+    assert said_steps({"train": 1}) == "1 step"
+    assert said_steps({"train": 20, "eval": 12}) == "20 training and 12 evaluation steps"
+
+
+@pytest.mark.parametrize(
+    ("one", "holder", "why", "words"),
+    [
+        (
+            drift("bounded", reason="kept by deque `d`, which holds at most 9"),
+            None,
+            "bounded",
+            "kept by deque",
+        ),
+        (drift("occasional"), keeper(), "occasional", "kept by list `kept`: why"),
+        (drift("gc-garbage"), None, "gc-garbage", "born at model.py:8 why"),
+        (drift("leak"), keeper("optimizer"), "optimizer", "an optimizer's own state"),
+        (drift("leak", place="host"), keeper(place="host"), "host", "none of it is on the GPU"),
+    ],
+)
+def test_each_harmless_growth_has_a_line(one: Drift, holder: Holder | None, why: str, words: str) -> None:
+    found = verified(rank(sampled("train", RISING), drifts=(one,), holders=(holder,) if holder else ()))
+    assert [h.why for h in found.harmless] == [why]
+    assert (found.exit_code, found.unexplained if why != "host" else ()) == (0, ())
+    said = text_of(found)
+    assert f"harmless: 9.00 KiB (512 B a step) {found.harmless[0].text.partition(') ')[2]}" in said
+    assert words in said
+    assert as_json(found)["harmless"][0]["why"] == why
+
+
+def test_what_a_verdict_or_a_leak_speaks_of_is_not_harmless_as_well() -> None:
+    leaking = rank(sampled("train", RISING), drifts=(drift("leak"),), holders=(keeper(),))
+    assert verified(leaking).harmless == ()
+    seen_twice = replace(leaking, drifts=(drift("leak", "eval"), drift("occasional")))
+    assert verified(seen_twice).harmless == ()
+    claim = Finding("GPU101", "held-graph", Severity.WARNING, "`kept` keeps `out`", FILE, 12, 1, 12, 9)
+    occasional = rank(sampled("train", RISING), drifts=(drift("occasional"),), holders=(keeper(),))
+    assert verified(occasional, findings=(claim,)).harmless == ()
+    assert len(verified(occasional).harmless) == 1
+
+
+def test_growth_that_nothing_explains_is_said_as_such() -> None:
+    found = verified(rank(sampled("train", RISING)))
+    assert found.unexplained == ()  # 512 bytes are one block
+    found = verified(rank(sampled("train", [8 * n for n in RISING])))
+    assert [(one.kind, one.device) for one in found.unexplained] == [("train", 4096.0)]
+    assert "unexplained: allocated grew by 4.00 KiB a training step more than what is named" in text_of(found)
+    known = replace(drift("leak"), bytes_per_step=4096.0)
+    assert verified(rank(sampled("train", [8 * n for n in RISING]), drifts=(known,))).unexplained == ()
+
+
+def test_what_an_evaluation_keeps_explains_the_training_around_it() -> None:
+    """Each epoch: eight steps of training, eight of an evaluation that keeps 2 KiB a step."""
+    samples, level = [], 0
+    for epoch in range(4):
+        samples += sampled("train", [level] * 8, 100.0 * epoch, warmup=3 if epoch == 0 else 0)
+        samples += sampled("eval", [level + 2048 * n for n in range(1, 9)], 100.0 * epoch + 50)
+        level += 8 * 2048
+    keeping = replace(drift("leak", "eval"), bytes_per_step=2048.0)
+    assert [one.kind for one in verified(rank(samples)).unexplained] == ["train", "eval"]
+    assert verified(rank(samples, drifts=(keeping,))).unexplained == ()
+
+
+def test_the_report_at_two_widths_and_without_a_gpu() -> None:
+    leaking = rank(sampled("train", RISING), drifts=(drift("bounded", reason="kept by " + "x" * 90),))
+    assert "Drift of what would be on the GPU: 0 B a step." in text_of(verified(leaking))
+    on_gpu = replace(leaking, environment=replace(leaking.environment, device="cuda"))
+    assert "Drift on the GPU: 0 B a step." in text_of(verified(on_gpu))
+    for columns in (80, 200):
+        assert max(map(len, text_of(verified(leaking), columns).splitlines())) <= columns
+    failed = replace(leaking, end=End("raised", "the script raised ValueError: x after 9 steps"))
+    assert "Not verified: the script raised ValueError: x after 9 steps. Drift" in text_of(verified(failed))
+
+
+def message(kind: StepKind, step: int, is_sampled: bool = True) -> Progress:
+    return Progress(0, Sample(step, kind, is_sampled, 1.0 * step, 0.1, allocated=1024), 21)
+
+
+def test_progress_counts_each_kind_by_itself_and_never_beyond_what_is_wanted() -> None:
+    alone, beside = progress.Tally(20), progress.Tally(20)
+    assert alone.text(message("eval", 1, False)) == "evaluation step 1, warm-up"
+    assert alone.text(message("eval", 2)) == "evaluation step 2, 1 of 20 sampled"
+    assert beside.text(message("train", 4)) == "training step 4, 1 of 20 sampled"
+    said = [beside.text(message("eval", step)) for step in range(2, 40)]
+    assert said[-1] == "evaluation step 39, 38 sampled"
+    many = [alone.text(message("eval", step)) for step in range(3, 40)]
+    assert many[-1] == "evaluation step 39, 38 sampled"
+
+
+def test_a_pipe_hears_that_the_run_is_alive_before_its_first_step(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(progress, "EVERY", 0.3)
+    out = io.StringIO()
+    with progress.following(Run("train.py"), out) as show:
+        time.sleep(1.2)
+        show(message("train", 1, False))
+        time.sleep(0.8)
+    lines = out.getvalue().splitlines()
+    assert lines[0] == "gpulint: running train.py, 20 steps after warm-up"
+    assert "no step yet" in lines[1]
+    assert any("training step 1, warm-up" in line for line in lines)
+    assert sum("no step yet" in line for line in lines) <= 2  # ever fewer

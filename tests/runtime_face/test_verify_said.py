@@ -1,0 +1,171 @@
+"""What `gpulint verify` says of real scripts: steps by kind, harmless growth, prompts, misplaced options, a missing
+torch, and tracebacks without its own frames."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import venv
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from scripts import ABREAST, ASKING, BOUNDED, CLEAN, MISSHAPEN, VALIDATING
+from test_verify_cli import verify
+
+from gpulint.reports.html import write_page
+from gpulint.runtime.runner import Run, run
+from gpulint.runtime.verdict import Verification
+
+pytestmark = pytest.mark.skipif(find_spec("torch") is None, reason="torch is not installed")
+
+
+def script(folder: Path, text: str, name: str = "train.py") -> Path:
+    path = folder / name
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def test_terminal_json_and_page_count_the_same_steps(tmp_path: Path) -> None:
+    script(tmp_path, VALIDATING)
+    done = verify(tmp_path, "--steps", "12", "-q", "--output-format", "json", "train.py")
+    data = json.loads(done.stdout)
+    assert done.returncode == 1, done.stderr
+    training, evaluation = data["phases"]
+    assert (training["kind"], training["sampled"], training["warmup"]) == ("train", 12, 3)
+    samples = data["run"]["ranks"][0]["samples"]
+    assert evaluation["sampled"] == sum(s["kind"] == "eval" and s["sampled"] for s in samples) > 5
+    grown = next(one for one in evaluation["figures"] if one["figure"] == "allocated")
+    assert (grown["status"], grown["slope"]) == ("growing", 512.0)
+
+    known = {name: value for name, value in data.items() if name not in ("phases", "schema", "version")}
+    verification = Verification.from_json(known)
+    page = write_page(verification)
+    assert f"<dt>Evaluation steps</dt><dd>{evaluation['sampled']}<" in page
+    assert "<dt>Training steps</dt><dd>12<" in page
+    assert "Memory that would be on the GPU grows by 512 B a step" in page
+
+    done = verify(tmp_path, "--steps", "12", "train.py")
+    assert "  training: 12 steps sampled after 3 of warm-up\n" in done.stdout
+    assert "  evaluation: " in done.stdout
+    assert "+512 B a step" in done.stdout.partition("evaluation: ")[2].partition("unpredicted")[0]
+    assert "training step 15\n" in done.stdout
+    assert "evaluation step " in done.stdout
+    assert "Drift of what would be on the GPU: 512 B a step." in done.stdout
+
+
+def test_a_history_with_a_limit_is_named_harmless(tmp_path: Path) -> None:
+    script(tmp_path, BOUNDED)
+    done = verify(tmp_path, "--steps", "12", "-q", "train.py")
+    assert done.returncode == 0, done.stderr
+    assert "+4.00 KiB a step" in done.stdout
+    line = next(line for line in done.stdout.splitlines() if line.startswith("harmless: "))
+    assert "kept by global deque `recent`" in line
+    assert "holds at most 100" in line
+    assert "0 findings. Drift of what would be on the GPU: 0 B a step." in done.stdout
+
+
+def test_two_findings_on_one_line_each_name_their_own_list(tmp_path: Path) -> None:
+    script(tmp_path, ABREAST)
+    done = verify(tmp_path, "--steps", "10", "-q", "train.py")
+    holders = [line for line in done.stdout.splitlines() if line.startswith("   = holder:")]
+    assert ["`losses`" in holders[0], "`outs`" in holders[1]] == [True, True]
+    shared = ABREAST.replace("outs.append", "losses.append")
+    script(tmp_path, shared)
+    done = verify(tmp_path, "--steps", "10", "-q", "train.py")
+    assert done.stdout.count("; the same growth as GPU101 at column ") == 2
+
+
+def test_a_prompt_that_nobody_saw_is_told(tmp_path: Path) -> None:
+    script(tmp_path, ASKING)
+    pty = pytest.importorskip("pty")
+    primary, secondary = pty.openpty()  # a terminal at which nobody answers: it must not be waited for
+    command = [sys.executable, "-m", "gpulint", "verify", "-q", "train.py"]
+    done = subprocess.run(
+        command, cwd=tmp_path, stdin=secondary, capture_output=True, text=True, timeout=100, check=False
+    )
+    os.close(primary)
+    os.close(secondary)
+    assert done.returncode == 2
+    assert (
+        "the script asked for input before its first step, and there was none: 'Really train? [y/N]'"
+        in done.stderr
+    )
+    assert "--show-output" in done.stderr
+    piped = [*command[:-1], "--show-output", "train.py"]
+    done = subprocess.run(
+        piped, cwd=tmp_path, input="yes\n", capture_output=True, text=True, timeout=100, check=False
+    )
+    assert "Really train? [y/N] answered yes" in done.stdout
+
+
+def test_options_after_the_script_are_said_to_be_the_scripts(tmp_path: Path) -> None:
+    text = "import argparse\nparser = argparse.ArgumentParser()\nparser.add_argument('--lr')\nparser.parse_args()\n"
+    script(tmp_path, text)
+    said = "gpulint: --steps and --device went to train.py: options of gpulint verify stand before the script"
+    done = verify(tmp_path, "train.py", "--steps", "5", "--device=cpu", "--lr", "1")
+    assert done.returncode == 2
+    assert done.stderr.splitlines()[0] == said
+    quiet = verify(tmp_path, "-q", "train.py", "--steps", "5", "--device=cpu")
+    assert quiet.stderr.splitlines()[-1] == said
+    assert "went to" not in verify(tmp_path, "train.py", "--lr", "1", "--", "--steps").stderr
+
+
+@pytest.fixture(scope="module")
+def bare_python(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("bare")
+    venv.create(folder, with_pip=False)
+    python = folder / "bin" / "python"
+    probe = [python, "-c", "import importlib.util as u, sys; sys.exit(u.find_spec('torch') is not None)"]
+    if subprocess.run(probe, check=False).returncode:
+        pytest.skip("a bare virtual environment has torch here")
+    return python
+
+
+@pytest.mark.parametrize("launch", [[], ["--nproc-per-node", "2"]], ids=["alone", "torchrun"])
+def test_an_interpreter_without_torch_is_one_sentence(
+    bare_python: Path, tmp_path: Path, launch: list[str]
+) -> None:
+    script(tmp_path, CLEAN)
+    done = verify(tmp_path, "-q", "--python", str(bare_python), *launch, "train.py")
+    assert done.returncode == 2
+    assert done.stderr == (
+        f"gpulint: torch is not installed in {bare_python}: install it there (pip install torch), or name the "
+        "interpreter that has it with --python; nothing was measured\n"
+    )
+    assert "Not verified: torch is not installed in" in done.stdout
+
+
+def test_a_script_that_does_without_torch_where_there_is_none(bare_python: Path, tmp_path: Path) -> None:
+    script(tmp_path, "try:\n    import torch\nexcept ImportError:\n    torch = None\n")
+    done = verify(tmp_path, "-q", "--python", str(bare_python), "train.py")
+    assert done.returncode == 2
+    assert "the script ended without importing torch; torch is not installed in" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_no_frame_of_ours_stands_between_the_scripts(tmp_path: Path) -> None:
+    script(tmp_path, MISSHAPEN)
+    done = verify(tmp_path, "-q", "train.py")
+    assert done.returncode == 2
+    assert "mat1 and mat2 shapes cannot be multiplied" in done.stderr
+    assert "a batch of another width after 5 steps" in done.stderr
+    assert f"{os.sep}gpulint{os.sep}" not in done.stderr
+    assert done.stderr.count("Traceback (most recent call last):") == 2
+
+
+def test_a_timeout_shows_the_scripts_own_stack(tmp_path: Path) -> None:
+    path = script(tmp_path, "import time\n\ndef wait():\n    time.sleep(600)\n\nwait()\n")
+    ended = run(Run(str(path), timeout=4.0, capture=True)).end
+    assert ended.reason == "timeout"
+    assert ended.traceback is not None
+    assert ended.traceback.splitlines()[0] == "Traceback (most recent call last):"
+    assert [line for line in ended.traceback.splitlines() if line.startswith("  File")] == [
+        f'  File "{path}", line 6, in <module>',
+        f'  File "{path}", line 4, in wait',
+    ]
