@@ -54,11 +54,18 @@ class Edit:
 
 @dataclass(frozen=True, slots=True)
 class Fix:
-    """A set of edits that belong together. `safe` keeps results and types; `unsafe` asks to be read first."""
+    """A set of edits that belong together. `safe` keeps results and types; `unsafe` asks to be read first, and
+    `unsafe_because` says in one clause what may go wrong."""
 
     applicability: Applicability
     message: str
     edits: tuple[Edit, ...]
+    unsafe_because: str = ""
+
+    @property
+    def safety(self) -> str:
+        """How safe it is, for people: `safe`, `unsafe`, or `unsafe: ` and why."""
+        return f"{self.applicability}: {self.unsafe_because}" if self.unsafe_because else self.applicability
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +118,7 @@ class Finding:
 
     def to_json(self) -> dict[str, Any]:
         """The finding in the shape of ruff's JSON output, with `severity`, `confidence`, `doubt`, `reason`, `cost`,
-        `related` added."""
+        `related` and the fix's `unsafe_because` added."""
         return {
             "code": self.code,
             "name": self.name,
@@ -130,6 +137,7 @@ class Finding:
             else {
                 "applicability": self.fix.applicability,
                 "message": self.fix.message,
+                "unsafe_because": self.fix.unsafe_because,
                 "edits": [
                     {
                         "content": edit.content,
@@ -182,6 +190,7 @@ class Finding:
                     )
                     for edit in fix["edits"]
                 ),
+                fix.get("unsafe_because", ""),
             ),
             related=tuple(
                 Related(other["filename"], _position(other["location"]), other["message"], other.get("cell"))

@@ -128,7 +128,7 @@ def _finding(rule: type[Rule], report: Report, module: cst.Module, spans: Spans,
 
         fix = render(module, spans, repair)
         if fix is not None and report.doubt:
-            fix = Fix("unsafe", fix.message, fix.edits)
+            fix = Fix("unsafe", fix.message, fix.edits, fix.unsafe_because or report.doubt)
     related = tuple(
         Related(
             other.filename or filename,

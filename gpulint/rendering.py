@@ -40,7 +40,7 @@ def render(module: cst.Module, spans: Spans, repair: Repair) -> Fix:
         elif isinstance(change, AddImport):
             add_import(canvas, change)
     remove(canvas, [change.old for change in repair.changes if isinstance(change, Remove)])
-    return Fix(repair.applicability, repair.message, canvas.edits())
+    return Fix(repair.applicability, repair.message, canvas.edits(), repair.unsafe_because)
 
 
 # Insert

@@ -73,11 +73,21 @@ Change = Replace | Remove | Insert | Wrap | Decorate | AddImport
 
 @dataclass(frozen=True, slots=True)
 class Repair:
-    """A fix before it is text: changes to nodes of the file's own tree."""
+    """A fix before it is text: changes to nodes of the file's own tree.
+
+    `safe` is only what is proven to keep results and types. What cannot be proven is `unsafe`, and `unsafe_because` says
+    why in one clause.
+    """
 
     applicability: Applicability
     message: str
     changes: tuple[Change, ...]
+    unsafe_because: str = ""
+
+    @classmethod
+    def unless(cls, why_unsafe: str, message: str, changes: tuple[Change, ...]) -> Repair:
+        """A repair that is safe unless there is something that speaks against it."""
+        return cls("unsafe" if why_unsafe else "safe", message, changes, why_unsafe)
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,6 +4,7 @@ import io
 import json
 import os
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -223,6 +224,23 @@ def test_json_comes_back_as_findings(path: str) -> None:
     assert [Finding.from_json(item) for item in parsed] == found
     lines = render("json-lines", found).splitlines()
     assert [json.loads(line) for line in lines] == parsed
+
+
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        ("text", "add up `loss.item()` (unsafe: `loss` may be an int)"),
+        ("github", "Fix (unsafe: `loss` may be an int): add up `loss.item()`"),
+        ("sarif", "add up `loss.item()` (unsafe: `loss` may be an int)"),
+        ("json", '"unsafe_because": "`loss` may be an int"'),
+    ],
+)
+def test_why_a_fix_is_unsafe_is_told(path: str, name: str, told: str) -> None:
+    first, *others = sample(path)
+    fix = replace(item_fix(), applicability="unsafe", unsafe_because="`loss` may be an int")
+    found = [replace(first, fix=fix), *others]
+    assert told in render(name, found)
+    assert Finding.from_json(found[0].to_json()) == found[0]
 
 
 def test_github(path: str) -> None:

@@ -29,7 +29,7 @@ def _annotation(finding: Finding, sources: Sources) -> str:
     listed = ",".join(f"{key}={_property(str(value))}" for key, value in properties.items())
     parts = [f"{finding.code} {in_cell(finding)}{finding.message}", finding.reason, finding.cost]
     if finding.fix is not None:
-        parts.append(f"Fix ({finding.fix.applicability}): {finding.fix.message}")
+        parts.append(f"Fix ({finding.fix.safety}): {finding.fix.message}")
     return f"::{_LEVELS[finding.severity]} {listed}::{_data(chr(10).join(part for part in parts if part))}"
 
 

@@ -132,7 +132,7 @@ def _fix(path: str, fix: Fix) -> dict[str, Any]:
         for edit in fix.edits
     ]
     return {
-        "description": {"text": f"{fix.message} ({fix.applicability})"},
+        "description": {"text": f"{fix.message} ({fix.safety})"},
         "artifactChanges": [{"artifactLocation": _artifact(path), "replacements": replacements}],
     }
 

@@ -138,8 +138,9 @@ def _notes(
         where = place_in(other.cell, other.position.row, other.position.column)
         lines += _note("see", f"{shown(other.filename)}:{where}: {other.message}", margin, columns)
     if finding.fix is not None:
-        how = "safe" if finding.fix.applicability == "safe" else "unsafe: read it first"
-        lines += _note("fix", f"{finding.fix.message} ({how})", margin, columns)
+        how = finding.fix.safety
+        shown_how = "unsafe: read it first" if how == "unsafe" else how
+        lines += _note("fix", f"{finding.fix.message} ({shown_how})", margin, columns)
         lines += _preview(finding.fix, cells, margin)
     return lines
 

@@ -55,7 +55,7 @@ def _told(findings: Iterable[Finding], rules: Sequence[type[Rule]]) -> str:
 
 def _details(finding: Finding) -> tuple[tuple[str, str], ...]:
     fix = finding.fix
-    repair = f"{fix.message} ({fix.applicability})" if fix is not None else ""
+    repair = f"{fix.message} ({fix.safety})" if fix is not None else ""
     doubt = f"{finding.doubt} (low confidence)" if finding.doubt else ""
     return (("reason", finding.reason), ("doubt", doubt), ("cost", finding.cost), ("fix", repair))
 
