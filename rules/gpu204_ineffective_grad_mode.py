@@ -85,7 +85,7 @@ class IneffectiveGradMode(Rule):
 def _repair(misuse: GradModeMisuse) -> Repair | None:
     import libcst as cst
 
-    from gpulint.analysis.evidence import runs_backward
+    from gpulint.analysis.differentiating import runs_backward
     from gpulint.nodes import no_grad_with
 
     if misuse.what == "uncalled":

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from gpulint.analysis import frameworks, ir, lookup
+from gpulint.analysis.differentiating import WANTS_GRAD, differentiates
 from gpulint.analysis.evidence import LOSSY
 from gpulint.analysis.names import (
     HOST_ATTRS,
@@ -23,7 +24,7 @@ from gpulint.analysis.names import (
 from gpulint.analysis.values import Kind
 
 if TYPE_CHECKING:
-    from gpulint.analysis.facts import FunctionFacts
+    from gpulint.analysis.facts import FunctionFacts, Hold
     from gpulint.analysis.program import FileAnalysis
 
 # Libraries that differentiate nothing by themselves.
@@ -34,12 +35,11 @@ _HARMLESS_LIBRARIES = (
         "torchvision torchaudio torchmetrics tqdm einops datasets imageio soundfile librosa rich".split()
     )
 )
-_DIFFERENTIATING = (
-    "torch.autograd",
-    "torch.func.",
-    "torch.enable_grad",
-    "torch.set_grad_enabled",
-    "torch.optim",
+_DIFFERENTIATING = ("torch.autograd", "torch.enable_grad", "torch.set_grad_enabled", "torch.optim")
+# The parts of torch that compute, move and tell; of any other part nothing is known.
+_HARMLESS_TORCH = frozenset(
+    "nn cuda linalg fft special utils amp backends random distributions distributed jit hub onnx profiler sparse mps xpu cpu "
+    "accelerator version testing quantization ao multiprocessing masked nested signal compiler Tensor".split()
 )
 _BUILTINS = frozenset(dir(builtins)) - {"exec", "eval", "__import__"}
 # Methods of containers, strings, files, modules, loaders and meters.
@@ -53,9 +53,8 @@ _PLAIN_METHODS = frozenset(
 _HARMLESS_METHODS = (
     TO_HOST | TO_DEVICE | KEEPS_GRAPH | PAIRS | REDUCTIONS | SINK_METHODS | HOST_ATTRS | _PLAIN_METHODS
 ) - {"requires_grad_", "retain_grad", "solve"}
-_WANTS_GRAD = frozenset(
-    "backward autograd enable_grad requires_grad requires_grad_ set_grad_enabled register_hook retain_grad jacobian "
-    "hessian vjp jvp functional_call grad optim optimizer manual_backward closure".split()
+_WANTS_GRAD = WANTS_GRAD | frozenset(
+    "backward autograd requires_grad set_grad_enabled grad optim optimizer manual_backward closure".split()
 )
 _DEPTH = 4
 
@@ -83,6 +82,18 @@ class Strangers:
                         return True
         return False
 
+    def given(self, hold: Hold) -> str | None:
+        """The unseen function, by the name it is called by, that gets what is held or what holds it before the round ends."""
+        names = {leaf.path for leaf in hold.leaves} | {hold.holder}
+        names |= {part.path for leaf in hold.leaves for part in ir.walk(leaf) if isinstance(part, ir.Name)}
+        body = hold.function.body
+        for _, call in ir.calls(body):
+            arguments = (*call.args, *(value for _, value in call.keywords))
+            takes = any(part.path in names for arg in arguments for part in ir.walk(arg) if part.path)
+            if takes and call.node is not hold.node and not self._is_harmless(hold.function, call, _DEPTH):
+                return call.func.path or call.method
+        return None
+
     def _is_strange(self, function: ir.Function, depth: int) -> bool:
         """Whether a function of the project is beyond judging, or wants grad."""
         if depth == 0:
@@ -106,7 +117,10 @@ class Strangers:
         if full is not None and not full.startswith("."):
             root = full.partition(".")[0]
             if root == "torch":
-                return not full.startswith(_DIFFERENTIATING)
+                known = full.count(".") == 1 or full.split(".")[1] in _HARMLESS_TORCH
+                return (
+                    known and not full.startswith(_DIFFERENTIATING) and not differentiates(full, call.method)
+                )
             if root in _HARMLESS_LIBRARIES:
                 return True
         callee = lookup.called(home, function, call)
