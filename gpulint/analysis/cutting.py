@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from gpulint.analysis import frameworks, ir
+from gpulint.analysis import frameworks, ir, lookup
 from gpulint.analysis.assignments import targets
 from gpulint.analysis.facts import Forward, FunctionFacts, Hold
 from gpulint.analysis.names import HOST_ATTRS, PAIRS
@@ -21,6 +21,7 @@ class Uses:
 
     def __init__(self, file: FileAnalysis, function: ir.Function) -> None:
         self._file = file
+        self._packs = lookup.packs_sequences(file)
         self._inner = {
             word
             for other in file.module.functions
@@ -40,9 +41,13 @@ class Uses:
             if id(expr) not in bound:
                 self._names.setdefault(expr.id, []).append((statement, cut))
             return
-        inner = cut or cuts_graph(expr) or self._draws(expr)
+        inner = cut or self._cuts(expr)
         for child in expr.children():
             self._note(statement, child, inner, bound)
+
+    def _cuts(self, expr: ir.Expr) -> bool:
+        packed = self._packs and isinstance(expr, ir.Attr) and expr.attr == "data"
+        return (cuts_graph(expr) and not packed) or self._draws(expr)
 
     def is_cut(self, forward: Forward) -> bool:
         """Whether nothing of the forward's result is left with a graph: in its own statement, or at each use of the
@@ -60,7 +65,7 @@ class Uses:
             return False
         for child in expr.children():
             if any(part is call for part in ir.walk(child)):
-                return cuts_graph(expr) or self._draws(expr) or self._cut_above(child, call)
+                return self._cuts(expr) or self._cut_above(child, call)
         return False
 
     def _draws(self, expr: ir.Expr) -> bool:
@@ -162,7 +167,8 @@ def against_cutting(file: FileAnalysis, functions: Sequence[FunctionFacts], hold
     if hold.keep is not None and (reason := _needed_by_callee(file, hold, value)):
         return reason
     own = hold.keep is None and hold.holder_kind == "attribute"
-    if hold.state not in ("live", "freed") or (own and hold.method_of_module):
+    of_module = hold.holder_kind == "attribute" and hold.method_of_module
+    if hold.state not in ("live", "freed") or (of_module and (hold.in_module or hold.state == "live")):
         return f"whoever reads `{hold.holder}` may train on it"
     if hold.state == "freed" and not hold.wholly_freed:
         return f"no backward is seen to go through all of {value}: a later one may"

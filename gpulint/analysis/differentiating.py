@@ -124,6 +124,12 @@ _NO_BACKWARD = re.compile(
     r"^(?:require|register|supports|check|is|has|can|on|set|before|after|pre|post)_|hook"
 )
 
+# The parts of torch that compute, move and tell; of any other part nothing is known.
+_KNOWN_TORCH = frozenset(
+    "nn cuda linalg fft special utils amp backends random distributions distributed jit hub onnx profiler sparse mps xpu cpu "
+    "accelerator version testing quantization ao multiprocessing masked nested signal compiler Tensor autograd optim func".split()
+)
+
 # Words that only code has which wants gradients itself, or leaves them to somebody else.
 WANTS_GRAD = frozenset(
     {api.last for api in _METHODS if api.through in (Through.FUNCTION, Through.LATER)} - {"attribute"}
@@ -155,6 +161,11 @@ def differentiates(qualified: str | None, method: str) -> bool:
     """Whether a call may go backward itself, or is there for gradients, by its qualified name or by its last."""
     found = api_of(qualified) or _BY_METHOD.get(method)
     return runs_backward(method) or (found is not None and found.through is not Through.RERUN)
+
+
+def is_known_torch(qualified: str) -> bool:
+    """Whether a name of torch's stands for what this table and the rest of the analysis know."""
+    return qualified.count(".") == 1 or qualified.split(".")[1] in _KNOWN_TORCH
 
 
 def takes_functions(qualified: str | None, method: str) -> bool:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from gpulint.analysis import frameworks, ir, lookup
-from gpulint.analysis.differentiating import WANTS_GRAD, differentiates
+from gpulint.analysis.differentiating import WANTS_GRAD, differentiates, is_known_torch
 from gpulint.analysis.evidence import LOSSY
 from gpulint.analysis.names import (
     HOST_ATTRS,
@@ -36,11 +36,6 @@ _HARMLESS_LIBRARIES = (
     )
 )
 _DIFFERENTIATING = ("torch.autograd", "torch.enable_grad", "torch.set_grad_enabled", "torch.optim")
-# The parts of torch that compute, move and tell; of any other part nothing is known.
-_HARMLESS_TORCH = frozenset(
-    "nn cuda linalg fft special utils amp backends random distributions distributed jit hub onnx profiler sparse mps xpu cpu "
-    "accelerator version testing quantization ao multiprocessing masked nested signal compiler Tensor".split()
-)
 _BUILTINS = frozenset(dir(builtins)) - {"exec", "eval", "__import__"}
 # Methods of containers, strings, files, modules, loaders and meters.
 _PLAIN_METHODS = frozenset(
@@ -69,18 +64,18 @@ class Strangers:
             id(forward.call) for facts in functions for forward in facts.forwards if forward.site is not None
         }
 
-    def among(self, function: ir.Function, block: list[ir.Stmt], depth: int = _DEPTH) -> bool:
-        """Whether any of the statements calls what may want grad for all that is known."""
+    def among(self, function: ir.Function, block: list[ir.Stmt], depth: int = _DEPTH) -> str | None:
+        """What the statements call that may want grad for all that is known, by name; None where all is harmless."""
         for statement in ir.statements(block):
             if isinstance(statement, ir.FunctionDef) and self._is_strange(statement.function, depth):
-                return True
+                return statement.function.name
             for root in statement.expressions():
                 for part in ir.walk(root):
                     if isinstance(part, ir.Call) and not self._is_harmless(function, part, depth):
-                        return True
+                        return part.func.path or part.method
                     if isinstance(part, ir.LambdaExpr) and self._is_strange(part.function, depth):
-                        return True
-        return False
+                        return "lambda"
+        return None
 
     def given(self, hold: Hold) -> str | None:
         """The unseen function, by the name it is called by, that gets what is held or what holds it before the round ends."""
@@ -101,9 +96,8 @@ class Strangers:
         if function not in self._known:
             self._known[function] = False  # called again within itself: it adds nothing
             evidence = function.home.evidence[function]
-            self._known[function] = bool(evidence.words & _WANTS_GRAD) or self.among(
-                function, function.body, depth - 1
-            )
+            wants = bool(evidence.words & _WANTS_GRAD)
+            self._known[function] = wants or self.among(function, function.body, depth - 1) is not None
         return self._known[function]
 
     def _is_harmless(self, function: ir.Function, call: ir.Call, depth: int) -> bool:
@@ -117,10 +111,8 @@ class Strangers:
         if full is not None and not full.startswith("."):
             root = full.partition(".")[0]
             if root == "torch":
-                known = full.count(".") == 1 or full.split(".")[1] in _HARMLESS_TORCH
-                return (
-                    known and not full.startswith(_DIFFERENTIATING) and not differentiates(full, call.method)
-                )
+                known = is_known_torch(full) and not full.startswith(_DIFFERENTIATING)
+                return known and not differentiates(full, call.method)
             if root in _HARMLESS_LIBRARIES:
                 return True
         callee = lookup.called(home, function, call)

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from gpulint.analysis import ir
 from gpulint.analysis.arguments import Args, graphs, is_true, is_unreduced
-from gpulint.analysis.differentiating import Api, Through, api_of
+from gpulint.analysis.differentiating import Api, Through, api_of, is_known_torch
 from gpulint.analysis.evaluate import Evaluator
 from gpulint.analysis.evidence import LOSSY
 from gpulint.analysis.facts import Backward, Forward
@@ -111,6 +111,9 @@ class TorchCalls(Evaluator):
             return (
                 first if first.kind is Kind.MODULE else HOST
             )  # FullyShardedDataParallel(model), fully_shard(model)
+        if not is_known_torch(qualified):
+            for value in args.all():
+                self.escape(value)
         if last in JOINS:
             self.joined(expr, args)
         return self.tensor_function(expr, last, args)
