@@ -58,6 +58,8 @@ def _claim(hold: Hold) -> str | None:
         return None
     if hold.in_module and hold.holder_kind == "variable":
         return None  # a part of the module's own result
+    if hold.to_differentiate and (hold.returned or hold.escaped):
+        return None  # a term with derivatives in it, for the caller to differentiate again
     if hold.state in ("freed", "retained"):
         each_step = hold.per_step and hold.holder_kind != "variable"
         steps = not hold.loops or each_step or any(loop.steps or loop.over_data for loop in hold.loops)
@@ -106,7 +108,7 @@ def report(facts: FileFacts, hold: Hold, state: str, style: str) -> Report:
         _reason(hold, state),
         cost,
         severity,
-        lambda: _repair(hold, state, style),
+        lambda: _repair(facts, hold, state, style),
         related,
         unless,
     )
@@ -143,15 +145,15 @@ def _is_on_host(leaf: ir.Expr) -> bool:
     return isinstance(leaf, ir.Call) and leaf.method == "cpu"
 
 
-def _repair(hold: Hold, state: str, style: str) -> Repair | None:
+def _repair(facts: FileFacts, hold: Hold, state: str, style: str) -> Repair | None:
     from gpulint.nodes import method_chain
 
-    if not hold.leaves or (state == "live" and hold.under_no_grad_fix):
+    if not hold.leaves or _is_of_several(hold) or (state == "live" and hold.under_no_grad_fix):
         return None  # GPU201 offers no_grad for the whole evaluation, which leaves nothing to detach
     scalar = hold.value.has(SCALAR)
     if scalar and hold.number_uses and style == "auto":
         methods: tuple[str, ...] = ("item",)
-    elif hold.value.has(LARGE) and hold.container and not scalar:
+    elif hold.value.has(LARGE) and hold.container and not scalar and not hold.is_slot:
         methods = ("detach", "cpu")
     else:
         methods = ("detach",)
@@ -159,6 +161,17 @@ def _repair(hold: Hold, state: str, style: str) -> Repair | None:
         methods = ("detach",)
     changes = tuple(Replace(leaf.node, method_chain(leaf.node, methods)) for leaf in hold.leaves)
     call = "".join(f".{method}()" for method in methods)
-    return Repair(
-        "unsafe" if "cpu" in methods else "safe", f"hold the value without its graph: `{call}`", changes
+    why = facts.habits.against_cutting(hold)
+    if not why and "cpu" in methods:
+        why = f"what reads `{hold.holder}` finds a tensor on the CPU"
+    return Repair.unless(why, f"hold the value without its graph: `{call}`", changes)
+
+
+def _is_of_several(hold: Hold) -> bool:
+    """Whether what is held is a list or a tuple, as far as the code tells: what a list is extended by, `out[1:]` of what a
+    module gives."""
+    if hold.are_tensors:
+        return False
+    return hold.how == "extend" or any(
+        isinstance(leaf, ir.Sub) and isinstance(leaf.index, ir.Slice) for leaf in hold.leaves
     )

@@ -87,7 +87,7 @@ def _piles_up(hold: Hold) -> bool:
         return False
     if hold.pile is None or not (hold.pile.idle or hold.unread):
         return False
-    if hold.function.name == "forward" or hold.fed_back:
+    if hold.function.name == "forward" or hold.fed_back or _is_moved_on_request(hold):
         return False
     if hold.loops:
         if hold.birth_loop is not None and (hold.birth_loop.over_data or hold.birth_loop.over_items):
@@ -97,6 +97,31 @@ def _piles_up(hold: Hold) -> bool:
         return hold.made_in_loop and (hold.over_batches or views or items)
     gathers = hold.gathers and hold.pile.to_host
     return hold.holder_kind == "attribute" and (hold.per_step or gathers)
+
+
+def _is_moved_on_request(hold: Hold) -> bool:
+    """Whether the function moves what it collects to a device that its caller chooses for that: `out.to(output_device)`."""
+    given = {param.name for param in hold.function.params}
+    chosen = {
+        arg.path
+        for _, call in ir.calls(hold.function.body)
+        if call.method == "to"
+        for arg in (*call.args, *(value for name, value in call.keywords if name == "device"))
+        if arg.path in given and arg.path not in ("device", "dtype", "self")
+    }
+    names = {leaf.path for leaf in hold.leaves}
+    for statement in ir.statements(hold.function.body):
+        value = statement.value if isinstance(statement, ir.Assign) else None
+        moves = [value] if value is not None and {t.path for t in statement.targets} & names else []  # type: ignore[attr-defined]
+        for expr in (*moves, *(hold.leaves if statement is hold.stmt else ())):
+            for part in ir.walk(expr):
+                if (
+                    isinstance(part, ir.Call)
+                    and part.method == "to"
+                    and {a.path for a in part.args} & chosen - {None}
+                ):
+                    return True
+    return False
 
 
 def _report(facts: FileFacts, hold: Hold) -> Report:
@@ -125,4 +150,5 @@ def _repair(hold: Hold) -> Repair | None:
     if not hold.leaves or hold.how == "cat":
         return None  # `x = torch.cat([x, y])`: what x starts from would have to move as well
     changes = tuple(Replace(leaf.node, method_chain(leaf.node, ("cpu",))) for leaf in hold.leaves)
-    return Repair("unsafe", "keep the copy on the host: `.cpu()`", changes)
+    why = f"what reads `{hold.holder}` finds tensors on the CPU"
+    return Repair("unsafe", "keep the copy on the host: `.cpu()`", changes, why)

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from gpulint.analysis import ir
-from gpulint.analysis.facts import Carried, FileFacts
+from gpulint.analysis.facts import Carried, FileFacts, FunctionFacts
 from gpulint.findings import Severity
 from gpulint.rule import Change, Insert, Remove, Repair, Report, Rule
 
@@ -66,7 +66,7 @@ class CarriedState(Rule):
     ```
 
     ## Fix safety
-    The fix cuts the graph before the state is used and drops `retain_graph=True` where that was its only reason. It is
+    The fix cuts the graph of every state that the round hands on, before it is used, and drops `retain_graph=True` where that was its only reason. It is
     unsafe: gradients no longer flow into earlier iterations, which is what truncated backpropagation through time means.
     """
 
@@ -79,10 +79,10 @@ class CarriedState(Rule):
     def check(self, facts: FileFacts, options: Mapping[str, Any]) -> Iterator[Report]:
         for function in facts.functions:
             for carried in function.carried:
-                yield _report(facts, carried)
+                yield _report(facts, function, carried)
 
 
-def _report(facts: FileFacts, carried: Carried) -> Report:
+def _report(facts: FileFacts, function: FunctionFacts, carried: Carried) -> Report:
     what = facts.source(carried.argument)
     retain = carried.backward is not None and carried.backward.retain
     cost = "the activations of all earlier iterations (7.06 MiB a step for an LSTM, and a step ever slower; H200, torch 2.11)"
@@ -106,7 +106,7 @@ def _report(facts: FileFacts, carried: Carried) -> Report:
         f"`{what}` carries its autograd graph from one iteration into the next",
         reason,
         cost,
-        repair=lambda: _repair(carried),
+        repair=lambda: _repair(function, carried),
     )
 
 
@@ -120,7 +120,33 @@ def _is_dict(carried: Carried) -> bool:
     )
 
 
-def _repair(carried: Carried) -> Repair | None:
+def _repair(function: FunctionFacts, carried: Carried) -> Repair | None:
+    """Cut every state that the round hands to the next: with one of them left attached nothing is freed. Where no
+    backward runs, the results keep the graphs as well, and the cure is no_grad."""
+    if carried.backward is None and not carried.perturbed:
+        return None
+    together = [
+        other
+        for other in function.carried
+        if other.loop is carried.loop and other.backward is carried.backward
+    ]
+    changes: list[Change] = []
+    seen: set[tuple[int, str]] = set()
+    for other in together:
+        cut = _cut(other)
+        if cut is None:
+            return None
+        if (id(cut.anchor), other.path) not in seen:
+            seen.add((id(cut.anchor), other.path))
+            changes.append(cut)
+    backward = carried.backward
+    if backward is not None and backward.retain_node is not None and carried.only_reason:
+        changes.append(Remove(backward.retain_node))
+    why = "gradients no longer flow into earlier iterations"
+    return Repair("unsafe", "cut the graph before the state is used again", tuple(changes), why)
+
+
+def _cut(carried: Carried) -> Insert | None:
     from gpulint.nodes import assign
 
     path = carried.path
@@ -129,8 +155,4 @@ def _repair(carried: Carried) -> Repair | None:
     expression = f"tuple(part.detach() for part in {path})" if carried.nested else f"{path}.detach()"
     if carried.starts_none:
         expression = f"None if {path} is None else {expression}"
-    changes: list[Change] = [Insert(carried.stmt.line, assign(path, expression), after=False)]
-    backward = carried.backward
-    if backward is not None and backward.retain_node is not None and carried.only_reason:
-        changes.append(Remove(backward.retain_node))
-    return Repair("unsafe", "cut the graph before the state is used again", tuple(changes))
+    return Insert(carried.stmt.line, assign(path, expression), after=False)

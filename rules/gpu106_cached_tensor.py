@@ -108,4 +108,5 @@ def _repair(cache: Cache) -> Repair | None:
         return None
     methods = ("detach", "cpu") if cache.graph else ("cpu",)
     node = cache.value.node
-    return Repair("unsafe", "keep it on the host", (Replace(node, method_chain(node, methods)),))
+    why = f"what is taken out of `{cache.name}` is then on the CPU"
+    return Repair("unsafe", "keep it on the host", (Replace(node, method_chain(node, methods)),), why)

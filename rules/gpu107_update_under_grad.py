@@ -56,7 +56,9 @@ class UpdateUnderGrad(Rule):
     Or decorate the updating method with `@torch.no_grad()`.
 
     ## Fix safety
-    `.detach()` on what is averaged in keeps every value and type: safe. It is offered where the code names it.
+    `.detach()` on what is averaged in, and on what the average starts from, keeps every value and type: safe. Where the
+    result is computed from the average, or is read by code that is not seen, a backward may go through it: unsafe. It is
+    offered where the code names it.
     """
 
     code = "GPU107"
@@ -83,15 +85,19 @@ class UpdateUnderGrad(Rule):
                 f"`{target}` takes in `{what}` with its graph at every update: its own graph grows without end",
                 "grad is enabled here, and nothing detaches the average or what goes into it",
                 "host memory growing by 47.8 KiB a step; hardly any time (weights of an 8-layer MLP; H200, torch 2.11)",
-                repair=lambda average=average: _repair(average),  # type: ignore[misc]
+                repair=lambda average=average: _repair(facts, average),  # type: ignore[misc]
                 unless_guarded=average.only_called_elsewhere,
             )
 
 
-def _repair(average: Average) -> Repair | None:
+def _repair(facts: FileFacts, average: Average) -> Repair | None:
     from gpulint.nodes import call_method
 
     if not average.leaves or (average.what == "value" and len(average.leaves) != 1):
         return None
-    changes = tuple(Replace(leaf.node, call_method(leaf.node, "detach")) for leaf in average.leaves)
-    return Repair("safe", "detach what is averaged in", changes)
+    kept = (*average.leaves, *average.starts)
+    changes = tuple(Replace(leaf.node, call_method(leaf.node, "detach")) for leaf in kept)
+    why = average.against
+    if not why and average.hold is not None:
+        why = facts.habits.against_cutting(average.hold)
+    return Repair.unless(why, "detach what is averaged in", changes)

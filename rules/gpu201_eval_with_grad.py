@@ -6,7 +6,7 @@ from typing import Any
 from gpulint.analysis import ir
 from gpulint.analysis.facts import FileFacts, Forward, FunctionFacts, Loop
 from gpulint.analysis.values import Grad
-from gpulint.findings import Applicability, Severity
+from gpulint.findings import Severity
 from gpulint.rule import Repair, Report, Rule
 
 
@@ -272,8 +272,8 @@ def _repair(facts: FileFacts, function: FunctionFacts, forwards: Sequence[Forwar
     if cover.whole:
         node = function.function.node
         change = Decorate(node, no_grad_decorator(name))  # type: ignore[arg-type]
-        return Repair("safe", f"decorate `{function.function.name}` with `@{name}()`", (change, *imports))
+        message = f"decorate `{function.function.name}` with `@{name}()`"
+        return Repair.unless(cover.doubt, message, (change, *imports))
     changes = tuple(Wrap(tuple(one.node for one in run), no_grad_with(name)) for run in cover.runs)
     what = "the loop" if cover.loop else "it"
-    safety: Applicability = "safe" if cover.certain else "unsafe"
-    return Repair(safety, f"run {what} under `{name}()`", (*changes, *imports))
+    return Repair.unless(cover.doubt, f"run {what} under `{name}()`", (*changes, *imports))

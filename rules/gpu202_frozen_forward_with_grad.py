@@ -5,7 +5,7 @@ from typing import Any
 
 from gpulint.analysis.facts import FileFacts
 from gpulint.analysis.wasted import WastedForward
-from gpulint.findings import Applicability, Severity
+from gpulint.findings import Severity
 from gpulint.rule import AddImport, Repair, Report, Rule, Wrap
 
 
@@ -131,5 +131,5 @@ def _repair(facts: FileFacts, wasted: WastedForward) -> Repair | None:
     imports = () if name is not None else (AddImport("torch"),)
     name = name or "torch.no_grad"
     change = Wrap((wasted.forward.stmt.node,), no_grad_with(name))
-    safety: Applicability = "safe" if cover.certain and not wasted.untrained else "unsafe"
-    return Repair(safety, f"run it under `{name}()`", (change, *imports))
+    why = "an optimizer in another file may train it" if wasted.untrained else cover.doubt
+    return Repair.unless(why, f"run it under `{name}()`", (change, *imports))

@@ -93,6 +93,10 @@ class IneffectiveGradMode(Rule):
 def _repair(facts: FileFacts, misuse: GradModeMisuse) -> Repair | None:
     import libcst as cst
 
+<<<<<<< HEAD
+=======
+    from gpulint.analysis.differentiating import runs_backward
+>>>>>>> fixes
     from gpulint.nodes import no_grad_with
 
     if misuse.what == "uncalled":

@@ -22,8 +22,12 @@ from test_cases import all_cases
 from trials import Trial, changes, ran, run
 
 from gpulint.api import check_paths
+<<<<<<< HEAD
 from gpulint.documentation import page
 from gpulint.findings import Confidence, Finding
+=======
+from gpulint.edits import apply_edits
+>>>>>>> fixes
 from gpulint.fixing import fix_text
 from gpulint.linter import lint_text
 from gpulint.rule import RuleSet
@@ -491,6 +495,7 @@ def test_a_tensor_that_grows_by_joining_is_not_moved_in_part() -> None:
     assert all(finding.fix is None for finding in found)
 
 
+<<<<<<< HEAD
 # What is offered, and how safe it is said to be
 
 
@@ -565,3 +570,143 @@ def test_a_type_that_is_asked_for_keeps_its_name() -> None:
         (finding,) = lint_text(text.format(asked), "scaling.py", RuleSet(RULES.rules, options))
         assert finding.fix is not None
         assert (finding.fix.applicability == "safe") == safe
+=======
+# Where a graph is cut
+
+
+def fix_of(text: str, code: str) -> list[tuple[str, str]]:
+    """How safe the fixes of a rule are, and why not."""
+    found = [finding for finding in lint_text(text, "train.py", RULES) if finding.code == code]
+    return [(item.fix.applicability, item.fix.unsafe_because) if item.fix else ("none", "") for item in found]
+
+
+def test_every_unsafe_cut_says_why() -> None:
+    codes = {"GPU101", "GPU102", "GPU103", "GPU104", "GPU106", "GPU107", "GPU201", "GPU202"}
+    silent = [
+        (case.name, finding.line, finding.code)
+        for case in all_cases()
+        if case.path.parent.name in codes
+        for finding in lint_text(case.text, case.path.name, RULES)
+        if finding.code in codes and finding.fix is not None
+        if (finding.fix.applicability == "unsafe") != bool(finding.fix.unsafe_because)
+    ]
+    assert silent == []
+
+
+LAYER = """
+import torch
+from torch import nn
+
+
+class Layer(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.mean = nn.Linear(4, 4).cuda()
+        self.terms = []
+
+    def add_term(self, term):
+        self.terms.append(term)
+
+    def forward(self, x):
+        mean = self.mean(x)
+        self.add_term(torch.mean(mean ** 2))
+        return mean
+"""
+
+
+def test_a_term_that_a_layer_keeps_for_the_loss_is_not_cut() -> None:
+    assert [item for item in fix_of(LAYER, "GPU101") if item[0] == "safe"] == []
+    assert any("`self.terms`" in why for _, why in fix_of(LAYER, "GPU101"))
+
+
+RETURNED = """
+import torch
+import torch.nn.functional as F
+
+def train(model, loader, opt, warm):
+    model = torch.nn.Linear(4, 4).cuda()
+    total = 0.0
+    for x, y in loader:
+        loss = F.mse_loss(model(x.cuda()), y.cuda())
+        opt.zero_grad()
+        {backward}
+        opt.step()
+        total += {value}
+    return total
+"""
+
+
+@pytest.mark.parametrize(
+    ("backward", "value", "safety"),
+    [
+        ("loss.backward()", "loss", ("safe", "")),
+        (
+            "if warm: loss.backward()",
+            "loss",
+            ("unsafe", "`total` is returned, and the caller may train on it"),
+        ),
+        (
+            "loss.backward(retain_graph=True)",
+            "loss",
+            ("unsafe", "its graph is kept for another backward, which may go through `total`"),
+        ),
+    ],
+)
+def test_what_is_returned_is_cut_only_after_its_backward(
+    backward: str, value: str, safety: tuple[str, str]
+) -> None:
+    assert fix_of(RETURNED.format(backward=backward, value=value), "GPU101") == [safety]
+
+
+def test_what_may_be_no_tensor_is_not_safely_detached() -> None:
+    text = RETURNED.format(backward="loss.backward()", value="loss").replace(
+        "loss = F.mse_loss(model(x.cuda()), y.cuda())",
+        "out = unseen(x.cuda()); loss = F.mse_loss(out, y.cuda())",
+    )
+    held = text.replace("total = 0.0", "total = []").replace(
+        "total += loss", "total.append(model(x.cuda())[1:])"
+    )
+    assert "safe" not in [how for how, _ in fix_of(held, "GPU101")]
+
+
+def test_an_average_is_cut_where_it_starts_as_well() -> None:
+    text = (TRIAL.parent / "cases/GPU107/bug_first_batch_starts_attached.py").read_text()
+    done = fixed(text, "train.py")
+    assert "self.running = mean.detach()" in done
+    assert "0.1 * mean.detach()" in done
+
+
+def test_an_average_that_the_result_is_made_of_is_not_safely_cut() -> None:
+    text = (TRIAL.parent / "cases/GPU107/bug_first_batch_starts_attached.py").read_text()
+    used = text.replace("        return x / mean * self.gain", "        return x / self.running * self.gain")
+    (found,) = fix_of(used, "GPU107")
+    assert found[0] == "unsafe"
+    assert "computed from the average" in found[1]
+
+
+def test_all_states_of_a_round_are_cut_together() -> None:
+    text = (TRIAL.parent / "cases/GPU103/bug_two_states_carried.py").read_text()
+    found = [finding for finding in lint_text(text, "train.py", RULES) if finding.code == "GPU103"]
+    assert len(found) == 2
+    for finding in found:
+        done, _ = apply_edits(text, [finding], True)
+        assert "low = low.detach()" in done
+        assert "high = high.detach()" in done
+
+
+@pytest.mark.parametrize(
+    ("use", "why"),
+    [
+        ("total += adapt(y)", "which may differentiate it"),
+        ("self.kept = y; total += y.argmax().item()", "stored where others may differentiate it"),
+        ("total = y", "a caller may differentiate it"),
+    ],
+)
+def test_grad_stays_on_for_whoever_gets_the_outputs(use: str, why: str) -> None:
+    text = EVALUATION.format(imports="from somewhere import adapt", use=use).replace(
+        "measure(", "measure(self, "
+    )
+    reasons = fix_of(text, "GPU201")
+    assert "safe" not in [how for how, _ in reasons]
+    assert all(why in because for _, because in reasons)
+>>>>>>> fixes

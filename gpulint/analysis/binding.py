@@ -274,7 +274,12 @@ class Binding(Calling):
             else:
                 self.refill(path, changed)
         elif base.kind in (Kind.DEVICE, Kind.GRAPH) and value.kind is Kind.GRAPH:
-            self.set_slot(path, base, value, source, constant)
+            if isinstance(target.index, ir.Const) and isinstance(target.index.value, str):
+                self.refill(
+                    path, Val(Kind.GRAPH, base.tokens | value.tokens, MAYBE | NAMED)
+                )  # a dict, no tensor
+            else:
+                self.set_slot(path, base, value, source, constant)
         if target.path is not None:
             self.state.assign(target.path, value, len(self.loops))
 
@@ -307,7 +312,14 @@ class Binding(Calling):
             leaves = (source,) if source is not None else ()
             token = self.held(None, "item", path, value, leaves, True, False)
             tokens |= {token} if token is not None else frozenset()
-        self.refill(path, Val(Kind.GRAPH, tokens, (value.flags & ~SCALAR) | MAYBE | SLOTS))
+            if (
+                self.stmt is not None
+                and (hold := self.events.holds.get((id(self.stmt.node), path))) is not None
+            ):
+                hold.is_slot = True
+        self.refill(
+            path, Val(Kind.GRAPH, tokens, (value.flags & ~SCALAR) | base.flags & OUTPUT | MAYBE | SLOTS)
+        )
 
     def set_item(self, target: ir.Sub, base: Val, value: Val, source: ir.Expr) -> None:
         """`meter[key] = value` of a class of the project runs its `__setitem__`."""

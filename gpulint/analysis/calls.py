@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from gpulint.analysis import frameworks, ir
 from gpulint.analysis.arguments import Args, graphs, is_unreduced
+from gpulint.analysis.differentiating import runs_backward
 from gpulint.analysis.evaluate import CRITERION_NAME, MODEL_NAME, PART_NAME
-from gpulint.analysis.evidence import runs_backward
 from gpulint.analysis.gradmode import of_call
 from gpulint.analysis.handing import note_handed
 from gpulint.analysis.methods import Methods, is_super

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from gpulint.analysis import frameworks, ir
+from gpulint.analysis import frameworks, ir, lookup
 from gpulint.analysis.assignments import targets
-from gpulint.analysis.facts import Forward, FunctionFacts
+from gpulint.analysis.facts import Forward, FunctionFacts, Hold
 from gpulint.analysis.names import HOST_ATTRS, PAIRS
+from gpulint.analysis.strangers import Strangers
+from gpulint.analysis.values import ParamToken
 
 if TYPE_CHECKING:
     from gpulint.analysis.program import FileAnalysis
@@ -18,6 +21,7 @@ class Uses:
 
     def __init__(self, file: FileAnalysis, function: ir.Function) -> None:
         self._file = file
+        self._packs = lookup.packs_sequences(file)
         self._inner = {
             word
             for other in file.module.functions
@@ -37,9 +41,13 @@ class Uses:
             if id(expr) not in bound:
                 self._names.setdefault(expr.id, []).append((statement, cut))
             return
-        inner = cut or cuts_graph(expr) or self._draws(expr)
+        inner = cut or self._cuts(expr)
         for child in expr.children():
             self._note(statement, child, inner, bound)
+
+    def _cuts(self, expr: ir.Expr) -> bool:
+        packed = self._packs and isinstance(expr, ir.Attr) and expr.attr == "data"
+        return (cuts_graph(expr) and not packed) or self._draws(expr)
 
     def is_cut(self, forward: Forward) -> bool:
         """Whether nothing of the forward's result is left with a graph: in its own statement, or at each use of the
@@ -57,7 +65,7 @@ class Uses:
             return False
         for child in expr.children():
             if any(part is call for part in ir.walk(child)):
-                return cuts_graph(expr) or self._draws(expr) or self._cut_above(child, call)
+                return self._cuts(expr) or self._cut_above(child, call)
         return False
 
     def _draws(self, expr: ir.Expr) -> bool:
@@ -145,6 +153,63 @@ _COMPUTED = frozenset("min max minimum maximum where clamp exp log abs sum mean"
 _CUTTING = frozenset("detach item tolist numpy argmax argmin argsort".split())
 _NUMBERS = frozenset({"float", "int", "len"})
 _COMPARISONS = frozenset({"cmp", "==", "!="})
+
+
+def against_cutting(file: FileAnalysis, functions: Sequence[FunctionFacts], hold: Hold) -> str:
+    """Why what a hold keeps might be needed with its graph, or be no tensor, in one clause; empty where it is proven that
+    neither is so."""
+    what = hold.leaves[0].path if hold.leaves else None
+    value = f"`{what}`" if what is not None else "what is held"
+    if not hold.are_tensors:
+        return f"{value} may be no tensor"
+    if hold.state == "retained":
+        return f"its graph is kept for another backward, which may go through `{hold.holder}`"
+    if hold.keep is not None and (reason := _needed_by_callee(file, hold, value)):
+        return reason
+    own = hold.keep is None and hold.holder_kind == "attribute"
+    of_module = hold.holder_kind == "attribute" and hold.method_of_module
+    if hold.state not in ("live", "freed") or (of_module and (hold.in_module or hold.state == "live")):
+        return f"whoever reads `{hold.holder}` may train on it"
+    if hold.state == "freed" and not hold.wholly_freed:
+        return f"no backward is seen to go through all of {value}: a later one may"
+    if hold.state == "live" and (stranger := Strangers(file, functions).given(hold)):
+        return f"`{stranger}` is not seen, and may run a backward"
+    if hold.state == "live" or _may_be_left_to_others(functions, hold):
+        if hold.returned:
+            return f"`{hold.holder}` is returned, and the caller may train on it"
+        if hold.escaped or own:
+            return f"`{hold.holder}` is read by code that is not seen, which may train on it"
+    return ""
+
+
+def _needed_by_callee(file: FileAnalysis, hold: Hold, value: str) -> str:
+    """The function that keeps its parameter may do other things with it, or give it back with its graph."""
+    assert hold.keep is not None
+    callee = hold.keep.function
+    home: FileAnalysis = callee.home
+    summary = home.summary(callee)
+    if hold.keep.param in summary.frees | summary.escaped_params:
+        return f"`{callee.qualname}` may want the graph of {value}"
+    alone = isinstance(hold.stmt, ir.ExprStmt) and isinstance(hold.stmt.value, ir.Call)
+    if alone and hold.stmt.value.node is hold.node:  # type: ignore[union-attr]
+        return ""
+    given = any(
+        isinstance(token, ParamToken) and token.name == hold.keep.param
+        for token in (summary.returns.tokens if summary.returns is not None else ())
+    )
+    return f"what `{callee.qualname}` gives may need the graph of {value}" if given else ""
+
+
+def _may_be_left_to_others(functions: Sequence[FunctionFacts], hold: Hold) -> bool:
+    """Whether the backwards that free a graph run under a condition: where they do not, the caller's may."""
+    through = [
+        backward
+        for facts in functions
+        if facts.function is hold.function
+        for backward in facts.backwards
+        if backward.tokens & hold.value.sites
+    ]
+    return bool(through) and all(backward.guarded for backward in through)
 
 
 def cuts_graph(expr: ir.Expr) -> bool:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from gpulint.analysis import frameworks, gradmode, ir
 from gpulint.analysis.classes import ClassInfo
+from gpulint.analysis.differentiating import runs_backward
 from gpulint.analysis.identities import Identities
 from gpulint.analysis.runners import STARTING, console_scripts, is_command, started_by
 from gpulint.analysis.values import Grad, Kind, Val
@@ -172,7 +173,7 @@ class EntryModes(Identities):
         if info is None:
             return False
         if function.name == "training_step" and (info.is_lightning or bool(info.base_names)):
-            return not self.evidence[function].called & {"manual_backward", "backward"}
+            return not any(map(runs_backward, self.evidence[function].called))
         return function.name == "compute_loss" and any(name.endswith("Trainer") for name in info.base_names)
 
     def enter_mode(self, info: ClassInfo) -> Grad | None:

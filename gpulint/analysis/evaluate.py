@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from gpulint.analysis import ir
+from gpulint.analysis import ir, lookup
 from gpulint.analysis.names import HOST_ATTRS, PAIRS
 from gpulint.analysis.records import field, is_dict
 from gpulint.analysis.state import State, merge
@@ -302,6 +302,8 @@ class Evaluator:
         attr = expr.attr
         if attr in HOST_ATTRS:
             return HOST
+        if attr == "data" and not base.is_surely_tensor and lookup.packs_sequences(self.file):
+            return base.with_flags(MAYBE)  # a packed sequence's
         if attr == "data":
             self.consume(base)
             return detached(base)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from gpulint.analysis import ir
 from gpulint.analysis.assignments import additive_terms, targets, unscaled
+from gpulint.analysis.differentiating import is_known_backward, runs_backward
 from gpulint.analysis.names import REDUCTIONS
 
 MODULE_METHODS = frozenset(
@@ -16,17 +17,12 @@ MODULE_METHODS = frozenset(
     ).split()
 )
 
-LOSSY = re.compile(r"(?i)(?:loss\w*|criterion|cross_entropy|criteri\w*|^ce|^bce|^mse|^crit|^nll)$")
-
-_BACKWARD = re.compile(r"(?:^|_)backward(?:_|$)|^update_params$")
-_NO_BACKWARD = re.compile(
-    r"^(?:require|register|supports|check|is|has|can|on|set|before|after|pre|post)_|hook"
+# The names of what goes backward.
+_SOUGHT = re.compile(
+    r"(?i)loss|(?:^|[._])(?:l|err|error|cost|energy|elbo|objective|obj|nll|kl|total|mse|bce|ce)(?:$|[._\d])"
 )
 
-
-def runs_backward(method: str) -> bool:
-    """Whether a function of this name runs a backward through what it is given."""
-    return bool(_BACKWARD.search(method)) and not _NO_BACKWARD.search(method)
+LOSSY = re.compile(r"(?i)(?:loss\w*|criterion|cross_entropy|criteri\w*|^ce|^bce|^mse|^crit|^nll)$")
 
 
 @dataclass(slots=True)
@@ -361,7 +357,8 @@ class Evidence:
                     self.scalars.add(base.path)
         for arg in call.args[:1]:
             value = unscaled(arg)
-            if value.path is not None:
+            # `discriminator_backward(data, labels)` is given what its loss is made of.
+            if value.path is not None and (is_known_backward(call.method) or _SOUGHT.search(value.path)):
                 self.backward.add(value.path)
                 if not _is_reduced(arg):
                     self.scalars.add(value.path)

@@ -140,6 +140,10 @@ class Hold:
     within_step: bool = False  # a local sum over the micro-batches of the one step that the function is
     made_inside: bool = True  # the graph is made in the loops it accumulates over, not taken apart in them
     call: ir.Call | None = None  # what makes one tensor of a list without a name
+    are_tensors: bool = False  # each of the leaves is proven to be a tensor
+    is_slot: bool = False  # a slot of a tensor, into which the value is copied
+    wholly_freed: bool = False  # backward went through all the graphs behind it
+    to_differentiate: bool = False  # retained for the sake of a second derivative
     pile: Pile | None = None  # what becomes of the container, asked where it keeps device tensors
 
     @property
@@ -226,6 +230,7 @@ class Backward:
     path: str | None
     value: Val
     autograd_grad: bool = False
+    guarded: bool = False  # under a condition
     every_k: bool = False  # under an `if` that lets it run every k iterations
     training_only: bool = False  # under an `if` that asks whether this is the training phase
     again: bool = False  # a later backward goes through part of the same graph

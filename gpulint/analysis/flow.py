@@ -12,7 +12,9 @@ from gpulint.analysis.oom import is_oom_handler, leaves_frames, recovery_in
 from gpulint.analysis.state import State, merge
 from gpulint.analysis.values import (
     HOST,
+    MAYBE,
     NUMBER,
+    SCALAR,
     UNKNOWN,
     Kind,
     Val,
@@ -154,6 +156,8 @@ class Flow(Loops):
             path = test.args[0].path
             if test.method == "isinstance" and not _names_tensor(test):
                 negated = not negated
+                if _names_only(test, _COLLECTIONS):
+                    return self._as_collection(state, path, holds == negated)
                 if not _names_number(test):
                     path = None
         elif isinstance(test, ir.Op) and test.op in ("is", "is not") and _is_none(test.operands[1]):
@@ -161,6 +165,13 @@ class Flow(Loops):
             negated = negated != (test.op == "is")
         if path is not None and holds == negated and path in state.vars:
             state.vars[path] = HOST if not isinstance(test, ir.Op) else NUMBER
+        return state
+
+    def _as_collection(self, state: State, path: str | None, is_one: bool) -> State:
+        """`isinstance(x, tuple)`: there x is no tensor, and what is in it may be anything."""
+        known = state.vars.get(path) if path is not None else None
+        if is_one and path is not None and known is not None and known.kind is Kind.GRAPH:
+            state.vars[path] = container(Val(Kind.GRAPH, known.tokens, (known.flags | MAYBE) & ~SCALAR))
         return state
 
     def match(self, statement: ir.Match) -> None:
@@ -288,6 +299,15 @@ def _names_tensor(call: ir.Call) -> bool:
         for arg in call.args[1:]
         for part in ir.walk(arg)
     )
+
+
+_COLLECTIONS = frozenset({"tuple", "list", "dict", "set", "Mapping", "Sequence", "OrderedDict"})
+
+
+def _names_only(call: ir.Call, names: frozenset[str]) -> bool:
+    """Whether each of the types that `isinstance` is given is one of these."""
+    types = [item for arg in call.args[1:] for item in (arg.items if isinstance(arg, ir.Seq) else (arg,))]
+    return bool(types) and all((item.path or "").rpartition(".")[2] in names for item in types)
 
 
 def _names_number(call: ir.Call) -> bool:

@@ -31,12 +31,12 @@ _READING_PARAMETERS = frozenset({"getfullargspec", "getargspec", "co_varnames", 
 @dataclass(frozen=True, slots=True)
 class Cover:
     """What to put under no_grad: the function (`whole`), or runs of statements that follow one another in a block.
-    `certain`: nothing unseen runs under it."""
+    `doubt` says in one clause what may want grad all the same: unseen code that runs under it or gets what it gives."""
 
     whole: bool
     runs: tuple[tuple[ir.Stmt, ...], ...] = ()
     loop: bool = False
-    certain: bool = True
+    doubt: str = ""
 
 
 class Guarding:
@@ -56,20 +56,22 @@ class Guarding:
             and self._may_be_decorated(function)
             and not self._strange(function, function.body)
         ):
-            return Cover(whole=True)
+            return Cover(whole=True, doubt=_wanted(function, forwards))
         loop = _shared_loop(forwards)
         if loop is not None and not _suspends([loop]) and not self._strange(function, [loop]):
-            return Cover(False, ((loop,),), loop=True)
+            return Cover(False, ((loop,),), loop=True, doubt=_wanted(function, forwards))
         return self._narrow(facts, forwards)
 
     def statement(self, function: ir.Function, statement: ir.Stmt) -> Cover | None:
         """The cover of one statement."""
         if not isinstance(statement, _SIMPLE) or _suspends([statement]):
             return None
-        return Cover(False, ((statement,),), certain=not self._strange(function, [statement]))
+        return Cover(False, ((statement,),), doubt=self._strange(function, [statement]))
 
-    def _strange(self, function: ir.Function, block: list[ir.Stmt]) -> bool:
-        return self._strangers.among(function, block)
+    def _strange(self, function: ir.Function, block: list[ir.Stmt]) -> str:
+        """What speaks against grad being off for some statements; empty where all that they call is harmless."""
+        stranger = self._strangers.among(function, block)
+        return f"`{stranger}` is not seen, and may need grad" if stranger is not None else ""
 
     def _narrow(self, facts: FunctionFacts, forwards: Sequence[Forward]) -> Cover | None:
         """The statements of the forwards alone, with what stands between two of them where that is harmless."""
@@ -86,9 +88,8 @@ class Guarding:
             runs += self._runs(facts, block, wanted.keys())
         if sum(id(statement) in wanted for run in runs for statement in run) != len(wanted):
             return None  # a statement that stands in no block of the function: a lambda's, a comprehension's
-        strange = any(self._strange(function, [statement]) for statement in wanted.values())
-        given_away = any(forward.returned and not forward.evaluating for forward in forwards)
-        return Cover(False, tuple(runs), certain=not strange and not given_away)
+        strange = self._strange(function, list(wanted.values()))
+        return Cover(False, tuple(runs), doubt=strange or _wanted(function, forwards))
 
     def _runs(
         self, facts: FunctionFacts, block: list[ir.Stmt], wanted: Set[int]
@@ -158,6 +159,19 @@ def uses_as_value(root: ir.Expr, function: ir.Function) -> bool:
         )
         for part in ir.walk(root)
     )
+
+
+def _wanted(function: ir.Function, forwards: Sequence[Forward]) -> str:
+    """Who may go backward through what the forwards give, in one clause; empty where nobody gets it with its graph."""
+    for forward in forwards:
+        path = forward.path or "the model"
+        if forward.escaped:
+            return f"what `{path}` gives goes to code that is not seen, which may differentiate it"
+        if forward.stored:
+            return f"what `{path}` gives is stored where others may differentiate it"
+        if forward.returned and not forward.read_by_callers:
+            return f"`{function.name}` returns what `{path}` gives, and a caller may differentiate it"
+    return ""
 
 
 def _is_mixed(facts: FunctionFacts, forward: Forward) -> bool:

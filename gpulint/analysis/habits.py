@@ -6,6 +6,8 @@ import re
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from gpulint.analysis.differentiating import WANTS_GRAD, libraries
+
 if TYPE_CHECKING:
     from gpulint.analysis.alloc_conf import Setting
     from gpulint.analysis.averages import Average
@@ -14,7 +16,7 @@ if TYPE_CHECKING:
     from gpulint.analysis.cleanup import IdleCleanup
     from gpulint.analysis.doubts import Doubts
     from gpulint.analysis.environment import LateSetting
-    from gpulint.analysis.facts import FunctionFacts, HotCall
+    from gpulint.analysis.facts import FunctionFacts, Hold, HotCall
     from gpulint.analysis.guarding import Guarding
     from gpulint.analysis.hooks import HookHold, RepeatedHook
     from gpulint.analysis.memory_api import OldCall
@@ -27,9 +29,8 @@ if TYPE_CHECKING:
     from gpulint.analysis.wasted import WastedForward
 
 
-_DIFFERENTIATING = frozenset(
-    "backward autograd zero_grad manual_backward training_step requires_grad requires_grad_ enable_grad "
-    "register_hook register_full_backward_hook retain_grad optim optimizer optimizers grad Trainer".split()
+_DIFFERENTIATING = WANTS_GRAD | frozenset(
+    "backward autograd zero_grad manual_backward training_step requires_grad optim optimizer optimizers grad Trainer".split()
 )
 
 
@@ -44,10 +45,18 @@ class Habits:
     def differentiates(self) -> bool:
         """Whether anything in the file trains or wants gradients: a backward, an optimizer, an attribution."""
         words = {word for evidence in self._file.evidence.values() for word in evidence.words}
-        return bool(words & _DIFFERENTIATING) or any(
-            full.startswith(("torch.optim", "torch.autograd", "captum"))
-            for full in self._file.module.imports.values()
+        imported = self._file.module.imports.values()
+        return (
+            bool(words & _DIFFERENTIATING)
+            or any(full.startswith(("torch.optim", "torch.autograd")) for full in imported)
+            or bool(libraries(imported))
         )
+
+    def against_cutting(self, hold: Hold) -> str:
+        """Why a fix that cuts the graph of what is held would be unsafe; empty where it is proven safe."""
+        from gpulint.analysis.cutting import against_cutting
+
+        return against_cutting(self._file, self._functions, hold)
 
     @cached_property
     def doubts(self) -> Doubts:

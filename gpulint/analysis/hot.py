@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from gpulint.analysis import ir
 from gpulint.analysis.assignments import targets
-from gpulint.analysis.evidence import runs_backward
+from gpulint.analysis.differentiating import runs_backward
 from gpulint.analysis.names import MEASURING
 
 if TYPE_CHECKING:

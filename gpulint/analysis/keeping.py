@@ -95,6 +95,7 @@ class Keeping(Calls):
             )  # fmt: skip
             hold.birth_loop = self.loops[born - 1] if 0 < born <= len(self.loops) else None
             hold.guarded = bool(self.guards)
+            hold.are_tensors = all(self.eval_quietly(leaf).is_surely_tensor for leaf in hold.leaves)
             hold.given = leaves[0] if leaves else None
             hold.fresh_view = self._is_fresh_view(leaves)
             hold.over_data = any(loop.over_data for loop in loops)
@@ -247,7 +248,7 @@ class Keeping(Calls):
             if freed and sites & self.state.retained:
                 hold.state = "retained"
             elif freed:
-                hold.state = "freed"
+                hold.state, hold.wholly_freed = "freed", sites <= self.state.freed
             else:
                 hold.state = "live"
 

@@ -41,6 +41,16 @@ def called(file: FileAnalysis, function: ir.Function, call: ir.Call) -> ir.Funct
     return None
 
 
+_PACKED = frozenset({"PackedSequence", "pack_padded_sequence", "pack_sequence", "pad_packed_sequence"})
+
+
+def packs_sequences(file: FileAnalysis) -> bool:
+    """Whether a file speaks of packed sequences: their `data` has a graph, unlike a tensor's."""
+    return any(True for _ in with_words(file, _PACKED)) or any(
+        name.rpartition(".")[2] in _PACKED for name in file.module.imports.values()
+    )
+
+
 def with_words(file: FileAnalysis, words: frozenset[str]) -> Iterator[ir.Function]:
     """The functions, the module's body among them, that use one of the names."""
     for function, evidence in file.evidence.items():

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from gpulint.analysis import ir
-from gpulint.analysis.evidence import runs_backward
+from gpulint.analysis.differentiating import runs_backward
 from gpulint.analysis.names import ENABLE_GRAD, NO_GRAD
 from gpulint.analysis.values import Grad
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import PurePath
 
 from gpulint.analysis import ir
-from gpulint.analysis.evidence import runs_backward
+from gpulint.analysis.differentiating import runs_backward
 
 # What leaves an object what it is: `Net().to(device).eval()` makes a Net.
 _MOVING = frozenset("to cuda cpu half float double bfloat16 eval train requires_grad_".split())

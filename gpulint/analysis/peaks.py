@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from gpulint.analysis import ir
-from gpulint.analysis.evidence import LOSSY, runs_backward
+from gpulint.analysis.differentiating import runs_backward
+from gpulint.analysis.evidence import LOSSY
 from gpulint.analysis.facts import Backward, DeferredBackward, Forward, FunctionFacts, Hold, LateRelease, Loop
 from gpulint.analysis.values import SCALAR, Grad, Kind
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from gpulint.analysis import ir
 from gpulint.analysis.arguments import bind_sources
+from gpulint.analysis.differentiating import runs_backward
 
 if TYPE_CHECKING:
     from gpulint.analysis.facts import Forward
@@ -52,7 +53,7 @@ def _flags_of_backwards(function: ir.Function) -> Iterator[tuple[str, bool]]:
 
 
 def _has_backward(block: list[ir.Stmt]) -> bool:
-    return any(call.method == "backward" for _, call in ir.calls(block))
+    return any(runs_backward(call.method) for _, call in ir.calls(block))
 
 
 def _switches_off(function: ir.Function, call: ir.Call, flags: dict[str, bool]) -> bool:

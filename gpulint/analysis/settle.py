@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from gpulint.analysis import ir
 from gpulint.analysis.assignments import cuts
 from gpulint.analysis.collecting import is_metric, is_unread
+from gpulint.analysis.differentiating import WANTS_GRAD, differentiated
 from gpulint.analysis.facts import Backward, Carried, Forward, FunctionFacts, Hold, Loop
 from gpulint.analysis.far_backward import freed_far_away
 from gpulint.analysis.foreign import foreign_functions
@@ -39,22 +40,19 @@ from gpulint.analysis.values import (
 if TYPE_CHECKING:
     from gpulint.analysis.program import FileAnalysis
 
-_WANTS_GRAD = frozenset(
-    "requires_grad_ enable_grad register_hook register_full_backward_hook register_backward_hook grad_fn jacobian hessian "
-    "vjp jvp vmap jacrev jacfwd functional_call create_graph retain_grad".split()
-)
-
 
 def finish(file: FileAnalysis, facts: list[FunctionFacts]) -> None:
     """Complete holds, forwards and backwards with what other functions do to their graphs."""
     foreign = foreign_functions(file)
     feeds_itself = any(_feeds_itself(file, function) for function in facts)
+    wanted = differentiated(file)
     for function in facts:
         evidence = file.evidence[function.function]
         function.is_foreign = function.function in foreign
         function.evaluates = function.calls_eval
         function.uses_autograd = (
-            bool(evidence.words & _WANTS_GRAD)
+            bool(evidence.words & WANTS_GRAD)
+            or function.function in wanted
             or ("register_forward_hook" in evidence.words and not _only_copies(file, function.function))
             or function.grad_at_entry is not Grad.ENABLED
             or _enables_grad(function.function)
@@ -219,12 +217,17 @@ def _finish_hold(file: FileAnalysis, facts: FunctionFacts, hold: Hold, uses: Use
             callers = file.called_from.get(hold.function, set())
             through_attribute = bool(sites & file.stored) and not hold.in_module
             known = not hold.value.has(UNSURE_GRAD) and (bool(elsewhere & callers) or through_attribute)
+            hold.wholly_freed = sites <= file.freed
             hold.state = "freed" if known else "unknown"
         else:
             hold.consumed = True
     elif hold.state == "live" and freed_far_away(file, hold):
         hold.state = "freed"
-    if open_graph and not hold.consumed and not hold.bounded:
+    hold.to_differentiate = hold.state == "retained" and any(
+        backward.autograd_grad and backward.create_graph and sites & backward.tokens
+        for backward in facts.backwards
+    )
+    if (open_graph or hold.to_differentiate) and not hold.consumed and not hold.bounded:
         hold.feeds_backward = feeds_backward(file, hold)
 
 

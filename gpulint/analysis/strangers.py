@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from gpulint.analysis import frameworks, ir, lookup
+from gpulint.analysis.differentiating import WANTS_GRAD, differentiates, is_known_torch
 from gpulint.analysis.evidence import LOSSY
 from gpulint.analysis.names import (
     HOST_ATTRS,
@@ -23,7 +24,7 @@ from gpulint.analysis.names import (
 from gpulint.analysis.values import Kind
 
 if TYPE_CHECKING:
-    from gpulint.analysis.facts import FunctionFacts
+    from gpulint.analysis.facts import FunctionFacts, Hold
     from gpulint.analysis.program import FileAnalysis
 
 # Libraries that differentiate nothing by themselves.
@@ -34,13 +35,7 @@ _HARMLESS_LIBRARIES = (
         "torchvision torchaudio torchmetrics tqdm einops datasets imageio soundfile librosa rich".split()
     )
 )
-_DIFFERENTIATING = (
-    "torch.autograd",
-    "torch.func.",
-    "torch.enable_grad",
-    "torch.set_grad_enabled",
-    "torch.optim",
-)
+_DIFFERENTIATING = ("torch.autograd", "torch.enable_grad", "torch.set_grad_enabled", "torch.optim")
 _BUILTINS = frozenset(dir(builtins)) - {"exec", "eval", "__import__"}
 # Methods of containers, strings, files, modules, loaders and meters.
 _PLAIN_METHODS = frozenset(
@@ -53,9 +48,8 @@ _PLAIN_METHODS = frozenset(
 _HARMLESS_METHODS = (
     TO_HOST | TO_DEVICE | KEEPS_GRAPH | PAIRS | REDUCTIONS | SINK_METHODS | HOST_ATTRS | _PLAIN_METHODS
 ) - {"requires_grad_", "retain_grad", "solve"}
-_WANTS_GRAD = frozenset(
-    "backward autograd enable_grad requires_grad requires_grad_ set_grad_enabled register_hook retain_grad jacobian "
-    "hessian vjp jvp functional_call grad optim optimizer manual_backward closure".split()
+_WANTS_GRAD = WANTS_GRAD | frozenset(
+    "backward autograd requires_grad set_grad_enabled grad optim optimizer manual_backward closure".split()
 )
 _DEPTH = 4
 
@@ -70,18 +64,30 @@ class Strangers:
             id(forward.call) for facts in functions for forward in facts.forwards if forward.site is not None
         }
 
-    def among(self, function: ir.Function, block: list[ir.Stmt], depth: int = _DEPTH) -> bool:
-        """Whether any of the statements calls what may want grad for all that is known."""
+    def among(self, function: ir.Function, block: list[ir.Stmt], depth: int = _DEPTH) -> str | None:
+        """What the statements call that may want grad for all that is known, by name; None where all is harmless."""
         for statement in ir.statements(block):
             if isinstance(statement, ir.FunctionDef) and self._is_strange(statement.function, depth):
-                return True
+                return statement.function.name
             for root in statement.expressions():
                 for part in ir.walk(root):
                     if isinstance(part, ir.Call) and not self._is_harmless(function, part, depth):
-                        return True
+                        return part.func.path or part.method
                     if isinstance(part, ir.LambdaExpr) and self._is_strange(part.function, depth):
-                        return True
-        return False
+                        return "lambda"
+        return None
+
+    def given(self, hold: Hold) -> str | None:
+        """The unseen function, by the name it is called by, that gets what is held or what holds it before the round ends."""
+        names = {leaf.path for leaf in hold.leaves} | {hold.holder}
+        names |= {part.path for leaf in hold.leaves for part in ir.walk(leaf) if isinstance(part, ir.Name)}
+        body = hold.function.body
+        for _, call in ir.calls(body):
+            arguments = (*call.args, *(value for _, value in call.keywords))
+            takes = any(part.path in names for arg in arguments for part in ir.walk(arg) if part.path)
+            if takes and call.node is not hold.node and not self._is_harmless(hold.function, call, _DEPTH):
+                return call.func.path or call.method
+        return None
 
     def _is_strange(self, function: ir.Function, depth: int) -> bool:
         """Whether a function of the project is beyond judging, or wants grad."""
@@ -90,9 +96,8 @@ class Strangers:
         if function not in self._known:
             self._known[function] = False  # called again within itself: it adds nothing
             evidence = function.home.evidence[function]
-            self._known[function] = bool(evidence.words & _WANTS_GRAD) or self.among(
-                function, function.body, depth - 1
-            )
+            wants = bool(evidence.words & _WANTS_GRAD)
+            self._known[function] = wants or self.among(function, function.body, depth - 1) is not None
         return self._known[function]
 
     def _is_harmless(self, function: ir.Function, call: ir.Call, depth: int) -> bool:
@@ -106,7 +111,8 @@ class Strangers:
         if full is not None and not full.startswith("."):
             root = full.partition(".")[0]
             if root == "torch":
-                return not full.startswith(_DIFFERENTIATING)
+                known = is_known_torch(full) and not full.startswith(_DIFFERENTIATING)
+                return known and not differentiates(full, call.method)
             if root in _HARMLESS_LIBRARIES:
                 return True
         callee = lookup.called(home, function, call)

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from gpulint.analysis import ir
 from gpulint.analysis.arguments import Args, graphs, is_true, is_unreduced
+from gpulint.analysis.differentiating import Api, Through, api_of, is_known_torch
 from gpulint.analysis.evaluate import Evaluator
 from gpulint.analysis.evidence import LOSSY
 from gpulint.analysis.facts import Backward, Forward
@@ -90,6 +91,8 @@ class TorchCalls(Evaluator):
             return Val(Kind.DISTRIBUTION, args.tokens(), MAYBE if not args.any_graph() else 0)
         if qualified in ("torch.autograd.grad", "torch.autograd.backward"):
             return self.autograd_call(expr, qualified, args)
+        if (api := api_of(qualified)) is not None and api.through in (Through.GIVEN, Through.FUNCTION):
+            return self.differentiating_call(expr, api, args)
         if last == "Variable":
             return args.first()
         if qualified in ("torch.compile", "torch.jit.script", "torch.jit.trace") or qualified.endswith(
@@ -109,6 +112,9 @@ class TorchCalls(Evaluator):
             return (
                 first if first.kind is Kind.MODULE else HOST
             )  # FullyShardedDataParallel(model), fully_shard(model)
+        if not is_known_torch(qualified):
+            for value in args.all():
+                self.escape(value)
         if last in JOINS:
             self.joined(expr, args)
         return self.tensor_function(expr, last, args)
@@ -354,6 +360,16 @@ class TorchCalls(Evaluator):
             return HOST
         return container(Val(Kind.GRAPH, value.tokens, MAYBE) if create else DEVICE)
 
+    def differentiating_call(self, expr: ir.Call, api: Api, args: Args) -> Val:
+        """`dist_autograd.backward(context, [loss])` goes through what it is given; who is given a function may go through
+        whatever comes with it."""
+        for value in args.all():
+            if api.through is Through.GIVEN and value.tokens:
+                self.backward_event(expr, value, False, False, None)
+            elif value.tokens:
+                self.escape(value)
+        return Val(Kind.UNKNOWN, args.tokens())
+
     def backward_event(
         self, expr: ir.Call, value: Val, retain: bool, create: bool, path: str | None, grad_only: bool = False
     ) -> None:
@@ -366,7 +382,7 @@ class TorchCalls(Evaluator):
                 self.function, self.stmt, expr, tuple(self.loops), value.tokens, retain, create,
                 expr.keyword("retain_graph") is not None, path, value, grad_only,
                 training_only=any(_asks_for_training(guard) for guard in self.guards),
-                every_k=any(_is_modulo(guard) for guard in self.guards),
+                every_k=any(_is_modulo(guard) for guard in self.guards), guarded=bool(self.guards),
             )  # fmt: skip
         for token in value.tokens:
             if isinstance(token, ParamToken) and token.function is self.function:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from gpulint.analysis import ir
 from gpulint.analysis.arguments import bind_sources
 from gpulint.analysis.assignments import pairs, targets
-from gpulint.analysis.evidence import runs_backward
+from gpulint.analysis.differentiating import differentiates
 from gpulint.analysis.lookup import called
 from gpulint.analysis.names import HOST_ATTRS, NUMERIC_SINKS, SINK_METHODS
 from gpulint.analysis.values import Kind
@@ -187,10 +187,7 @@ class _Way:
         owner = call.func.base if isinstance(call.func, ir.Attr) else None
         if not given and (owner is None or not self._carries(owner)):
             return
-        if (
-            runs_backward(call.method)
-            or self.file.names.qualify(call.func.path or "") == "torch.autograd.grad"
-        ):
+        if differentiates(self.file.names.qualify(call.func.path or ""), call.method):
             self.reached = True
         elif given and call.method in _ADDING and owner is not None:
             self._put(owner)

@@ -210,6 +210,14 @@ class Val:
         return self.kind in _TENSORS
 
     @property
+    def is_surely_tensor(self) -> bool:
+        """Whether it is proven to be one tensor with a graph: no raw result of an unknown module, which may be a tuple, and
+        nothing looked up in one, which may be a number."""
+        if self.kind is not Kind.GRAPH or self.flags & (OUTPUT | NAMED | OPEN):
+            return False
+        return not self.has(MAYBE) or self.has(SLOTS)
+
+    @property
     def sites(self) -> frozenset[Any]:
         """The calls whose graphs stand behind the value (of `Site`)."""
         return frozenset(token for token in self.tokens if isinstance(token, Site))
@@ -245,7 +253,9 @@ def element(val: Val) -> Val:
     if val.kind is Kind.CONTAINER:
         return val.elem if val.elem is not None else UNKNOWN
     if val.kind is Kind.GRAPH:
-        return Val(Kind.GRAPH, val.tokens, (val.flags | VIEW) & ~SCALAR)
+        # A scalar has no parts: what is taken from it here is a pair, at this place, of a loss and something else.
+        doubt = MAYBE if val.has(SCALAR) and not val.has(LOSS) else 0
+        return Val(Kind.GRAPH, val.tokens, (val.flags | VIEW | doubt) & ~SCALAR)
     if val.kind is Kind.DEVICE:
         whole = frozenset(token for token in val.tokens if isinstance(token, Detached))
         return Val(Kind.DEVICE, whole, (val.flags | VIEW) & ~SCALAR)
