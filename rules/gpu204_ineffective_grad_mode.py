@@ -93,10 +93,6 @@ class IneffectiveGradMode(Rule):
 def _repair(facts: FileFacts, misuse: GradModeMisuse) -> Repair | None:
     import libcst as cst
 
-<<<<<<< HEAD
-=======
-    from gpulint.analysis.differentiating import runs_backward
->>>>>>> fixes
     from gpulint.nodes import no_grad_with
 
     if misuse.what == "uncalled":
@@ -122,7 +118,7 @@ def _repair(facts: FileFacts, misuse: GradModeMisuse) -> Repair | None:
 
 def _goes_back(block: tuple[ir.Stmt, ...]) -> bool:
     from gpulint.analysis import ir
-    from gpulint.analysis.evidence import runs_backward
+    from gpulint.analysis.differentiating import runs_backward
 
     return any(runs_backward(call.method) for _, call in ir.calls(list(block)))
 

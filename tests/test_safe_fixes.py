@@ -22,12 +22,9 @@ from test_cases import all_cases
 from trials import Trial, changes, ran, run
 
 from gpulint.api import check_paths
-<<<<<<< HEAD
+from gpulint.edits import apply_edits
 from gpulint.documentation import page
 from gpulint.findings import Confidence, Finding
-=======
-from gpulint.edits import apply_edits
->>>>>>> fixes
 from gpulint.fixing import fix_text
 from gpulint.linter import lint_text
 from gpulint.rule import RuleSet
@@ -495,7 +492,6 @@ def test_a_tensor_that_grows_by_joining_is_not_moved_in_part() -> None:
     assert all(finding.fix is None for finding in found)
 
 
-<<<<<<< HEAD
 # What is offered, and how safe it is said to be
 
 
@@ -570,7 +566,8 @@ def test_a_type_that_is_asked_for_keeps_its_name() -> None:
         (finding,) = lint_text(text.format(asked), "scaling.py", RuleSet(RULES.rules, options))
         assert finding.fix is not None
         assert (finding.fix.applicability == "safe") == safe
-=======
+
+
 # Where a graph is cut
 
 
@@ -709,4 +706,3 @@ def test_grad_stays_on_for_whoever_gets_the_outputs(use: str, why: str) -> None:
     reasons = fix_of(text, "GPU201")
     assert "safe" not in [how for how, _ in reasons]
     assert all(why in because for _, because in reasons)
->>>>>>> fixes

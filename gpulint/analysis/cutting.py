@@ -188,10 +188,13 @@ def _needed_by_callee(file: FileAnalysis, hold: Hold, value: str) -> str:
     callee = hold.keep.function
     home: FileAnalysis = callee.home
     summary = home.summary(callee)
+    if summary is None:
+        return f"`{callee.qualname}` may want the graph of {value}"
     if hold.keep.param in summary.frees | summary.escaped_params:
         return f"`{callee.qualname}` may want the graph of {value}"
-    alone = isinstance(hold.stmt, ir.ExprStmt) and isinstance(hold.stmt.value, ir.Call)
-    if alone and hold.stmt.value.node is hold.node:  # type: ignore[union-attr]
+    statement = hold.stmt
+    alone = isinstance(statement, ir.ExprStmt) and isinstance(statement.value, ir.Call)
+    if isinstance(statement, ir.ExprStmt) and alone and statement.value.node is hold.node:
         return ""
     given = any(
         isinstance(token, ParamToken) and token.name == hold.keep.param
