@@ -194,7 +194,7 @@ WRONG = {
     "term_detached": (
         {},
         {"term": "F.softplus(model(point)).mean().detach()"},
-        "physics_loss: had 2 events and has 0",
+        "physics_loss: had 3 events and has 0",
     ),
     "loss_term_detached": (
         {},

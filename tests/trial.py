@@ -33,6 +33,7 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import torch
 from recording import Recorder, recording, tensors_in, written
@@ -298,7 +299,7 @@ def _program(path: str, absent: Absent, recorder: Recorder) -> dict[str, Any]:
             setattr(module, name, _argument(name, uses, nets))
         spec.loader.exec_module(module)  # type: ignore[union-attr]
 
-    with OnTheCpu():
+    with OnTheCpu(), _no_files():
         found = {"<module>": _outcome("<module>", load, nets, lambda: nets, recorder)}
         if "error" in found["<module>"]:
             return found
@@ -312,6 +313,30 @@ def _program(path: str, absent: Absent, recorder: Recorder) -> dict[str, Any]:
                         cls = getattr(module, node.name)
                         found[f"{node.name}.{method.name}"] = _method(cls, method, uses, recorder)
     return found
+
+
+class Checkpoint(dict[str, Any]):
+    """What a program that has no file loads: whatever it asks for is in it."""
+
+    def __missing__(self, key: str) -> Any:
+        return 1 if _COUNT.search(key) else self
+
+
+@contextlib.contextmanager
+def _no_files() -> Iterator[None]:
+    """Saves nothing and loads a `Checkpoint`, which every `load_state_dict` is content with."""
+
+    def contented(restore: Callable[..., Any]) -> Callable[..., Any]:
+        return (
+            lambda self, state, *a, **k: None if type(state) is Checkpoint else restore(self, state, *a, **k)
+        )
+
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(patch.object(torch, "load", lambda *_, **__: Checkpoint()))
+        stack.enter_context(patch.object(torch, "save", lambda *_, **__: None))
+        for owner in (nn.Module, torch.optim.Optimizer):
+            stack.enter_context(patch.object(owner, "load_state_dict", contented(owner.load_state_dict)))
+        yield
 
 
 def _open_names(tree: ast.Module) -> list[str]:
