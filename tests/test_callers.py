@@ -184,7 +184,7 @@ with torch.no_grad():
         ),
         ("pyproject.toml", '[project.entry-points."some.plugins"]\nx = "package.evaluation:main"\n', []),
         ("pyproject.toml", '[project.scripts]\nscore = "package.other:main"\n', []),
-        ("pyproject.toml", '[project.scripts]\nscore = 3\n', []),
+        ("pyproject.toml", "[project.scripts]\nscore = 3\n", []),
         (
             "setup.cfg",
             "[options.entry_points]\nconsole_scripts =\n    other = package:run\n    score = package.evaluation:main\n",

@@ -54,7 +54,9 @@ class EntryModes(Identities):
         """The functions that `f`, or `self.f` of a method, means there."""
         if isinstance(expr, ir.Name):
             around = (self.module.body, where)
-            return {f for f in self.module.functions if f.name == expr.id and f.cls is None and f.parent in around}
+            return {
+                f for f in self.module.functions if f.name == expr.id and f.cls is None and f.parent in around
+            }
         own = isinstance(expr, ir.Attr) and isinstance(expr.base, ir.Name) and expr.base.id in ("self", "cls")
         method = where.cls.methods.get(expr.attr) if own and where.cls is not None else None  # type: ignore[attr-defined]
         return set() if method is None else {method}

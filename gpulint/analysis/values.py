@@ -76,7 +76,9 @@ class Flag(Flags):
     PLAIN = auto()  # a module without parameters: it makes a graph only of what has one
     ON_HOST = auto()  # moved to the CPU: without its graph it holds nothing on the device
     LOADED = auto()  # a module that a library has loaded with its weights, which leaves it in eval mode
-    FRESH = auto()  # what a tokenizer or an image processor gives: tensors, on whatever device, without a graph
+    FRESH = (
+        auto()
+    )  # what a tokenizer or an image processor gives: tensors, on whatever device, without a graph
     FIRST = auto()  # the first of the values that a module gives
     UNSURE_GRAD = auto()  # a tensor for certain; whether grad was enabled is not known
 
