@@ -749,5 +749,5 @@ def test_progress_on_a_terminal_in_long_runs(project: Path) -> None:
 def test_what_would_check_nothing_or_names_nothing_is_wrong_use(project: Path, option: str) -> None:
     done = gpulint(option, ".", cwd=project)
     assert done.returncode == 2
-    assert done.stdout == ""
-    assert option.partition("=")[0] in done.stderr
+    assert done.stdout == b""
+    assert option.partition("=")[0].encode() in done.stderr
