@@ -13,6 +13,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Final
 
+from gpulint.atomic import write_atomic
 from gpulint.config import ConfigError
 from gpulint.findings import Finding
 from gpulint.reports import Sources
@@ -42,10 +43,9 @@ def write(path: str, findings: Iterable[Finding], sources: Sources) -> int:
         {"code": code, "path": file, "text": text, "count": number}
         for (code, file, text), number in sorted(counts.items(), key=lambda item: (item[0][1], item[0]))
     ]
+    text = json.dumps({"format": _FORMAT, "findings": listed}, indent=1, ensure_ascii=False) + "\n"
     try:
-        with open(path, "w", encoding="utf-8", errors="surrogatepass", newline="\n") as stream:
-            json.dump({"format": _FORMAT, "findings": listed}, stream, indent=1, ensure_ascii=False)
-            stream.write("\n")
+        write_atomic(path, text.encode("utf-8", "surrogatepass"))
     except OSError as error:
         raise ConfigError(f"--write-baseline: {path}: {error.strerror or error}") from None
     return sum(counts.values())

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 import gpulint
+from gpulint.atomic import write_atomic
 from gpulint.files import content_hash
 from gpulint.findings import Finding
 
@@ -98,15 +99,7 @@ class Cache:
         if fresh or not os.path.exists(os.path.join(self._directory, ".gitignore")):
             with open(os.path.join(self._directory, ".gitignore"), "w", encoding="utf-8") as stream:
                 stream.write("# Written by gpulint.\n*\n")
-        temporary = f"{self._file}.{os.getpid()}"
-        try:
-            with open(temporary, "w", encoding="utf-8", errors="surrogatepass") as stream:
-                stream.write(text)
-            os.replace(temporary, self._file)
-        except OSError:
-            if os.path.exists(temporary):
-                os.unlink(temporary)
-            raise
+        write_atomic(self._file, text.encode("utf-8", "surrogatepass"), durable=False)
         self._sweep(folder)
 
     def _sweep(self, folder: str) -> None:

@@ -269,8 +269,9 @@ class Checker:
         """The comments of a file without findings that silence nothing."""
         if MARKER not in text.lower():
             return []
-        codes = self.selection(task.config).codes_for(task.path)
-        return self.in_force(suppressed(text, [], lambda row: row, task.path, codes), task)
+        selection = self.selection(task.config)
+        codes = selection.codes_for(task.path)
+        return self.in_force(suppressed(text, [], lambda row: row, task.path, codes, selection.names), task)
 
     def _applies(self, finding: Finding) -> bool:
         return finding.fix is not None and (self.unsafe or finding.fix.applicability == "safe")

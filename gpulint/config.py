@@ -108,6 +108,10 @@ class Overrides:
         if self.fail_on is not None:
             changes["fail_on"] = self.fail_on
         if self.target_torch is not None:
+            if not is_version(self.target_torch):
+                raise ConfigError(
+                    f'--target-torch: expected a version such as 2.4, got "{self.target_torch}"'
+                )
             changes["target_torch"] = self.target_torch
         if self.confidence is not None:
             changes["confidence"] = Confidence(self.confidence)
@@ -157,6 +161,16 @@ def _selectors(context: _Context, key: str, value: Any) -> tuple[str, ...]:
         if not _SELECTOR.fullmatch(item):
             hint = f'; did you mean "{item.upper()}"?' if _SELECTOR.fullmatch(item.upper()) else ""
             raise context.error(key, f'"{item}" is no rule code, prefix or ALL{hint}')
+    return found
+
+
+def _base(context: _Context, key: str, value: Any) -> tuple[str, ...]:
+    found = _selectors(context, key, value)
+    if not found:
+        raise context.error(
+            key,
+            'names no rule, so nothing would be checked; take it out for the default rules, or list some: ["GPU1"]',
+        )
     return found
 
 
@@ -224,9 +238,14 @@ def _boolean(context: _Context, key: str, value: Any) -> bool:
 
 
 def _torch_version(context: _Context, key: str, value: Any) -> str:
-    if not isinstance(value, str) or not _VERSION.fullmatch(value):
+    if not isinstance(value, str) or not is_version(value):
         raise context.error(key, f'expected a version such as "2.4", got {_shown(value)}')
     return value
+
+
+def is_version(text: str) -> bool:
+    """Whether a text is a version of torch, as `target-torch` takes it."""
+    return _VERSION.fullmatch(text) is not None
 
 
 def _shown(value: Any) -> str:
@@ -250,7 +269,10 @@ KEYS: Final[Mapping[str, Key]] = {
         '"../gpulint.toml"',
     ),
     "select": Key(
-        _selectors, _CODES_SCHEMA, "Rules in force, as codes, prefixes or ALL.", '["GPU1", "GPU201"]'
+        _base,
+        {**_CODES_SCHEMA, "minItems": 1},
+        "Rules in force, as codes, prefixes or ALL.",
+        '["GPU1", "GPU201"]',
     ),
     "extend-select": Key(_selectors, _CODES_SCHEMA, "Rules in force besides `select`.", '["GPU406"]'),
     "ignore": Key(

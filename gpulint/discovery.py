@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from gpulint.analysis.shell import is_settings_file
+from gpulint.atomic import is_leftover
 from gpulint.config import Config, ConfigResolver, Glob
 from gpulint.files import FileError, why_unreadable
 from gpulint.notebooks import SUFFIX as NOTEBOOK_SUFFIX
@@ -61,11 +62,13 @@ class Problem:
 
 @dataclass(slots=True)
 class Discovery:
-    """What a search found. `skipped` has a path and a reason for everything left out."""
+    """What a search found. `skipped` has a path and a reason for everything left out, `leftovers` what writing may have
+    left that was killed."""
 
     targets: list[Target] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
     skipped: list[tuple[str, str]] = field(default_factory=list)
+    leftovers: list[str] = field(default_factory=list)
 
 
 def excluded(path: str, config: Config) -> str | None:
@@ -169,6 +172,8 @@ class _Search:
         for entry in entries:
             is_directory = entry.is_dir(follow_symlinks=False)
             if not is_directory and not _is_meant(entry.name) and not entry.is_symlink():
+                if is_leftover(entry.name):
+                    self._found.leftovers.append(entry.path)
                 continue
             reason = excludes.reason(entry.path, entry.name, is_directory)
             if reason is None and config.respect_gitignore:

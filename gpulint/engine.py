@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
+from gpulint.atomic import sweep
 from gpulint.cache import ABSENT, DIRECTORY, Cache, CacheEntry, run_digest
 from gpulint.checking import Checker, FileResult, Mode, Task, crashed, diagnostic
 from gpulint.config import Config
@@ -131,6 +132,8 @@ class _Runner:
         self._hashes: dict[str, str] = {}
 
     def run(self) -> Run:
+        for path in self._found.leftovers if self._options.mode != "diff" else ():
+            sweep(path)
         with self._stage("load rules"):
             for number in range(len(self._configs)):
                 self._checker.selection(number)

@@ -94,7 +94,7 @@ def add_ignores(text: str, findings: Iterable[Finding]) -> str:
 def _commented(line: str, codes: list[str], existing: Directive | None) -> str:
     if existing is None or existing.own_line:
         return f"{line.rstrip()}  # gpulint: ignore[{', '.join(codes)}]"
-    closing = line.index("]", existing.start - 1)
+    closing = existing.listed[1] - 1
     missing = [code for code in codes if not existing.covers(code)]
     return line[:closing] + "".join(f", {code}" for code in missing) + line[closing:]
 

@@ -59,10 +59,11 @@ def lint_text(
         project.begin()
     codes = frozenset(rule.code for rule in rules.rules)
     if screen and is_clean(text, filename, rules, project):
-        return suppressed(text, [], lambda row: row, filename, codes)
+        return suppressed(text, [], lambda row: row, filename, codes, rules.known)
     module, facts = _full(text, filename, project)
     findings = list(_findings(module, facts, text, filename, rules, project))
-    left = suppressed(text, findings, _statement_rows(facts, module, text, findings), filename, codes)
+    rows = _statement_rows(facts, module, text, findings)
+    left = suppressed(text, findings, rows, filename, codes, rules.known)
     return [finding for finding in left if finding.confidence.reaches(least)]
 
 

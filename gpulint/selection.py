@@ -11,7 +11,7 @@ from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from typing import Any, Final
 
-from gpulint.config import Config, ConfigError, Glob, did_you_mean
+from gpulint.config import Config, ConfigError, Glob, did_you_mean, is_version
 from gpulint.findings import Finding, Severity
 from gpulint.rule import Rule, RuleSet
 from gpulint.rules import all_rules
@@ -34,6 +34,7 @@ class Selection:
         self._check_selectors()
         self._options = self._checked_options()
         self._enabled = self._enabled_codes()
+        self._refuse_to_check_nothing()
         self._per_file = tuple((_Matcher((glob,)), codes) for glob, codes in config.per_file_ignores)
         self._cached: dict[frozenset[str], RuleSet] = {}
 
@@ -50,7 +51,7 @@ class Selection:
         if codes not in self._cached:
             rules = tuple(rule for rule in self.known if rule.code in codes)
             options = {rule.code: self._options[rule.code] for rule in rules}
-            self._cached[codes] = RuleSet(rules, options, self.config.confidence)
+            self._cached[codes] = RuleSet(rules, options, self.config.confidence, frozenset(self.names))
         return self._cached[codes]
 
     def graded(self, findings: Iterable[Finding]) -> list[Finding]:
@@ -92,23 +93,32 @@ class Selection:
         key = config.origin("per-file-ignores")
         used += [(f'{key}."{glob.pattern}"', codes) for glob, codes in config.per_file_ignores]
         for place, selectors in used:
-            for selector in selectors:
-                if not any(_matches(code, selector) for code in self.names):
-                    raise ConfigError(f'{place}: unknown rule "{selector}"{self._nearest(selector)}')
+            refuse_unknown(place, selectors, self.names)
 
-    def _nearest(self, selector: str) -> str:
-        by_name = {name: code for code, name in self.names.items()}
-        lowered = selector.casefold().replace("_", "-")
-        if lowered in by_name:
-            return f'; did you mean "{by_name[lowered]}"?'
-        return did_you_mean(selector, list(self.names))
+    def _refuse_to_check_nothing(self) -> None:
+        """What leaves no rule in force would make every file look clean. Those of files and comments may be asked for by name."""
+        config = self.config
+        chosen = (
+            *(config.cli_select or config.select or ()),
+            *config.extend_select,
+            *config.cli_extend_select,
+        )
+        by_name = any(code.startswith(one) for one in chosen for code in BUILT_IN)
+        if self._enabled - BUILT_IN.keys() or by_name:
+            return
+        places = [("--ignore", config.cli_ignore), (config.origin("ignore"), config.ignore)]
+        place = next((place for place, codes in places if codes), "--select")
+        raise ConfigError(
+            f"{place}: leaves no rule in force, so nothing would be checked; "
+            "name fewer rules, or leave files out with exclude or per-file-ignores"
+        )
 
     def _checked_options(self) -> dict[str, Mapping[str, Any]]:
         rules = {rule.code: rule for rule in self.known}
         place = self.config.origin("options")
         for code in self.config.options:
             if code not in rules:
-                raise ConfigError(f'{place}: unknown rule "{code}"{self._nearest(code)}')
+                raise ConfigError(f'{place}: unknown rule "{code}"{_nearest(code, self.names)}')
         return {
             code: self._with_target(_options_of(rule, self.config.options.get(code, {}), f"{place}.{code}"))
             for code, rule in rules.items()
@@ -119,6 +129,21 @@ class Selection:
         if options.get("target-torch") == "" and self.config.target_torch is not None:
             return {**options, "target-torch": self.config.target_torch}
         return options
+
+
+def refuse_unknown(place: str, selectors: Iterable[str], names: Mapping[str, str]) -> None:
+    """Raise `ConfigError` for a selector that covers none of the rules, which are `names` by code."""
+    for selector in selectors:
+        if not any(_matches(code, selector) for code in names):
+            raise ConfigError(f'{place}: unknown rule "{selector}"{_nearest(selector, names)}')
+
+
+def _nearest(selector: str, names: Mapping[str, str]) -> str:
+    by_name = {name: code for code, name in names.items()}
+    lowered = selector.casefold().replace("_", "-")
+    if lowered in by_name:
+        return f'; did you mean "{by_name[lowered]}"?'
+    return did_you_mean(selector, list(names))
 
 
 def _options_of(rule: type[Rule], given: Mapping[str, Any], place: str) -> dict[str, Any]:
@@ -135,6 +160,8 @@ def _options_of(rule: type[Rule], given: Mapping[str, Any], place: str) -> dict[
         if not option.choices and option.default is not None and type(value) is not type(option.default):
             wanted = type(option.default).__name__
             raise ConfigError(f"{place}.{name}: expected a value of type {wanted}, got {value!r}")
+        if name == "target-torch" and value and not is_version(value):
+            raise ConfigError(f'{place}.{name}: expected a version such as "2.4", got {value!r}')
     return {name: given.get(name, option.default) for name, option in known.items()}
 
 

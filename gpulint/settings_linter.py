@@ -17,7 +17,8 @@ def lint_settings(text: str, filename: str, rules: RuleSet) -> list[Finding]:
         for rule in readers
         for claim in rule().claims(setting.text, rules.options.get(rule.code, {}))
     ]
-    return suppressed(text, findings, lambda row: row, filename, frozenset(rule.code for rule in readers))
+    codes = frozenset(rule.code for rule in readers)
+    return suppressed(text, findings, lambda row: row, filename, codes, rules.known)
 
 
 def _finding(rule: type[Rule], claim: Claim, setting: TextSetting, filename: str) -> Finding:

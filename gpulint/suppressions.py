@@ -5,10 +5,12 @@
                                            its own, the statement below
 ``# gpulint: disable[GPU101]``             from here to ``enable[GPU101]`` or the end of the block
 ``# gpulint: ignore-file[GPU101]``         the file; without codes, everything
+``# gpulint: disable=GPU101``              as pylint's: the line; on a line of its own, as disable[GPU101]
 ``# noqa: GPU101`` and bare ``# noqa``     the line, or the statement whose first line it is on
 =========================================  ==================================================================
 
-A code may be a prefix: ``ignore[GPU1]``. Without codes a comment silences every rule.
+A code may be a prefix: ``ignore[GPU1]``. Without codes a comment silences every rule. One that is written otherwise, or
+that names a rule which does not exist, silences nothing for it, and GPU001 says so.
 """
 
 from __future__ import annotations
@@ -17,7 +19,7 @@ import io
 import re
 import tokenize
 from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, Literal
 
 from gpulint.files import split_lines
@@ -29,22 +31,25 @@ MARKER: Final = "gpulint:"
 MARKER_BYTES: Final = b"gpulint:"
 # Above each cell of a notebook: no comment of one cell speaks about the next.
 CELL: Final = "#\ue001"
-_OURS: Final = re.compile(
-    r"#\s*gpulint:\s*(?P<kind>ignore-file|ignore|disable|enable)(?![-\w])"
-    r"(?:\s*\[(?P<codes>[^\]#]*)\])?(?P<reason>\s*--[^#]*)?",
-    re.IGNORECASE,
+_OURS: Final = re.compile(r"#\s*gpulint:\s*(?P<word>[^\s\[\](){}=:,#]*)(?P<rest>[^#]*)", re.IGNORECASE)
+_LIST: Final = re.compile(
+    r"\s*\[(?P<inside>[^\[\]]*)\](?P<why>\s*--.*)?|\s*=\s*(?P<after>[\w-]+(?:\s*,\s*[\w-]+)*)(?P<reason>\s*--.*)?"
 )
+_REASON: Final = re.compile(r"\s*(?:--.*)?")
 _NOQA: Final = re.compile(
     r"#\s*noqa(?![-\w])(?:\s*:\s*(?:(?P<codes>[A-Z]+[0-9]+(?:[\s,]+[A-Z]+[0-9]+)*)|(?P<unread>)))?",
     re.IGNORECASE,
 )
 _CODE: Final = re.compile(r"[A-Z]+[0-9]*", re.IGNORECASE)
+_KINDS: Final[tuple[Kind, ...]] = ("ignore", "ignore-file", "disable", "enable")
+_WRITE: Final = "write ignore[GPU101], with a reason after --"
 _EVERYTHING: Final = ("",)  # the prefix of every code
 
 
 @dataclass(frozen=True, slots=True)
 class Directive:
-    """One comment. `codes` are upper-case codes or prefixes; `start` and `end` are the comment's columns, from 1."""
+    """One comment. `codes` are upper-case codes or prefixes; `start` and `end` are the comment's columns, from 1, and
+    `listed` those of the list of codes. One with a `problem` silences nothing."""
 
     kind: Kind
     row: int
@@ -53,6 +58,8 @@ class Directive:
     codes: tuple[str, ...]
     reason: str
     own_line: bool
+    listed: tuple[int, int] = (0, 0)
+    problem: str = ""
 
     def covers(self, code: str) -> bool:
         """Whether this comment is about `code`. That it is unused itself, it has to be told by name."""
@@ -66,12 +73,14 @@ def suppressed(
     statement_first_line: Callable[[int], int],
     filename: str = "",
     checked: Collection[str] = (),
+    known: Collection[str] = (),
 ) -> list[Finding]:
     """The findings that no comment in `text` silences, and a GPU001 for each comment of gpulint's that
     silences none.
 
     `statement_first_line` gives the first row of the innermost statement around a row. `checked` are the
-    codes whose rules have run: a comment for a rule that did not run is not called unused.
+    codes whose rules have run: a comment for a rule that did not run is not called unused. `known` are those
+    of a project's own rules, beside gpulint's.
     """
     ours = MARKER in text.lower()
     if not ours and not (findings and "noqa" in text.lower()):
@@ -79,14 +88,14 @@ def suppressed(
     comments = _Comments(text, _relevant_rows(text, findings, statement_first_line))
     kept = [finding for finding in findings if not comments.silence(finding, statement_first_line)]
     if ours:
-        unused = comments.unused(filename, frozenset(checked) - {"GPU000", "GPU001"})
+        unused = comments.unused(filename, frozenset(checked) - {"GPU000", "GPU001"}, {*checked, *known})
         kept += [finding for finding in unused if not comments.silence(finding, statement_first_line)]
     return sorted(kept, key=lambda finding: finding.sort_key)
 
 
 def directives(text: str) -> list[Directive]:
     """Every suppression comment in `text`, in order."""
-    return _directives(text, lambda row, line: True)
+    return [item for item in _directives(text, lambda row, line: True) if not item.problem]
 
 
 def _relevant_rows(
@@ -119,27 +128,72 @@ def _directives(text: str, relevant: Callable[[int, str], bool]) -> list[Directi
 
 def _in_line(row: int, line: str) -> list[Directive]:
     found: list[Directive] = []
-    for match in _OURS.finditer(line):
-        kind: Kind = match["kind"].lower()  # type: ignore[assignment]
-        codes = _codes(match["codes"])
-        if match["codes"] is None or codes:
-            reason = (match["reason"] or "").strip().removeprefix("--").strip()
-            found.append(_directive(kind, row, line, match, codes or _EVERYTHING, reason))
+    found += [_ours(row, line, match) for match in _OURS.finditer(line)]
     for match in _NOQA.finditer(line):
         if match["unread"] is None:
-            found.append(_directive("noqa", row, line, match, _codes(match["codes"]) or _EVERYTHING, ""))
+            codes = _codes(match["codes"]) or _EVERYTHING
+            found.append(_directive("noqa", row, line, match.span(), codes, ""))
     return found
 
 
+def _ours(row: int, line: str, match: re.Match[str]) -> Directive:
+    word, rest = match["word"], match["rest"]
+    kind = next((kind for kind in _KINDS if kind == word.lower()), None)
+    listed = _LIST.match(rest)
+    if kind is None:
+        return _wrong(row, line, match, f'"{word}" is no suppression; {_WRITE}')
+    if listed is None:
+        reason = _REASON.fullmatch(rest)
+        if reason is None:
+            return _wrong(
+                row, line, match, f'"{rest.strip()}" is neither a list of codes nor a reason; {_WRITE}'
+            )
+        end = match.start("rest") + (len(rest) if reason[0].strip() else 0)
+        return _directive(kind, row, line, (match.start(), end), _EVERYTHING, _reason(rest))
+    codes = _codes(listed["inside"] or listed["after"])
+    if not codes:
+        return _wrong(row, line, match, f"it names no rule; {_WRITE}")
+    group = "inside" if listed["inside"] is not None else "after"
+    found = _directive(
+        kind,
+        row,
+        line,
+        (match.start(), match.start("rest") + listed.end()),
+        codes,
+        _reason(listed["why"] or listed["reason"] or ""),
+        (match.start("rest") + listed.start(group) + 1, match.start("rest") + listed.end(group) + 1),
+    )
+    # As in pylint, whose spelling this is: behind code it is about the line.
+    as_pylint = group == "after" and kind == "disable" and not found.own_line
+    return replace(found, kind="ignore") if as_pylint else found
+
+
+def _wrong(row: int, line: str, match: re.Match[str], problem: str) -> Directive:
+    columns = match.start(), match.start() + len(match[0].rstrip())
+    return replace(_directive("ignore", row, line, columns, (), ""), problem=problem)
+
+
+def _reason(written: str) -> str:
+    return written.strip().removeprefix("--").strip()
+
+
 def _directive(
-    kind: Kind, row: int, line: str, match: re.Match[str], codes: tuple[str, ...], reason: str
+    kind: Kind,
+    row: int,
+    line: str,
+    columns: tuple[int, int],
+    codes: tuple[str, ...],
+    reason: str,
+    listed: tuple[int, int] = (0, 0),
 ) -> Directive:
-    own_line = not line[: match.start()].strip()
-    return Directive(kind, row, match.start() + 1, match.end() + 1, codes, reason, own_line)
+    own_line = not line[: columns[0]].strip()
+    return Directive(kind, row, columns[0] + 1, columns[1] + 1, codes, reason, own_line, listed)
 
 
 def _codes(written: str | None) -> tuple[str, ...]:
-    return tuple(code.upper() for code in _CODE.findall(written or ""))
+    """The codes of a list, and whatever else stands in it, which no rule has for a code. ALL is every rule's prefix."""
+    found = (code.upper() for code in re.split(r"[\s,]+", written or "") if code)
+    return tuple("" if code == "ALL" else code for code in found)
 
 
 def _comment_starts(text: str) -> dict[int, int] | None:
@@ -182,11 +236,15 @@ class _Comments:
             )
         return bool(hits)
 
-    def unused(self, filename: str, checked: Collection[str]) -> list[Finding]:
-        """A GPU001 for each of gpulint's own comments with codes that silenced nothing and could have."""
+    def unused(self, filename: str, checked: Collection[str], known: Collection[str]) -> list[Finding]:
+        """A GPU001 for each of gpulint's own comments with codes that silenced nothing and could have, or never can."""
         found: list[Finding] = []
         for item in self._all:
-            if item.kind in ("noqa", "enable") or "GPU001" in item.codes:
+            if item.kind == "noqa":
+                continue
+            if problem := item.problem or _unknown(item.codes, known):
+                found.append(_problem(filename, item, f"suppression that silences nothing: {problem}"))
+            if item.kind == "enable" or "GPU001" in item.codes:
                 continue
             idle = [
                 code
@@ -202,24 +260,13 @@ class _Comments:
         rest = [code for code in item.codes if code not in idle]
         what = "it silences nothing" if idle == [""] else f"there is no {' or '.join(idle)} to silence here"
         edit = self._without_codes(item, rest) if rest else self._without_comment(item)
-        return Finding(
-            code="GPU001",
-            name="unused-suppression",
-            severity=Severity.INFO,
-            message=f"unused suppression: {what}",
-            filename=filename,
-            line=item.row,
-            column=item.start,
-            end_line=item.row,
-            end_column=item.end,
-            fix=Fix("safe", "take out the unused suppression", (edit,)),
-        )
+        fix = Fix("safe", "take out the unused suppression", (edit,))
+        return _problem(filename, item, f"unused suppression: {what}", fix)
 
-    def _without_codes(self, item: Directive, rest: list[str]) -> Edit:
-        line = self._lines[item.row - 1]
-        opening = line.index("[", item.start - 1)
-        closing = line.index("]", opening)
-        return Edit(Position(item.row, opening + 2), Position(item.row, closing + 1), ", ".join(rest))
+    @staticmethod
+    def _without_codes(item: Directive, rest: list[str]) -> Edit:
+        first, last = (Position(item.row, column) for column in item.listed)
+        return Edit(first, last, ", ".join(code or "ALL" for code in rest))
 
     def _without_comment(self, item: Directive) -> Edit:
         """Take out the comment, the space before it, and the line where nothing else is on it."""
@@ -269,3 +316,35 @@ def _is_code(line: str) -> bool:
 
 def _indent(line: str) -> int:
     return len(line) - len(line.lstrip())
+
+
+def _problem(filename: str, item: Directive, message: str, fix: Fix | None = None) -> Finding:
+    return Finding(
+        code="GPU001",
+        name="unused-suppression",
+        severity=Severity.INFO,
+        message=message,
+        filename=filename,
+        line=item.row,
+        column=item.start,
+        end_line=item.row,
+        end_column=item.end,
+        fix=fix,
+    )
+
+
+def _unknown(codes: Iterable[str], known: Collection[str]) -> str:
+    """What to say of the first code that covers no rule; empty where there is none."""
+    from gpulint.config import did_you_mean
+    from gpulint.rules import all_rules
+
+    names = {rule.code: rule.name for rule in all_rules()}
+    every = sorted({*names, *known, "GPU000", "GPU001"})
+    for code in codes:
+        if not any(one.startswith(code) for one in every):
+            by_name = next(
+                (one for one, name in names.items() if name.upper() == code.replace("_", "-")), None
+            )
+            hint = f'; did you mean "{by_name}"?' if by_name else did_you_mean(code, every)
+            return f'there is no rule "{code}"{hint}'
+    return ""

@@ -96,7 +96,8 @@ def codes(folder: Path, **files: str) -> list[str]:
         ({"base": GUARDED}, []),
         ({"base": GUARDED, "other": UNRELATED}, []),
         ({"base": GUARDED, "careful": OVERRIDE}, []),
-        ({"base": GUARDED, "test_agent": UNRELATED.replace("self.eval", "agent.eval")}, []),
+        ({"base": GUARDED, "test_agent": "import pytest" + UNRELATED.replace("self.eval", "agent.eval")}, []),
+        ({"base": GUARDED, "agent_test": UNRELATED.replace("self.eval", "agent.eval")}, ["GPU201"]),
         ({"base": GUARDED, "demo": UNRELATED.replace("self.eval", "agent.eval")}, ["GPU201"]),
     ],
     ids=[
@@ -107,6 +108,7 @@ def codes(folder: Path, **files: str) -> list[str]:
         "same name",
         "override",
         "test",
+        "script named like a test",
         "another caller",
     ],
 )

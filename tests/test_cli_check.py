@@ -739,3 +739,15 @@ def test_progress_on_a_terminal_in_long_runs(project: Path) -> None:
     assert "/5 files" in shown
     assert "\r\x1b[K" in shown
     assert shown.rindex("\r\x1b[K") < shown.index("train.py")
+
+
+@pytest.mark.parametrize(
+    "option",
+    ["--select=", "--select=,", "--ignore=", "--extend-select= ", "--exclude=", "--target-torch=nonsense", "--target-torch=",
+     "--ignore=ALL", "--ignore=GPU999", "--extend-select=GPU999"],
+)  # fmt: skip
+def test_what_would_check_nothing_or_names_nothing_is_wrong_use(project: Path, option: str) -> None:
+    done = gpulint(option, ".", cwd=project)
+    assert done.returncode == 2
+    assert done.stdout == b""
+    assert option.partition("=")[0].encode() in done.stderr

@@ -71,12 +71,11 @@ def config(**keys: object) -> Config:
     [
         ({}, ["GPU101", "GPU102"]),
         ({"select": ["ALL"]}, ["GPU101", "GPU102", "GPU901"]),
-        ({"select": []}, []),
         ({"select": ["GPU102"]}, ["GPU102"]),
         ({"select": ["GPU1"], "ignore": ["GPU101"]}, ["GPU102"]),
         ({"select": ["GPU101"], "ignore": ["GPU1"]}, ["GPU101"]),
-        ({"ignore": ["GPU1"]}, []),
-        ({"ignore": ["ALL"]}, []),
+        ({"select": ["GPU000"]}, []),
+        ({"extend_select": ["GPU001"], "ignore": ["GPU1", "GPU9"]}, []),
         ({"extend_select": ["GPU901"]}, ["GPU101", "GPU102", "GPU901"]),
         ({"extend_select": ["GPU9"], "ignore": ["GPU10"]}, ["GPU901"]),
     ],
@@ -89,8 +88,29 @@ def test_the_command_line_outranks_the_file() -> None:
     given = config(select=["GPU101"], ignore=["GPU102"])
     assert rule_codes(Overrides(select=("GPU102",)).apply(given)) == ["GPU102"]
     assert rule_codes(Overrides(extend_select=("GPU901",)).apply(given)) == ["GPU101", "GPU901"]
-    assert rule_codes(Overrides(ignore=("GPU101",)).apply(given)) == []
-    assert rule_codes(Overrides(select=()).apply(given)) == []
+
+
+@pytest.mark.parametrize(
+    ("keys", "overrides", "place"),
+    [
+        ({"select": []}, Overrides(), "select: names no rule"),
+        ({"select": [""]}, Overrides(), 'select: "" is no rule code'),
+        ({"ignore": [" "]}, Overrides(), 'ignore: " " is no rule code'),
+        ({"ignore": ["ALL"]}, Overrides(), "ignore: leaves no rule in force"),
+        ({"ignore": ["GPU1"]}, Overrides(), "ignore: leaves no rule in force"),
+        ({}, Overrides(ignore=("ALL",)), "--ignore: leaves no rule in force"),
+        ({}, Overrides(select=()), "--select: leaves no rule in force"),
+        ({}, Overrides(select=("GPU1",), ignore=("GPU1",)), "--ignore: leaves no rule in force"),
+        ({"select": ["GPU101"]}, Overrides(ignore=("GPU101",)), "--ignore: leaves no rule in force"),
+        ({}, Overrides(target_torch="nonsense"), "--target-torch: expected a version such as 2.4"),
+        ({}, Overrides(target_torch=""), "--target-torch: expected a version such as 2.4"),
+    ],
+)
+def test_what_would_check_nothing_is_refused(
+    keys: dict[str, object], overrides: Overrides, place: str
+) -> None:
+    with pytest.raises(ConfigError, match=re.escape(place)):
+        Selection(overrides.apply(config(**keys)))
 
 
 def test_per_file_ignores() -> None:

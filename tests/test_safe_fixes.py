@@ -22,8 +22,8 @@ from test_cases import all_cases
 from trials import Trial, changes, ran, run
 
 from gpulint.api import check_paths
-from gpulint.edits import apply_edits
 from gpulint.documentation import page
+from gpulint.edits import apply_edits
 from gpulint.findings import Confidence, Finding
 from gpulint.fixing import fix_text
 from gpulint.linter import lint_text
@@ -667,14 +667,14 @@ def test_what_may_be_no_tensor_is_not_safely_detached() -> None:
 
 
 def test_an_average_is_cut_where_it_starts_as_well() -> None:
-    text = (TRIAL.parent / "cases/GPU107/bug_first_batch_starts_attached.py").read_text()
+    text = (CASES / "GPU107/bug_first_batch_starts_attached.py").read_text()
     done = fixed(text, "train.py")
     assert "self.running = mean.detach()" in done
     assert "0.1 * mean.detach()" in done
 
 
 def test_an_average_that_the_result_is_made_of_is_not_safely_cut() -> None:
-    text = (TRIAL.parent / "cases/GPU107/bug_first_batch_starts_attached.py").read_text()
+    text = (CASES / "GPU107/bug_first_batch_starts_attached.py").read_text()
     used = text.replace("        return x / mean * self.gain", "        return x / self.running * self.gain")
     (found,) = fix_of(used, "GPU107")
     assert found[0] == "unsafe"
@@ -682,7 +682,7 @@ def test_an_average_that_the_result_is_made_of_is_not_safely_cut() -> None:
 
 
 def test_all_states_of_a_round_are_cut_together() -> None:
-    text = (TRIAL.parent / "cases/GPU103/bug_two_states_carried.py").read_text()
+    text = (CASES / "GPU103/bug_two_states_carried.py").read_text()
     found = [finding for finding in lint_text(text, "train.py", RULES) if finding.code == "GPU103"]
     assert len(found) == 2
     for finding in found:

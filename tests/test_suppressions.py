@@ -29,6 +29,11 @@ def left(text: str, *found: Finding, first: dict[int, int] | None = None) -> lis
         "# gpulint: ignore[gpu101] -- kept on purpose, see #12",
         "# gpulint: ignore",
         "# gpulint: ignore -- everything",
+        "# gpulint: ignore[ALL]",
+        "# gpulint: disable=GPU101",
+        "# gpulint: disable = GPU102, GPU101 -- as in pylint",
+        "# gpulint: disable=all",
+        "# gpulint: ignore=GPU1",
         "# type: ignore # gpulint: ignore[GPU101]",
         "# noqa: GPU101",
         "# noqa:GPU101,E501",
@@ -49,6 +54,18 @@ def test_comments_that_silence(comment: str) -> None:
     [
         "# gpulint: ignore[GPU102]",
         "# gpulint: ignore[]",
+        "# gpulint: disable=GPU102",
+        "# gpulint: disable=held-graph",
+        "# gpulint: disable-next=GPU101",
+        "# gpulint: skip",
+        "# gpulint:",
+        "# gpulint: ignore GPU101",
+        "# gpulint: ignore because of #12",
+        "# gpulint: ignore(GPU101)",
+        "# gpulint: ignore[GPU101",
+        "# gpulint: ignore: GPU101",
+        "# gpulint: ignore[GPU999]",
+        "# gpulint: ignore[GPU101;GPU102]",
         "# gpulint: ignored[GPU101]",
         "# gpulint ignore[GPU101]",
         "# noqa: E501",
@@ -116,9 +133,62 @@ def test_unused() -> None:
     text = "x = 1  # gpulint: ignore[GPU101]\ny = 2  # gpulint: ignore[GPU101, GPU201] -- why\n"
     assert left(text, finding(2, "GPU201")) == [("GPU001", 1), ("GPU001", 2)]
     # A rule that did not run, and other tools' comments, are none of ours to judge.
-    assert left("x = 1  # gpulint: ignore[GPU999]\n") == []
+    assert left("x = 1  # gpulint: ignore[GPU503]\n") == []
     assert left("x = 1  # noqa: GPU101\n") == []
     assert suppressed(text, [], lambda row: row, "a.py", ()) == []
+
+
+@pytest.mark.parametrize(
+    ("comment", "said"),
+    [
+        ("skip", '"skip" is no suppression; write ignore[GPU101]'),
+        ("disable-next=GPU101", '"disable-next" is no suppression; write'),
+        ("", '"" is no suppression; write'),
+        ("ignore GPU101", '"GPU101" is neither a list of codes nor a reason; write ignore[GPU101]'),
+        ("ignore[GPU101", '"[GPU101" is neither'),
+        ("ignore[]", "it names no rule; write"),
+        ("ignore[GPU999]", 'there is no rule "GPU999"; did you mean "GPU'),
+        ("ignore[GPU101, GPU999]", 'there is no rule "GPU999"'),
+        ("disable=GPU999", 'there is no rule "GPU999"'),
+        ("enable[GPU999]", 'there is no rule "GPU999"'),
+        ("ignore[held-graph]", 'there is no rule "HELD-GRAPH"; did you mean "GPU101"?'),
+    ],
+)
+def test_what_names_no_rule_is_told(comment: str, said: str) -> None:
+    kept = suppressed(f"x = 1  # gpulint: {comment}\n", [finding(1)], lambda row: row, "a.py", CHECKED)
+    (told,) = [item for item in kept if item.code == "GPU001"]
+    assert said in told.message
+    assert told.fix is None
+    assert ("GPU101" not in [item.code for item in kept]) is (comment == "ignore[GPU101, GPU999]")
+
+
+def test_a_rule_of_the_project_is_known() -> None:
+    text = "x = 1  # gpulint: ignore[ACME7]\n"
+    assert suppressed(text, [], lambda row: row, "a.py", CHECKED, ("ACME7",)) == []
+    assert [item.code for item in suppressed(text, [], lambda row: row, "a.py", CHECKED)] == ["GPU001"]
+
+
+AS_PYLINT = """\
+def f():
+    a()  # gpulint: disable=GPU101
+    b()
+    if c:
+        # gpulint: disable=GPU101
+        d()
+        e()
+    g()
+"""
+
+
+@pytest.mark.parametrize(
+    ("row", "code", "silent"),
+    [
+        (2, "GPU101", True), (2, "GPU201", False), (3, "GPU101", False), (6, "GPU101", True), (7, "GPU101", True),
+        (7, "GPU201", False), (8, "GPU101", False),
+    ],
+)  # fmt: skip
+def test_disable_as_pylint_writes_it(row: int, code: str, silent: bool) -> None:
+    assert ((code, row) not in left(AS_PYLINT, finding(row, code))) is silent
 
 
 def test_unused_can_be_silenced() -> None:
@@ -135,6 +205,8 @@ def test_unused_can_be_silenced() -> None:
         ("x = 1  # gpulint: ignore[GPU101]  # type: ignore\n", "x = 1  # type: ignore\n"),
         ("x = 1  # type: ignore  # gpulint: ignore[GPU101]\n", "x = 1  # type: ignore\n"),
         ("y  # gpulint: ignore[GPU101, GPU201, GPU102]\n", "y  # gpulint: ignore[GPU201]\n"),
+        ("y  # gpulint: disable=GPU101, GPU201\n", "y  # gpulint: disable=GPU201\n"),
+        ("x = 1  # gpulint: disable=GPU101\n", "x = 1\n"),
     ],
 )
 def test_fix_of_unused(text: str, fixed: str) -> None:

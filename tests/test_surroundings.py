@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from gpulint.api import check_paths
 from gpulint.findings import Severity
 
@@ -93,23 +95,78 @@ def test_a_method_of_the_project_that_runs_none(tmp_path: Path) -> None:
     assert _severities(tmp_path) == [("GPU101", Severity.ERROR)]
 
 
+COLLECTED = """
+
+def test_training():
+    train(None, [])
+"""
+TEST_CASE = """
+
+class Parity(unittest.TestCase):
+    def runTest(self):
+        train(None, [])
+"""
+
+
 def test_files_of_tests_are_passed_over(tmp_path: Path) -> None:
     (tmp_path / "pyproject.toml").write_text("")
-    for name in ("tests/parity.py", "package/testing/helpers.py", "test_parity.py", "parity_test.py"):
+    for name, more in (
+        ("tests/parity.py", ""),
+        ("package/test_utils/helpers.py", ""),
+        ("package/testing/helpers.py", ""),
+        ("package/testing/test_main.py", COLLECTED + SCRIPT_GUARD),
+        ("conftest.py", ""),
+        ("test_parity.py", COLLECTED),
+        ("parity_test.py", COLLECTED),
+        ("fixture_test.py", "\nimport pytest\n"),
+        ("test_case.py", "\nimport unittest\n" + TEST_CASE),
+        ("test_class.py", "\n\nclass TestAll:\n    def test_it(self, model):\n        train(model, [])\n"),
+    ):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / name).write_text(KEEPING)
+        (tmp_path / name).write_text(KEEPING + more)
     assert check_paths(tmp_path) == []
 
 
-def test_a_training_script_may_be_named_like_a_test(tmp_path: Path) -> None:
+SCRIPT_GUARD = '\n\nif __name__ == "__main__":\n    train(object(), [])\n'
+
+
+@pytest.mark.parametrize(
+    ("name", "more"),
+    [
+        ("net_test.py", SCRIPT_GUARD),
+        ("test_net.py", SCRIPT_GUARD),
+        ("test.py", SCRIPT_GUARD),
+        ("testing/evaluate.py", SCRIPT_GUARD),
+        ("net_test.py", "\nfrom absl import app, flags\n"),
+        ("net_test.py", "\n\ndef test_epoch(net, loader):\n    pass\n\n\ntest_epoch(train, [])\n"),
+        ("net_test.py", "\n\ndef test(net, loader):\n    return train(net, loader)\n"),
+        ("net_test.py", "\n\nclass TestOptions:\n    def parse(self):\n        return None\n"),
+        ("net_test.py", "\n\nclass TestData:\n    def __init__(self):\n        self.test_set = None\n"),
+        (
+            "net_test.py",
+            "\nfrom torch import nn\n\nclass NetTest(nn.Module):\n    def test_it(self):\n        pass\n",
+        ),
+    ],
+)
+def test_a_script_may_be_named_like_a_test(tmp_path: Path, name: str, more: str) -> None:
     (tmp_path / "pyproject.toml").write_text("")
-    saving = (
-        KEEPING
-        + "\n\ndef main(model, loader, path):\n    train(model, loader)\n    save_model(model, path)\n"
-    )
-    (tmp_path / "train_test.py").write_text(saving)
+    (tmp_path / name).parent.mkdir(exist_ok=True)
+    (tmp_path / name).write_text(KEEPING + more)
     assert [found.code for found in check_paths(tmp_path)] == ["GPU101", "GPU501"]
-    (tmp_path / "train_test.py").write_text(saving + "\n\ndef test_main():\n    main(None, [], '')\n")
+    (tmp_path / name).write_text(KEEPING + more + "\nimport pytest\n")
+    assert check_paths(tmp_path) == [] or name == "test.py"
+
+
+def test_what_no_runner_collects_is_no_test_in_a_file_of_any_name(tmp_path: Path) -> None:
+    (tmp_path / "pyproject.toml").write_text("")
+    indented = KEEPING.replace("import torch\n", "").replace("\n", "\n    ")
+    script = (
+        "import torch\n\n\nclass TestRunner:\n    def __init__(self, path):\n        self.path = path\n"
+        + indented.replace("def train(", "def test_model(self, ")
+    )
+    (tmp_path / "runner.py").write_text(script)
+    assert [found.code for found in check_paths(tmp_path)] == ["GPU101", "GPU501"]
+    (tmp_path / "runner.py").write_text(script.replace("TestRunner:", "TestRunner(unittest.TestCase):"))
     assert check_paths(tmp_path) == []
 
 

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from pathlib import PurePath
 
 from gpulint.analysis import ir
-from gpulint.analysis.differentiating import runs_backward
 
 # What leaves an object what it is: `Net().to(device).eval()` makes a Net.
 _MOVING = frozenset("to cuda cpu half float double bfloat16 eval train requires_grad_".split())
@@ -36,35 +34,6 @@ class FileCalls:
     made: dict[str, set[str]] = field(default_factory=dict)
     renamed: dict[str, set[str]] = field(default_factory=dict)
     handed: set[str] = field(default_factory=set)
-
-
-def is_test_file(filename: str) -> bool:
-    """Whether a file is one of tests, by its name or its folders."""
-    path = PurePath(filename)
-    return path.name.startswith("test_") or path.name.endswith("_test.py") or _stands_with_tests(path)
-
-
-def _stands_with_tests(path: PurePath) -> bool:
-    return path.name == "conftest.py" or not {"tests", "testing", "test_utils"}.isdisjoint(path.parts)
-
-
-def holds_tests(module: ir.Module, filename: str) -> bool:
-    """Whether a file is one of tests. One that is so named, but holds nothing for a test runner, and saves what it trains,
-    is a training script: `train_and_test.py`, `net_test.py`."""
-    if not is_test_file(filename) or _stands_with_tests(PurePath(filename)):
-        return is_test_file(filename)
-    if any(full.partition(".")[0] in ("pytest", "unittest", "absl") for full in module.imports.values()):
-        return True
-    if any(name.startswith("Test") or name.endswith(("Test", "TestCase")) for name in module.classes):
-        return True
-    if any(
-        function.name.startswith("test_") or (function.name == "test" and not function.params)
-        for function in module.functions
-        if function.parent is module.body
-    ):
-        return True
-    called = {call.method for function in module.functions for _, call in ir.calls(function.body)}
-    return not (any(map(runs_backward, called)) and any("save" in name.split("_") for name in called))
 
 
 def outside_calls(module: ir.Module, guards: frozenset[str]) -> FileCalls:

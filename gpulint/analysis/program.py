@@ -20,12 +20,12 @@ from gpulint.analysis.flow import Flow
 from gpulint.analysis.habits import Habits
 from gpulint.analysis.lookup import brings_back_only
 from gpulint.analysis.names import Names
-from gpulint.analysis.outside import holds_tests
 from gpulint.analysis.project import Project
 from gpulint.analysis.settle import finish
 from gpulint.analysis.state import State
 from gpulint.analysis.statics import mark_statics
 from gpulint.analysis.summaries import Summary
+from gpulint.analysis.test_code import is_test_file
 from gpulint.analysis.values import (
     HOST,
     LOADER,
@@ -228,7 +228,9 @@ class FileAnalysis(EntryModes):
 
     @cached_property
     def is_test(self) -> bool:
-        return holds_tests(self.module, self.project.within(self.filename) if self.project else self.filename)
+        return is_test_file(
+            self.module, self.project.within(self.filename) if self.project else self.filename
+        )
 
     def _on_gpu(self) -> bool:
         """False where the file names the CPU as its device and never a GPU."""

@@ -16,8 +16,9 @@ from typing import TYPE_CHECKING
 
 from gpulint.analysis import ir
 from gpulint.analysis.lower_ast import lower_ast
-from gpulint.analysis.outside import FileCalls, is_test_file, outside_calls
+from gpulint.analysis.outside import FileCalls, outside_calls
 from gpulint.analysis.reaching import Reaching, may_import
+from gpulint.analysis.test_code import IMPORTS_RUNNER, by_place, is_test_file
 from gpulint.analysis.values import Val
 from gpulint.files import content_hash, is_project_root
 
@@ -57,6 +58,7 @@ class Project:
         self._looked_up = 0
         self._trees: dict[str, list[tuple[str, bytes]]] = {}
         self._calls: dict[str, tuple[bytes, FileCalls]] = {}
+        self._tests: dict[str, tuple[bytes, bool]] = {}  # those of which what is in them decides
         self._bases_by_name: dict[str, set[str]] = {}
 
     def begin(self) -> None:
@@ -69,6 +71,7 @@ class Project:
         """Files may have been written: list and read those that may call a function anew."""
         self._trees = {}
         self._calls = {}
+        self._tests = {}
         _roots.cache_clear()
 
     @property
@@ -122,9 +125,22 @@ class Project:
                     found.append(raw.decode("utf-8", "replace"))
         return found
 
-    def is_test(self, filename: str) -> bool:
-        """Whether a file is one of its project's tests: folders above the project say nothing about it."""
-        return is_test_file(self.within(filename))
+    def is_test(self, path: str, raw: bytes, root: str) -> bool:
+        """Whether a file of the project is one of its tests: folders above the project say nothing about it."""
+        within = os.path.relpath(path, root)
+        settled = by_place(within)
+        if settled is not None:
+            return settled
+        if IMPORTS_RUNNER.search(raw) is not None:
+            return True
+        kept = self._tests.get(path)
+        if kept is None or kept[0] != raw:
+            try:
+                found = is_test_file(lower_ast(ast.parse(raw)), within)
+            except (SyntaxError, ValueError, RecursionError, MemoryError):
+                found = True
+            kept = self._tests[path] = (raw, found)
+        return kept[1]
 
     def within(self, filename: str) -> str:
         """A file's path in its project."""
@@ -156,7 +172,7 @@ class Project:
         root = _project_root(origin, self._top)
         found: list[FileAnalysis] = []
         for path, raw in self.neighbours(root):
-            if wanted not in raw or path == own or is_test_file(os.path.relpath(path, root)):
+            if wanted not in raw or path == own or self.is_test(path, raw, root):
                 continue
             if function.cls is None and not may_import(raw, own, function.name):
                 continue
@@ -190,7 +206,7 @@ class Project:
         self.asked = True
         root = _project_root(origin, self._top)
         return any(
-            pattern.search(raw) is not None and not is_test_file(os.path.relpath(path, root))
+            pattern.search(raw) is not None and not self.is_test(path, raw, root)
             for path, raw in self.neighbours(root)
         )
 
@@ -203,7 +219,7 @@ class Project:
         found = [
             self.analysis(Path(path))
             for path, raw in self.neighbours(root)
-            if wanted in raw and also in raw and not is_test_file(os.path.relpath(path, root))
+            if wanted in raw and also in raw and not self.is_test(path, raw, root)
         ]
         return [analysis for analysis in found[:MAX_CALLERS] if analysis is not None]
 

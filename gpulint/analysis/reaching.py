@@ -10,7 +10,7 @@ from enum import Enum, auto
 from typing import TYPE_CHECKING
 
 from gpulint.analysis import frameworks, ir
-from gpulint.analysis.outside import FileCalls, OutsideCall, is_test_file
+from gpulint.analysis.outside import FileCalls, OutsideCall
 
 if TYPE_CHECKING:
     from gpulint.analysis.project import Project
@@ -148,7 +148,7 @@ class Reaching:
 
     def _files(self, words: tuple[bytes, ...]) -> Iterator[tuple[str, bytes, FileCalls]]:
         for path, raw in self.project.neighbours(self.root):
-            if any(word in raw for word in words) and not is_test_file(os.path.relpath(path, self.root)):
+            if any(word in raw for word in words) and not self.project.is_test(path, raw, self.root):
                 yield path, raw, self.project.calls_in(path, raw)
 
 

@@ -23,6 +23,7 @@ from gpulint.analysis.read_by_callers import only_read_by_callers
 from gpulint.analysis.rounds import counts_micro_batches, over_members
 from gpulint.analysis.shared_graphs import share_unseen
 from gpulint.analysis.slots import is_read_back
+from gpulint.analysis.test_code import imports_runner, is_test_class
 from gpulint.analysis.toward_backward import feeds_backward
 from gpulint.analysis.uses import Uses
 from gpulint.analysis.values import (
@@ -140,16 +141,13 @@ def _only_copies(file: FileAnalysis, function: ir.Function) -> bool:
 
 def _is_test(file: FileAnalysis, function: ir.Function) -> bool:
     """Whether a test runner calls a function. `test_epoch(model, loader)`, which its own file calls, is none."""
-    cls = function.cls
-    if cls is not None and cls.name not in ("Tester", "Testing"):
-        if cls.name.startswith("Test") or cls.name.endswith(("TestCase", "Test", "Tests")):
-            return True
-    if not function.name.startswith("test_"):
-        return False
-    runners = any(full.partition(".")[0] in ("pytest", "unittest") for full in file.module.imports.values())
-    given = [param for param in function.params if param.name not in ("self", "cls")]
-    called = bool(file.called_from.get(function)) or function in file.started
-    return runners or not given or not called or file.is_test
+    if function.cls is not None:
+        return is_test_class(function.cls)
+    if file.is_test or imports_runner(file.module):
+        return function.name.startswith("test_")
+    # In a file that no runner looks into: a try-out that is written like a test.
+    needs = [param for param in function.params if param.default is None]
+    return function.name.startswith("test_") and not needs and function not in file.started
 
 
 # What models of physics differentiate for inside their forward: under no_grad they fail.

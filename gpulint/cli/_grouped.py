@@ -44,3 +44,16 @@ def heading(name: str) -> Callable[..., Callable[[Decorated], Decorated]]:
         return click.option(*declarations, cls=GroupedOption, heading=name, **attributes)
 
     return option
+
+
+def codes(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> tuple[str, ...]:
+    """The rule codes and prefixes of an option that may be given several times, each with several of them."""
+    found = []
+    for value in values:
+        named = [code.strip() for code in value.split(",") if code.strip()]
+        if not named:
+            raise click.BadParameter(
+                "names no rule; give codes or prefixes such as GPU101,GPU2, or leave the option out."
+            )
+        found += named
+    return tuple(found)

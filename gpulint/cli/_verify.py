@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import click
 
-from gpulint.config import shown_path
+from gpulint.config import ConfigResolver, shown_path
 from gpulint.findings import Confidence, Finding
 from gpulint.notebooks import is_notebook
 from gpulint.runtime.claims import DIAGNOSTICS
@@ -20,6 +20,7 @@ from gpulint.runtime.result import REACH, StepKind, count_steps, said_steps
 from gpulint.runtime.runner import Run
 from gpulint.runtime.verdict import Verification
 from gpulint.runtime.verifying import least_confidence, program_findings, verification_of
+from gpulint.selection import BUILT_IN, known_rules, refuse_unknown
 
 _TORCHRUN = (
     ("nproc_per_node", "--nproc-per-node"),
@@ -191,10 +192,26 @@ def read_findings(path: str) -> list[Finding]:
         raise click.UsageError(f"--findings {path}: {message} ({type(error).__name__}: {error}).") from error
 
 
+def _rule_names(request: Request) -> dict[str, str]:
+    """The rules that the configuration of the script knows, by code."""
+    folder = os.getcwd() if request.module else os.path.dirname(os.path.abspath(request.target))
+    rules = known_rules(ConfigResolver().for_directory(folder))
+    return {**BUILT_IN, **{rule.code: rule.name for rule in rules}}
+
+
 def _chosen(findings: list[Finding], request: Request) -> list[Finding]:
     def named(code: str, prefixes: tuple[str, ...]) -> bool:
         return any(prefix == "ALL" or code.startswith(prefix) for prefix in prefixes)
 
+    names = _rule_names(request)
+    names |= {finding.code: finding.name for finding in findings}
+    refuse_unknown("--select", request.select, names)
+    refuse_unknown("--ignore", request.ignore, names)
+    judged = [code for code in names if not code.startswith(DIAGNOSTICS)]
+    if all(named(code, request.ignore) for code in judged) or (
+        request.select and not any(named(code, request.select) for code in judged)
+    ):
+        raise click.UsageError("--select and --ignore leave no rule whose findings a run could judge.")
     kept = [f for f in findings if not f.code.startswith(DIAGNOSTICS)]
     if request.select:
         kept = [f for f in kept if named(f.code, request.select)]

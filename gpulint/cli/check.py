@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from gpulint.cli._grouped import GroupedCommand, heading
+from gpulint.cli._grouped import GroupedCommand, codes, heading
 from gpulint.reports import FORMATS
 
 _rules = heading("Rules")
@@ -28,14 +28,16 @@ def _jobs(_: click.Context, __: click.Parameter, value: int) -> int:
     return value
 
 
-def _codes(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> tuple[str, ...]:
-    return tuple(code.strip() for value in values for code in value.split(",") if code.strip())
-
-
 def _some_codes(
     context: click.Context, parameter: click.Parameter, values: tuple[str, ...]
 ) -> tuple[str, ...] | None:
-    return _codes(context, parameter, values) if values else None
+    return codes(context, parameter, values) if values else None
+
+
+def _patterns(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> tuple[str, ...]:
+    if not all(value.strip() for value in values):
+        raise click.BadParameter("is empty; give a pattern such as build/ or leave the option out.")
+    return values
 
 
 @click.command(cls=GroupedCommand, short_help="Find mistakes in files, and fix them: the default.")
@@ -47,8 +49,8 @@ def _some_codes(
     callback=_some_codes,
     help="Only these rules: codes or prefixes, or ALL.",
 )
-@_rules("--extend-select", metavar=_CODES, multiple=True, callback=_codes, help="These rules too.")
-@_rules("--ignore", metavar=_CODES, multiple=True, callback=_codes, help="Not these rules.")
+@_rules("--extend-select", metavar=_CODES, multiple=True, callback=codes, help="These rules too.")
+@_rules("--ignore", metavar=_CODES, multiple=True, callback=codes, help="Not these rules.")
 @_rules(
     "--confidence", metavar="LEVEL", type=_CONFIDENCE, help="high; low: also what the code does not settle."
 )
@@ -57,8 +59,14 @@ def _some_codes(
 @_fixing("--unsafe-fixes", is_flag=True, help="With --fix or --diff: unsafe ones too.")
 @_fixing("--diff", is_flag=True, help="Print what --fix would change; change nothing.")
 @_fixing("--add-ignore", is_flag=True, help="Silence findings by comments in the code.")
-@_files("--exclude", metavar="PATTERN", multiple=True, help="Leave out, instead of the default excludes.")
-@_files("--extend-exclude", metavar="PATTERN", multiple=True, help="Leave out too.")
+@_files(
+    "--exclude",
+    metavar="PATTERN",
+    multiple=True,
+    callback=_patterns,
+    help="Leave out, instead of the default excludes.",
+)
+@_files("--extend-exclude", metavar="PATTERN", multiple=True, callback=_patterns, help="Leave out too.")
 @_files("--force-exclude", is_flag=True, help="Leave out excluded files even when named.")
 @_files("--stdin-filename", metavar="FILE", help="Name of what is read from standard input (-).")
 @_output("--output-format", metavar="FORMAT", type=click.Choice(FORMATS), default="text", help=_FORMATS)

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from gpulint.cli._grouped import GroupedCommand, heading
+from gpulint.cli._grouped import GroupedCommand, codes, heading
 from gpulint.runtime.result import REACH
 
 _what = heading("What to measure")
@@ -14,10 +14,6 @@ _findings = heading("Findings")
 _output = heading("Output")
 _launch = heading("Several processes (torchrun)")
 _CODES = "CODES"
-
-
-def _codes(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> tuple[str, ...]:
-    return tuple(code.strip() for value in values for code in value.split(",") if code.strip())
 
 
 def _size(_: click.Context, __: click.Parameter, value: str) -> int:
@@ -86,9 +82,9 @@ def _size(_: click.Context, __: click.Parameter, value: str) -> int:
     help="Judge these, the JSON of gpulint --output-format json (- reads standard input).",
 )
 @_findings(
-    "--select", metavar=_CODES, multiple=True, callback=_codes, help="Only these rules: codes or prefixes."
+    "--select", metavar=_CODES, multiple=True, callback=codes, help="Only these rules: codes or prefixes."
 )
-@_findings("--ignore", metavar=_CODES, multiple=True, callback=_codes, help="Not these rules.")
+@_findings("--ignore", metavar=_CODES, multiple=True, callback=codes, help="Not these rules.")
 @_findings(
     "--confidence",
     metavar="LEVEL",

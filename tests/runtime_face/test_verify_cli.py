@@ -258,3 +258,14 @@ def test_live_progress_on_a_terminal(folder: Path) -> None:
     assert re.search(r"training: \d+ of 8 steps", text)
     assert "since warm-up" in text
     assert "argv" not in text
+
+
+@pytest.mark.parametrize(
+    "given",
+    ["--select=XYZ", "--select=GPU999", "--select=", "--ignore=GPU999", "--ignore=ALL", "--select=GPU0"],
+)
+def test_rules_that_there_are_not_are_wrong_use(folder: Path, given: str) -> None:
+    done = verify(folder, given, "train.py")
+    assert done.returncode == 2
+    assert given.partition("=")[0] in done.stderr
+    assert "running" not in done.stderr
