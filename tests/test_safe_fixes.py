@@ -207,10 +207,10 @@ WRONG = {
     ),
     "penalty_of_the_fake": (
         {
-            "step": "fake = G(noise); out = D(fake); loss = torch.autograd.grad(out.sum(), fake)[0].sum() + out.sum(); loss.backward()"
+            "step": "fake = G(noise); out = D(fake); loss = torch.autograd.grad(out.sum(), fake, create_graph=True)[0].sum() + out.sum(); loss.backward()"
         },
         {
-            "step": "fake = G(noise); out = D(fake.detach()); loss = torch.autograd.grad(out.sum(), fake)[0].sum() + out.sum(); loss.backward()"
+            "step": "fake = G(noise); out = D(fake.detach()); loss = torch.autograd.grad(out.sum(), fake, create_graph=True)[0].sum() + out.sum(); loss.backward()"
         },
         "train: ran, and now ends with RuntimeError",
     ),
