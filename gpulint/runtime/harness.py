@@ -49,6 +49,7 @@ SWALLOWED = 3  # how often the script may swallow the stop before the process is
 LOOKS = (5, 10)  # sampled steps after which the window is judged already, in case the script ends by itself
 EARLY = (1, 2, 3, 6)  # sampled steps whose readings the looks need, to tell enough stretches apart
 MOST_READINGS = 50  # in one evaluation loop, for loops too short to be judged
+ENOUGH_LOOPS = 3  # samplings of an evaluation loop after which it is left alone, once training is sampled
 MOST_EVALUATIONS = 12  # looks into evaluation loops that include a search for holders
 
 
@@ -81,6 +82,7 @@ class Harness:
         self._lines = LineCounter(options.lines, self._tensor_bytes)
         self._forwards: Any = None
         self._torch: Any = None
+        self._judge: Any = None
         self._optimizers: dict[int, Any] = {}
         self._optimizing = False  # whether the script has an optimizer of torch's
         self._iterator: Any = None  # the DataLoader iterator that gave the last batch
@@ -90,7 +92,9 @@ class Harness:
         self._evaluated = False  # whether an evaluation was sampled since training is
         self._evaluation: Any = None  # the evaluation loop under way, once it is known to be one
         self._state_sizes: list[int] = []
+        self._caller = 0  # who called the outermost module last, as a number
         self._evaluations = 0
+        self._loops: Counter[Any] = Counter()  # how often each evaluation loop was sampled, by who called it
         self._cuda: Any = None  # the probe to come back to, once a script uses the GPU after all
         self._lingering: Lingering | None = None
         self._trained = time.monotonic()  # when an optimizer was made or stepped last
@@ -139,8 +143,9 @@ class Harness:
             self._notes.append(f"torch could not be watched: {type(error).__name__}: {error}")
 
     def _watch_torch(self, torch: Any) -> None:
-        from gpulint.runtime import watching
+        from gpulint.runtime import looking, watching
 
+        self._judge = looking.look  # imported now: in the middle of a step it would take that step's time
         self._torch = torch
         folder = os.path.dirname(os.path.abspath(torch.__file__)) + os.sep
         self.frames.foreign = (folder,)
@@ -239,7 +244,8 @@ class Harness:
             trains = training and self._stepper.has_optimizer
             # Loops that evaluate the same model one after the other are told apart by who called it.
             where = 0 if trains else self.frames.stack(sys._getframe(1))
-            self._unwatched = self._lingering is not None and trains
+            self._caller = where
+            self._unwatched = self._lingering is not None and (trains or self._loops[where] >= ENOUGH_LOOPS)
             self._stepper.forward((id(module), where), training)
             self._check_evaluation()
 
@@ -349,10 +355,10 @@ class Harness:
         if self.done:
             return
         series = self._series[kind]
-        if self._lingering is None or kind == "eval":
-            self._record(series, previous, mark)
-        else:
+        if self._lingering is not None and kind != "eval":
             self._lingering.step()
+        elif not self._unwatched:
+            self._record(series, previous, mark)
         if self._enough():
             self._finish()
 
@@ -379,6 +385,7 @@ class Harness:
     def _begin_phase(self, series: Series, mark: int) -> None:
         """An evaluation loop begins: its first step is warm-up, whatever came before."""
         series.archive()
+        self._loops[self._caller] += 1
         series.boundaries = [] if series.warm and self.options.warmup != 0 else [mark]
         self._evaluation = self._stepper.phase
         self._watch_more(self._lingering is not None or series.warm)
@@ -515,15 +522,13 @@ class Harness:
         """Judge the window so far. Keeps what earlier looks found if this one cannot say anything."""
         if self.probe is None or len(series.boundaries) < 2:
             return
-        from gpulint.runtime.looking import look
-
         self._looking = True
         begin = time.perf_counter()
         try:
             marks = series.boundaries
             until = self._marks[marks[-1 - age]].sequence if len(marks) > age else 0
             sequences = (self._marks[marks[0]].sequence, until)
-            drifts, holders = look(
+            drifts, holders = self._judge(
                 self.probe, self.frames, series.kind, marks, age, sequences, extra_frames, passing
             )
             series.window = Window(drifts, holders, len(marks) - 1)

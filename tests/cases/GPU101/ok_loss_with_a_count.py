@@ -11,5 +11,5 @@ def train(model, loader, optimizer, scale):
             loss = loss[0]
         loss.backward()
         optimizer.step()
-        torch.cuda.synchronize()
+        torch.cuda.nvtx.range_pop()
     return seen * scale
