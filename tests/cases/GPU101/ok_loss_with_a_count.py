@@ -1,15 +1,14 @@
 import torch
 
 
-def train(model, loader, optimizer, scale):
+def train(model: torch.nn.Module, loader, optimizer, scale):
     seen = 0
     for batch in loader:
         optimizer.zero_grad()
-        loss = model.forward_loss(batch)
+        loss = model.forward_loss(batch.cuda())
         if isinstance(loss, tuple):
             seen += loss[1]
             loss = loss[0]
         loss.backward()
         optimizer.step()
-        torch.cuda.synchronize()
     return seen * scale
