@@ -2,6 +2,7 @@ import torch
 
 
 def train(model, loader, optimizer, scale):
+    torch.manual_seed(0)
     seen = 0
     for batch in loader:
         optimizer.zero_grad()
@@ -11,4 +12,4 @@ def train(model, loader, optimizer, scale):
             loss = loss[0]
         loss.backward()
         optimizer.step()
-    return torch.tensor(seen * scale)
+    return seen * scale
