@@ -190,14 +190,19 @@ def _needed_by_callee(file: FileAnalysis, hold: Hold, value: str) -> str:
     callee = hold.keep.function
     home: FileAnalysis = callee.home
     summary = home.summary(callee)
-    if summary is None or hold.keep.param in summary.frees | summary.escaped_params:
+    if summary is None:
         return f"`{callee.qualname}` may want the graph of {value}"
-    value_used = not isinstance(hold.stmt, ir.ExprStmt) or hold.stmt.value.node is not hold.node
+    if hold.keep.param in summary.frees | summary.escaped_params:
+        return f"`{callee.qualname}` may want the graph of {value}"
+    statement = hold.stmt
+    alone = isinstance(statement, ir.ExprStmt) and isinstance(statement.value, ir.Call)
+    if isinstance(statement, ir.ExprStmt) and alone and statement.value.node is hold.node:
+        return ""
     given = any(
         isinstance(token, ParamToken) and token.name == hold.keep.param
         for token in (summary.returns.tokens if summary.returns is not None else ())
     )
-    return f"what `{callee.qualname}` gives may need the graph of {value}" if value_used and given else ""
+    return f"what `{callee.qualname}` gives may need the graph of {value}" if given else ""
 
 
 def _unseen_method(file: FileAnalysis, function: ir.Function) -> str | None:
