@@ -83,7 +83,10 @@ class HeldGraph(Rule):
 
     ## Fix safety
     `.item()` is offered, as safe, where the value is certainly a scalar and every use of what holds it is in sight and a
-    number's. Elsewhere `.detach()`, which keeps the type, is offered as safe. For whole outputs `.detach().cpu()` is offered as unsafe:
+    number's. Elsewhere `.detach()`, which keeps the type, is offered: as safe where the value is proven to be a tensor and
+    no backward can go through what is cut, else as unsafe, with the reason: the sum is returned to a caller that may train
+    on it, a layer keeps a term for the loss, `retain_graph=True` keeps the graph for another backward, a callee is not
+    seen. For whole outputs `.detach().cpu()` is offered as unsafe:
     later code sees a tensor on another device.
 
     ## Options

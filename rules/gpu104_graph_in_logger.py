@@ -85,7 +85,8 @@ class GraphInLogger(Rule):
     ```
 
     ## Fix safety
-    The fix hands over `.detach()`, which keeps the type: safe.
+    The fix hands over `.detach()`, which keeps the type: safe where the value is proven to be a tensor, and the function
+    that gets it does nothing with its graph.
     """
 
     code = "GPU104"

@@ -56,7 +56,8 @@ class EvalWithGrad(Rule):
     Decorating a function in which nothing needs grad, or putting the evaluating loop under `with torch.no_grad():`,
     changes no result: safe. Where the function calls code that is not seen, only the statements of the forwards are put
     under it; where the function is used other than by being called, it is not decorated. Where unseen code is called in
-    the very statement: unsafe. Nothing is offered where autograd is used nearby (saliency, attacks, forces).
+    the very statement, or gets the outputs, or a caller does: unsafe. Nothing is offered where autograd is used nearby (saliency, attacks, forces,
+    samplers by gradients, a backward from another process).
     """
 
     code = "GPU201"

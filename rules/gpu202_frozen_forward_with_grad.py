@@ -132,4 +132,6 @@ def _repair(facts: FileFacts, wasted: WastedForward) -> Repair | None:
     name = name or "torch.no_grad"
     change = Wrap((wasted.forward.stmt.node,), no_grad_with(name))
     why = "an optimizer in another file may train it" if wasted.untrained else cover.doubt
+    if not why and wasted.facts.differentiated:
+        why = "gradients are taken here by other means than a backward in sight"
     return Repair.unless(why, f"run it under `{name}()`", (change, *imports))

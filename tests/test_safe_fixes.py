@@ -616,6 +616,38 @@ def test_a_term_that_a_layer_keeps_for_the_loss_is_not_cut() -> None:
     assert any("`self.terms`" in why for _, why in fix_of(LAYER, "GPU101"))
 
 
+TRAINER = """
+import torch
+import torch.nn.functional as F
+{imports}
+
+
+class Training({base}):
+    def __init__(self, net):
+        self.net = torch.nn.Linear(4, 4).cuda()
+        self.opt = torch.optim.SGD(self.net.parameters(), 0.1)
+        self.terms = []
+
+    def run(self, loader):
+        for x, y in loader:
+            out = self.net(x.cuda())
+            self.terms.append(out.pow(2).mean())
+            loss = F.mse_loss(out, y.cuda()) + {more}
+            self.opt.zero_grad()
+            loss.backward()
+            self.opt.step()
+"""
+
+
+def test_what_an_unseen_method_may_read_is_not_safely_cut() -> None:
+    seen = fix_of(TRAINER.format(imports="", base="object", more="0.0"), "GPU101")
+    unseen = fix_of(
+        TRAINER.format(imports="from bases import Base", base="Base", more="self.regularizer()"), "GPU101"
+    )
+    assert seen == [("safe", "")]
+    assert unseen == [("unsafe", "`self.regularizer` is not seen, and may train on `self.terms`")]
+
+
 RETURNED = """
 import torch
 import torch.nn.functional as F

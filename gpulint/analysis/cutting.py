@@ -172,6 +172,8 @@ def against_cutting(file: FileAnalysis, functions: Sequence[FunctionFacts], hold
         return f"whoever reads `{hold.holder}` may train on it"
     if hold.state == "freed" and not hold.wholly_freed:
         return f"no backward is seen to go through all of {value}: a later one may"
+    if own and (method := _unseen_method(file, hold.function)):
+        return f"`{method}` is not seen, and may train on `{hold.holder}`"
     if hold.state == "live" and (stranger := Strangers(file, functions).given(hold)):
         return f"`{stranger}` is not seen, and may run a backward"
     if hold.state == "live" or _may_be_left_to_others(functions, hold):
@@ -201,6 +203,22 @@ def _needed_by_callee(file: FileAnalysis, hold: Hold, value: str) -> str:
         for token in (summary.returns.tokens if summary.returns is not None else ())
     )
     return f"what `{callee.qualname}` gives may need the graph of {value}" if given else ""
+
+
+def _unseen_method(file: FileAnalysis, function: ir.Function) -> str | None:
+    """A method that the function calls on its own object and that no class in sight has: it may read any attribute."""
+    info = file.class_of(function)
+    if info is None or not function.params:
+        return None
+    own = f"{function.params[0].name}."
+    for _, call in ir.calls(function.body):
+        path = call.func.path or ""
+        name = path.removeprefix(own)
+        if path.startswith(own) and "." not in name and lookup.called(file, function, call) is None:
+            known = any(name in part.attrs for part in info.ancestors())
+            if not known and path not in file.evidence[function].modules:
+                return path
+    return None
 
 
 def _may_be_left_to_others(functions: Sequence[FunctionFacts], hold: Hold) -> bool:

@@ -335,6 +335,9 @@ class FunctionFacts:
     steps: int = 0  # optimizer steps outside loops
     needs_grad: bool = False
     uses_autograd: bool = False  # hooks, requires_grad_, enable_grad, torch.func: someone may want gradients
+    differentiated: bool = (
+        False  # somebody takes gradients of what it gives by other means than a backward in sight
+    )
     calls_eval: bool = False
     entries: tuple[
         ir.Function, ...

@@ -51,9 +51,10 @@ def finish(file: FileAnalysis, facts: list[FunctionFacts]) -> None:
         evidence = file.evidence[function.function]
         function.is_foreign = function.function in foreign
         function.evaluates = function.calls_eval
+        function.differentiated = function.function in wanted
         function.uses_autograd = (
             bool(evidence.words & WANTS_GRAD)
-            or function.function in wanted
+            or function.differentiated
             or ("register_forward_hook" in evidence.words and not _only_copies(file, function.function))
             or function.grad_at_entry is not Grad.ENABLED
             or _enables_grad(function.function)
