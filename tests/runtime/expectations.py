@@ -8,6 +8,8 @@ import shutil
 from pathlib import Path
 from typing import NamedTuple
 
+import torch
+
 from gpulint.runtime.result import RankResult, RunResult
 
 PROGRAMS = Path(__file__).parent / "programs"
@@ -35,6 +37,8 @@ class Expected(NamedTuple):
 
 def reason_to_skip(path: Path) -> str | None:
     """Why a program cannot run on this machine, or None."""
+    if Expected.of(path).facts.get("needs") == "cuda" and not torch.cuda.is_available():
+        return "CUDA graphs need a GPU, and there is none here"
     if Expected.of(path).facts.get("needs") == "compiler" and not (shutil.which("gcc") or shutil.which("cc")):
         return "torch.compile needs a C compiler, and there is none here"
     return None
