@@ -178,7 +178,9 @@ def verify(
     """Judge every finding by every rank, and list what they leave unexplained. A finding below the confidence `least` counts
     for nothing unless it is proven."""
     claims = [f for f in findings if not f.code.startswith(DIAGNOSTICS)]
-    evidence = [Evidence(rank) for rank in run.ranks if rank.environment.torch or rank.samples]
+    # Asked for a GPU that there is not, or that is not used: what its probe has read means nothing.
+    ranks = run.ranks if run.end.reason != "no-device" else ()
+    evidence = [Evidence(rank) for rank in ranks if rank.environment.torch or rank.samples]
     judged = [(finding, _weighed(_judge(finding, evidence, run), max_drift)) for finding in claims]
     kept = [
         (finding, found) for finding, found in judged if finding.confidence.reaches(least) or found.proven

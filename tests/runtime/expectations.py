@@ -63,7 +63,7 @@ def check_leak(path: Path, result: RunResult, device: str) -> None:
     if facts.get("bytes", "0") != "0":
         found = sum(drift.bytes_per_step for drift in leaks)
         # On CUDA an address that happens to be in use at every reading looks old, so a batch may count once.
-        assert abs(found / int(facts["bytes"]) - 1) < (0.05 if device == "cuda" else 0.001), rank.drifts
+        assert abs(found / int(facts["bytes"]) - 1) < (0.06 if device == "cuda" else 0.001), rank.drifts
     assert rank.holders, rank.drifts
     holder = rank.holders[0]
     assert holder.text.startswith(facts["holder"]), [one.text for one in rank.holders]

@@ -120,6 +120,13 @@ def test_drift_is_the_sum_of_all_leaks_each_counted_once() -> None:
     assert verification([], measured, max_drift=600).drift == 1024.0
 
 
+def test_a_gpu_that_was_asked_for_and_not_used_refutes_nothing() -> None:
+    end = End("no-device", "--device cuda was asked for, and the script never used the GPU")
+    found = verification(finding("GPU101"), rank(lines=(ran(),), end=end))
+    assert (found.verdicts[0].status, found.exit_code) == ("inconclusive", 2)
+    assert "never used the GPU" in found.verdicts[0].text
+
+
 def test_nothing_sampled_is_no_all_clear() -> None:
     unsampled = tuple(replace(sample, sampled=False) for sample in samples(3))
     found = verification(finding("GPU101"), rank(samples=unsampled, lines=(ran(hits=3, sampled=0),)))
