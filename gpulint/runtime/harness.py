@@ -245,9 +245,19 @@ class Harness:
             # Loops that evaluate the same model one after the other are told apart by who called it.
             where = 0 if trains else self.frames.stack(sys._getframe(1))
             self._caller = where
-            self._unwatched = self._lingering is not None and (trains or self._loops[where] >= ENOUGH_LOOPS)
+            self._unwatched = self._is_known(trains, ("forward", (id(module), where)))
             self._stepper.forward((id(module), where), training)
             self._check_evaluation()
+
+    def _is_known(self, trains: bool, loop: Any) -> bool:
+        """Whether a step of this kind would tell nothing new: training once enough of it is sampled, an evaluation loop
+        once enough of its steps are, or once it was sampled often enough."""
+        if self._endless:
+            return False
+        if self._lingering is not None and (trains or self._loops[self._caller] >= ENOUGH_LOOPS):
+            return True
+        long = len(self._series["eval"].boundaries) > self.options.steps + 1
+        return long and not trains and self._stepper.has_optimizer and self._stepper.phase == loop
 
     def _batch(self, iterator: Any) -> bool:
         """A DataLoader's iterator is asked for a batch; returns whether it shall say that it has no more."""

@@ -15,7 +15,7 @@ import os
 import sys
 import types
 from collections import OrderedDict, deque
-from collections.abc import Callable, Hashable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping, Set
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -85,12 +85,14 @@ def find(
     old: range,
     frames: Frames,
     extra_frames: tuple[types.FrameType, ...] = (),
+    leaking: Set[Hashable] = frozenset(),
 ) -> list[Holder]:
     """The holders of `targets` (storage key -> its block), largest first.
 
     `old` are the sequence numbers of autograd nodes made in the judged steps; holders of such nodes are
     reported even where they hold no target, because nodes cost host memory. `extra_frames` are frames to
-    search besides the running ones. Never raises for what it finds: objects that cannot be looked into are
+    search besides the running ones. What no variable of the user's leads to is searched for in everything that there is
+    where it is `leaking`: that takes a second or more. Never raises for what it finds: objects that cannot be looked into are
     passed over.
     """
     walk = _Walk(targets, key_of, old)
@@ -98,10 +100,11 @@ def find(
         _explore(walk, _user_roots(frames, _running_frames(frames, extra_frames)))
         _graphs(walk)
         for roots in (_other_roots(frames), _library_frames(frames), _instances(frames)):
-            if not walk.complete:
+            if not leaking <= walk.found:
                 _explore(walk, roots)
                 _graphs(walk)
-        return _group(walk, frames)
+        lost = [block for key, block in targets.items() if key in leaking and key not in walk.found]
+        return _group(walk, lost, frames)
     finally:
         walk.forget()
 
@@ -364,7 +367,7 @@ class _Group:
     nodes: int = 0
 
 
-def _group(walk: _Walk, frames: Frames) -> list[Holder]:
+def _group(walk: _Walk, lost: list[Block], frames: Frames) -> list[Holder]:
     epochs: dict[int, set[int]] = {}
     paths: list[tuple[Find, list[Any]]] = []
     for one in walk.finds:
@@ -381,7 +384,6 @@ def _group(walk: _Walk, frames: Frames) -> list[Holder]:
         group.graph |= one.graph
     _add_nodes(walk, groups)
     holders = [_holder(group, place, frames) for (_, place), group in groups.items()]
-    lost = [block for key, block in walk.targets.items() if key not in walk.found]
     if lost:
         holders.append(_unknown(lost, frames))
     return sorted(holders, key=lambda holder: (-holder.bytes, -holder.nodes, holder.text))

@@ -60,7 +60,9 @@ def look(
     }
     if passing and not targets:
         return drifts, []
-    found = holders.find(targets, probe.key, range(*sequences), frames, extra_frames)
+    leaks = {(d.site, d.place) for d in drifts if d.status == "leak"}
+    urgent = {key for key, block in targets.items() if (frames.sites[block.site], block.place) in leaks}
+    found = holders.find(targets, probe.key, range(*sequences), frames, extra_frames, urgent)
     drifts = drift.settle(drifts, found)
     leaking = {(d.site, d.place) for d in drifts if d.status == "leak"}
     found.sort(key=lambda holder: _rank(holder, leaking))

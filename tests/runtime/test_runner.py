@@ -646,6 +646,74 @@ def test_a_list_that_is_emptied_now_and_then_is_no_leak(script, keep, steps, sta
     assert bool(rank.leaks()) == (statuses == {"leak"})
 
 
+GENERATING = """
+import torch
+model = torch.nn.Linear(8, 8)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+def train(steps):
+    for _ in range(steps):
+        loss = model(torch.randn(4, 8)).pow(2).mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+train(1)
+model.eval()
+with torch.no_grad():
+    x = torch.randn(4, 8)
+    for _ in range(600):
+        x = model(x)
+model.train()
+train(1000)
+"""
+
+
+def test_a_long_evaluation_before_training_neither_ends_the_run_nor_is_sampled_to_its_end(script):
+    result = start(script(GENERATING), device="cpu")
+    assert result.end.reason == "stopped"
+    (rank,) = result.ranks
+    assert rank.steps("train") == 20
+    assert 20 <= rank.steps("eval") <= 25
+
+
+FRAMEWORK = """
+import torch
+def fit(make):
+    module = make()
+    optimizer = torch.optim.SGD(module.net.parameters(), lr=0.1)
+    for _ in range(1000):
+        loss = module.training_step(torch.randn(4, 8))
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    return None
+"""
+USING_IT = """
+import sys
+sys.path.insert(0, {site!r})
+import torch
+from framework import fit
+class Lit:
+    def __init__(self):
+        self.net = torch.nn.Linear(8, 64)
+        self.outs = []
+    def training_step(self, x):
+        out = self.net(x)
+        self.outs.append(out.detach().clone())
+        return out.pow(2).mean()
+fit(Lit)
+"""
+
+
+def test_an_attribute_that_only_a_frameworks_frame_leads_to_is_named(script, tmp_path):
+    site = tmp_path / "site-packages"
+    script(FRAMEWORK, "site-packages/framework.py")
+    (rank,) = start(script(USING_IT.format(site=str(site))), device="cpu").ranks
+    (leak,) = rank.leaks()
+    assert leak.bytes_per_step == 1024
+    assert "`self.outs` of `Lit`" in rank.holders[0].text
+    assert rank.holders[0].line == 12
+
+
 def test_nothing_is_cut_short_unless_a_line_is_awaited(script):
     path = script(LONG_EPOCHS)
     (rank,) = start(path, lines=join_lines([(path, 12)])).ranks
