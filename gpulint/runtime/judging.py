@@ -492,7 +492,7 @@ def _setting(finding: Finding, claim: Claim, evidence: Evidence) -> Judgement:
 
 
 def _code(finding: Finding, claim: Claim, evidence: Evidence) -> Judgement:
-    return _cannot_tell(finding, evidence, "not measurable by a run: this is about how the code reads")
+    return Judgement("inconclusive", "not measurable by a run: this is about how the code reads")
 
 
 _JUDGES: Mapping[Kind, Callable[[Finding, Claim, Evidence], Judgement]] = {

@@ -88,9 +88,9 @@ def test_training_and_evaluation_are_counted_apart() -> None:
     assert (moved[1].slope, moved[1].within) == (800.0, True)
     assert movement_text(moved[1]).endswith("+800 B a step within a loop")
     claim = Finding("GPU101", "held-graph", Severity.WARNING, "`kept` keeps `out`", FILE, 12, 1, 12, 9)
-    ran = (LineFigures(FILE, 12, 30, 24),)
+    ran = (LineFigures(FILE, 12, 30, 24, judged_hits=24),)
     refuted = verified(rank([*training, *loops], lines=ran), findings=(claim,)).verdicts[0]
-    assert refuted.text == "the line ran 24 times in 20 training and 21 evaluation steps, nothing grew"
+    assert refuted.text == "the line ran in 24 of the steps that were judged, and nothing grew"
     data = as_json(verified(rank([*training, *loops])))
     assert data["sampled_steps"] == 20
     assert [(p["kind"], p["sampled"], p["loops"]) for p in data["phases"]] == [
