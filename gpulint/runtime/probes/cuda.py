@@ -39,6 +39,7 @@ class CudaProbe:
         self.on_first_use: Callable[[], None] | None = None
         self._marks = 0
         self._snapshots: list[tuple[int, _Live]] = []  # mark, what was alive then
+        self._sums: dict[int, dict[int, int]] = {}  # of each snapshot: live bytes by birth site
         self._settled: _Live = {}
         self._born: dict[int, int] = {}  # address -> mark after which the block appeared
         self._addresses: list[int] = []
@@ -82,7 +83,7 @@ class CudaProbe:
 
     def used(self) -> bool:
         """Whether the script has anything on a GPU."""
-        return self._started and bool(self._used_devices())
+        return self._started and bool(self._devices or self._used_devices())
 
     def skip_to(self, mark: int) -> None:
         self._marks = max(self._marks, mark)
@@ -205,10 +206,13 @@ class CudaProbe:
         return [Block(site, "device", epoch, size, count) for (site, epoch), (size, count) in totals.items()]
 
     def series(self, site: int, place: Place, marks: list[int]) -> list[int] | None:
-        known = dict(self._snapshots)
-        if place != "device" or any(mark not in known for mark in marks):
+        for mark, live in self._snapshots[len(self._sums) :]:
+            sums = self._sums[mark] = {}
+            for size, born in live.values():
+                sums[born] = sums.get(born, 0) + size
+        if place != "device" or any(mark not in self._sums for mark in marks):
             return None
-        return [sum(size for size, born in known[mark].values() if born == site) for mark in marks]
+        return [self._sums[mark].get(site, 0) for mark in marks]
 
     def resolution(self, marks: list[int]) -> list[int]:
         taken = {mark for mark, _ in self._snapshots}
