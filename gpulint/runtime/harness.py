@@ -574,7 +574,7 @@ class Harness:
         windows = [series.window for series in trained if series.window is not None]
         leaks = [d for window in windows for d in window.drifts if d.status == "leak"]
         nodes = any(holder.nodes for window in windows for holder in window.holders)
-        if reach and (leaks or nodes):
+        if reach and (leaks or nodes) and self._world_size == 1:
             growth = sum(drift.bytes_per_step for drift in leaks)
             free = self.probe.free() if self.probe is not None else None
             self._lingering.hold(self.frames.running(sys._getframe()), growth, free or free_host_memory())
@@ -596,7 +596,8 @@ class Harness:
 
     def _misses_something(self) -> bool:
         """Whether places of interest, or the evaluation that is to be expected, have not run as far as they are needed."""
-        unseen = self.options.evaluates and not self._evaluated
+        # Ranks must stop at the same step, and what only one of them waits for would not let them.
+        unseen = self.options.evaluates and not self._evaluated and self._world_size == 1
         return unseen or self._lines.missing(self.options.awaited)
 
     def _finish(self, look: bool = True) -> None:
