@@ -48,9 +48,6 @@ class Api:
     def last(self) -> str:
         return self.name.rstrip(".").rpartition(".")[2]
 
-    def is_called(self, qualified: str) -> bool:
-        return qualified.startswith(self.name) if self.name.endswith(".") else qualified == self.name
-
 
 def _apis(through: Through, names: str) -> tuple[Api, ...]:
     return tuple(Api(name, through) for name in names.split())
