@@ -212,6 +212,7 @@ with torch.no_grad():
             "setup(entry_points={'console_scripts': ['a=b:c'], 'some.plugins': ['x=package.evaluation:main']})\n",
             [],
         ),
+        ("setup.py", "setup(entry_points={'console_scripts': []})\n", []),
     ],
 )
 def test_a_console_script_begins_with_grad_whoever_else_calls_it(

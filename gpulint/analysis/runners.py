@@ -111,7 +111,7 @@ def _scripts(text: str) -> frozenset[tuple[str, str]]:
     try:
         data = parse_toml(text)
     except ValueError:
-        found = (match["python"] or match["ini"] for match in _LISTS.finditer(text))
+        found = (match["python"] or match["ini"] or "" for match in _LISTS.finditer(text))
         return frozenset(pair for part in found for pair in _TARGET.findall(part))
     targets: list[str] = []
     for path in _TABLES:

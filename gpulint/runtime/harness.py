@@ -354,7 +354,7 @@ class Harness:
         if self._stepper.in_phase:
             phase = self._stepper.phase
             self._readings[phase] += 1
-            return self._evaluations < MOST_EVALUATIONS and self._readings[phase] < MOST_READINGS
+            return self._is_to_be_judged(phase) and self._readings[phase] < MOST_READINGS
         series = self._series["explicit" if self._series["explicit"].count else "train"]
         if not series.warm:
             return series.count - series.begun >= self._fewest_warmup - 1
@@ -399,6 +399,8 @@ class Harness:
         series.boundaries = [] if series.warm and self.options.warmup != 0 else [mark]
         self._evaluation = self._stepper.phase
         self._watch_more(self._lingering is not None or series.warm)
+        if self.probe is not None and not self._is_to_be_judged(self._evaluation):
+            self.probe.watch(False)
 
     def _check_evaluation(self) -> None:
         """After an event: what ran in an evaluation loop that is over now was sampled as far as it goes."""
@@ -514,17 +516,21 @@ class Harness:
     def _look_if_due(self, series: Series) -> None:
         steps = len(series.boundaries) - 1
         if series.kind == "eval":
-            phase = self._stepper.phase  # a loop that has run before is not judged again
-            if steps in (4, *LOOKS, self.options.steps) and steps > self._judged.get(phase, 0):
-                if self._evaluations >= MOST_EVALUATIONS:
-                    return
-                self._judged[phase] = steps
+            if steps in (4, *LOOKS, self.options.steps) and self._is_to_be_judged(self._stepper.phase, steps):
+                self._judged[self._stepper.phase] = steps
                 self._evaluations += 1
-                self._look(series, 1 if steps < 6 else 2, passing=steps < LOOKS[-1])
+                self._look(series, 1 if steps < 6 else 2, passing=steps <= LOOKS[-1])
+            if steps > self.options.steps and self.probe is not None:
+                self.probe.watch(False)  # no look comes any more
         elif series.warm and (
             steps in LOOKS if steps < self.options.steps else self._endless and steps == self.options.steps
         ):
-            self._look(series, 2, passing=steps < LOOKS[-1])
+            self._look(series, 2, passing=steps <= LOOKS[-1])
+
+    def _is_to_be_judged(self, phase: Any, steps: int = LOOKS[-1]) -> bool:
+        """Whether a look at so many steps of an evaluation loop is due: one that has run before as long is not judged
+        again."""
+        return self._evaluations < MOST_EVALUATIONS and self._judged.get(phase, 0) < steps
 
     def _look(
         self, series: Series, age: int, extra_frames: tuple[FrameType, ...] = (), passing: bool = False

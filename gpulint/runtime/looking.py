@@ -29,7 +29,7 @@ def look(
 
     Memory younger than `age` steps is left out. `sequences` are the first and the end of the autograd
     sequence numbers that belong to judged steps. A `passing` look, which others will follow, saves time where nothing
-    leaks: it does not search for garbage then, nor for autograd nodes that hold no memory.
+    leaks: it does not search for garbage then, nor for holders.
     """
     start = boundaries[0]
     judged_until = boundaries[-1 - age] if len(boundaries) > age else start
@@ -48,34 +48,44 @@ def look(
 
     drifts = judged(before)
     # A full collection takes as long as many a step, and the walk to the holders as long as some.
-    if any(d.status == "leak" for d in drifts) or (not passing and _lasting(before, judged_until)):
+    if any(d.status == "leak" for d in drifts) or (
+        not passing and _lasting(probe, before, judged_until, marks)
+    ):
         collect()
         probe.settle()
         drifts = judged(probe.blocks(start))
+    leaks = {(d.site, d.place) for d in drifts if d.status == "leak"}
+    if passing and not leaks:
+        return drifts, []
     suspects = {(d.site, d.place) for d in drifts if d.status in ("leak", "occasional", "bounded")}
     targets = {
         key: block
         for key, block in probe.keys(start).items()
         if block.epoch < judged_until and (frames.sites[block.site], block.place) in suspects
     }
-    if passing and not targets:
+    nodes = range(*sequences)
+    if not targets and not nodes:
         return drifts, []
-    leaks = {(d.site, d.place) for d in drifts if d.status == "leak"}
     urgent = {key for key, block in targets.items() if (frames.sites[block.site], block.place) in leaks}
-    found = holders.find(targets, probe.key, range(*sequences), frames, extra_frames, urgent)
+    found = holders.find(targets, probe.key, nodes, frames, extra_frames, urgent)
     drifts = drift.settle(drifts, found)
     leaking = {(d.site, d.place) for d in drifts if d.status == "leak"}
     found.sort(key=lambda holder: _rank(holder, leaking))
     return sorted(drifts, key=lambda d: (d.status != "leak", -d.bytes_per_step)), found
 
 
-def _lasting(blocks: list[Block], judged_until: int) -> bool:
-    """Whether memory of several steps has survived at one site, be it kept or garbage."""
+def _lasting(probe: Any, blocks: list[Block], judged_until: int, marks: list[int]) -> bool:
+    """Whether memory of several steps has survived at one site, be it kept or garbage. Where a site has held the same
+    bytes all along, only addresses were exchanged: gradients that each step makes anew, say."""
     epochs: dict[_Cell, set[int]] = {}
     for block in blocks:
         if block.epoch < judged_until:
             epochs.setdefault((block.site, block.place), set()).add(block.epoch)
-    return any(len(found) >= drift.FEWEST for found in epochs.values())
+    recorded = probe.resolution(marks)[1:]
+    return any(
+        len(found) >= drift.FEWEST and len(set(probe.series(site, place, recorded) or (0, 1))) > 1
+        for (site, place), found in epochs.items()
+    )
 
 
 def _rank(holder: Holder, leaking: set[tuple[Any, Place]]) -> tuple[int, bool, int]:

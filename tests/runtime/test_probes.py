@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import subprocess
 import sys
 from pathlib import Path
 
@@ -203,6 +204,19 @@ def test_saved_activations_of_an_evaluation_with_grad_are_measured():
     assert found[(True, line)].kept == 16 * 128 * 4
     assert found[(True, line)].output == 16 * 128 * 4
     assert found[(False, line + 3)].kept == 0
+
+
+def test_naming_the_lines_of_a_block_imports_no_compiler():
+    program = """
+import sys, torch
+from torch._C._profiler import gather_traceback, symbolize_tracebacks
+from gpulint.runtime.probes.cuda import without_inductor
+with without_inductor():
+    print(symbolize_tracebacks([gather_traceback(python=True, script=True, cpp=False)])[0][0]["name"])
+print("torch._inductor" in sys.modules, torch._inductor.__name__)
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["<module>", "False", "torch._inductor"]
 
 
 @pytest.mark.gpu

@@ -9,9 +9,11 @@ snapshots cheap.
 from __future__ import annotations
 
 import bisect
+import contextlib
 import functools
+import sys
 import time
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterator
 from typing import Any
 
 import torch
@@ -308,7 +310,27 @@ def _current(device: int, what: str) -> int:
 
 def _segments() -> Any:
     """The allocator's segments, without traces where this torch can leave them out (2.13 on)."""
+    with without_inductor():
+        try:
+            return torch._C._cuda_memorySnapshot((0, 0, False))["segments"]
+        except (TypeError, IndexError, RuntimeError):
+            return torch._C._cuda_memorySnapshot(None)["segments"]
+
+
+@contextlib.contextmanager
+def without_inductor() -> Iterator[None]:
+    """Keep torch from importing inductor meanwhile, unless the script has done so.
+
+    To name a block's lines torch asks whether it has an attribute `_inductor`, which imports that, and dynamo with it, on
+    the spot: seconds in the middle of a step of a script that compiles nothing and has no optimizer.
+    """
+    lazy = getattr(torch, "_lazy_modules", None)
+    name = "_inductor"
+    if not isinstance(lazy, set) or name not in lazy or f"torch.{name}" in sys.modules:
+        yield
+        return
+    lazy.discard(name)
     try:
-        return torch._C._cuda_memorySnapshot((0, 0, False))["segments"]
-    except (TypeError, IndexError, RuntimeError):
-        return torch._C._cuda_memorySnapshot(None)["segments"]
+        yield
+    finally:
+        lazy.add(name)
