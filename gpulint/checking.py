@@ -10,19 +10,19 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-from gpulint.analysis.shell import MARKER as SETTINGS_MARKER
-from gpulint.analysis.shell import is_settings_text
 from gpulint.config import Config
 from gpulint.files import FileError, SourceFile, content_hash, decode, read_bytes, split_lines
 from gpulint.findings import Finding, Severity
 from gpulint.notebooks import is_notebook
 from gpulint.rule import Rule
 from gpulint.selection import Selection
+from gpulint.shell import MARKER as SETTINGS_MARKER
+from gpulint.shell import is_settings_text
 from gpulint.suppressions import MARKER, MARKER_BYTES, suppressed
 from gpulint.syntax import flaw
 
 if TYPE_CHECKING:
-    from gpulint.analysis.project import Project
+    from gpulint.analysis.file.project import Project
     from gpulint.fixing import FixResult
 
 Mode = Literal["check", "fix", "diff"]
@@ -198,7 +198,7 @@ class Checker:
         if is_settings_text(task.path, text):
             return self.in_force(self._settings(text, task), task)
         if self._project is None:
-            from gpulint.analysis.project import Project
+            from gpulint.analysis.file.project import Project
 
             self._project = Project(self.buffers, self.top)
         self._project.asked = False

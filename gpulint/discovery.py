@@ -13,11 +13,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from gpulint.analysis.shell import is_settings_file
 from gpulint.atomic import is_leftover
 from gpulint.config import Config, ConfigResolver, Glob
 from gpulint.files import FileError, why_unreadable
 from gpulint.notebooks import SUFFIX as NOTEBOOK_SUFFIX
+from gpulint.shell import is_settings_file
 
 _SEEN: Final = "the same file is checked already, under this name or through a symbolic link"
 SUFFIXES: Final = (".py", NOTEBOOK_SUFFIX)

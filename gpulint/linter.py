@@ -16,8 +16,8 @@ from gpulint.syntax import flaw
 if TYPE_CHECKING:
     import libcst as cst
 
-    from gpulint.analysis.facts import FileFacts
-    from gpulint.analysis.project import Project
+    from gpulint.analysis.file.asking import FileFacts
+    from gpulint.analysis.file.project import Project
     from gpulint.positions import Spans
 
 # The parser and the analysis recurse into brackets and blocks. Deeper files are refused before they can overflow the
@@ -52,7 +52,7 @@ def lint_text(
     if MARKER in text.lower():  # a comment may silence what would not be reported: it is not unused for that
         rules = replace(rules, confidence=Confidence.LOW)
     if project is None and os.path.isfile(filename):
-        from gpulint.analysis.project import Project
+        from gpulint.analysis.file.project import Project
 
         project = Project()
     if project is not None:
@@ -98,7 +98,7 @@ def parse(text: str) -> cst.Module:
 
 
 def _facts(text: str, filename: str, project: Project | None) -> tuple[cst.Module, FileFacts]:
-    from gpulint.analysis.program import analyse
+    from gpulint.analysis.driver import analyse
 
     try:
         with deep_stack():
@@ -178,7 +178,7 @@ class _StatementRows:
         return self._rows[position] if position >= 0 else row
 
     def _collect(self) -> list[int]:
-        from gpulint.analysis import ir
+        from gpulint.analysis.code import ir
         from gpulint.positions import Spans
 
         spans = Spans(self._module, self._text)

@@ -15,8 +15,8 @@ from gpulint.findings import Applicability, Confidence, Severity
 if TYPE_CHECKING:
     import libcst as cst
 
-    from gpulint.analysis import ir
-    from gpulint.analysis.facts import FileFacts
+    from gpulint.analysis.code import ir
+    from gpulint.analysis.file.asking import FileFacts
 
 
 @dataclass(frozen=True, slots=True)

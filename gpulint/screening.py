@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Final
 from gpulint.rule import Report, Rule, RuleSet
 
 if TYPE_CHECKING:
-    from gpulint.analysis.facts import FileFacts
-    from gpulint.analysis.project import Project
+    from gpulint.analysis.file.asking import FileFacts
+    from gpulint.analysis.file.project import Project
 
 # Frames that the analysis may need for nested code. Python's own parser runs under the ordinary limit, with which it
 # keeps within the native stack.
@@ -58,8 +58,8 @@ def is_clean(text: str, filename: str, rules: RuleSet, project: Project | None =
 
 
 def _speaks(tree: ast.Module, filename: str, rules: RuleSet, project: Project | None) -> bool:
-    from gpulint.analysis.lower_ast import lower_ast
-    from gpulint.analysis.program import analyse_lowered
+    from gpulint.analysis.code.lower_ast import lower_ast
+    from gpulint.analysis.driver import analyse_lowered
 
     facts = analyse_lowered(lower_ast(tree), filename, project)
     return any(True for _ in reports(facts, filename, rules, project))

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from gpulint.analysis.shell import TextSetting, text_settings
 from gpulint.findings import Edit, Finding, Fix, Position
 from gpulint.rule import Claim, Rule, RuleSet
+from gpulint.shell import TextSetting, text_settings
 from gpulint.suppressions import suppressed
 
 

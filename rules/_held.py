@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from gpulint.analysis import ir
-from gpulint.analysis.facts import FileFacts, Hold
-from gpulint.analysis.values import LARGE, MAYBE, MIXED, SCALAR, SLOTS, UNSURE_GRAD, Grad, Kind
+from gpulint.analysis.code import ir
+from gpulint.analysis.file.asking import FileFacts
+from gpulint.analysis.file.facts import Hold
+from gpulint.analysis.values.values import LARGE, MAYBE, MIXED, SCALAR, SLOTS, UNSURE_GRAD, Grad, Kind
 from gpulint.findings import Severity
 from gpulint.rule import RelatedNode, Repair, Replace, Report
 
@@ -30,7 +31,9 @@ def claim(hold: Hold, facts: FileFacts) -> str | None:
 
 def _is_doubtful(hold: Hold, facts: FileFacts) -> bool:
     """Whether what made the value may run without grad after all, or on the CPU: then no graph is kept on the GPU."""
-    doubts = facts.habits.doubts
+    from gpulint.analysis.questions.grad.doubts import Doubts
+
+    doubts = facts.ask(Doubts)
     return any(
         doubts.about_graph(function, forward)
         for function in facts.functions
@@ -101,7 +104,7 @@ def report(facts: FileFacts, hold: Hold, state: str, style: str) -> Report:
     if state == "live" and not _grows_for_certain(hold):
         graph, severity = "its autograd graph, which no backward in sight frees", Severity.WARNING
     message = f"{where} {verb} `{what}` across iterations together with {graph}"
-    unless = hold.only_called_elsewhere if state == "live" else None
+    unless = hold.only_called_elsewhere if state == "live" else ()
     return Report(
         hold.node,
         message,
@@ -146,6 +149,7 @@ def _is_on_host(leaf: ir.Expr) -> bool:
 
 
 def _repair(facts: FileFacts, hold: Hold, state: str, style: str) -> Repair | None:
+    from gpulint.analysis.questions.backward.cutting import against_cutting
     from gpulint.nodes import method_chain
 
     if not hold.leaves or _is_of_several(hold) or (state == "live" and hold.under_no_grad_fix):
@@ -161,7 +165,7 @@ def _repair(facts: FileFacts, hold: Hold, state: str, style: str) -> Repair | No
         methods = ("detach",)
     changes = tuple(Replace(leaf.node, method_chain(leaf.node, methods)) for leaf in hold.leaves)
     call = "".join(f".{method}()" for method in methods)
-    why = facts.habits.against_cutting(hold)
+    why = against_cutting(facts.analysis, hold)
     if not why and "cpu" in methods:
         why = f"what reads `{hold.holder}` finds a tensor on the CPU"
     return Repair.unless(why, f"hold the value without its graph: `{call}`", changes)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 
-from gpulint.analysis.facts import FileFacts, HotCall
-from gpulint.analysis.hot import made_in
+from gpulint.analysis.file.asking import FileFacts
+from gpulint.analysis.file.facts import HotCall
+from gpulint.analysis.questions.repeats.hot import made_in
 from gpulint.rule import RelatedNode, Remove, Repair
 
 

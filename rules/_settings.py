@@ -5,15 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from gpulint.analysis import ir
-from gpulint.analysis.alloc_conf import VISIBLE, Setting
-from gpulint.analysis.facts import FileFacts
+from gpulint.rules.detect.alloc_conf import VISIBLE, Setting
+
+from gpulint.analysis.code import ir
+from gpulint.analysis.file.asking import FileFacts
 from gpulint.rule import Claim, Repair, Replace, Report, Rule
 
 
 def reports(rule: Rule, facts: FileFacts, options: Mapping[str, Any]) -> Iterator[Report]:
     """The rule's claims about every allocator setting of a file whose text is known."""
-    for setting in facts.habits.settings:
+    from gpulint.rules.detect.alloc_conf import settings
+
+    for setting in facts.ask(settings):
         if setting.text is not None and setting.variable != VISIBLE:
             for claim in rule.claims(setting.text, options):
                 yield _report(claim, setting)

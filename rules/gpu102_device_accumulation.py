@@ -3,9 +3,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from gpulint.analysis import ir
-from gpulint.analysis.facts import FileFacts, Hold
-from gpulint.analysis.values import LARGE, MAYBE, SCALAR, VIEW
+from gpulint.analysis.code import ir
+from gpulint.analysis.file.asking import FileFacts
+from gpulint.analysis.file.facts import Hold
+from gpulint.analysis.values.values import LARGE, MAYBE, SCALAR, VIEW
 from gpulint.findings import Severity
 from gpulint.rule import Repair, Replace, Report, Rule
 

@@ -3,8 +3,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from gpulint.analysis import ir
-from gpulint.analysis.facts import Carried, FileFacts, FunctionFacts
+from gpulint.analysis.code import ir
+from gpulint.analysis.file.asking import FileFacts
+from gpulint.analysis.file.facts import Carried, FunctionFacts
 from gpulint.findings import Severity
 from gpulint.rule import Change, Insert, Remove, Repair, Report, Rule
 

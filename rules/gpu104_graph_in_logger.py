@@ -5,7 +5,7 @@ from typing import Any
 
 from gpulint.rules._held import claim, report
 
-from gpulint.analysis.facts import FileFacts
+from gpulint.analysis.file.asking import FileFacts
 from gpulint.findings import Severity
 from gpulint.rule import Option, Report, Rule
 

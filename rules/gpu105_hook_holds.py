@@ -3,8 +3,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from gpulint.analysis.facts import FileFacts
-from gpulint.analysis.hooks import HookHold, RepeatedHook
+from gpulint.rules.detect.hooks import HookHold, RepeatedHook
+
+from gpulint.analysis.file.asking import FileFacts
 from gpulint.findings import Severity
 from gpulint.rule import RelatedNode, Repair, Replace, Report, Rule
 
@@ -87,9 +88,11 @@ class HookHolds(Rule):
     triggers = ((b"_hook(",), (b"register_forward", b"register_full_backward", b"register_backward"))
 
     def check(self, facts: FileFacts, options: Mapping[str, Any]) -> Iterator[Report]:
-        for hold in facts.habits.hook_holds:
+        from gpulint.rules.detect.hooks import hook_holds, repeated_hooks
+
+        for hold in facts.ask(hook_holds):
             yield _holding(facts, hold)
-        for repeated in facts.habits.repeated_hooks:
+        for repeated in facts.ask(repeated_hooks):
             yield _repeating(facts, repeated)
 
 
@@ -135,7 +138,7 @@ def _repeating(facts: FileFacts, repeated: RepeatedHook) -> Report:
 
 
 def _repair(hold: HookHold) -> Repair | None:
-    from gpulint.analysis import ir
+    from gpulint.analysis.code import ir
     from gpulint.nodes import method_chain
 
     if hold.trained or hold.filename is not None or isinstance(hold.value, (ir.Seq, ir.Op)):

@@ -3,8 +3,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from gpulint.analysis.caches import Cache
-from gpulint.analysis.facts import FileFacts
+from gpulint.rules.detect.caches import Cache
+
+from gpulint.analysis.file.asking import FileFacts
 from gpulint.findings import Severity
 from gpulint.rule import Repair, Replace, Report, Rule
 
@@ -79,7 +80,9 @@ class CachedTensor(Rule):
     triggers = ((b"torch",), (b" in ", b".get(", b"lru_cache(", b"@cache", b"functools.cache"))
 
     def check(self, facts: FileFacts, options: Mapping[str, Any]) -> Iterator[Report]:
-        for cache in facts.habits.caches:
+        from gpulint.rules.detect.caches import caches
+
+        for cache in facts.ask(caches):
             yield _report(facts, cache)
 
 

@@ -3,8 +3,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from gpulint.analysis.averages import Average
-from gpulint.analysis.facts import FileFacts
+from gpulint.rules.detect.averages import Average
+
+from gpulint.analysis.file.asking import FileFacts
 from gpulint.findings import Severity
 from gpulint.rule import Repair, Replace, Report, Rule
 
@@ -74,8 +75,9 @@ class UpdateUnderGrad(Rule):
 
     def check(self, facts: FileFacts, options: Mapping[str, Any]) -> Iterator[Report]:
         from gpulint.rules._held import claim
+        from gpulint.rules.detect.averages import averages
 
-        for average in facts.habits.averages:
+        for average in facts.ask(averages):
             if average.hold is not None and claim(average.hold, facts) is not None:
                 continue  # told as a held graph
             what = facts.source(average.leaves[0]) if average.leaves else "the update"
@@ -91,6 +93,7 @@ class UpdateUnderGrad(Rule):
 
 
 def _repair(facts: FileFacts, average: Average) -> Repair | None:
+    from gpulint.analysis.questions.backward.cutting import against_cutting
     from gpulint.nodes import call_method
 
     if not average.leaves or (average.what == "value" and len(average.leaves) != 1):
@@ -99,5 +102,5 @@ def _repair(facts: FileFacts, average: Average) -> Repair | None:
     changes = tuple(Replace(leaf.node, call_method(leaf.node, "detach")) for leaf in kept)
     why = average.against
     if not why and average.hold is not None:
-        why = facts.habits.against_cutting(average.hold)
+        why = against_cutting(facts.analysis, average.hold)
     return Repair.unless(why, "detach what is averaged in", changes)

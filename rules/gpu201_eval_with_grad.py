@@ -3,9 +3,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from gpulint.analysis import ir
-from gpulint.analysis.facts import FileFacts, Forward, FunctionFacts, Loop
-from gpulint.analysis.values import Grad
+from gpulint.analysis.code import ir
+from gpulint.analysis.file.asking import FileFacts
+from gpulint.analysis.file.facts import Forward, FunctionFacts, Loop
+from gpulint.analysis.values.values import Grad
 from gpulint.findings import Severity
 from gpulint.rule import Repair, Report, Rule
 
@@ -99,7 +100,9 @@ class EvalWithGrad(Rule):
 
 def _found(facts: FileFacts, function: FunctionFacts) -> Iterator[tuple[Forward, str]]:
     """The forwards that need no grad, each with what leaves that open: nothing, or one thing."""
-    doubts = facts.habits.doubts
+    from gpulint.analysis.questions.grad.doubts import Doubts
+
+    doubts = facts.ask(Doubts)
     for forward in function.forwards:
         shown = _wasted(forward, function) or _looked_up(facts, forward, function)
         suspicion = "" if shown else _suspicion(facts, forward, function)
@@ -159,8 +162,11 @@ def _is_unwanted(forward: Forward, function: FunctionFacts) -> bool:
 
 def _suspicion(facts: FileFacts, forward: Forward, function: FunctionFacts) -> str:
     """What leaves it open whether a forward that nobody here needs grad for is an evaluation's; empty where that is a guess."""
+    from gpulint.analysis.file.differentiating import file_differentiates
+    from gpulint.analysis.questions.grad.doubts import Doubts
+
     if forward.grad is Grad.UNKNOWN and _wasted(forward, function, Grad.UNKNOWN):
-        chosen = facts.habits.doubts.chooses_mode(forward.function)
+        chosen = facts.ask(Doubts).chooses_mode(forward.function)
         return "" if chosen else "whether grad is on cannot be seen: something around it may switch it off"
     if forward.grad is not Grad.ENABLED or forward.site is None or forward.freed or forward.weightless:
         return ""
@@ -171,7 +177,7 @@ def _suspicion(facts: FileFacts, forward: Forward, function: FunctionFacts) -> s
             return "besides what reads it as a number, its result goes to a function that is not seen"
     if forward.evaluating and _comes_after_training(forward, function):
         return "the same function trains before it, and what becomes of its result is not seen"
-    if not forward.evaluating or facts.habits.differentiates or not _is_unwanted(forward, function):
+    if not forward.evaluating or facts.ask(file_differentiates) or not _is_unwanted(forward, function):
         return ""
     if forward.network is None and "." in forward.path.removeprefix("self."):
         return ""  # a part of a network, which may be none itself: `model.tokenizer(text)`
@@ -220,15 +226,17 @@ def _is_measured(function: FunctionFacts, forward: Forward) -> bool:
 
 
 def _looked_up(facts: FileFacts, forward: Forward, function: FunctionFacts) -> bool:
-    """Whether a settled network is asked about a text or a picture, in a file that differentiates nothing: the result
+    """Whether a settled network is asked about a text or a picture, in a file that file_differentiates nothing: the result
     goes to the caller with the graph of all the weights."""
+    from gpulint.analysis.file.differentiating import file_differentiates
+
     if forward.grad is not Grad.ENABLED or forward.site is None or forward.freed or not forward.fresh_inputs:
         return False
     if function.uses_autograd or forward.in_module_method or not forward.proven or forward.by_role:
         return False
     if not (forward.evaluating or forward.pretrained) or function.function.name in ("__init__", "<module>"):
         return False
-    return forward.returned and not facts.habits.differentiates
+    return forward.returned and not facts.ask(file_differentiates)
 
 
 def _report(
@@ -259,12 +267,13 @@ def _report(
 
 
 def _repair(facts: FileFacts, function: FunctionFacts, forwards: Sequence[Forward]) -> Repair | None:
+    from gpulint.analysis.questions.grad.guarding import Guarding
     from gpulint.nodes import no_grad_decorator, no_grad_with
     from gpulint.rule import AddImport, Decorate, Wrap
 
     if any(forward.freed for forward in forwards):
         return None
-    cover = facts.habits.guarding.cover(function, forwards)
+    cover = facts.ask(Guarding).cover(function, forwards)
     if cover is None:
         return None
     name = facts.torch_name("no_grad")
@@ -272,7 +281,7 @@ def _repair(facts: FileFacts, function: FunctionFacts, forwards: Sequence[Forwar
     name = name or "torch.no_grad"
     if cover.whole:
         node = function.function.node
-        change = Decorate(node, no_grad_decorator(name))  # type: ignore[arg-type]
+        change = Decorate(node, no_grad_decorator(name))
         message = f"decorate `{function.function.name}` with `@{name}()`"
         return Repair.unless(cover.doubt, message, (change, *imports))
     changes = tuple(Wrap(tuple(one.node for one in run), no_grad_with(name)) for run in cover.runs)

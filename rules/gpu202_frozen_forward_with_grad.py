@@ -3,8 +3,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from gpulint.analysis.facts import FileFacts
-from gpulint.analysis.wasted import WastedForward
+from gpulint.rules.detect.wasted import WastedForward
+
+from gpulint.analysis.file.asking import FileFacts
 from gpulint.findings import Severity
 from gpulint.rule import AddImport, Repair, Report, Rule, Wrap
 
@@ -88,8 +89,12 @@ class FrozenForwardWithGrad(Rule):
     )
 
     def check(self, facts: FileFacts, options: Mapping[str, Any]) -> Iterator[Report]:
-        for wasted in facts.habits.wasted:
-            doubts = facts.habits.doubts
+        from gpulint.rules.detect.wasted import wasted_forwards
+
+        from gpulint.analysis.questions.grad.doubts import Doubts
+
+        for wasted in facts.ask(wasted_forwards):
+            doubts = facts.ask(Doubts)
             if doubts.stays_on_cpu(wasted.forward) or not doubts.names_gpu_for(wasted.forward):
                 continue
             path = wasted.forward.path.removesuffix(".forward")
@@ -122,9 +127,10 @@ def _doubt(facts: FileFacts, wasted: WastedForward) -> str:
 
 
 def _repair(facts: FileFacts, wasted: WastedForward) -> Repair | None:
+    from gpulint.analysis.questions.grad.guarding import Guarding
     from gpulint.nodes import no_grad_with
 
-    cover = facts.habits.guarding.statement(wasted.facts.function, wasted.forward.stmt)
+    cover = facts.ask(Guarding).statement(wasted.facts.function, wasted.forward.stmt)
     if not wasted.alone or cover is None:
         return None
     name = facts.torch_name("no_grad")

@@ -3,8 +3,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from gpulint.analysis.facts import FileFacts
-from gpulint.analysis.undetached import Undetached
+from gpulint.rules.detect.undetached import Undetached
+
+from gpulint.analysis.file.asking import FileFacts
 from gpulint.findings import Severity
 from gpulint.rule import AddImport, RelatedNode, Repair, Replace, Report, Rule, Wrap
 
@@ -91,7 +92,9 @@ class GeneratorNotDetached(Rule):
     triggers = ((b"backward",), (b"parameters()",), (b".step(",), (b"zero_grad",))
 
     def check(self, facts: FileFacts, options: Mapping[str, Any]) -> Iterator[Report]:
-        for found in facts.habits.undetached:
+        from gpulint.rules.detect.undetached import undetached
+
+        for found in facts.ask(undetached):
             generator, what = found.generator.path, facts.source(found.argument)
             if found.wanted:
                 advice = f"a `.detach()` would cut what else is made of the result: let it be made once more, of `{what}.detach()`"

@@ -3,15 +3,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from gpulint.analysis.facts import FileFacts
-from gpulint.analysis.misuse import GradModeMisuse
+from gpulint.rules.detect.misuse import GradModeMisuse
+
+from gpulint.analysis.file.asking import FileFacts
 from gpulint.findings import Severity
 from gpulint.rule import AddImport, Remove, Repair, Replace, Report, Rule, Wrap
 
 if TYPE_CHECKING:
     import libcst as cst
 
-    from gpulint.analysis import ir
+    from gpulint.analysis.code import ir
 
 _LOSES_GRAPH = "code that counts on the graph of a result in that block breaks"
 
@@ -79,7 +80,9 @@ class IneffectiveGradMode(Rule):
     )  # fmt: skip
 
     def check(self, facts: FileFacts, options: Mapping[str, Any]) -> Iterator[Report]:
-        for misuse in facts.habits.grad_modes:
+        from gpulint.rules.detect.misuse import grad_mode_misuses
+
+        for misuse in facts.ask(grad_mode_misuses):
             yield Report(
                 misuse.node,
                 _WHY[misuse.what].format(name=misuse.name),
@@ -117,8 +120,8 @@ def _repair(facts: FileFacts, misuse: GradModeMisuse) -> Repair | None:
 
 
 def _goes_back(block: tuple[ir.Stmt, ...]) -> bool:
-    from gpulint.analysis import ir
-    from gpulint.analysis.differentiating import runs_backward
+    from gpulint.analysis.code import ir
+    from gpulint.analysis.file.differentiating import runs_backward
 
     return any(runs_backward(call.method) for _, call in ir.calls(list(block)))
 

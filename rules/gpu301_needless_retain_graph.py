@@ -3,7 +3,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from gpulint.analysis.facts import Backward, FileFacts, FunctionFacts
+from gpulint.analysis.file.asking import FileFacts
+from gpulint.analysis.file.facts import Backward, FunctionFacts
 from gpulint.findings import Severity
 from gpulint.rule import Remove, Repair, Report, Rule
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from gpulint.analysis.facts import FileFacts
+from gpulint.analysis.file.asking import FileFacts
 from gpulint.findings import Severity
 from gpulint.rule import Report, Rule
 
@@ -69,7 +69,9 @@ class CreateGraphBackward(Rule):
     triggers = ((b"create_graph=True", b"create_graph = True"), (b"backward",))
 
     def check(self, facts: FileFacts, options: Mapping[str, Any]) -> Iterator[Report]:
-        for found in facts.habits.create_graphs:
+        from gpulint.rules.detect.misuse import create_graphs
+
+        for found in facts.ask(create_graphs):
             text = facts.source(found.call)
             if found.again:
                 message = f"`{text}` ties the parameters to their gradients in a reference cycle"

@@ -3,7 +3,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from gpulint.analysis.facts import DeferredBackward, FileFacts
+from gpulint.analysis.file.asking import FileFacts
+from gpulint.analysis.file.facts import DeferredBackward
 from gpulint.findings import Severity
 from gpulint.rule import RelatedNode, Report, Rule
 
@@ -78,7 +79,7 @@ class DeferredBackwardRule(Rule):
 
 
 def _report(facts: FileFacts, deferred: DeferredBackward) -> Report:
-    from gpulint.analysis.deferred_repair import repair
+    from gpulint.rules.detect.deferred_repair import repair
 
     hold = deferred.hold
     what = facts.source(hold.leaves[0]) if hold.leaves else "the losses"

@@ -3,8 +3,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from gpulint.analysis.facts import FileFacts
-from gpulint.analysis.misuse import KeptGradients
+from gpulint.rules.detect.misuse import KeptGradients
+
+from gpulint.analysis.file.asking import FileFacts
 from gpulint.findings import Severity
 from gpulint.rule import Remove, Repair, Report, Rule
 
@@ -69,7 +70,9 @@ class ZeroGradKeepsMemory(Rule):
     triggers = ((b"zero_grad(",), (b"set_to_none", b"zero_grad(False)"), (b"torch",))
 
     def check(self, facts: FileFacts, options: Mapping[str, Any]) -> Iterator[Report]:
-        for kept in facts.habits.kept_gradients:
+        from gpulint.rules.detect.misuse import kept_gradients
+
+        for kept in facts.ask(kept_gradients):
             yield Report(
                 kept.call.node,
                 f"`{facts.source(kept.call)}` keeps every gradient allocated through the next forward",

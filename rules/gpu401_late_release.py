@@ -3,7 +3,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from gpulint.analysis.facts import FileFacts, LateRelease
+from gpulint.analysis.file.asking import FileFacts
+from gpulint.analysis.file.facts import LateRelease
 from gpulint.findings import Severity
 from gpulint.rule import Insert, Repair, Report, Rule
 

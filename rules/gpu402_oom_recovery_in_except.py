@@ -3,7 +3,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from gpulint.analysis.facts import FileFacts, OomHandler
+from gpulint.analysis.file.asking import FileFacts
+from gpulint.analysis.file.facts import OomHandler
 from gpulint.findings import Severity
 from gpulint.rule import Report, Rule
 
@@ -83,7 +84,7 @@ _DOES = {
 
 
 def _report(facts: FileFacts, handler: OomHandler) -> Report:
-    from gpulint.analysis.oom_repair import repair
+    from gpulint.rules.detect.oom_repair import repair
 
     return Report(
         handler.recovery.node,

@@ -3,8 +3,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from gpulint.analysis.checkpoints import Load
-from gpulint.analysis.facts import FileFacts
+from gpulint.rules.detect.checkpoints import Load
+
+from gpulint.analysis.file.asking import FileFacts
 from gpulint.findings import Severity
 from gpulint.rule import Repair, Replace, Report, Rule
 
@@ -68,7 +69,9 @@ class CheckpointOnDevice(Rule):
     triggers = ((b"torch",), (b"load(",), (b"load_state_dict",), (b"cuda", b"device"))
 
     def check(self, facts: FileFacts, options: Mapping[str, Any]) -> Iterator[Report]:
-        for load in facts.habits.loads:
+        from gpulint.rules.detect.checkpoints import loads
+
+        for load in facts.ask(loads):
             yield _report(facts, load)
 
 
@@ -85,12 +88,14 @@ def _report(facts: FileFacts, load: Load) -> Report:
 
 
 def _repair(facts: FileFacts, load: Load) -> Repair | None:
+    from gpulint.rules.detect.checkpoints import restores_its_own_way
+
     from gpulint.nodes import with_argument
 
     why_unsafe = ""
     if not load.plain_uses:
         why_unsafe = "what else is read of the checkpoint is on the CPU then"
-    elif facts.habits.restores_its_own_way:
+    elif facts.ask(restores_its_own_way):
         why_unsafe = "a `load_state_dict` of the program's own may keep the tensors where they were loaded"
     branch = load.host_branch
     if branch is not None and branch.is_idle:

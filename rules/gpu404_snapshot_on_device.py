@@ -3,8 +3,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from gpulint.analysis.facts import FileFacts
-from gpulint.analysis.snapshots import Snapshot
+from gpulint.rules.detect.snapshots import Snapshot
+
+from gpulint.analysis.file.asking import FileFacts
 from gpulint.findings import Severity
 from gpulint.rule import Repair, Replace, Report, Rule
 
@@ -75,9 +76,11 @@ class SnapshotOnDevice(Rule):
     triggers = ((b"state_dict()",), (b"deepcopy", b"clone()", b"load_state_dict"))
 
     def check(self, facts: FileFacts, options: Mapping[str, Any]) -> Iterator[Report]:
+        from gpulint.rules.detect.snapshots import snapshots
+
         if not facts.on_gpu:
             return
-        for snapshot in facts.habits.snapshots:
+        for snapshot in facts.ask(snapshots):
             yield _alias(facts, snapshot) if snapshot.what == "alias" else _copy(facts, snapshot)
 
 

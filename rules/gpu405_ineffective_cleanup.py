@@ -3,8 +3,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from gpulint.analysis.cleanup import IdleCleanup
-from gpulint.analysis.facts import FileFacts
+from gpulint.rules.detect.cleanup import IdleCleanup
+
+from gpulint.analysis.file.asking import FileFacts
 from gpulint.findings import Severity
 from gpulint.rule import Insert, RelatedNode, Remove, Repair, Report, Rule
 
@@ -70,7 +71,9 @@ class IneffectiveCleanup(Rule):
     triggers = ((b"empty_cache",), (b"del ",))
 
     def check(self, facts: FileFacts, options: Mapping[str, Any]) -> Iterator[Report]:
-        for cleanup in facts.habits.idle_cleanups:
+        from gpulint.rules.detect.cleanup import idle_cleanups
+
+        for cleanup in facts.ask(idle_cleanups):
             yield _order(facts, cleanup) if cleanup.what == "order" else _helper(cleanup)
 
 

@@ -3,8 +3,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from gpulint.analysis.facts import FileFacts
-from gpulint.analysis.phases import PhaseEnd
+from gpulint.rules.detect.phases import PhaseEnd
+
+from gpulint.analysis.file.asking import FileFacts
 from gpulint.findings import Severity
 from gpulint.rule import AddImport, Insert, Repair, Report, Rule
 
@@ -81,7 +82,9 @@ class PhaseCleanup(Rule):
     )
 
     def check(self, facts: FileFacts, options: Mapping[str, Any]) -> Iterator[Report]:
-        for end in facts.habits.phase_ends:
+        from gpulint.rules.detect.phases import phase_ends
+
+        for end in facts.ask(phase_ends):
             yield _report(facts, end)
 
 

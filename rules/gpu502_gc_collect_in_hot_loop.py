@@ -5,7 +5,7 @@ from typing import Any
 
 from gpulint.rules._hot import named, removal
 
-from gpulint.analysis.facts import FileFacts
+from gpulint.analysis.file.asking import FileFacts
 from gpulint.findings import Severity
 from gpulint.rule import Report, Rule
 

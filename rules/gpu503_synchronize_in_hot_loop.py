@@ -5,7 +5,7 @@ from typing import Any
 
 from gpulint.rules._hot import named, removal
 
-from gpulint.analysis.facts import FileFacts
+from gpulint.analysis.file.asking import FileFacts
 from gpulint.findings import Severity
 from gpulint.rule import Report, Rule
 
@@ -71,7 +71,9 @@ class SynchronizeInHotLoop(Rule):
     triggers = ((b"synchronize", b"backward", b".step("), (b"cuda", b"torch", b"lightning"))
 
     def check(self, facts: FileFacts, options: Mapping[str, Any]) -> Iterator[Report]:
-        for call in facts.habits.needless_waits:
+        from gpulint.rules.detect.syncs import needless_waits
+
+        for call in facts.ask(needless_waits):
             what, related = named(facts, call)
             yield Report(
                 call.call.node,

@@ -3,8 +3,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from gpulint.analysis.facts import FileFacts
-from gpulint.analysis.syncs import ElementSync
+from gpulint.rules.detect.syncs import ElementSync
+
+from gpulint.analysis.file.asking import FileFacts
 from gpulint.findings import Severity
 from gpulint.rule import RelatedNode, Report, Rule
 
@@ -74,9 +75,11 @@ class SyncPerElement(Rule):
     )
 
     def check(self, facts: FileFacts, options: Mapping[str, Any]) -> Iterator[Report]:
+        from gpulint.rules.detect.syncs import element_syncs
+
         if not facts.on_gpu:
             return
-        for sync in facts.habits.element_syncs:
+        for sync in facts.ask(element_syncs):
             yield _report(facts, sync)
 
 

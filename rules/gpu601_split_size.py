@@ -4,9 +4,9 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from gpulint.rules._settings import reports
+from gpulint.rules.detect.alloc_conf import SplitSize, split_size
 
-from gpulint.analysis.alloc_conf import SplitSize, split_size
-from gpulint.analysis.facts import FileFacts
+from gpulint.analysis.file.asking import FileFacts
 from gpulint.findings import Severity
 from gpulint.rule import Claim, Report, Rule
 

@@ -3,9 +3,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from gpulint.analysis.alloc_conf import VISIBLE
-from gpulint.analysis.environment import LateSetting
-from gpulint.analysis.facts import FileFacts
+from gpulint.rules.detect.alloc_conf import VISIBLE
+from gpulint.rules.detect.environment import LateSetting
+
+from gpulint.analysis.file.asking import FileFacts
 from gpulint.findings import Severity
 from gpulint.rule import RelatedNode, Report, Rule
 
@@ -63,7 +64,9 @@ class LateAllocConf(Rule):
     triggers = ((b"ALLOC_CONF", b"CUDA_VISIBLE_DEVICES"), (b"environ", b"putenv"), (b"cuda",))
 
     def check(self, facts: FileFacts, options: Mapping[str, Any]) -> Iterator[Report]:
-        for late in facts.habits.late_settings:
+        from gpulint.rules.detect.environment import late_settings
+
+        for late in facts.ask(late_settings):
             yield _report(facts, late)
 
 

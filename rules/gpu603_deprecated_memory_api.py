@@ -3,9 +3,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from gpulint.analysis.alloc_conf import target_version
-from gpulint.analysis.facts import FileFacts
-from gpulint.analysis.memory_api import OldCall
+from gpulint.rules.detect.alloc_conf import target_version
+from gpulint.rules.detect.memory_api import OldCall
+
+from gpulint.analysis.file.asking import FileFacts
 from gpulint.findings import Severity
 from gpulint.rule import Option, Repair, Replace, Report, Rule
 
@@ -72,12 +73,15 @@ class DeprecatedMemoryApi(Rule):
     options = (Option("target-torch", "", (), "the oldest version of torch that the program must run with"),)
 
     def check(self, facts: FileFacts, options: Mapping[str, Any]) -> Iterator[Report]:
+        from gpulint.rules.detect.memory_api import old_calls
+        from gpulint.rules.detect.requirements import newest_torch, oldest_torch
+
         chosen = target_version(options.get("target-torch"))
-        for old in facts.habits.old_calls:
+        for old in facts.ask(old_calls):
             needed = target_version(old.renamed.known_since)
             since = target_version(old.renamed.since)
-            target = chosen or facts.habits.oldest_torch
-            newest = None if chosen else facts.habits.newest_torch
+            target = chosen or facts.ask(oldest_torch)
+            newest = None if chosen else facts.ask(newest_torch)
             if newest is not None and since is not None and newest < since:
                 continue  # the name is not deprecated yet
             if target is None or needed is None or target >= needed:
@@ -87,11 +91,13 @@ class DeprecatedMemoryApi(Rule):
 
 def _why_unsafe(facts: FileFacts, old: OldCall, known: bool) -> str:
     """In a clause, what the newer name may do otherwise in this file."""
+    from gpulint.rules.detect.memory_api import asks_for_type, sets_autocast
+
     if not known:
         return f"`{old.renamed.new}` needs torch {old.renamed.known_since}, and nothing says which one the program runs with"
-    if facts.habits.asks_for_type(old.name):
+    if asks_for_type(facts.analysis, old.name):
         return f"the program asks whether something is a `{old.name}`, which the newer one makes no more"
-    if old.name.endswith("autocast") and facts.habits.sets_autocast:
+    if old.name.endswith("autocast") and facts.ask(sets_autocast):
         return "the newer one takes over the dtype and the cache that the program has set for autocast"
     return ""
 
@@ -121,7 +127,8 @@ def _repair(facts: FileFacts, old: OldCall, why_unsafe: str) -> Repair | None:
 
 def call_node(old: OldCall) -> cst.CSTNode:
     assert old.call is not None
-    return old.call.node
+    node: cst.CSTNode = old.call.node
+    return node
 
 
 def _new_call(old: OldCall) -> cst.Call | None:

@@ -329,7 +329,7 @@ def test_only_unreadable_files_is_failure(project: Path) -> None:
 # Each of its fixes calls for the other.
 RESTLESS = """\
 import libcst as cst
-from gpulint.analysis import ir
+from gpulint.analysis.code import ir
 from gpulint.findings import Severity
 from gpulint.rule import Repair, Replace, Report, Rule
 

@@ -19,7 +19,7 @@ from gpulint.rule import RuleSet
 OWN = '''
 from gpulint.findings import Severity
 from gpulint.rule import Report, Rule
-from gpulint.analysis import ir
+from gpulint.analysis.code import ir
 
 
 class NoSleep(Rule):

@@ -11,9 +11,9 @@ from typing import Any
 import libcst as cst
 import pytest
 
-from gpulint.analysis import ir
-from gpulint.analysis.lower import lower
-from gpulint.analysis.lower_ast import lower_ast
+from gpulint.analysis.code import ir
+from gpulint.analysis.code.lower import lower
+from gpulint.analysis.code.lower_ast import lower_ast
 
 ROOT = Path(__file__).parent.parent
 STDLIB = Path(sysconfig.get_paths()["stdlib"])

@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from gpulint.rules.detect.requirements import newest_torch, oldest_torch
 
-from gpulint.analysis.project import Project
-from gpulint.analysis.requirements import newest_torch, oldest_torch
+from gpulint.analysis.file.project import Project
 
 
 @pytest.mark.parametrize(

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from gpulint.analysis import values
-from gpulint.analysis.values import DEVICE, Flag, Kind, Val, join
+from gpulint.analysis.values.values import DEVICE, Flag, Kind, Val, join, values
 
 _INTEGERS = {name: value for name, value in vars(values).items() if name[0] != "_" and type(value) is int}
 

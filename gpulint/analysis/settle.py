@@ -4,29 +4,29 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gpulint.analysis import ir
-from gpulint.analysis.assignments import cuts
-from gpulint.analysis.collecting import is_metric, is_unread
-from gpulint.analysis.differentiating import WANTS_GRAD, differentiated
-from gpulint.analysis.facts import Backward, Carried, Forward, FunctionFacts, Hold, Loop
-from gpulint.analysis.far_backward import freed_far_away
-from gpulint.analysis.foreign import foreign_functions
-from gpulint.analysis.gradmode import decorator_name
-from gpulint.analysis.handed import goes_through_fields
-from gpulint.analysis.hot import runs_per_step, why_kept
-from gpulint.analysis.on_host import is_on_host
-from gpulint.analysis.peaks import deferred_backwards, late_releases
-from gpulint.analysis.perturbing import perturbed
-from gpulint.analysis.phase_flags import evaluates_by_flag
-from gpulint.analysis.piles import judge
-from gpulint.analysis.read_by_callers import only_read_by_callers
-from gpulint.analysis.rounds import counts_micro_batches, over_members
-from gpulint.analysis.shared_graphs import share_unseen
-from gpulint.analysis.slots import is_read_back
-from gpulint.analysis.test_code import imports_runner, is_test_class
-from gpulint.analysis.toward_backward import feeds_backward
-from gpulint.analysis.uses import Uses
-from gpulint.analysis.values import (
+from gpulint.analysis.code import ir
+from gpulint.analysis.code.assignments import cuts
+from gpulint.analysis.code.uses import Uses
+from gpulint.analysis.file.differentiating import WANTS_GRAD, differentiated
+from gpulint.analysis.file.facts import Backward, Carried, Forward, FunctionFacts, Hold, Loop
+from gpulint.analysis.file.gradmode import decorator_name
+from gpulint.analysis.file.slots import is_read_back
+from gpulint.analysis.file.test_code import imports_runner, is_test_class
+from gpulint.analysis.flow.peaks import deferred_backwards, late_releases
+from gpulint.analysis.questions.backward.far_backward import freed_far_away
+from gpulint.analysis.questions.backward.perturbing import perturbed
+from gpulint.analysis.questions.backward.read_by_callers import only_read_by_callers
+from gpulint.analysis.questions.backward.shared_graphs import share_unseen
+from gpulint.analysis.questions.backward.toward_backward import feeds_backward
+from gpulint.analysis.questions.device.on_host import is_on_host
+from gpulint.analysis.questions.grad.foreign import foreign_functions
+from gpulint.analysis.questions.grad.phase_flags import evaluates_by_flag
+from gpulint.analysis.questions.outlives.collecting import is_metric, is_unread
+from gpulint.analysis.questions.outlives.handed import goes_through_fields
+from gpulint.analysis.questions.outlives.piles import judge
+from gpulint.analysis.questions.outlives.rounds import counts_micro_batches, over_members
+from gpulint.analysis.questions.repeats.hot import runs_per_step, why_kept
+from gpulint.analysis.values.values import (
     LARGE,
     UNSURE_GRAD,
     Grad,
@@ -39,7 +39,7 @@ from gpulint.analysis.values import (
 )
 
 if TYPE_CHECKING:
-    from gpulint.analysis.program import FileAnalysis
+    from gpulint.analysis.file.program import FileAnalysis
 
 
 def finish(file: FileAnalysis, facts: list[FunctionFacts]) -> None:

@@ -65,8 +65,8 @@ class Engine:
 
     def warm(self) -> None:
         """Import what the first check needs."""
-        import gpulint.analysis.lower_ast
-        import gpulint.analysis.program
+        import gpulint.analysis.code.lower_ast
+        import gpulint.analysis.file.program
         import gpulint.fixing
         import gpulint.linter
         import gpulint.positions

@@ -1,0 +1,1 @@
+"""The lowered form of a module, and what can be read off its text alone."""

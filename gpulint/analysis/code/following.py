@@ -1,0 +1,58 @@
+"""What runs right after a statement, and whether it runs at all: read off the blocks it stands in."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from gpulint.analysis.code import ir
+
+_WAITS = frozenset("item cpu tolist numpy".split())
+# Calls that launch nothing on the GPU.
+_IDLE = frozenset(
+    "print len int float str round format range is_available memory_allocated max_memory_allocated memory_reserved "
+    "max_memory_reserved info debug".split()
+)
+
+
+def waits_anyway(function: ir.Function, statement: ir.Stmt) -> bool:
+    """Whether a value is read on the host before anything else is given to the GPU: `synchronize(); loss.item()`."""
+    for later in _after(function.body, statement) or ():
+        calls = [call for root in later.expressions() for call in _evaluated(root)]
+        if any(call.method in _WAITS and isinstance(call.func, ir.Attr) for call in calls):
+            return True
+        if any(call.method not in _IDLE for call in calls) or isinstance(later, (ir.For, ir.While, ir.Jump)):
+            return False
+    return False
+
+
+def _evaluated(root: ir.Expr) -> Iterator[ir.Call]:
+    return (part for part in ir.walk(root) if isinstance(part, ir.Call))
+
+
+def _after(block: list[ir.Stmt], wanted: ir.Stmt) -> list[ir.Stmt] | None:
+    """What follows a statement in its block, then what follows that block, up to the end of the loop around it."""
+    for position, statement in enumerate(block):
+        rest = block[position + 1 :]
+        if statement is wanted:
+            return rest
+        for inner in statement.blocks():
+            found = _after(inner, wanted)
+            if found is not None:
+                return found if isinstance(statement, (ir.For, ir.While)) else [*found, *rest]
+    return None
+
+
+def is_switched_off(block: list[ir.Stmt], wanted: ir.Stmt) -> bool:
+    """Whether a statement stands under `if 0 > 0:` or `if False:`: somebody has switched it off by hand."""
+    for statement in block:
+        off = isinstance(statement, ir.If) and _is_never(statement.test)
+        for number, inner in enumerate(statement.blocks()):
+            if (off and number == 0 and wanted in ir.statements(inner)) or is_switched_off(inner, wanted):
+                return True
+    return False
+
+
+def _is_never(test: ir.Expr) -> bool:
+    if isinstance(test, ir.Op) and test.op == "cmp":
+        return all(isinstance(operand, ir.Const) for operand in test.operands)
+    return isinstance(test, ir.Const) and not test.value

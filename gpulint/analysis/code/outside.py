@@ -1,0 +1,163 @@
+"""Who calls a function from other files of its project, and whether under a guard that switches grad off."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from gpulint.analysis.code import ir
+
+# What leaves an object what it is: `Net().to(device).eval()` makes a Net.
+_MOVING = frozenset("to cuda cpu half float double bfloat16 eval train requires_grad_".split())
+
+
+@dataclass(frozen=True, slots=True)
+class OutsideCall:
+    """A call as another file sees it. `on_self_of` is the class whose method calls `self.name()`; None for others."""
+
+    guarded: bool
+    on_self_of: str | None
+    caller: ir.Function
+    call: ir.Call
+    namesake: (
+        bool  # in a function of the same name, by an attribute: a method that hands on to another class's
+    )
+
+
+@dataclass(slots=True)
+class FileCalls:
+    """What a file calls, by last name, and how its objects go by: `made` has the names of a class's instances, `renamed`
+    the names under which something that has a name is known as well, `handed` what is given to calls. All names are last
+    names."""
+
+    calls: dict[str, list[OutsideCall]] = field(default_factory=dict)
+    made: dict[str, set[str]] = field(default_factory=dict)
+    renamed: dict[str, set[str]] = field(default_factory=dict)
+    handed: set[str] = field(default_factory=set)
+
+
+def outside_calls(module: ir.Module, guards: frozenset[str]) -> FileCalls:
+    """The calls of a module by last name.
+
+    `guards` holds the last names of context managers and decorators that switch grad off.
+    """
+    found = FileCalls()
+    for function in module.functions:
+        decorated = any(_last(item) in guards for item in function.decorators)
+        switches = guards | _contexts(function, guards)
+        _note_calls(function, function.body, switches, decorated, found.calls)
+        for statement in ir.statements(function.body):
+            _note_names(statement, found)
+    return found
+
+
+def switched(statement: ir.Stmt) -> bool | None:
+    """What a bare `torch.set_grad_enabled(…)` sets grad to from here on; None for any other statement."""
+    call = statement.value if isinstance(statement, ir.ExprStmt) else None
+    if not isinstance(call, ir.Call) or call.method != "set_grad_enabled":
+        return None
+    mode = call.argument(0, "mode")
+    return mode.value if isinstance(mode, ir.Const) and isinstance(mode.value, bool) else True
+
+
+def _contexts(function: ir.Function, guards: frozenset[str]) -> frozenset[str]:
+    """The names that a function binds to a guard, be it under a condition: `context = no_grad() if frozen else nullcontext()`."""
+    return frozenset(
+        target.id
+        for statement in ir.statements(function.body)
+        if isinstance(statement, ir.Assign) and statement.value is not None
+        if _switches(statement.value, guards)
+        for target in statement.targets
+        if isinstance(target, ir.Name)
+    )
+
+
+def _switches(expr: ir.Expr, guards: frozenset[str]) -> bool:
+    """Whether an expression has a guard in it. Which of two contexts is entered, and what grad is set to, is then the
+    caller's care."""
+    for part in ir.walk(expr):
+        if isinstance(part, ir.Call) and part.method == "set_grad_enabled":
+            mode = part.argument(0, "mode")
+            if not (isinstance(mode, ir.Const) and mode.value is True):
+                return True
+        elif _last(part) in guards:
+            return True
+    return False
+
+
+def _entered(statement: ir.Stmt, guards: frozenset[str]) -> bool:
+    """`stack.enter_context(torch.no_grad())`: off for the rest of the block."""
+    call = statement.value if isinstance(statement, ir.ExprStmt) else None
+    return (
+        isinstance(call, ir.Call)
+        and call.method == "enter_context"
+        and any(_switches(arg, guards) for arg in call.args)
+    )
+
+
+def _note_calls(
+    function: ir.Function,
+    block: list[ir.Stmt],
+    guards: frozenset[str],
+    decorated: bool,
+    found: dict[str, list[OutsideCall]],
+) -> None:
+    off = False  # by a bare `set_grad_enabled(False)` before, in this block
+    for statement in block:
+        mode = switched(statement)
+        off = (off if mode is None else not mode) or _entered(statement, guards)
+        inside = decorated or off
+        for root in statement.expressions():
+            for part in ir.walk(root):
+                if isinstance(part, ir.Call):
+                    own = _class_of_self(function, part.func)
+                    namesake = part.method == function.name and isinstance(part.func, ir.Attr)
+                    call = OutsideCall(inside, own, function, part, namesake)
+                    found.setdefault(part.method, []).append(call)
+        covered = inside
+        if isinstance(statement, ir.With):
+            covered = inside or any(_switches(item, guards) for item, _ in statement.items)
+        for inner in statement.blocks():
+            _note_calls(function, inner, guards, covered, found)
+
+
+def _class_of_self(function: ir.Function, callee: ir.Expr) -> str | None:
+    """The class around a function that calls its own first parameter, or a method of it."""
+    if function.cls is None or not function.params:
+        return None
+    owner = callee.base if isinstance(callee, ir.Attr) else callee
+    return function.cls.name if owner.path == function.params[0].name else None
+
+
+def _note_names(statement: ir.Stmt, found: FileCalls) -> None:
+    for name, value in _bound(statement):
+        value = _unmoved(value)
+        if isinstance(value, ir.Call):
+            found.made.setdefault(value.method, set()).add(name)
+        elif value.path is not None and value.path.rpartition(".")[2] != name:
+            found.renamed.setdefault(value.path.rpartition(".")[2], set()).add(name)
+    for call in ir.own_calls(statement):
+        given = (*call.args, *(value for _, value in call.keywords))
+        found.handed |= {arg.path.rpartition(".")[2] for arg in given if arg.path is not None}
+
+
+def _bound(statement: ir.Stmt) -> Iterator[tuple[str, ir.Expr]]:
+    """Names with what they are given, keyword arguments among them."""
+    if isinstance(statement, ir.Assign) and statement.value is not None:
+        for target in statement.targets:
+            if target.path is not None:
+                yield target.path.rpartition(".")[2], statement.value
+    for call in ir.own_calls(statement):
+        yield from ((name, value) for name, value in call.keywords if name is not None)
+
+
+def _unmoved(value: ir.Expr) -> ir.Expr:
+    while isinstance(value, ir.Call) and value.method in _MOVING and isinstance(value.func, ir.Attr):
+        value = value.func.base
+    return value
+
+
+def _last(expr: ir.Expr) -> str:
+    if isinstance(expr, ir.Call):
+        return expr.method
+    return expr.attr if isinstance(expr, ir.Attr) else expr.path or ""

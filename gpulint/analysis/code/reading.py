@@ -1,0 +1,137 @@
+"""Small questions about what one expression or statement says, asked of its text alone."""
+
+from __future__ import annotations
+
+from gpulint.analysis.code import ir
+from gpulint.analysis.code.assignments import targets
+from gpulint.analysis.torch.names import HOST_ATTRS
+
+
+def is_bound(statement: ir.Stmt, expr: ir.Expr) -> bool:
+    """Whether the statement binds the expression rather than reads it."""
+    if isinstance(statement, ir.Assign):
+        stack = list(statement.targets)
+    elif isinstance(statement, (ir.For, ir.AugAssign)):
+        stack = [statement.target]
+    else:
+        return False
+    while stack:
+        target = stack.pop()
+        if isinstance(target, ir.Seq):
+            stack.extend(target.items)
+        elif isinstance(target, ir.Wrapper):
+            stack.append(target.value)
+        elif isinstance(target, ir.Sub):
+            stack.append(target.base)
+        elif target is expr:
+            return True
+    return False
+
+
+def rebinds(statement: ir.Stmt, name: str) -> bool:
+    return isinstance(statement, ir.Assign) and any(name == part.path for part in targets(statement))
+
+
+def innermost(expr: ir.Expr) -> ir.Expr:
+    """`out` of `out[0].detach()`."""
+    while True:
+        if isinstance(expr, ir.Call) and isinstance(expr.func, ir.Attr):
+            expr = expr.func.base
+        elif isinstance(expr, (ir.Sub, ir.Attr)):
+            expr = expr.base
+        else:
+            return expr
+
+
+def origins(function: ir.Function, name: ir.Expr) -> list[ir.Expr]:
+    """What a name is bound to, and what that was made of by methods and fields, three names back."""
+    found: list[ir.Expr] = []
+    names: set[str | None] = {name.path}
+    seen: set[str | None] = {None}
+    for _ in range(3):
+        names -= seen
+        if not names:
+            break
+        values = [
+            statement.value
+            for statement in ir.statements(function.body)
+            if isinstance(statement, ir.Assign) and statement.value is not None
+            if any(target.path in names for target in statement.targets)
+        ]
+        seen |= names
+        names = {innermost(value).path for value in values}
+        found += values
+    return found
+
+
+def compares(expr: ir.Expr) -> bool:
+    """`out - x`, `mse_loss(out, x)`: two things are set against each other."""
+    return any(
+        (isinstance(part, ir.Op) and part.op == "-") or (isinstance(part, ir.Call) and "loss" in part.method)
+        for part in ir.walk(expr)
+    )
+
+
+def averages(expr: ir.Expr) -> bool:
+    """`x.mean(1)`: of differences, one number for each sample; of hidden states it would be a vector."""
+    return any(isinstance(part, ir.Call) and part.method == "mean" for part in ir.walk(expr))
+
+
+def is_region(index: ir.Expr) -> bool:
+    """`x[:, 0]`, `x[..., :3]`, `x[mask, :]`: only tensors and arrays are indexed so."""
+    return isinstance(index, ir.Seq) and index.kind != "list"
+
+
+def is_position(index: ir.Expr) -> bool:
+    """`x[0]`, `x[:, 1]`, `x[:n]`, `x[None]`: no index that could be a tensor of another device."""
+    if isinstance(index, ir.Seq):
+        return all(is_position(item) for item in index.items)
+    return isinstance(index, (ir.Const, ir.Slice)) or is_plain(index)
+
+
+def picks_column(index: ir.Expr) -> bool:
+    return isinstance(index, ir.Seq) and len(index.items) == 2 and number(index.items[1]) is not None
+
+
+def is_normalised(expr: ir.Expr) -> bool:
+    """Scores that a softmax made: a column of them is one number for each sample."""
+    return any(
+        isinstance(part, ir.Call) and part.method in ("softmax", "sigmoid", "log_softmax", "logsigmoid")
+        for part in ir.walk(expr)
+    )
+
+
+def number(expr: ir.Expr) -> int | None:
+    if isinstance(expr, ir.Op) and expr.op == "neg" and isinstance(expr.operands[0], ir.Const):
+        value = expr.operands[0].value
+        return -value if isinstance(value, int) else None
+    return expr.value if isinstance(expr, ir.Const) and isinstance(expr.value, int) else None
+
+
+def is_plain(expr: ir.Expr) -> bool:
+    """A number or a size for all that can be seen, or an index of them: no tensor of another device."""
+    if isinstance(expr, ir.Const) or number(expr) is not None:
+        return True
+    if isinstance(expr, ir.Call):
+        return expr.method in ("len", "size", "int", "float", "numel", "dim", "max", "min", "round")
+    if isinstance(expr, (ir.Attr, ir.Sub)):
+        base = expr.base if isinstance(expr, ir.Sub) else expr
+        return isinstance(base, ir.Attr) and base.attr in HOST_ATTRS
+    if isinstance(expr, (ir.Op, ir.Seq)):
+        return all(is_plain(part) for part in expr.children())
+    return False
+
+
+def only_of(expr: ir.Expr, names: set[str]) -> bool:
+    """Whether an expression is made of nothing but the same names: `x / x.norm()`."""
+    found = {part.id for part in ir.walk(expr) if isinstance(part, ir.Name)}
+    return bool(found) and found <= names
+
+
+def asks_for_tensor(call: ir.Call) -> bool:
+    return any(
+        (part.attr if isinstance(part, ir.Attr) else part.path or "").endswith("Tensor")
+        for arg in call.args[1:]
+        for part in ir.walk(arg)
+        if isinstance(part, (ir.Attr, ir.Name))
+    )

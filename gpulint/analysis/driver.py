@@ -1,0 +1,142 @@
+"""One file followed from end to end: two rounds, facts out.
+
+The first round learns (what attributes hold, how functions are called, which graphs are ever freed); the second
+records, with all of that known.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from gpulint.analysis.code import ir
+from gpulint.analysis.file.asking import FileFacts
+from gpulint.analysis.file.lookup import brings_back_only
+from gpulint.analysis.file.program import FileAnalysis
+from gpulint.analysis.file.project import Project
+from gpulint.analysis.file.summaries import Summary
+from gpulint.analysis.flow.flow import Flow
+from gpulint.analysis.settle import finish
+from gpulint.analysis.torch import frameworks
+from gpulint.analysis.values.state import State
+from gpulint.analysis.values.values import Grad
+
+if TYPE_CHECKING:
+    import libcst as cst
+
+_BOTH = {Grad.ENABLED, Grad.DISABLED}
+
+_KEY_WORDS = frozenset(
+    "backward eval empty_cache collect no_grad inference_mode set_grad_enabled autograd retain_graph manual_backward "
+    "register_forward_hook register_hook argmax detach item OutOfMemoryError from_numpy as_tensor tokenizer processor "
+    "preprocess transform transforms last_hidden_state".split()
+)
+
+
+def analyse(module: cst.Module, filename: str = "<stdin>", project: Project | None = None) -> FileFacts:
+    """The facts of a parsed file. Raises RecursionError where it is nested deeper than the stack allows."""
+    from gpulint.analysis.code.lower import lower
+
+    return analyse_lowered(lower(module), filename, project)
+
+
+def analyse_lowered(module: ir.Module, filename: str, project: Project | None = None) -> FileFacts:
+    """The facts of a lowered file; `project` resolves what it imports from its own project."""
+    return Followed(module, filename, project, main=True).run()
+
+
+class Followed(FileAnalysis):
+    """A file whose functions are followed when they are asked for."""
+
+    def __init__(
+        self, module: ir.Module, filename: str, project: Project | None = None, main: bool = False
+    ) -> None:
+        if project is not None:
+            project.follow = Followed  # how files that this one imports are followed
+        super().__init__(module, filename, project, main)
+
+    def run(self) -> FileFacts:
+        wanted = self._relevant()
+        for record in (False, True):
+            self.record = record
+            self.summaries = {}
+            self.with_grad = {}
+            for function in wanted:
+                self.summary(function)
+        facts = self.function_facts
+        finish(self, facts)
+        return FileFacts(self, facts, self._on_gpu())
+
+    def _on_gpu(self) -> bool:
+        """False where the file names the CPU as its device and never a GPU."""
+        strings = {text for evidence in self.evidence.values() for text in evidence.strings}
+        words = {word for evidence in self.evidence.values() for word in evidence.words}
+        gpu = any("cuda" in text for text in strings) or bool(words & {"cuda", "gpu", "use_cuda", "gpus"})
+        return gpu or "cpu" not in strings or brings_back_only(self)
+
+    def _relevant(self) -> list[ir.Function]:
+        """The functions worth following: those with loops, sums or key words, their callers, their classes' setup."""
+        chosen = {
+            function
+            for function, evidence in self.evidence.items()
+            if evidence.has_loop
+            or evidence.accumulates
+            or evidence.words & _KEY_WORDS
+            or function.name in frameworks.PER_BATCH_HOOKS
+        }
+        chosen.add(self.module.body)
+        names = {function.name for function in chosen}
+        for _ in range(2):
+            callers = {
+                f for f, evidence in self.evidence.items() if f not in chosen and evidence.called & names
+            }
+            chosen |= callers
+            names = {function.name for function in callers}
+        owners = {function.cls for function in chosen if function.cls is not None}
+        for function, evidence in self.evidence.items():
+            if evidence.stored and (function.cls in owners or function.name == "__init__"):
+                chosen.add(function)
+        order = [function for function in self.module.functions if function in chosen]
+        return sorted(
+            order, key=lambda function: (function is not self.module.body, function.name != "__init__")
+        )
+
+    def summary(self, function: ir.Function) -> Summary | None:
+        """The function's summary in this round; None while it is being made (recursion)."""
+        found = self.summaries.get(function)
+        if found is not None or function in self.running:
+            return found
+        if len(self.running) > 40:
+            return None
+        self.running.add(function)
+        state = State(self.grad_at_entry(function))
+        if function.parent is not None and function.name == "<lambda>":
+            state.grad = Grad.ENABLED if not self.callers.get(function) else state.grad
+        flow = Flow(self, function, self.evidence[function], state, self.record)
+        self.states[function] = flow.state
+        flow.run()
+        self.states[function] = flow.state
+        self.running.discard(function)
+        self.summaries[function] = flow.summary
+        if self.record:
+            flow.events.into(flow.facts)
+            flow.facts.steps = flow.summary.steps
+            flow.facts.has_backward = flow.summary.backwards > 0
+            flow.facts.needs_grad = flow.summary.autograd_grad
+            self.facts[function] = flow.facts
+        return flow.summary
+
+    def summary_for(self, function: ir.Function, caller: Grad) -> Summary | None:
+        """The summary for a caller with this grad mode, where callers with and without grad share the function."""
+        if caller is not Grad.ENABLED or self.callers.get(function) != _BOTH or function in self.running:
+            return self.summary(function)
+        if self.grad_at_entry(function) is not Grad.UNKNOWN or len(self.running) > 40:
+            return self.summary(function)
+        found = self.with_grad.get(function)
+        if found is None:
+            self.summary(function)
+            self.running.add(function)
+            flow = Flow(self, function, self.evidence[function], State(Grad.ENABLED), False)
+            flow.run()
+            self.running.discard(function)
+            found = self.with_grad[function] = flow.summary
+        return found

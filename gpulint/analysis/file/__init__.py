@@ -1,0 +1,1 @@
+"""What is known of one file and of the project around it, whoever asks."""

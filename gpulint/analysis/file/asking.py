@@ -1,0 +1,142 @@
+"""What a rule is given: the facts of one file, and a way to ask for more."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from gpulint.analysis.code import ir
+from gpulint.analysis.file.facts import FunctionFacts, Hold, HotCall
+from gpulint.analysis.file.program import FileAnalysis
+from gpulint.analysis.file.runners import started_by
+from gpulint.analysis.torch.names import Names
+
+if TYPE_CHECKING:
+    import libcst as cst
+
+T = TypeVar("T")
+
+
+@dataclass
+class FileFacts:
+    """Everything known about one file. What is rarely wanted is found out when a rule asks for it, and never before."""
+
+    analysis: FileAnalysis
+    functions: list[FunctionFacts]
+    on_gpu: bool = True
+    _answers: dict[Callable[[FileAnalysis], Any], Any] = field(default_factory=dict)
+
+    @property
+    def module(self) -> ir.Module:
+        return self.analysis.module
+
+    @property
+    def imports(self) -> dict[str, str]:
+        return self.analysis.module.imports
+
+    @property
+    def is_test(self) -> bool:
+        return self.analysis.is_test
+
+    def ask(self, question: Callable[[FileAnalysis], T]) -> T:
+        """What a question about the file gives, asked once however many rules ask it."""
+        if question not in self._answers:
+            self._answers[question] = question(self.analysis)
+        answer: T = self._answers[question]
+        return answer
+
+    def source(self, part: ir.Expr | cst.CSTNode, limit: int = 40) -> str:
+        """The code of an expression on one line, shortened for messages."""
+        code_for_node = getattr(self.module.node, "code_for_node", None)
+        if code_for_node is None:
+            return ""  # nodes of `ast`: nobody will read the message
+        text = " ".join(code_for_node(getattr(part, "node", part)).split())
+        return text if len(text) <= limit else text[: limit - 1] + "…"
+
+    def torch_name(self, name: str) -> str | None:
+        """How this file can spell `torch.<name>`: `no_grad`, `torch.no_grad`, `th.no_grad`; None if it cannot."""
+        for local, full in self.imports.items():
+            if full == f"torch.{name}":
+                return local
+        for local, full in self.imports.items():
+            if full == "torch":
+                return f"{local}.{name}"
+        return None
+
+    @cached_property
+    def handed_out(self) -> frozenset[str]:
+        """Names of functions that the file also uses as values: callbacks, of whose callers nothing is known."""
+        names = {function.function.name for function in self.functions}
+        found: set[str] = set()
+        imports = Names(self.imports)
+        for function in self.module.functions:
+            local = _bound_in(function)
+            for statement in ir.statements(function.body):
+                for root in statement.expressions():
+                    found |= _as_values(root, names, local, imports)
+        return frozenset(found)
+
+    @cached_property
+    def passed_over(self) -> frozenset[int]:
+        """The nodes of functions that nothing is said about, by identity: tests, and what another framework runs."""
+        silent = {function.function for function in self.functions if function.is_test or function.is_foreign}
+        found: set[int] = set()
+        for function in self.module.functions if silent else ():
+            if not any(owner in silent for owner in _around(function)):
+                continue
+            for statement in ir.statements(function.body):
+                found.add(id(statement.node))
+                for root in statement.expressions():
+                    found |= {id(part.node) for part in ir.walk(root)}
+        return frozenset(found)
+
+    def hot_calls(self, name: str) -> Iterator[HotCall]:
+        """The watched calls whose name ends so and that run in every step."""
+        for function in self.functions:
+            for call in function.hot_calls:
+                if call.name.endswith(name) and call.per_step:
+                    yield call
+
+    def holds(self) -> Iterator[Hold]:
+        for function in self.functions:
+            yield from function.holds
+
+
+def _around(function: ir.Function | None) -> Iterator[ir.Function]:
+    """A function and those it is defined in."""
+    while function is not None:
+        yield function
+        function = function.parent
+
+
+def _bound_in(function: ir.Function) -> set[str]:
+    """The plain names that a function binds: its parameters, and what it assigns."""
+    found = {param.name for param in function.params}
+    for statement in ir.statements(function.body):
+        if isinstance(statement, (ir.Assign, ir.AugAssign)):
+            targets = statement.targets if isinstance(statement, ir.Assign) else (statement.target,)
+            found |= {part.id for target in targets for part in ir.walk(target) if isinstance(part, ir.Name)}
+        elif isinstance(statement, ir.For):
+            found |= {part.id for part in ir.walk(statement.target) if isinstance(part, ir.Name)}
+    return found
+
+
+def _as_values(root: ir.Expr, names: set[str], local: set[str], imports: Names) -> set[str]:
+    """Those of the names that an expression uses without calling them: `f`, if it is no local variable, or `self.f`."""
+    called: set[int] = set()
+    for part in ir.walk(root):
+        if isinstance(part, ir.Call):
+            called.add(id(part.func))
+            called |= {id(given) for given in started_by(part, imports)}
+    found: set[str] = set()
+    for part in ir.walk(root):
+        if id(part) in called:
+            continue
+        if isinstance(part, ir.Name):
+            if part.id not in local:
+                found.add(part.id)
+        elif isinstance(part, ir.Attr) and isinstance(part.base, ir.Name) and part.base.id in ("self", "cls"):
+            found.add(part.attr)
+    return found & names

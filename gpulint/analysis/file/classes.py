@@ -1,0 +1,242 @@
+"""The classes of a file: what they are, what their attributes hold across methods."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+from gpulint.analysis.code import ir
+from gpulint.analysis.code.assignments import pairs
+from gpulint.analysis.file.evidence import Evidence
+from gpulint.analysis.torch import frameworks
+from gpulint.analysis.torch.names import is_loss_function
+from gpulint.analysis.values.values import CRITERION, PLAIN, UNKNOWN, Kind, Val, join
+
+if TYPE_CHECKING:
+    from gpulint.analysis.torch.names import Names
+
+
+_TYPED = frozenset({Kind.MODULE, Kind.INSTANCE, Kind.OPTIMIZER, Kind.LOADER})
+
+_VOCABULARY = re.compile(r"(?i)vocab|n_?tok|num_tok|n_?char|n_?symbols")
+
+
+# What numbers, arrays and computed tensors come from: a parameter reshaped is a parameter no longer.
+_MAKES_DATA = frozenset(
+    "tensor int float bool str len set dict tuple array asarray arange zeros ones linspace view reshape".split()
+)
+_NUMBERS = frozenset({"int", "float", "bool", "str"})
+
+
+def _is_no_parameter(value: ir.Expr, method: ir.Function) -> bool:
+    """Whether a value is data, which a module that stores it does not register."""
+    if isinstance(value, ir.Name):
+        return any(param.name == value.id and _is_number(param) for param in method.params)
+    if isinstance(value, ir.Op):
+        return value.op in ("cmp", "not", "==", "!=", "in", "not in")
+    return isinstance(value, ir.Const) or (isinstance(value, ir.Call) and value.method in _MAKES_DATA)
+
+
+def _is_number(param: ir.Param) -> bool:
+    """Whether a parameter is a number or a text, by its annotation or by its default."""
+    if param.annotation is not None:
+        return param.annotation.path in _NUMBERS
+    return isinstance(param.default, ir.Const) and isinstance(param.default.value, (int, float, str))
+
+
+def _adds_no_parameter(method: ir.Function, buffers: frozenset[str]) -> bool:
+    """Whether nothing that a method stores on the object can be a parameter, a module or a container of them: what goes by
+    a buffer's name is none, nor what is read off a size."""
+    sizes = {
+        target.id
+        for statement in ir.statements(method.body)
+        if isinstance(statement, ir.Assign)
+        for target, value in pairs(statement)
+        if isinstance(target, ir.Name) and _is_size(value)
+    }
+    for statement in ir.statements(method.body):
+        if not isinstance(statement, ir.Assign):
+            continue
+        for target, value in pairs(statement):
+            if isinstance(target, ir.Attr) and target.attr not in buffers:
+                known = isinstance(value, ir.Name) and value.id in sizes
+                if not known and not _is_no_parameter(value, method):
+                    return False
+    return not any(
+        call.method in ("Parameter", "register_parameter", "add_module", "register_module", "setattr")
+        for _, call in ir.calls(method.body)
+    )
+
+
+def _is_size(value: ir.Expr) -> bool:
+    """`x.size()[1]`, `x.shape[0]`, `x.size(0)`."""
+    if isinstance(value, ir.Sub):
+        value = value.base
+    if isinstance(value, ir.Call):
+        return isinstance(value.func, ir.Attr) and value.method in ("size", "dim", "numel")
+    return isinstance(value, ir.Attr) and value.attr == "shape"
+
+
+def _buffers(cls: ir.Class) -> frozenset[str]:
+    """The names that a class registers as buffers."""
+    return frozenset(
+        name.value
+        for method in cls.methods.values()
+        for _, call in ir.calls(method.body)
+        if call.method == "register_buffer"
+        if isinstance(name := call.argument(0, "name"), ir.Const) and isinstance(name.value, str)
+    )
+
+
+def _projects_to_vocabulary(method: ir.Function) -> bool:
+    """Whether a constructor makes a Linear whose width is a vocabulary's, for something that embeds tokens."""
+    embeds = projects = False
+    for _, call in ir.calls(method.body):
+        embeds |= call.method == "Embedding"
+        if call.method == "Linear" and len(call.args) > 1:
+            projects |= any(
+                isinstance(part, (ir.Name, ir.Attr)) and bool(_VOCABULARY.search(part.path or ""))
+                for part in ir.walk(call.args[1])
+            )
+    return embeds and projects
+
+
+class ClassInfo:
+    """One class. `attrs` joins everything any method stores; `modules` and `backward` are evidence from all methods."""
+
+    def __init__(self, cls: ir.Class, names: Names) -> None:
+        self.cls = cls
+        self.bases: list[ClassInfo] = []
+        self.home: Any = None  # the analysis of the file it stands in
+        self.prepared = False
+        self.attrs: dict[str, Val] = {}
+        self.modules: set[str] = set()
+        self.backward: set[str] = set()
+        self.scalars: set[str] = set()
+        self.frozen: set[str] = set()
+        self.thawed: set[str] = set()
+        self.evals: set[str] = set()
+        self.is_dense = False
+        self.trains: set[str] = set()
+        self.base_names = [
+            names.qualify(base.path) or base.path for base in cls.bases if base.path is not None
+        ]
+        lasts = {name.rsplit(".", 1)[-1] for name in self.base_names}
+        self.is_module = bool(lasts & frameworks.MODULE_BASES) or any(
+            name.startswith("torch.nn.") and name.rsplit(".", 1)[-1][:1].isupper() for name in self.base_names
+        )
+        self.is_lightning = bool(lasts & {"LightningModule", "LightningDataModule"})
+        self.is_hf_trainer = any(
+            name.endswith("Trainer") and name.startswith("transformers") for name in self.base_names
+        )
+        self.is_dataclass = any(
+            (d.func.path if isinstance(d, ir.Call) else d.path or "")
+            in ("dataclass", "dataclasses.dataclass")
+            for d in cls.decorators
+        )
+        self.is_tuple = bool(lasts & {"NamedTuple", "namedtuple", "ModelOutput"})
+        self.module_flags = (
+            CRITERION
+            if cls.name.endswith(("Loss", "Criterion"))
+            or any(is_loss_function(n) for n in self.base_names if n.startswith("torch.nn"))
+            else 0
+        )
+
+    def link(self, classes: dict[str, ClassInfo]) -> None:
+        for base in self.cls.bases:
+            found = classes.get(base.path or "")
+            if found is not None and found is not self:
+                self.bases.append(found)
+
+    def inherit(self) -> None:
+        """Take over from the bases what they are. Called until nothing changes."""
+        for base in self.bases:
+            self.is_module |= base.is_module
+            self.is_lightning |= base.is_lightning
+            self.is_hf_trainer |= base.is_hf_trainer
+            self.module_flags |= base.module_flags
+            self.modules |= base.modules
+            self.backward |= base.backward
+            self.scalars |= base.scalars
+        if self.cls.bases and "forward" in self.cls.methods and not self.is_module:
+            self.is_module = not any(name.endswith("Function") for name in self.base_names)
+
+    def learn(self, method: ir.Function, evidence: Evidence) -> None:
+        """Take evidence about `self.x` from one method."""
+        if not method.params:
+            return
+        self.is_dense |= _projects_to_vocabulary(method)
+        own = method.params[0].name
+        for source, target in (
+            (evidence.modules, self.modules),
+            (evidence.backward, self.backward),
+            (evidence.scalars, self.scalars),
+            (evidence.frozen, self.frozen),
+            (evidence.thawed, self.thawed),
+            (evidence.evals, self.evals),
+            (evidence.trains, self.trains),
+        ):
+            for path in source:
+                if path.startswith(f"{own}."):
+                    target.add(path[len(own) + 1 :])
+
+    def note_parameters(self) -> None:
+        """Mark a module of this file that has buffers and numbers but neither parameters nor other modules."""
+        bases = {name.rsplit(".", 1)[-1] for name in self.base_names}
+        if self.is_module and bases == {"Module"} and self.cls.methods.get("__init__") is not None:
+            buffers = _buffers(self.cls)
+            if all(_adds_no_parameter(method, buffers) for method in self.cls.methods.values()):
+                self.module_flags |= PLAIN
+
+    def stays_in_eval(self, attr: str) -> bool:
+        """Whether a module is put into eval mode at construction and never back into training mode."""
+        return attr in self.evals and attr not in self.trains and not self.is_module
+
+    def ancestors(self) -> list[ClassInfo]:
+        """This class and its bases in the file, nearest first, each once."""
+        found: list[ClassInfo] = []
+        queue = [self]
+        while queue:
+            current = queue.pop(0)
+            if current not in found:
+                found.append(current)
+                queue.extend(current.bases)
+        return found
+
+    def method(self, name: str) -> ir.Function | None:
+        for info in self.ancestors():
+            if name in info.cls.methods:
+                return info.cls.methods[name]
+        return None
+
+    def base(self) -> ClassInfo | None:
+        return self.bases[0] if self.bases else None
+
+    def attr(self, name: str) -> Val:
+        for info in self.ancestors():
+            if name in info.attrs:
+                return info.attrs[name]
+        method = self.method(name)
+        if method is not None:
+            return Val(Kind.FUNCTION, ref=method)
+        return UNKNOWN
+
+    def store(self, name: str, value: Val) -> None:
+        known = self.attrs.get(name)
+        if known is None:
+            self.attrs[name] = value
+        elif known.kind in _TYPED and value.kind in (Kind.UNKNOWN, Kind.SYMBOL):
+            return
+        elif known.kind in (Kind.UNKNOWN, Kind.SYMBOL) and value.kind in _TYPED:
+            self.attrs[name] = value  # the second round knows what the constructor was given
+        else:
+            self.attrs[name] = join(known, value).with_tokens(known.tokens | value.tokens)
+
+
+def is_abstract(method: ir.Function) -> bool:
+    """Whether a method does nothing but say that subclasses do it: `raise NotImplementedError`, `...`."""
+    return all(
+        (isinstance(statement, ir.Jump) and statement.kind == "raise")
+        or (isinstance(statement, ir.ExprStmt) and not isinstance(statement.value, ir.Call))
+        for statement in method.body
+    )

@@ -1,0 +1,385 @@
+"""What the analysis found out about a file: everything a rule may ask. Nodes are nodes of the file's own tree."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from gpulint.analysis.code import ir
+from gpulint.analysis.file.slots import counts_given
+from gpulint.analysis.values.values import Grad
+
+if TYPE_CHECKING:
+    import libcst as cst
+
+    from gpulint.analysis.values.values import Site, Tokens, Val
+
+
+@dataclass(slots=True)
+class Loop:
+    """A `for` or `while`, with what its body does directly, nested loops left out."""
+
+    stmt: ir.For | ir.While
+    function: ir.Function
+    parent: Loop | None = None
+    resets: frozenset[str] = frozenset()
+    assigned: frozenset[str] = frozenset()
+    over_loader: bool = False
+    over_data: bool = False  # iterates over batches or chunks, as far as the iterable tells
+    over_pairs: bool = False  # nothing but its items coming in tuples says that it does
+    over_items: bool = False  # each round opens or reads one item of the data
+    forwards: int = 0
+    runs: bool = False  # a helper called in it runs forwards, also in a loop of its own
+    backwards: int = 0
+    steps: int = 0
+    builds_model: bool = False
+    written_out: bool = False  # all its rounds stand in the text: `for net in (a, b):`
+
+    @property
+    def counts_all(self) -> bool:
+        """`for i in range(len(xs))`: as many rounds as there are samples, batches or whatever xs holds."""
+        iterable = self.stmt.iterable if isinstance(self.stmt, ir.For) else None
+        if not isinstance(iterable, ir.Call) or iterable.method not in ("range", "trange", "tqdm"):
+            return False
+        if any(isinstance(part, ir.Call) and part.method == "len" for part in ir.walk(iterable)):
+            return True
+        return bool(iterable.args) and counts_given(self.function, iterable.args[-1])
+
+    @property
+    def is_fixed(self) -> bool:
+        """`for i in range(2)`: as many rounds as the text says."""
+        iterable = self.stmt.iterable if isinstance(self.stmt, ir.For) else None
+        named = isinstance(iterable, ir.Call) and iterable.method == "range"
+        return self.written_out or (named and all(isinstance(arg, ir.Const) for arg in iterable.args))  # type: ignore[union-attr]
+
+    @property
+    def counts(self) -> bool:
+        """`for _ in range(horizon)`: so many rounds as a variable says."""
+        iterable = self.stmt.iterable if isinstance(self.stmt, ir.For) else None
+        named = isinstance(iterable, ir.Call) and iterable.method in ("range", "trange")
+        return named and not all(isinstance(arg, ir.Const) for arg in iterable.args)  # type: ignore[union-attr]
+
+    @property
+    def is_step_loop(self) -> bool:
+        """One iteration is one step: it runs a forward, a backward or an optimizer, and does not build the model."""
+        return (self.forwards + self.backwards + self.steps > 0) and not self.builds_model
+
+
+@dataclass(slots=True)
+class Keep:
+    """A function keeps one of its parameters: `param` ends up in `holder`."""
+
+    function: ir.Function
+    param: str
+    holder: str
+    into: str  # "self", "global" or the name of a parameter
+    how: str
+    stmt: ir.Stmt
+    bounded: bool = False
+    filename: str | None = None  # None: this file
+    row: int = 1
+    detached: bool = False  # what is kept is the parameter without its graph
+
+
+@dataclass(slots=True)
+class Pile:
+    """What the uses of a container say.
+
+    tensor: something is done with what it keeps that only a tensor allows; host: something that only host values allow;
+    small: it is one number for each sample; to_host: it ends on the host, or as one number; on_device: it is computed
+    with beside other tensors; unseen: it goes where nothing can be seen; returned: it is handed to callers of which none
+    is known.
+    """
+
+    tensor: bool = False
+    host: bool = False
+    small: bool = False
+    to_host: bool = False
+    on_device: bool = False
+    unseen: bool = False
+    returned: bool = False
+    few: bool = False  # only so many batches, as the loop itself says
+    parts: bool = False  # parts of something that may be on the device as a whole
+    elsewhere: bool = False  # the module is where a framework has put it: after a fit, that is the host
+
+    @property
+    def idle(self) -> bool:
+        """Whether tensors wait on the device for the host, or for nobody that the project knows of."""
+        against = self.host or self.small or self.on_device or self.few or self.elsewhere or self.parts
+        waits = self.returned and not self.unseen
+        return self.tensor and not against and (self.to_host or waits)
+
+
+@dataclass(slots=True)
+class Hold:
+    """A value that outlives its iteration.
+
+    `state` is the graph's state when the iteration ends: "live", "freed" (backward went through it), "retained"
+    (freed, but kept by retain_graph or checkpointing), "device" (a tensor without graph) or "unknown".
+    """
+
+    function: ir.Function
+    stmt: ir.Stmt
+    node: cst.CSTNode
+    how: str  # "add", "append", "extend", "insert", "item", "call", "comprehension", "join"
+    holder: str
+    holder_kind: str  # "variable", "attribute", "global"
+    container: bool
+    leaves: tuple[ir.Expr, ...]
+    value: Val
+    loops: tuple[Loop, ...]
+    bounded: bool
+    grad: Grad
+    evaluating: bool
+    state: str = "unknown"
+    consumed: bool = False  # a later backward goes through the holder
+    feeds_backward: bool = False  # the same, as far as names lead where values are lost sight of
+    returned: bool = False
+    escaped: bool = False
+    number_uses: bool = False  # every other use of the holder is a number's
+    keep: Keep | None = None
+    inference: bool = False  # nothing in reach ever calls backward on it
+    holder_tokens: Tokens = frozenset()
+    birth_loop: Loop | None = None
+    guarded: bool = False
+    read: bool = False  # the holder is used for something besides holding
+    only_called_elsewhere: tuple[ir.Function, ...] = ()  # the functions by which other files reach this one
+    under_no_grad_fix: bool = False  # switching grad off around it is offered, and is enough
+    per_step: bool = False  # no loop here, but the function runs once a step
+    fed_back: bool = False  # the holder is state that goes into the next forward
+    never_reset: bool = False
+    in_module: bool = False  # in the forward of an nn.Module
+    read_back: bool = False  # a slot of a buffer, which the same forward reads after it has set it
+    method_of_module: bool = False
+    fresh_view: bool = False  # a view of something made in this very iteration
+    over_data: bool = False  # some loop it accumulates over runs through batches
+    over_batches: bool = False  # the same, and more says so than that its items come in tuples
+    gathers: bool = False  # in the half of a metric that is called with each batch
+    unread: bool = False  # a network's tensors, in a local container that nothing reads
+    over_items: bool = False  # some loop opens or reads its items one by one
+    given: ir.Expr | None = None  # what is handed over, a dict or a tuple as it stands
+    made_in_loop: bool = False  # a model runs in the loop it accumulates over
+    on_host: bool = False  # computed on the CPU, as the code proves
+    within_step: bool = False  # a local sum over the micro-batches of the one step that the function is
+    made_inside: bool = True  # the graph is made in the loops it accumulates over, not taken apart in them
+    call: ir.Call | None = None  # what makes one tensor of a list without a name
+    are_tensors: bool = False  # each of the leaves is proven to be a tensor
+    is_slot: bool = False  # a slot of a tensor, into which the value is copied
+    wholly_freed: bool = False  # backward went through all the graphs behind it
+    to_differentiate: bool = False  # retained for the sake of a second derivative
+    pile: Pile | None = None  # what becomes of the container, asked where it keeps device tensors
+
+    @property
+    def loop(self) -> Loop | None:
+        return self.loops[-1] if self.loops else None
+
+    @property
+    def in_few_slots(self) -> bool:
+        """Whether it fills slots for parts of one batch, `x[i] = f(i)` or `[f(h) for h in layers]`: so many speakers,
+        heads or layers, not so many batches."""
+        parts = bool(self.loops) and not self.over_data and not any(loop.counts_all for loop in self.loops)
+        return self.how in ("comprehension", "item") and parts
+
+    @property
+    def in_few_rounds(self) -> bool:
+        """Whether it is a variable that only loops add to whose rounds stand in the text."""
+        return (
+            self.holder_kind == "variable"
+            and bool(self.loops)
+            and all(loop.written_out for loop in self.loops)
+        )
+
+    @property
+    def kept_elsewhere(self) -> bool:
+        """Whether the line that keeps the value stands in another file."""
+        return self.keep is not None and self.keep.filename is not None
+
+
+@dataclass(slots=True)
+class Forward:
+    """A call of a model or criterion that made a graph, or would have with grad enabled."""
+
+    function: ir.Function
+    stmt: ir.Stmt
+    call: ir.Call
+    path: str
+    site: Site | None
+    grad: Grad
+    evaluating: bool
+    loops: tuple[Loop, ...]
+    proven: bool
+    used: bool = False
+    read_by_callers: bool = False  # it is returned, and each caller only reads numbers of it
+    by_choice: bool = False  # its result is detached under a condition only
+    weightless: bool = False  # the module is made in the function that runs it, and nothing gives it weights
+    in_handler: bool = False  # what is done where something else failed
+    freed: bool = False
+    escaped: bool = False
+    returned: bool = False
+    guarded: bool = False
+    stored: bool = False
+    assigned: bool = False  # its result gets a name
+    after_training: bool = False  # it stands after every backward of its function, and beside them
+    trains_nearby: bool = False  # its loop, or without one its function, has a backward or an optimizer
+    phased: bool = False  # training or evaluating, by what a variable says
+    train_only_backward: bool = False
+    read_only: bool = False  # what leaves of its results are numbers or detached
+    order: int = 0  # place in the source
+    by_role: bool = False  # taken for a module's only by its name
+    in_module_method: bool = False
+    dense: bool = False  # gives scores over a vocabulary or over every pixel
+    loop_is_evaluation: bool = False  # nothing in its outermost loop needs grad
+    inputs: Tokens = frozenset()  # the graphs that go into it
+    fresh_inputs: bool = (
+        False  # what goes into it was made of numbers, texts or pictures: nobody wants its gradient
+    )
+    pretrained: bool = False  # a library has loaded it, in eval mode
+    network: Any = (
+        None  # the network's class in the project, or its maker's name; None where neither is known
+    )
+    given_host: bool = False  # given nothing but texts, paths, arrays and numbers
+
+
+@dataclass(slots=True)
+class Backward:
+    function: ir.Function
+    stmt: ir.Stmt
+    call: ir.Call
+    loops: tuple[Loop, ...]
+    tokens: Tokens
+    retain: bool
+    create_graph: bool
+    retain_argument: bool
+    path: str | None
+    value: Val
+    autograd_grad: bool = False
+    guarded: bool = False  # under a condition
+    every_k: bool = False  # under an `if` that lets it run every k iterations
+    training_only: bool = False  # under an `if` that asks whether this is the training phase
+    again: bool = False  # a later backward goes through part of the same graph
+    models_known: bool = False  # every module in its graph is torch's own or a class of this file
+    may_come_again: str = ""  # in a clause, what else may go through the graph, where `again` is not shown
+
+    @property
+    def retain_is_constant(self) -> bool:
+        value = self.call.keyword("retain_graph")
+        return getattr(value, "value", None) is True
+
+    @property
+    def retain_node(self) -> cst.CSTNode | None:
+        """The argument `retain_graph=…`."""
+        for argument in self.call.node.args:
+            if argument.keyword is not None and argument.keyword.value == "retain_graph":
+                return argument  # type: ignore[no-any-return]
+        return None
+
+
+@dataclass(slots=True)
+class Carried:
+    """State of the previous iteration fed into this one's forward without detach."""
+
+    function: ir.Function
+    stmt: ir.Stmt
+    call: ir.Call
+    path: str
+    argument: ir.Expr
+    loop: Loop | None
+    backward: Backward | None = None
+    nested: bool = False
+    sites: Tokens = frozenset()
+    starts_none: bool = False
+    unrolled: bool = False  # the loop is differentiated as a whole
+    only_reason: bool = False  # nothing but the carried state asks for retain_graph
+    perturbed: bool = False  # an input that its own gradient changes
+
+
+@dataclass(slots=True)
+class HotCall:
+    """A call by qualified name, with where it stands."""
+
+    function: ir.Function
+    stmt: ir.Stmt
+    call: ir.Call
+    name: str
+    loops: tuple[Loop, ...]
+    guarded: bool
+    in_handler: bool
+    via: ir.Function | None = None  # the helper of this file that makes the call
+    per_step: bool = False
+    unproven: str = ""  # in a clause, why it is not proven that the program does the same without it
+    doubt: str = ""  # in a clause, what leaves it open whether it is needless
+
+    @property
+    def removable(self) -> bool:
+        """Whether the call stands alone, so that it can go without leaving a hole."""
+        return self.via is None and isinstance(self.stmt, ir.ExprStmt) and self.stmt.value is self.call
+
+
+@dataclass(slots=True)
+class OomHandler:
+    """An `except` that recovers from running out of memory. `recovery` is the first statement that does so."""
+
+    function: ir.Function
+    stmt: ir.Try
+    handler: ir.Handler
+    recovery: ir.Stmt
+    why: str
+    loops: tuple[Loop, ...]
+
+
+@dataclass(slots=True)
+class LateRelease:
+    """A large value dead before a peak but kept until its name is rebound."""
+
+    function: ir.Function
+    name: str
+    last_use: ir.Stmt
+    peak: ir.Stmt
+    what: str  # "backward" or "forward"
+    loop: Loop
+    unproven: str = ""  # in a clause, who else may read the name
+
+
+@dataclass(slots=True)
+class DeferredBackward:
+    """Losses of several batches summed in a loop, one backward after it."""
+
+    hold: Hold
+    forward: Forward
+    backward: Backward
+
+
+@dataclass(slots=True)
+class FunctionFacts:
+    function: ir.Function
+    grad_at_entry: Grad
+    evaluates: bool = False
+    has_backward: bool = False
+    steps: int = 0  # optimizer steps outside loops
+    needs_grad: bool = False
+    uses_autograd: bool = False  # hooks, requires_grad_, enable_grad, torch.func: someone may want gradients
+    differentiated: bool = (
+        False  # somebody takes gradients of what it gives by other means than a backward in sight
+    )
+    calls_eval: bool = False
+    entries: tuple[
+        ir.Function, ...
+    ] = ()  # where code outside this file comes in, on the ways that lead to it
+    is_test: bool = False  # a pytest function or a method of a test case
+    is_foreign: bool = False  # computes with another framework
+    is_module_forward: bool = False  # the `forward` of an nn.Module: part of training as of evaluation
+    all_evaluation: bool = False  # every forward in it evaluates, and nothing needs grad
+    forwards: list[Forward] = field(default_factory=list)
+    backwards: list[Backward] = field(default_factory=list)
+    holds: list[Hold] = field(default_factory=list)
+    recurrent: list[Loop] = field(default_factory=list)  # loops whose forward is fed its own last result
+    carried: list[Carried] = field(default_factory=list)
+    hot_calls: list[HotCall] = field(default_factory=list)
+    handlers: list[OomHandler] = field(default_factory=list)
+    late: list[LateRelease] = field(default_factory=list)
+    deferred: list[DeferredBackward] = field(default_factory=list)
+
+    @property
+    def only_called_elsewhere(self) -> tuple[ir.Function, ...]:
+        """The functions by which other files reach this one; none where this file runs it by itself."""
+        return self.entries

@@ -1,0 +1,71 @@
+"""What stands for one and the same thing while a file is followed, however often it is met: sites of forwards and losses,
+holders, parameters, loops."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from gpulint.analysis.code import ir
+from gpulint.analysis.code.assignments import assigned, resets
+from gpulint.analysis.file.facts import Loop
+from gpulint.analysis.values.values import Holder, ParamToken, Site
+
+if TYPE_CHECKING:
+    import libcst as cst
+
+
+class Identities:
+    """Makes each token and loop once."""
+
+    def __init__(self) -> None:
+        self.sites: dict[int, Site] = {}
+        self.param_tokens: dict[tuple[ir.Function, str], ParamToken] = {}
+        self.holders: dict[tuple[str, str], Holder] = {}
+        self.loops: dict[int, Loop] = {}
+        self.reset_cache: dict[ir.Function, frozenset[str]] = {}
+
+    def param_token(self, function: ir.Function, name: str) -> ParamToken:
+        key = (function, name)
+        found = self.param_tokens.get(key)
+        if found is None:
+            found = self.param_tokens[key] = ParamToken(function, name)
+        return found
+
+    def site(self, node: cst.CSTNode, what: str, function: ir.Function, path: str | None) -> Site:
+        found = self.sites.get(id(node))
+        if found is None:
+            found = self.sites[id(node)] = Site(node, what, function, path)
+        return found
+
+    def holder(self, scope: str, name: str, path: str) -> Holder:
+        """The name of a function's, or the attribute of a class's, whose qualified name is `scope`; `path` as it is written
+        where it was met first."""
+        found = self.holders.get((scope, name))
+        if found is None:
+            found = self.holders[(scope, name)] = Holder(path)
+        return found
+
+    def loop(self, statement: ir.For | ir.While, function: ir.Function, parent: Loop | None) -> Loop:
+        found = self.loops.get(id(statement))
+        if found is None:
+            found = Loop(statement, function, parent, resets(statement.body), assigned(statement.body))
+            self.loops[id(statement)] = found
+        return found
+
+    def comprehension_loop(
+        self, expr: ir.Comp, target: ir.Expr, iterable: ir.Expr, function: ir.Function, parent: Loop | None
+    ) -> Loop:
+        found = self.loops.get(id(expr))
+        if found is None:
+            body: list[ir.Stmt] = [ir.ExprStmt(element) for element in expr.elements]
+            statement = ir.For(target, iterable, body, [])
+            for part in (statement, *body):
+                part.node = part.line = expr.node
+            found = self.loops[id(expr)] = Loop(statement, function, parent)
+        return found
+
+    def resets_of(self, function: ir.Function) -> frozenset[str]:
+        found = self.reset_cache.get(function)
+        if found is None:
+            found = self.reset_cache[function] = resets(function.body)
+        return found

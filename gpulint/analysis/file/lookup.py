@@ -1,0 +1,173 @@
+"""Names and strings read off the statements alone, for facts that need no values followed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from gpulint.analysis.code import ir
+
+if TYPE_CHECKING:
+    from gpulint.analysis.file.program import FileAnalysis
+
+
+def qualified(file: FileAnalysis, function: ir.Function, path: str | None) -> str | None:
+    """What a dotted path stands for in a function: `torch.load`; None for anything that is not imported."""
+    if path is None:
+        return None
+    head = path.partition(".")[0]
+    current: ir.Function | None = function
+    while current is not None and current is not file.module.body:
+        if head in file.evidence[current].assigned or any(param.name == head for param in current.params):
+            return None
+        current = current.parent
+    return file.names.qualify(path)
+
+
+def called(file: FileAnalysis, function: ir.Function, call: ir.Call) -> ir.Function | None:
+    """The function of this file that a call by plain name, or by `self.name`, runs."""
+    path = call.func.path
+    if path is None:
+        return None
+    head, _, attr = path.partition(".")
+    info = file.class_of(function)
+    if attr and info is not None and function.params and function.params[0].name == head:
+        return None if "." in attr else info.method(attr)
+    if attr or head in file.evidence[function].assigned:
+        return None
+    for other in file.module.functions:
+        if other.name == head and other.cls is None and other.parent in (file.module.body, function):
+            return other
+    return None
+
+
+_PACKED = frozenset({"PackedSequence", "pack_padded_sequence", "pack_sequence", "pad_packed_sequence"})
+
+
+def packs_sequences(file: FileAnalysis) -> bool:
+    """Whether a file speaks of packed sequences: their `data` has a graph, unlike a tensor's."""
+    return any(True for _ in with_words(file, _PACKED)) or any(
+        name.rpartition(".")[2] in _PACKED for name in file.module.imports.values()
+    )
+
+
+def with_words(file: FileAnalysis, words: frozenset[str]) -> Iterator[ir.Function]:
+    """The functions, the module's body among them, that use one of the names."""
+    for function, evidence in file.evidence.items():
+        if not words.isdisjoint(evidence.words):
+            yield function
+
+
+def template(expr: ir.Expr) -> str | None:
+    """The text of a string; `{}` stands for what an f-string puts in. None for anything else."""
+    if isinstance(expr, ir.Const):
+        return expr.value if isinstance(expr.value, str) else None
+    return _pieces(expr.node) if isinstance(expr, ir.Text) else None
+
+
+def _pieces(node: Any) -> str:
+    """The pieces of an f-string or of strings side by side, of Python's own tree or of libcst's."""
+    kind = type(node).__name__
+    if kind == "JoinedStr":
+        return "".join(_pieces(part) for part in node.values)
+    if kind == "ConcatenatedString":
+        return _pieces(node.left) + _pieces(node.right)
+    if kind == "FormattedString":
+        return "".join(_pieces(part) for part in node.parts)
+    if kind in ("Constant", "FormattedStringText"):
+        return str(node.value)
+    if kind == "SimpleString":
+        return str(node.evaluated_value)
+    return "{}"
+
+
+def constant(
+    file: FileAnalysis, function: ir.Function, expr: ir.Expr, depth: int = 3
+) -> tuple[str, ir.Expr] | None:
+    """The text that an expression denotes, through names bound once, with the expression that spells it."""
+    text = template(expr)
+    if text is not None:
+        return text, expr
+    if isinstance(expr, ir.Name) and depth:
+        value = _only_value(file, function, expr.id)
+        return None if value is None else constant(file, function, value, depth - 1)
+    if isinstance(expr, ir.Op) and expr.op == "+":
+        parts = [constant(file, function, operand, depth) for operand in expr.operands]
+        if any(part is not None for part in parts):
+            return "".join("{}" if part is None else part[0] for part in parts), expr
+    if (
+        isinstance(expr, ir.Call)
+        and expr.method == "join"
+        and isinstance(expr.func, ir.Attr)
+        and len(expr.args) == 1
+    ):
+        return _joined(expr.func.base, expr.args[0], expr)
+    return None
+
+
+def _joined(separator: ir.Expr, parts: ir.Expr, whole: ir.Expr) -> tuple[str, ir.Expr] | None:
+    between = template(separator)
+    if between is None or not isinstance(parts, ir.Seq):
+        return None
+    return between.join(template(item) or "{}" for item in parts.items), whole
+
+
+def _only_value(file: FileAnalysis, function: ir.Function, name: str) -> ir.Expr | None:
+    """The value of a name that is bound exactly once, in this function or else in the module."""
+    for scope in (function, file.module.body):
+        if name in file.evidence[scope].assigned:
+            values = [
+                statement.value
+                for statement in ir.statements(scope.body)
+                if isinstance(statement, (ir.Assign, ir.AugAssign))
+                and any(target.path == name for target in _targets(statement))
+            ]
+            return values[0] if len(values) == 1 else None
+        if any(param.name == name for param in scope.params):
+            return None
+    return None
+
+
+def _targets(statement: ir.Assign | ir.AugAssign) -> tuple[ir.Expr, ...]:
+    return statement.targets if isinstance(statement, ir.Assign) else (statement.target,)
+
+
+def names_cuda(file: FileAnalysis, function: ir.Function, expr: ir.Expr | None) -> bool:
+    """Whether a device argument is a CUDA device for certain: `"cuda"`, `f"cuda:{rank}"`, `torch.device("cuda")`."""
+    if expr is None:
+        return False
+    if (
+        isinstance(expr, ir.Call)
+        and qualified(file, function, expr.func.path) == "torch.device"
+        and expr.args
+    ):
+        expr = expr.args[0]
+    text = template(expr)
+    return text is not None and text.startswith("cuda")
+
+
+def brings_back_only(file: FileAnalysis) -> bool:
+    """Whether a file that speaks of the CPU brings things back to it, `x.to("cpu")`, `map_location="cpu"`, or has a GPU
+    for the default of a parameter: neither says that it runs on the CPU."""
+    for function, evidence in file.evidence.items():
+        for param in function.params:
+            if isinstance(param.default, ir.Const) and "cuda" in str(param.default.value):
+                return True
+        if "cpu" in evidence.strings and not _all_bring_back(function):
+            return False
+    return True
+
+
+def _all_bring_back(function: ir.Function) -> bool:
+    for statement in ir.statements(function.body):
+        moved: set[int] = set()
+        for root in statement.expressions():
+            for part in ir.walk(root):
+                if isinstance(part, ir.Call) and part.method in ("to", "load"):
+                    moved |= {id(arg) for arg in part.args}
+                    moved |= {
+                        id(value) for name, value in part.keywords if name in ("device", "map_location")
+                    }
+                elif isinstance(part, ir.Const) and part.value == "cpu" and id(part) not in moved:
+                    return False
+    return True

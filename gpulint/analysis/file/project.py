@@ -1,0 +1,449 @@
+"""First-party modules around a file: found on disk, lowered when something of theirs is called, kept by content.
+
+Only names that the program really calls are looked up, only below the folders that Python itself would search for this
+file, and only so many modules for one file; what cannot be resolved is unknown, as before.
+"""
+
+from __future__ import annotations
+
+import ast
+import os
+import re
+from collections.abc import Callable, Iterator, Mapping
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from gpulint.analysis.code import ir
+from gpulint.analysis.code.lower_ast import lower_ast
+from gpulint.analysis.code.outside import FileCalls, outside_calls
+from gpulint.analysis.file.reaching import Reaching, may_import
+from gpulint.analysis.file.test_code import IMPORTS_RUNNER, by_place, is_test_file
+from gpulint.analysis.values.values import Val
+from gpulint.files import content_hash, is_project_root
+
+if TYPE_CHECKING:
+    from gpulint.analysis.file.program import FileAnalysis
+
+MAX_MODULES = 40  # looked into for one file
+MAX_SIZE = 600_000  # bytes of one module
+MAX_KEPT = 300
+_MOST_NESTED = 4  # folders above a file whose own names an import may start with
+MAX_CALLERS = 8  # files asked what becomes of what a function returns
+
+# Packages that are never first-party: looking for them on disk is time lost.
+_FOREIGN = frozenset(
+    "torch torchvision torchaudio numpy np scipy sklearn pandas matplotlib PIL cv2 os sys re json math time random logging "
+    "argparse collections itertools functools typing pathlib copy gc tqdm wandb transformers lightning pytorch_lightning "
+    "accelerate deepspeed datasets tensorboard tensorboardX yaml omegaconf hydra einops timm warnings contextlib dataclasses "
+    "abc enum pickle shutil subprocess tempfile glob io types inspect traceback datetime unittest pytest".split()
+)
+
+
+class Project:
+    """The modules that files import from each other. One instance serves many files of one process.
+
+    `buffers` are texts that stand for files on disk, as bytes by absolute path: what an editor has not yet saved.
+    `top` is the folder that holds all that is checked: the project's, where nothing else marks one. With a `*` behind
+    it, each folder in it is a project.
+    """
+
+    def __init__(self, buffers: Mapping[str, bytes] | None = None, top: str = "") -> None:
+        self._top = top
+        self.follow: Callable[[ir.Module, str, Project], FileAnalysis] | None = (
+            None  # set by the file that is checked
+        )
+        self.asked = False
+        self._buffers = {} if buffers is None else buffers
+        self._modules: dict[str, tuple[str, FileAnalysis | None]] = {}
+        self._used: dict[str, str] = {}
+        self._found: dict[tuple[str, str], Path | None] = {}
+        self._looked_up = 0
+        self._trees: dict[str, list[tuple[str, bytes]]] = {}
+        self._calls: dict[str, tuple[bytes, FileCalls]] = {}
+        self._tests: dict[str, tuple[bytes, bool]] = {}  # those of which what is in them decides
+        self._bases_by_name: dict[str, set[str]] = {}
+
+    def begin(self) -> None:
+        """A new file is looked at: forget which modules the last one used."""
+        self._used = {}
+        self._looked_up = 0
+        self._found = {}
+
+    def forget_files(self) -> None:
+        """Files may have been written: list and read those that may call a function anew."""
+        self._trees = {}
+        self._calls = {}
+        self._tests = {}
+        _roots.cache_clear()
+
+    @property
+    def dependencies(self) -> tuple[tuple[str, str], ...]:
+        """The files that the current file's findings rest on, as (absolute path, SHA-256 of its bytes)."""
+        return tuple(sorted(self._used.items()))
+
+    def value(self, origin: str, qualified: str) -> Val | None:
+        """The function or class that `qualified` denotes in the file `origin`, through re-exports; else None."""
+        seen: set[tuple[str, str]] = set()
+        while (origin, qualified) not in seen and len(seen) < 8:
+            seen.add((origin, qualified))
+            found = self._locate(origin, qualified)
+            if found is None:
+                return None
+            path, rest = found
+            if not rest or len(rest) > 2:
+                return None
+            analysis = self.analysis(path)
+            if analysis is None:
+                return None
+            value = analysis.top_level(".".join(rest))
+            if value is not None:
+                return value
+            onward = analysis.module.imports.get(rest[0])
+            if onward is None:
+                onward = self._through_star(path, analysis, rest[0])
+                if onward is None:
+                    return None
+            origin, qualified = str(path), ".".join((onward, *rest[1:]))
+        return None
+
+    def _through_star(self, path: Path, analysis: FileAnalysis, name: str) -> str | None:
+        for local, module in analysis.module.imports.items():
+            if local.startswith("*"):
+                qualified = f"{module}.{name}" if not module.endswith(".") else f"{module}{name}"
+                found = self._locate(str(path), qualified)
+                inner = self.analysis(found[0]) if found is not None else None
+                if inner is not None and (inner.top_level(name) is not None or name in inner.module.imports):
+                    return qualified
+        return None
+
+    def beside(self, origin: str, names: tuple[str, ...]) -> list[str]:
+        """The texts of files of these names in the folders from which a file's project imports."""
+        found: list[str] = []
+        for folder in _roots(os.path.dirname(os.path.abspath(origin)), self._top):
+            for name in names:
+                raw = self._raw(folder / name)
+                if raw is not None and len(raw) <= MAX_SIZE:
+                    self._used[str(folder / name)] = content_hash(raw)
+                    found.append(raw.decode("utf-8", "replace"))
+        return found
+
+    def is_test(self, path: str, raw: bytes, root: str) -> bool:
+        """Whether a file of the project is one of its tests: folders above the project say nothing about it."""
+        within = os.path.relpath(path, root)
+        settled = by_place(within)
+        if settled is not None:
+            return settled
+        if IMPORTS_RUNNER.search(raw) is not None:
+            return True
+        kept = self._tests.get(path)
+        if kept is None or kept[0] != raw:
+            try:
+                found = is_test_file(lower_ast(ast.parse(raw)), within)
+            except (SyntaxError, ValueError, RecursionError, MemoryError):
+                found = True
+            kept = self._tests[path] = (raw, found)
+        return kept[1]
+
+    def within(self, filename: str) -> str:
+        """A file's path in its project."""
+        return os.path.relpath(filename, _project_root(filename, self._top))
+
+    # --- callers -------------------------------------------------------------------------------------------------
+
+    def guarded_everywhere(self, origin: str, functions: tuple[ir.Function, ...]) -> bool:
+        """Whether the project's other files call the functions, and only ever where grad is switched off. A private one
+        that nobody calls does not count.
+
+        The guard may stand further out, a few callers away. A call of the same name that cannot be the function's
+        does not count: `self.name()` in an unrelated class, an override that hands on to its base, an unguarded call
+        in a file without torch, a test.
+
+        Any file of the project, also a new one, may hold a caller: `dependencies` cannot name what the answer rests on,
+        so `asked` remembers the question.
+        """
+        self.asked = True
+        root = _project_root(origin, self._top)
+        return Reaching(self, root).under_guard(origin, functions)
+
+    def files_calling(self, origin: str, function: ir.Function) -> list[FileAnalysis] | None:
+        """The project's other files that call something of the function's name, tests left out; None where they are too
+        many to look into. As with guards, any file may hold a caller."""
+        self.asked = True
+        wanted = f"{function.name}(".encode()
+        own = os.path.abspath(origin)
+        root = _project_root(origin, self._top)
+        found: list[FileAnalysis] = []
+        for path, raw in self.neighbours(root):
+            if wanted not in raw or path == own or self.is_test(path, raw, root):
+                continue
+            if function.cls is None and not may_import(raw, own, function.name):
+                continue
+            named = self.calls_in(path, raw).calls.get(function.name, ())
+            calls = [call for call in named if not call.namesake]
+            if all(call.on_self_of and not self.related(function, call.on_self_of) for call in calls):
+                continue
+            analysis = self.analysis(Path(path)) if len(found) < MAX_CALLERS else None
+            if analysis is None:
+                return None
+            found.append(analysis)
+        return found
+
+    def uses_as_value(self, origin: str, function: ir.Function) -> bool:
+        """Whether another file does anything with the function but call it: hands it on, reads its signature."""
+        self.asked = True
+        own, name = os.path.abspath(origin), function.name.encode()
+        used = re.compile(
+            rb"%s\b(?!\s*\()" % (rb"\.\s*" + name if function.cls is not None else rb"\b" + name)
+        )
+        return any(
+            path != own
+            and used.search(raw) is not None
+            and (function.cls is not None or may_import(raw, own, function.name))
+            and _reads_name(raw, function.name, function.cls is not None)
+            for path, raw in self.neighbours(_project_root(origin, self._top))
+        )
+
+    def contains(self, origin: str, pattern: re.Pattern[bytes]) -> bool:
+        """Whether any file of the project, tests left out, has a text of this form. As with callers, any file may."""
+        self.asked = True
+        root = _project_root(origin, self._top)
+        return any(
+            pattern.search(raw) is not None and not self.is_test(path, raw, root)
+            for path, raw in self.neighbours(root)
+        )
+
+    def files_defining(self, origin: str, name: str, also: bytes) -> list[FileAnalysis]:
+        """The project's other files, tests left out, that define a function of the name and contain `also`. As with
+        callers, any file may."""
+        self.asked = True
+        wanted = f"def {name}(".encode()
+        root = _project_root(origin, self._top)
+        found = [
+            self.analysis(Path(path))
+            for path, raw in self.neighbours(root)
+            if wanted in raw and also in raw and not self.is_test(path, raw, root)
+        ]
+        return [analysis for analysis in found[:MAX_CALLERS] if analysis is not None]
+
+    def related(self, function: ir.Function, name: str) -> bool:
+        """Whether the function's class and the class of that name stand in one line of inheritance."""
+        if function.cls is None:
+            return False
+        own = function.cls.name
+        return name in self.bases(own) or own in self.bases(name)
+
+    def bases(self, name: str) -> frozenset[str]:
+        """The class itself and its bases in the project, all by their last names."""
+        found: set[str] = set()
+        queue = [name]
+        while queue:
+            current = queue.pop()
+            if current not in found:
+                found.add(current)
+                queue += self._bases_by_name.get(current, ())
+        return frozenset(found)
+
+    def derived(self, name: str) -> set[str]:
+        """The classes of the project below the one of that name, all by their last names."""
+        return {one for one in self._bases_by_name if one != name and name in self.bases(one)}
+
+    def calls_in(self, path: str, raw: bytes) -> FileCalls:
+        """What a file calls, by last name. Kept for the functions of other files."""
+        kept = self._calls.get(path)
+        if kept is None or kept[0] != raw:
+            try:
+                found = outside_calls(lower_ast(ast.parse(raw)), _GUARDS)
+            except (SyntaxError, ValueError, RecursionError, MemoryError):
+                found = FileCalls() if kept is None else kept[1]  # while it is typed, what it was
+            kept = self._calls[path] = (raw, found)
+        return kept[1]
+
+    def neighbours(self, root: str) -> list[tuple[str, bytes]]:
+        """The Python files of the project below a folder, as far as the limits allow."""
+        if root not in self._trees:
+            self._trees = {root: list(_python_files(root))}
+            self._calls = {}
+            self._bases_by_name = _bases_by_name(self._trees[root])
+        if not self._buffers:
+            return self._trees[root]
+        return [(path, self._buffers.get(path, raw)) for path, raw in self._trees[root]]
+
+    # --- modules -------------------------------------------------------------------------------------------------
+
+    def analysis(self, path: Path) -> FileAnalysis | None:
+        """The analysis of a module; None where it cannot be read, does not parse, or is beyond the limits."""
+        key = str(path)
+        kept = self._modules.get(key)
+        if key in self._used and kept is not None:
+            return kept[1]
+        if self._looked_up >= MAX_MODULES:
+            return None
+        self._looked_up += 1
+        raw = self._raw(path)
+        if raw is None:
+            return None
+        digest = content_hash(raw)
+        self._used[key] = digest
+        if kept is not None and kept[0] == digest:
+            return kept[1]
+        analysis = self._lowered(key, raw)
+        if len(self._modules) >= MAX_KEPT:
+            self._modules.pop(next(iter(self._modules)))
+        self._modules[key] = (digest, analysis)
+        return analysis
+
+    def _raw(self, path: Path) -> bytes | None:
+        buffered = self._buffers.get(os.path.abspath(path)) if self._buffers else None
+        if buffered is not None:
+            return buffered
+        try:
+            return path.read_bytes()
+        except OSError:
+            return None
+
+    def _lowered(self, path: str, raw: bytes) -> FileAnalysis | None:
+        if len(raw) > MAX_SIZE or self.follow is None:
+            return None
+        try:
+            return self.follow(lower_ast(ast.parse(raw)), path, self)
+        except (SyntaxError, ValueError, RecursionError, MemoryError):
+            return None
+
+    # --- finding files -------------------------------------------------------------------------------------------
+
+    def _locate(self, origin: str, qualified: str) -> tuple[Path, list[str]] | None:
+        """The module file that a dotted name starts with, and the rest of the name."""
+        dots = len(qualified) - len(qualified.lstrip("."))
+        parts = [part for part in qualified.lstrip(".").split(".") if part]
+        folder = Path(origin).parent
+        if dots:
+            for _ in range(dots - 1):
+                folder = folder.parent
+            return self._below(folder, parts, allow_package=True)
+        if not parts or parts[0] in _FOREIGN:
+            return None
+        for root in _roots(str(folder), self._top):
+            found = self._below(root, parts, allow_package=False)
+            if found is not None:
+                return found
+        return self._from_own_folder(folder, parts)
+
+    def _from_own_folder(self, folder: Path, parts: list[str]) -> tuple[Path, list[str]] | None:
+        """`from runners.meters import …` in a file of a folder `runners` without `__init__.py`: what stands around the
+        folder may be out of sight, but a module of that name in it is the one that is meant."""
+        if len(parts) < 3:
+            return None
+        for _ in range(_MOST_NESTED):
+            if folder.name == parts[0] and self._first(folder, parts[1]) is not None:
+                return self._below(folder, parts[1:], allow_package=False)
+            if is_project_root(folder) or folder.parent == folder:
+                return None
+            folder = folder.parent
+        return None
+
+    def _below(self, root: Path, parts: list[str], allow_package: bool) -> tuple[Path, list[str]] | None:
+        key = (str(root), parts[0] if parts else "")
+        if key not in self._found:
+            self._found[key] = self._first(root, parts[0]) if parts else None
+        first = self._found[key]
+        if first is None:
+            initial = root / "__init__.py"
+            return (initial, parts) if allow_package and parts and initial.is_file() else None
+        place, position = first, 1
+        while place.is_dir():
+            following = self._first(place, parts[position]) if position < len(parts) else None
+            if following is None:
+                initial = place / "__init__.py"
+                return (initial, parts[position:]) if initial.is_file() else None
+            place, position = following, position + 1
+        return place, parts[position:]
+
+    @staticmethod
+    def _first(root: Path, name: str) -> Path | None:
+        module = root / f"{name}.py"
+        if module.is_file():
+            return module
+        package = root / name
+        return package if package.is_dir() else None
+
+
+def _project_root(origin: str, top: str) -> str:
+    folder = os.path.dirname(os.path.abspath(origin))
+    roots = _roots(folder, top)
+    return str(roots[-1]) if roots else folder  # packages within packages, too deep to see their root
+
+
+def _reads_name(raw: bytes, name: str, attribute: bool) -> bool:
+    """Whether a file uses a name, or an attribute of that name, other than by calling it."""
+    try:
+        nodes = list(ast.walk(ast.parse(raw)))
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return True
+    called = {id(node.func) for node in nodes if isinstance(node, ast.Call)}
+    return any(
+        id(node) not in called
+        and isinstance(getattr(node, "ctx", None), ast.Load)
+        and (
+            (isinstance(node, ast.Attribute) and node.attr == name)
+            or (isinstance(node, ast.Name) and node.id == name and not attribute)
+        )
+        for node in nodes
+    )
+
+
+@lru_cache(maxsize=512)
+def _roots(folder: str, top: str) -> tuple[Path, ...]:
+    """The folders from which Python may import when a file of this folder runs: its own, its package's root, `src`."""
+    found: list[Path] = []
+    current = Path(folder)
+    for _ in range(8):
+        if not (current / "__init__.py").is_file():
+            found += [current, current / "src"] if (current / "src").is_dir() else [current]
+            if is_project_root(current):
+                return tuple(found[:6])
+        if current.parent == current:
+            break
+        current = current.parent
+    # No project around it: nothing above what is checked is this program's.
+    if top.endswith("*"):
+        inside = [one for one in found if one.is_relative_to(top[:-1]) and one != Path(top[:-1])]
+    else:
+        inside = [one for one in found if top and one.is_relative_to(top)]
+    return tuple(inside[:6] or found[:1])
+
+
+_GUARDS = frozenset({"no_grad", "inference_mode"})
+_CLASS = re.compile(rb"^[ \t]*class\s+(\w+)\s*\(([^)]*)\)", re.MULTILINE)
+_BASE = re.compile(rb"(\w+)\s*(?:\[[^\]]*\]\s*)?(?:,|$)")
+_SKIPPED = frozenset({"node_modules", "site-packages", "build", "dist", "__pycache__", "venv"})
+
+
+def _bases_by_name(files: list[tuple[str, bytes]]) -> dict[str, set[str]]:
+    """The bases of every class, by last names; classes of one name are taken together."""
+    found: dict[str, set[str]] = {}
+    for _, raw in files:
+        for name, bases in _CLASS.findall(raw):
+            known = found.setdefault(name.decode(), set())
+            known.update(base.decode() for base in _BASE.findall(bases.strip()))
+    return found
+
+
+def _python_files(root: str) -> Iterator[tuple[str, bytes]]:
+    """Files below a folder with their bytes: at most 4,000 of them and 24 MB, folders like virtual environments left out."""
+    count = size = 0
+    for folder, folders, names in os.walk(root):
+        folders[:] = sorted(name for name in folders if not name.startswith(".") and name not in _SKIPPED)
+        for name in sorted(names):
+            if not name.endswith(".py"):
+                continue
+            path = os.path.join(folder, name)
+            try:
+                with open(path, "rb") as file:
+                    raw = file.read(MAX_SIZE + 1)
+            except OSError:
+                continue
+            count, size = count + 1, size + len(raw)
+            if count > 4_000 or size > 24_000_000:
+                return
+            yield path, raw

@@ -1,0 +1,194 @@
+"""Whether a function is only ever reached where grad is off: through all files of its project, from caller to caller."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from enum import Enum, auto
+from typing import TYPE_CHECKING
+
+from gpulint.analysis.code import ir
+from gpulint.analysis.code.outside import FileCalls, OutsideCall
+from gpulint.analysis.torch import frameworks
+
+if TYPE_CHECKING:
+    from gpulint.analysis.file.project import Project
+
+_DEPTH = 4  # callers of callers of callers
+_MOST = 40  # functions asked about in one question, and callers of one
+# Methods that run when the object itself is called.
+_OF_INSTANCES = frozenset({"forward", "__call__"})
+
+
+class Reach(Enum):
+    NEVER = auto()  # nobody is seen to call it
+    GUARDED = auto()
+    OPEN = auto()
+
+
+@dataclass(frozen=True, slots=True)
+class _Caller:
+    path: str
+    raw: bytes
+    call: OutsideCall
+
+
+@dataclass(slots=True)
+class Reaching:
+    """One question, asked of the files of one project."""
+
+    project: Project
+    root: str
+    _seen: set[tuple[str, str]] = field(default_factory=set)
+
+    def under_guard(self, origin: str, functions: tuple[ir.Function, ...]) -> bool:
+        """Whether calls of the functions are seen in the project, and all are where grad is off. Of several, a private one
+        may be dead code."""
+        guarded = False
+        for function in functions:
+            self._seen.clear()
+            found = self._reach(os.path.abspath(origin), function, _DEPTH, True)
+            guarded |= found is Reach.GUARDED
+            if found is Reach.OPEN or (found is Reach.NEVER and not function.name.startswith("_")):
+                return False
+        return guarded
+
+    def _reach(self, path: str, function: ir.Function, depth: int, torch: bool) -> Reach:
+        # A caller without torch of something with torch is likely to call another function of that name.
+        key = (path, function.qualname)
+        if key in self._seen or len(self._seen) > _MOST:
+            return Reach.NEVER if key in self._seen else Reach.OPEN
+        self._seen.add(key)
+        found = Reach.NEVER
+        callers = list(self._callers(path, function))
+        if len(callers) > _MOST:
+            return Reach.OPEN
+        chosen = {_chosen(caller) for caller in callers if caller.call.guarded}
+        for caller in callers:
+            # Of two calls in one function, one of them guarded, the condition between them is about grad.
+            if caller.call.guarded or _chosen(caller) in chosen or self._by_framework(caller.call.caller):
+                found = Reach.GUARDED
+                continue
+            if caller.path == path and depth == _DEPTH:
+                continue  # what the file's own analysis follows, it has followed
+            onward = self._onward(caller, function, depth)
+            if onward is Reach.GUARDED:
+                found = Reach.GUARDED
+            elif onward is Reach.OPEN and (b"torch" in caller.raw or not torch):
+                return Reach.OPEN
+        return found
+
+    def _onward(self, caller: _Caller, called: ir.Function, depth: int) -> Reach:
+        function = caller.call.caller
+        if depth == 0 or function.name == "<module>":
+            return Reach.OPEN
+        found = self._reach(caller.path, function, depth - 1, b"torch" in caller.raw)
+        # What nobody calls and does nothing but hand on is no way in of its own.
+        return Reach.OPEN if found is Reach.NEVER and not _hands_on(caller.call, called) else found
+
+    def _by_framework(self, function: ir.Function) -> bool:
+        """Whether a framework runs a method without grad."""
+        if function.cls is None:
+            return False
+        bases = self.project.bases(function.cls.name)
+        if function.name in frameworks.LIGHTNING_NO_GRAD:
+            return not bases.isdisjoint({"LightningModule", "Callback"})
+        return function.name in frameworks.HF_TRAINER_NO_GRAD and any(b.endswith("Trainer") for b in bases)
+
+    # --- the calls -----------------------------------------------------------------------------------------------
+
+    def _callers(self, path: str, function: ir.Function) -> Iterator[_Caller]:
+        """The calls that can be the function's, tests left out."""
+        if function.cls is not None and function.name in _OF_INSTANCES:
+            yield from self._of_instances(function, function.cls.name)
+        for other, raw, calls in self._files((f"{function.name}(".encode(),)):
+            if function.cls is not None or other == path or may_import(raw, path, function.name):
+                for call in calls.calls.get(function.name, ()):
+                    if self._may_be(function, call):
+                        yield _Caller(other, raw, call)
+
+    def _may_be(self, function: ir.Function, call: OutsideCall) -> bool:
+        if function.cls is None:
+            return fits(function, call.call)
+        if call.namesake:
+            return False
+        if call.on_self_of is not None:
+            # An object that is called runs its `forward`: who calls the object counts.
+            inner = call.caller.name == "__call__" and function.name == "forward"
+            return not inner and self.project.related(function, call.on_self_of) and fits(function, call.call)
+        return function.name not in _OF_INSTANCES and fits(function, call.call)
+
+    def _of_instances(self, function: ir.Function, cls: str) -> Iterator[_Caller]:
+        """`self.net(x)` and `net.forward(x)`, by the names that instances of the class go by: where they are made, and
+        where they may come under the same names."""
+        classes = {cls} | self.project.derived(cls)
+        here: dict[str, set[str]] = {}
+        handed: set[str] = set()
+        for path, _, calls in self._files(tuple(f"{name}(".encode() for name in classes)):
+            names = {name for made in classes for name in calls.made.get(made, ())}
+            for _ in range(2):
+                names |= {new for name in names for new in calls.renamed.get(name, ())}
+            here[path] = names
+            handed |= names & calls.handed
+        known = set().union(*here.values())
+        for path, raw, calls in self._files(tuple(name.encode() for name in known)):
+            for name in here.get(path, handed):
+                for call in calls.calls.get(name, ()):
+                    if fits(function, call.call):
+                        yield _Caller(path, raw, call)
+            for call in calls.calls.get(function.name, ()):
+                owner = call.call.func.base.path if isinstance(call.call.func, ir.Attr) else None
+                if owner is not None and owner.rpartition(".")[2] in here.get(path, handed):
+                    yield _Caller(path, raw, call)
+        for path, raw, calls in self._files((b"self(",)):
+            for call in calls.calls.get("self", ()):
+                if call.on_self_of is not None and self.project.related(function, call.on_self_of):
+                    yield _Caller(path, raw, call)
+
+    def _files(self, words: tuple[bytes, ...]) -> Iterator[tuple[str, bytes, FileCalls]]:
+        for path, raw in self.project.neighbours(self.root):
+            if any(word in raw for word in words) and not self.project.is_test(path, raw, self.root):
+                yield path, raw, self.project.calls_in(path, raw)
+
+
+def _chosen(caller: _Caller) -> tuple[int, str | None]:
+    return id(caller.call.caller), caller.call.call.func.path
+
+
+def _hands_on(call: OutsideCall, called: ir.Function) -> bool:
+    """Whether the caller is `return self._act(x)`, a method of the same object, and nothing else."""
+    body = [s for s in call.caller.body if not (isinstance(s, ir.ExprStmt) and isinstance(s.value, ir.Const))]
+    (only,) = body if len(body) == 1 else (None,)
+    own = call.on_self_of is not None and call.call.method == called.name
+    return own and isinstance(only, ir.Return) and only.value is call.call
+
+
+def fits(function: ir.Function, call: ir.Call) -> bool:
+    """Whether a call can be the function's, by how many arguments it gives and by their names."""
+    if any(isinstance(arg, ir.Starred) for arg in call.args):
+        return True
+    static = any(decorator.path == "staticmethod" for decorator in function.decorators)
+    params = function.params[1:] if function.cls is not None and not static else function.params
+    normal = [param for param in params if param.kind == "normal"]
+    kinds = {param.kind for param in params}
+    if len(call.args) > len(normal) and "star" not in kinds:
+        return False
+    given = {name for name, _ in call.keywords}
+    if "doublestar" not in kinds and not given - {None} <= {param.name for param in params}:
+        return False
+    return None in given or all(
+        param.default is not None or param.name in given for param in normal[len(call.args) :]
+    )
+
+
+def may_import(raw: bytes, module: str, name: str) -> bool:
+    """Whether a file's text names the module, or the function among its imports: otherwise another one is called."""
+    stem = os.path.splitext(os.path.basename(module))[0]
+    if stem == "__init__":
+        stem = os.path.basename(os.path.dirname(module))
+    if re.search(rb"\b%s\b" % re.escape(stem.encode()), raw):
+        return True
+    imports = rb"^[ \t]*from[ \t]+\S+[ \t]+import\b(?:[ \t]*\([^)]*\b%s\b|[^(\n]*(?:\b%s\b|\*))"
+    return re.search(imports % (name.encode(), name.encode()), raw, re.MULTILINE) is not None

@@ -1,0 +1,1 @@
+"""The interpreter: values through statements, loops and calls, and what is held."""

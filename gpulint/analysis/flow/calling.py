@@ -1,0 +1,412 @@
+"""Calls into the project's own code, and what is held: the part of the interpreter that talks to summaries."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from gpulint.analysis.code import ir
+from gpulint.analysis.file import gradmode
+from gpulint.analysis.file.classes import ClassInfo
+from gpulint.analysis.file.facts import Carried, Forward, HotCall, Keep, OomHandler
+from gpulint.analysis.file.handing import note_handed
+from gpulint.analysis.file.slots import has_one_key
+from gpulint.analysis.file.summaries import Summary, retokened, substitute
+from gpulint.analysis.flow.keeping import Keeping
+from gpulint.analysis.flow.refollow import with_given
+from gpulint.analysis.torch import frameworks
+from gpulint.analysis.values.arguments import Args, bind_arguments, bind_sources
+from gpulint.analysis.values.values import (
+    EVAL,
+    MAYBE,
+    UNKNOWN,
+    UNSURE_GRAD,
+    Grad,
+    Kind,
+    ParamToken,
+    Site,
+    Tokens,
+    Val,
+    container,
+    detached,
+    join,
+    with_inner,
+)
+
+if TYPE_CHECKING:
+    from gpulint.analysis.file.program import FileAnalysis
+
+WATCHED = {
+    "torch.cuda.empty_cache": "torch.cuda.empty_cache",
+    "torch.cuda.memory.empty_cache": "torch.cuda.empty_cache",
+    "torch.mps.empty_cache": "torch.mps.empty_cache",
+    "torch.xpu.empty_cache": "torch.xpu.empty_cache",
+    "torch.cuda.synchronize": "torch.cuda.synchronize",
+    "gc.collect": "gc.collect",
+}
+
+
+class Calling(Keeping):
+    """Adds calls of the project's functions and classes, and events."""
+
+    # --- calls ---------------------------------------------------------------------------------------------------
+
+    def function_call(
+        self,
+        expr: ir.Call,
+        callee: Val,
+        args: Args,
+        owner: Val | None,
+        owner_path: str | None,
+        forward: bool = False,
+    ) -> Val:
+        """Apply the summary of one of the project's functions."""
+        function: ir.Function = callee.ref
+        given = bind_arguments(function, args, owner)
+        sources = bind_sources(function, expr, owner is not None)
+        home: FileAnalysis = function.home
+        if home is self.file:
+            home.note_call(function, given, self.state.grad)
+        note_handed(args.all(), self.state.grad, (function,))
+        self.file.called_from.setdefault(function, set()).add(self.function)
+        if any(loop.over_data for loop in self.loops):
+            self.file.called_in_data_loop.add(function)
+        summary = home.summary_for(function, self.state.grad)
+        if summary is None:
+            for value in args.all():
+                self.escape(value)
+            return UNKNOWN
+        self.summary.runs |= summary.runs
+        if self.loops and not forward:
+            loop = self.loops[-1]
+            loop.runs |= summary.runs
+            loop.forwards += summary.forwards
+            loop.steps += summary.steps
+            loop.backwards += summary.direct_backwards
+        elif not forward:
+            self.summary.forwards += summary.forwards
+            self.summary.steps += summary.steps
+            self.summary.direct_backwards += summary.direct_backwards
+        if not forward:
+            self.summary.backwards += summary.backwards
+        self.summary.autograd_grad |= summary.autograd_grad
+        for name, origin in summary.hot.items():
+            if not summary.steps and not summary.direct_backwards and _only_cleans(function):
+                self._hot_event(expr, name, origin)
+                if not self.loops and not self.guards and not self.handlers_open:
+                    self.summary.hot.setdefault(name, origin)
+        if summary.yield_grad is not None and gradmode.is_context_manager(function):
+            return Val(Kind.CONTEXT, ref=self._yielded(summary.yield_grad))
+        result = UNKNOWN if summary.returns is None else substitute(summary.returns, given, function)
+        if self.state.grad is Grad.DISABLED and (known := with_given(function, summary, given)) is not None:
+            result = known
+        self.state.freed |= frozenset(t for t in summary.freed if not isinstance(t, ParamToken))
+        if not forward:
+            self.carried(
+                expr,
+                args,
+                frozenset(
+                    s for s in result.sites if s.function not in (self.function, None) and _makes(summary, s)
+                ),
+            )
+            result = self._made_here(expr, summary, result, given, owner, owner_path)
+        for name in summary.frees:
+            if name in given:
+                self.free(given[name], False)
+        for name in summary.escaped_params:
+            if name in given:
+                self.escape(given[name])
+        self._forget_stores(summary, owner_path)
+        for keep in summary.keeps:
+            located = keep if home is self.file or keep.filename else home.located(keep)
+            self._keep(expr, located, given, sources, owner_path)
+        return self._under_grad(result)
+
+    def _yielded(self, mode: Grad) -> Grad:
+        return mode if mode is not Grad.ENABLED else self.state.grad
+
+    def _made_here(
+        self,
+        expr: ir.Call,
+        summary: Summary,
+        result: Val,
+        given: dict[str, Val],
+        owner: Val | None,
+        owner_path: str | None,
+    ) -> Val:
+        """Give the graphs that the callee made a token of this call: another call of it makes other graphs."""
+        made = summary.returns.sites if summary.returns is not None else frozenset()
+        made = frozenset(site for site in made if site.function is not None)
+        if not made or self.state.grad is Grad.DISABLED:
+            return result
+        what = "forward" if any(site.what == "forward" for site in made) else "loss"
+        here = self.site(expr, what, expr.func.path)
+        here.inner = made
+        if self.record:
+            for site in made:
+                self.file.results_of_calls.setdefault(site, set()).add(here)
+        here.known = all(site.known for site in made)
+        self.state.fresh(here)
+        if made <= self.state.freed:
+            self.state.freed |= {here}
+            self.file.freed |= {here}
+            self.file.freed_by.setdefault(here, set()).update(
+                *(self.file.freed_by.get(s, set()) for s in made)
+            )
+        if self._evaluates(summary, given, owner_path) or (what == "forward" and _is_settled(owner)):
+            self.file.evaluating.add(here)
+            self._helper_forward(expr, here)
+        return retokened(result, made, here)
+
+    def _evaluates(self, summary: Summary, given: dict[str, Val], owner_path: str | None) -> bool:
+        """Whether the modules that the callee runs are in eval mode at this call."""
+        for path in summary.forward_paths:
+            root, _, attr = path.partition(".")
+            if root == "self" and attr and owner_path is not None:
+                known = self.state.vars.get(f"{owner_path}.{attr}")
+            else:
+                known = given.get(path)
+            if known is not None and known.has(EVAL):
+                return True
+        return False
+
+    def _helper_forward(self, expr: ir.Call, site: Site) -> None:
+        if self.record and self.stmt is not None:
+            self.events.forwards[id(expr.node)] = Forward(
+                self.function, self.stmt, expr, expr.func.path or "", site, self.state.grad, True, tuple(self.loops),
+                True, guarded=bool(self.guards),
+            )  # fmt: skip
+
+    def _forget_stores(self, summary: Summary, owner_path: str | None) -> None:
+        if owner_path is not None:
+            for attr in summary.stores:
+                self.state.drop(f"{owner_path}.{attr}")
+
+    def _under_grad(self, value: Val) -> Val:
+        if self.state.grad is Grad.DISABLED:
+            return detached(value) if value.kind in (Kind.GRAPH, Kind.CONTAINER) else value
+        if self.state.grad is Grad.UNKNOWN and value.kind is Kind.GRAPH:
+            return value.with_flags(UNSURE_GRAD)
+        return value
+
+    def _keep(
+        self,
+        expr: ir.Call,
+        keep: Keep,
+        given: dict[str, Val],
+        sources: dict[str, ir.Expr],
+        owner_path: str | None,
+    ) -> None:
+        value = given.get(keep.param)
+        if value is None:
+            return
+        if keep.into == "self":
+            if owner_path is None:
+                return
+            path = f"{owner_path}.{keep.holder}"
+        elif keep.into == "global":
+            path = keep.holder
+        else:
+            source = sources.get(keep.into)
+            if source is None or source.path is None:
+                return
+            path = source.path
+        leaf = sources.get(keep.param)
+        container_kept = keep.how != "add"
+        if keep.detached:
+            value = detached(value)
+        bounded = keep.bounded or has_one_key(keep, sources)
+        self.held(
+            expr, "call", path, value, (leaf,) if leaf is not None else (), container_kept, bounded, keep
+        )
+
+    def construct(self, expr: ir.Call, callee: Val, args: Args) -> Val:
+        """Make an instance; a module's class gives a module."""
+        info = callee.ref
+        init = info.method("__init__")
+        if init is not None:
+            given = bind_arguments(init, args, Val(Kind.INSTANCE, ref=info))
+            if init.home is self.file:
+                self.file.note_call(init, given, self.state.grad)
+            init.home.summary(init)
+        if self.loops and info.is_module:
+            self.loops[-1].builds_model = True
+        if info.is_module:
+            return Val(Kind.MODULE, flags=info.module_flags, ref=info)
+        if info.is_dataclass or info.is_tuple:
+            return container(items=tuple(args.all())) if args.any_graph() else Val(Kind.INSTANCE, ref=info)
+        note_handed(args.all(), self.state.grad, info.cls.methods.values())
+        for value in args.all():
+            self.escape(value)
+        return Val(Kind.INSTANCE, ref=info)
+
+    def carried(self, expr: ir.Call, args: Args, sites: Tokens) -> None:
+        """Note arguments that descend from this same call's result in the iteration, or the call, before."""
+        if not self.record or self.stmt is None or not sites:
+            return
+        for argument, value in _places(expr, args, self):
+            path = argument.path
+            if path is None or not value.tokens & sites:
+                continue
+            if value.kind not in (Kind.GRAPH, Kind.CONTAINER, Kind.UNKNOWN) or path in self.evidence.records:
+                continue
+            loop = self.loops[-1] if self.loops else None
+            born = self.state.born_at(path)
+            if loop is not None and (
+                path not in loop.assigned or (born is not None and born >= len(self.loops))
+            ):
+                continue  # not bound in this loop, or bound afresh in this very iteration
+            if loop is None and not (self.self_name and path.startswith(f"{self.self_name}.")):
+                continue
+            nested = value.kind is Kind.CONTAINER or value.has(MAYBE)
+            event = Carried(
+                self.function, self.stmt, expr, path, argument, loop, nested=nested, sites=value.sites & sites
+            )
+            event.starts_none = path in self.started_none
+            self.events.carried[id(argument.node)] = event
+
+    # --- what leaves the function --------------------------------------------------------------------------------
+
+    def returned(self, value: Val) -> None:
+        known = self.summary.returns
+        self.summary.returns = value if known is None else self.either(known, value)
+        if self.record:
+            self.file.returned |= value.tokens
+
+    def either(self, known: Val, value: Val) -> Val:
+        """What comes back where one `return` gives a graph and another something unseen: a graph, unless an argument
+        decides which of them is taken."""
+        unseen = {known.kind, value.kind} == {Kind.GRAPH, Kind.UNKNOWN}
+        if not unseen or self.asks_argument():
+            return join(known, value)
+        graph = known if known.kind is Kind.GRAPH else value
+        return graph.with_tokens(known.tokens | value.tokens)
+
+    def asks_argument(self) -> bool:
+        """Whether any `if` with a `return` in it tests a parameter of this function."""
+        names = {param.name for param in self.function.params if param.name != self.self_name}
+        for statement in ir.statements(self.function.body):
+            if not isinstance(statement, ir.If):
+                continue
+            if any(isinstance(part, ir.Name) and part.id in names for part in ir.walk(statement.test)):
+                if any(
+                    isinstance(inner, ir.Return)
+                    for inner in ir.statements([*statement.body, *statement.orelse])
+                ):
+                    return True
+        return False
+
+    def escape(self, value: Val) -> None:
+        super().escape(value)
+        for token in value.tokens:
+            if isinstance(token, ParamToken) and token.function is self.function:
+                self.summary.escaped_params.add(token.name)
+
+    def store_attribute(self, path: str, value: Val) -> None:
+        root, _, rest = path.partition(".")
+        if not rest or "[" in rest:
+            rest = rest.partition("[")[0]
+        if not rest or "." in rest:
+            return
+        if root == self.self_name and self.cls is not None:
+            self.summary.stores.add(rest)
+            self.cls.store(rest, value)
+        else:
+            owner = self.state.vars.get(root)
+            if owner is not None and isinstance(owner.ref, ClassInfo):
+                owner.ref.store(rest, value)
+        if self.record:
+            self.file.stored |= value.tokens
+
+    # --- events --------------------------------------------------------------------------------------------------
+
+    def hot_call(self, expr: ir.Call, qualified: str) -> None:
+        name = WATCHED.get(qualified)
+        if name is None:
+            return
+        if not self.loops and not self.guards and not self.handlers_open:
+            self.summary.hot.setdefault(name, self.function)
+        self._hot_event(expr, name, None)
+
+    def _hot_event(self, expr: ir.Call, name: str, via: ir.Function | None) -> None:
+        if self.record and self.stmt is not None:
+            self.events.hot_calls[id(expr.node), name] = HotCall(
+                self.function,
+                self.stmt,
+                expr,
+                name,
+                tuple(self.loops),
+                bool(self.guards),
+                self.handlers_open > 0,
+                via,
+            )
+
+    def oom_event(self, statement: ir.Try, handler: ir.Handler, found: tuple[ir.Stmt, str]) -> None:
+        recovery, why = found
+        self.events.handlers[id(handler.node)] = OomHandler(
+            self.function, statement, handler, recovery, why, tuple(self.loops)
+        )
+
+    def recovers(self, call: ir.Call) -> str | None:
+        """What a call in an OOM handler does to recover, or None."""
+        qualified = self.qualified(call.func.path)
+        if qualified is not None and WATCHED.get(qualified, "").endswith(("empty_cache", "collect")):
+            return "empty_cache" if qualified.endswith("empty_cache") else "gc.collect"
+        if call.method == "backward":
+            return "backward"
+        if call.func.path is not None and call.func.path in self.tried and call.args:
+            return "retry"
+        callee = self.eval_quietly(call.func)
+        if callee.kind is Kind.MODULE and isinstance(call.func, (ir.Name, ir.Attr)) and not callee.has(MAYBE):
+            return "forward"
+        if callee.kind is Kind.FUNCTION:
+            if callee.ref is self.function:
+                return "retry"
+            summary = callee.ref.home.summary(callee.ref)
+            if summary is not None and (summary.forwards or summary.backwards):
+                return "retry"
+        return None
+
+    def context_mode(self, expr: ir.Expr, value: Val) -> Grad | None:
+        """The grad mode under a context manager that is not torch's own; None where it changes nothing."""
+        if value.kind is Kind.INSTANCE:
+            mode = self.file.enter_mode(value.ref)
+            return mode
+        qualified = self.qualified(expr.func.path) if isinstance(expr, ir.Call) else None
+        if qualified is not None and (
+            qualified in frameworks.NEUTRAL_CALLS
+            or qualified.partition(".")[0] in frameworks.NEUTRAL_LIBRARIES
+        ):
+            return None
+        return Grad.UNKNOWN
+
+
+def _is_settled(owner: Val | None) -> bool:
+    """Whether a method is one of a network in eval mode: `model.scores(x)`."""
+    return owner is not None and owner.kind is Kind.MODULE and owner.has(EVAL)
+
+
+def _only_cleans(function: ir.Function) -> bool:
+    """Whether a helper is there for the clean-up: short, and without a loop of its own."""
+    found = list(ir.statements(function.body))
+    return len(found) <= 12 and not any(isinstance(statement, (ir.For, ir.While)) for statement in found)
+
+
+def _makes(summary: Summary, site: Site) -> bool:
+    """Whether a function's result has the site of itself, and not because it was handed in."""
+    return summary.returns is not None and site in with_inner(summary.returns.tokens)
+
+
+def _places(expr: ir.Call, args: Args, run: Calling) -> list[tuple[ir.Expr, Val]]:
+    """The places given to a call, taken out of tuples and stars: `h` and `c` in `lstm(x, (h, c))`."""
+    found: list[tuple[ir.Expr, Val]] = []
+    stack: list[tuple[ir.Expr, Val]] = [*zip(expr.args, args.positional, strict=False)]
+    stack += [(item, value) for (_, item), value in zip(expr.keywords, args.keywords.values(), strict=False)]
+    while stack:
+        place, value = stack.pop()
+        if isinstance(place, ir.Wrapper):
+            place = place.value
+        if isinstance(place, ir.Seq):
+            stack += [(item, run.eval_quietly(item)) for item in place.items]
+        else:
+            found.append((place, value))
+    return found

@@ -1,0 +1,40 @@
+"""Helpers followed once more with what a caller gives them, where a summary says too little of what they return."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from gpulint.analysis.code import ir
+from gpulint.analysis.values.state import State
+from gpulint.analysis.values.values import LARGE, Grad, Kind, ParamToken, Val, held_parts
+
+if TYPE_CHECKING:
+    from gpulint.analysis.file.summaries import Summary
+
+
+def with_given(function: ir.Function, summary: Summary, given: dict[str, Val]) -> Val | None:
+    """What a helper returns under no_grad for an output and something unknown: `mean_pooling(output, mask)`. A summary
+    only knows that both went into it."""
+    returns, home = summary.returns, function.home
+    if returns is None or returns.kind is not Kind.SYMBOL or summary.runs or function in home.running:
+        return None
+    names = {
+        token.name for token in returns.tokens if isinstance(token, ParamToken) and token.function is function
+    }
+    values = [given[name] for name in names if name in given]
+    parts = [part for value in values for part in held_parts(value)]
+    if len(values) < 2 or any(part.kind is Kind.GRAPH for part in parts):
+        return None
+    if not any(part.kind is Kind.DEVICE and part.has(LARGE) for part in parts):
+        return None
+    if home.evidence[function].has_loop or len(home.running) > 8:
+        return None
+    from gpulint.analysis.flow.flow import Flow
+
+    flow = Flow(home, function, home.evidence[function], State(Grad.DISABLED), False)
+    flow.given = given
+    home.running.add(function)
+    flow.run()
+    home.running.discard(function)
+    found = flow.summary.returns
+    return found if found is not None and found.kind is Kind.DEVICE else None

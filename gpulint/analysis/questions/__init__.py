@@ -1,0 +1,1 @@
+"""The questions on which claims stand, a folder each."""

@@ -1,0 +1,287 @@
+"""Where a model lives: whether the program itself puts it on a GPU."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from gpulint.analysis.code import ir
+from gpulint.analysis.file.lookup import qualified, template
+
+if TYPE_CHECKING:
+    from gpulint.analysis.file.program import FileAnalysis
+
+_HOST = ("cpu", "meta", "mps", "xpu", "npu", "hpu")
+_SAME_OBJECT = frozenset("eval train requires_grad_ half float bfloat16 double".split())
+
+
+def on_gpu(file: FileAnalysis, function: ir.Function, path: str, speaks_of_cuda: bool) -> bool:
+    """Whether the program moves a model, or what it is part of, to a GPU, anywhere that can be seen from this function.
+
+    Seen are the function and those around it, the methods of the class for an attribute, the callers in this file for
+    what the function returns and for its parameters. Where a file does not speak of CUDA itself, what a model is moved to
+    must be called a device.
+    """
+    search = _Search(file, speaks_of_cuda)
+    return search.moved(function, path) and not search.brought_back(function, path)
+
+
+def is_gpu(file: FileAnalysis, function: ir.Function, device: ir.Expr | None, depth: int = 4) -> bool | None:
+    """Whether a device can be a GPU: `"cuda"` in any branch of what it is bound to. None where nothing is known of it."""
+    if device is None or not depth:
+        return None
+    text = template(device)
+    if text is not None:
+        return text.startswith("cuda") or (None if text.startswith("{}") else False)
+    if isinstance(device, ir.Const):
+        return isinstance(device.value, int) and not isinstance(device.value, bool)
+    if isinstance(device, ir.Op) and device.op in ("if", "or"):
+        branches = device.operands[1:] if device.op == "if" else device.operands
+        return _any(is_gpu(file, function, branch, depth - 1) for branch in branches)
+    if isinstance(device, ir.Call):
+        if qualified(file, function, device.func.path) == "torch.device" and device.args:
+            return is_gpu(file, function, device.args[0], depth - 1)
+        return None
+    if device.path is None:
+        return None
+    if (qualified(file, function, device.path) or "").startswith("torch."):
+        return False  # a type of numbers
+    return _any(is_gpu(file, scope, value, depth - 1) for scope, value in _values(file, function, device))
+
+
+def _any(answers: Iterator[bool | None]) -> bool | None:
+    """True where one answer is, False where all are, None else."""
+    found = list(answers)
+    if any(found):
+        return True
+    return False if found and all(answer is False for answer in found) else None
+
+
+def _values(
+    file: FileAnalysis, function: ir.Function, place: ir.Expr
+) -> Iterator[tuple[ir.Function, ir.Expr | None]]:
+    """What a name or an attribute of the object is bound to, with the function that does it."""
+    path = place.path or ""
+    head, _, rest = path.partition(".")
+    if rest:
+        for method in _methods(file, function, head):
+            own = method.params[0].name if method.params else ""
+            yield from ((method, value) for value in _bound(method, f"{own}.{rest}"))
+        return
+    current: ir.Function | None = function
+    while current is not None:
+        if path in file.evidence[current].assigned:
+            yield from ((current, value) for value in _bound(current, path))
+            return
+        for param in current.params:
+            if param.name == path:
+                yield current, param.default
+                return
+        current = current.parent
+
+
+def _bound(function: ir.Function, path: str) -> Iterator[ir.Expr]:
+    """The values that a function binds to a place; pairs are taken apart."""
+    for statement in ir.statements(function.body):
+        if isinstance(statement, ir.Assign) and statement.value is not None:
+            for target in statement.targets:
+                if target.path == path:
+                    yield statement.value
+                elif isinstance(target, ir.Seq) and isinstance(statement.value, ir.Seq):
+                    for part, value in zip(target.items, statement.value.items, strict=False):
+                        if part.path == path:
+                            yield value
+
+
+def _methods(file: FileAnalysis, function: ir.Function, head: str) -> list[ir.Function]:
+    """The methods that share the object which `head` names in this function."""
+    current: ir.Function | None = function
+    while current is not None and current.cls is None:
+        current = current.parent
+    if current is None or not current.params or current.params[0].name != head:
+        return []
+    info = file.class_of(current)
+    if info is None:
+        return []
+    return [method for part in info.ancestors() if part.home is file for method in part.cls.methods.values()]
+
+
+class _Search:
+    """Follows a model through the names that it has. Each question is asked once."""
+
+    def __init__(self, file: FileAnalysis, speaks_of_cuda: bool) -> None:
+        self.file = file
+        self.speaks_of_cuda = speaks_of_cuda
+        self.asked: set[tuple[ir.Function, str]] = set()
+
+    def moved(self, function: ir.Function, path: str) -> bool:
+        if (function, path) in self.asked or len(self.asked) > 60:
+            return False
+        self.asked.add((function, path))
+        head, _, rest = path.partition(".")
+        methods = [method for method in _methods(self.file, function, head) if method.params]
+        if methods:
+            return self._object_moved(function, methods, rest)
+        return (
+            self._moved_in(function, path)
+            or self._by_its_callers(function, head)
+            or self._part_of_module(function)
+        )
+
+    def _object_moved(self, function: ir.Function, methods: list[ir.Function], rest: str) -> bool:
+        """Whether a method of the object moves its attribute, or, where it is a module, the object itself."""
+        info = self.file.class_of(function)
+        for method in methods:
+            own = method.params[0].name
+            if rest and self._moved_in(method, f"{own}.{rest}"):
+                return True
+            if (not rest or (info is not None and info.is_module)) and self._moved_in(method, own):
+                return True
+        if info is None or not info.is_module:
+            return False
+        return (info.is_lightning and self.speaks_of_cuda) or any(_feeds_gpu(method) for method in methods)
+
+    def _part_of_module(self, function: ir.Function) -> bool:
+        """What a module's constructor builds goes where the module goes: to the GPU, where its methods send their inputs."""
+        info = self.file.class_of(function) if function.name == "__init__" else None
+        if info is None or not info.is_module:
+            return False
+        feeds = any(_feeds_gpu(method) for method in info.cls.methods.values())
+        return feeds or (info.is_lightning and self.speaks_of_cuda)
+
+    def _moved_in(self, function: ir.Function, path: str) -> bool:
+        """Whether the function, or one around it, moves the place, or binds it to something that is on a GPU."""
+        head, _, rest = path.partition(".")
+        parts = rest.split(".") if rest else []
+        names = {".".join((head, *parts[:count])) for count in range(1 if parts else 0, len(parts) + 1)}
+        if not _methods(self.file, function, head):
+            names.add(head)
+        current: ir.Function | None = function
+        while current is not None:
+            if any(self._moves(current, call, names) for _, call in ir.calls(current.body)):
+                return True
+            for name in names:
+                if any(self._made_on_gpu(current, value) for value in _bound(current, name)):
+                    return True
+            if head in self.file.evidence[current].assigned or any(p.name == head for p in current.params):
+                return False
+            current = current.parent
+        return False
+
+    def _moves(self, function: ir.Function, call: ir.Call, names: set[str]) -> bool:
+        if call.method not in ("cuda", "to") or not isinstance(call.func, ir.Attr):
+            return False
+        return _object(call.func.base).path in names and self._to_gpu(function, call)
+
+    def _to_gpu(self, function: ir.Function, call: ir.Call) -> bool:
+        """`.cuda()`, or `.to(device)` with a device of which nothing says that it is none."""
+        if call.method == "cuda":
+            return True
+        device = call.argument(0, "device")
+        if device is None:
+            return False
+        known = is_gpu(self.file, function, device)
+        if known is None and not self.speaks_of_cuda:
+            return "device" in (device.path or "")
+        return known is not False
+
+    def _made_on_gpu(self, function: ir.Function, value: ir.Expr) -> bool:
+        """`Net().to(device)`, `DDP(net.cuda())`, `DDP(net)` of a net that is moved, `Net(device="cuda")`."""
+        if isinstance(value, (ir.Name, ir.Attr)) and value.path is not None:
+            return self.moved(function, value.path)
+        if not isinstance(value, ir.Call):
+            return False
+        if call_moves(value) and isinstance(value.func, ir.Attr) and self._to_gpu(function, value):
+            return True
+        device = value.keyword("device")
+        if device is not None and is_gpu(self.file, function, device):
+            return True
+        if isinstance(value.func, ir.Attr) and value.method in _SAME_OBJECT:
+            return self._made_on_gpu(function, value.func.base)
+        wrapped = value.args[:1] if value.method[:1].isupper() or value.method == "compile" else ()
+        return any(self._made_on_gpu(function, part) for part in wrapped)
+
+    def _by_its_callers(self, function: ir.Function, name: str) -> bool:
+        """Whether a caller in this file moves what it gets from the function, or hands over what it has moved."""
+        position = next((i for i, param in enumerate(function.params) if param.name == name), None)
+        returned = any(
+            isinstance(statement, ir.Return)
+            and statement.value is not None
+            and any(part.path == name for part in _results(statement.value))
+            for statement in ir.statements(function.body)
+        )
+        if function.cls is not None or not (returned or position is not None):
+            return False
+        for caller, statement, call in calls_of(self.file, function):
+            if returned and isinstance(statement, ir.Assign) and statement.value is call:
+                parts = [
+                    part
+                    for target in statement.targets
+                    for part in (target.items if isinstance(target, ir.Seq) else (target,))
+                ]
+                if any(part.path is not None and self.moved(caller, part.path) for part in parts):
+                    return True
+            if position is not None:
+                given = call.argument(position, name)
+                if given is not None and self._made_on_gpu(caller, given):
+                    return True
+        return False
+
+    def brought_back(self, function: ir.Function, path: str) -> bool:
+        """Whether the function itself moves the model to the host."""
+        for _, call in ir.calls(function.body):
+            if isinstance(call.func, ir.Attr) and _object(call.func.base).path == path:
+                if call.method == "cpu":
+                    return True
+                if call.method == "to" and is_gpu(self.file, function, call.argument(0, "device")) is False:
+                    return isinstance(call.argument(0, "device"), ir.Const)
+        return False
+
+
+def call_moves(call: ir.Call) -> bool:
+    return call.method in ("cuda", "to")
+
+
+def _object(expr: ir.Expr) -> ir.Expr:
+    """`model` of `model.eval()`."""
+    while isinstance(expr, ir.Call) and isinstance(expr.func, ir.Attr) and expr.method in _SAME_OBJECT:
+        expr = expr.func.base
+    return expr
+
+
+def _results(value: ir.Expr) -> tuple[ir.Expr, ...]:
+    return value.items if isinstance(value, ir.Seq) else (_object(value),)
+
+
+def calls_of(file: FileAnalysis, function: ir.Function) -> Iterator[tuple[ir.Function, ir.Stmt, ir.Call]]:
+    """The calls of a function by its name in this file, or by another name that it is given: `load = load_net`."""
+    names = {function.name}
+    for caller, evidence in file.evidence.items():
+        if function.name in evidence.words:
+            for statement in ir.statements(caller.body):
+                if isinstance(statement, ir.Assign) and isinstance(statement.value, ir.Name):
+                    if statement.value.id == function.name:
+                        names |= {target.id for target in statement.targets if isinstance(target, ir.Name)}
+    for caller, evidence in file.evidence.items():
+        if not names.isdisjoint(evidence.called):
+            for statement, call in ir.calls(caller.body):
+                if isinstance(call.func, ir.Name) and call.func.id in names:
+                    yield caller, statement, call
+
+
+def _feeds_gpu(method: ir.Function) -> bool:
+    """Whether a method moves what it works with to a GPU, whatever a flag may say."""
+    return any(
+        _is_unconditional(method.body, call) for _, call in ir.calls(method.body) if call.method == "cuda"
+    )
+
+
+def _is_unconditional(block: list[ir.Stmt], call: ir.Call) -> bool:
+    for statement in block:
+        if any(call is other for other in ir.own_calls(statement)):
+            return not isinstance(statement, ir.If)
+        if isinstance(statement, (ir.If, ir.Try, ir.Match)):
+            continue
+        if any(_is_unconditional(inner, call) for inner in statement.blocks()):
+            return True
+    return False

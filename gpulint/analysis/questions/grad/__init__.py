@@ -1,0 +1,1 @@
+"""Is grad on at this statement, and does what runs there make a graph?"""

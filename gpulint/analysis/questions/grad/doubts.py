@@ -1,0 +1,467 @@
+"""What speaks against reporting an evaluation with grad: signs that it never meets a GPU, that it is a try-out or a
+probe, that grad is off where nobody can see it, or that the caller may want gradients after all.
+
+A rule asks here last, of the few forwards that everything else has let pass. What refutes the claim, or nearly so, is
+enough for silence alone; what only leaves it open is told with a report of low confidence.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from gpulint.analysis.code import ir
+from gpulint.analysis.code.assignments import targets
+from gpulint.analysis.file.classes import ClassInfo
+from gpulint.analysis.questions.device.made_on_cpu import is_made_on_cpu
+from gpulint.analysis.questions.device.origins import Origins, bindings, device_of_move, is_cpu
+from gpulint.analysis.questions.grad.no_graph import (
+    callers_want_none,
+    frozen_where_made,
+    is_gauged,
+    is_read_on_cpu,
+    off_for_object,
+)
+from gpulint.analysis.questions.grad.own_guards import guards_by_name, is_list_of_things, knows_another_way
+from gpulint.analysis.questions.grad.results import Result
+from gpulint.analysis.torch import frameworks
+from gpulint.analysis.values.values import Kind
+
+if TYPE_CHECKING:
+    from gpulint.analysis.file.facts import Forward, FunctionFacts
+    from gpulint.analysis.file.program import FileAnalysis
+
+_MOVING = frozenset("to cuda cpu half float double bfloat16 eval train requires_grad_".split())
+_SWITCHES = frozenset({"no_grad", "inference_mode", "set_grad_enabled"})
+# What takes inputs from the CPU to wherever the network is.
+_PLACING = frozenset(
+    "device_map DataParallel DistributedDataParallel prepare setup dispatch_model set_default_device set_default_tensor_type "
+    "setup_module setup_dataloaders deepspeed".split()
+)
+_DEVICES = frozenset("accelerator Accelerator fabric Fabric mps xpu npu hpu DataParallel".split())
+_TRAINS = frozenset("backward optimizer optim".split())
+_EXPORTS = frozenset("export trace trace_module InferenceSession".split())
+_HOOKS = frozenset("register_forward_hook register_forward_pre_hook".split())
+# Bases that call no method of theirs under a guard, by their last names.
+_HARMLESS = frozenset(
+    "object ABC Generic Protocol Enum Module Dataset IterableDataset BaseEstimator TransformerMixin ClassifierMixin "
+    "RegressorMixin ClusterMixin Thread Process NamedTuple TypedDict BaseModel".split()
+)
+
+
+class Doubts:
+    """The doubts about the forwards of one file."""
+
+    def __init__(self, file: FileAnalysis) -> None:
+        self._file = file
+        self._origins: dict[ir.Function, Origins] = {}
+
+    def about(self, facts: FunctionFacts, forward: Forward) -> bool:
+        """Whether anything refutes the claim that this forward should run without grad, on a GPU, or nearly does."""
+        return (
+            forward.given_host
+            or self._is_probe(facts, forward)
+            or self._is_try_out(facts, forward)
+            or self.stays_on_cpu(forward)
+            or is_read_on_cpu(facts, forward)
+            or is_gauged(forward)
+            or self._is_reinforced(forward)
+            or callers_want_none(self._file, forward)
+            or off_for_object(self._file, forward.function)
+            or frozen_where_made(forward)
+            or self._guards_itself(forward)
+            or knows_another_way(forward)
+            or guards_by_name(self._file, forward)
+            or self._is_part_of_network(facts, forward)
+            # Neither eval mode nor a GPU in sight: two doubts are too many.
+            or not (forward.evaluating or forward.pretrained or self.names_gpu_for(forward))
+        )
+
+    def open(self, facts: FunctionFacts, forward: Forward) -> str:
+        """What leaves the same claim open, in one clause; empty where nothing does."""
+        path = forward.path or "the model"
+        base = next((name for entry in facts.entries if (name := self._unseen_base(entry))), "")
+        if base:
+            return f"`{base}` is not seen: it may call this with grad switched off"
+        if self._is_up_to_caller(facts, forward):
+            return f"what becomes of `{path}` is up to callers that are not seen"
+        if not self.names_gpu_for(forward):
+            return "nothing in the file says that a GPU is used"
+        if not (forward.evaluating or forward.loops) and self._runs_once(forward.function):
+            return f"`{forward.function.name}` runs once, which may be too little to matter"
+        return ""
+
+    def about_graph(self, facts: FunctionFacts, forward: Forward) -> bool:
+        """Whether the forward may make no graph after all, or none on a GPU: for a claim about what keeps its result."""
+        return (
+            self.stays_on_cpu(forward)
+            or is_read_on_cpu(facts, forward)
+            or callers_want_none(self._file, forward)
+            or off_for_object(self._file, forward.function)
+            or self._guards_itself(forward)
+            or any(self._unseen_base(entry) for entry in facts.entries)
+        )
+
+    def chooses_mode(self, function: ir.Function) -> bool:
+        """Whether the code around a forward speaks of grad modes: where one is not known there, somebody decides about it."""
+        around = {*_around(function), *self._beside(function)}
+        known = any(self._file.evidence[one].words & _SWITCHES for one in around)
+        return known or bool(self._words & {"set_grad_enabled", "enable_grad"})
+
+    # --- probes and try-outs -------------------------------------------------------------------------------------
+
+    def _is_probe(self, facts: FunctionFacts, forward: Forward) -> bool:
+        """A forward that only a constructor waits for, or of which only the shape is read; the check of an export."""
+        own = forward.function.name.startswith("_") or forward.function.name == "<lambda>"
+        if own and facts.entries and all(entry.name == "__init__" for entry in facts.entries):
+            return True
+        if self._file.evidence[forward.function].called & _EXPORTS:
+            return True
+        return Result(forward).is_only_shape
+
+    def _is_try_out(self, facts: FunctionFacts, forward: Forward) -> bool:
+        """A network that runs on made-up input for nothing but a look at it; one that is run to be measured."""
+        result = Result(forward)
+        hooked = any(self._file.evidence[f].words & _HOOKS for f in self._beside(forward.function))
+        batches = bool(forward.loops) and any(loop.over_data for loop in forward.loops)
+        if result.is_dropped and not hooked and not batches:
+            return True
+        sources = self._origins_of(forward.function).of_inputs(forward.call)
+        if not sources or not all(source.made_up for source in sources):
+            return False
+        in_demo = forward.function is self._file.module.body and self._is_under_main(forward.stmt)
+        shown_class = isinstance(forward.network, ClassInfo) and forward.network.home is self._file
+        return in_demo or result.is_idle or (shown_class and not facts.entries)
+
+    def _is_under_main(self, statement: ir.Stmt) -> bool:
+        """Whether a statement of the module stands under `if __name__ == "__main__":`."""
+        return any(
+            inner is statement
+            for guard in self._file.module.body.body
+            if isinstance(guard, ir.If)
+            and any(isinstance(part, ir.Name) and part.id == "__name__" for part in ir.walk(guard.test))
+            for inner in ir.statements(guard.body)
+        )
+
+    def _runs_once(self, function: ir.Function) -> bool:
+        """Whether a function is only called where a script starts, in no loop there."""
+        body = self._file.module.body
+        if function.cls is not None or set(self._file.called_from.get(function, ())) != {body}:
+            return False
+        looped = {
+            id(inner)
+            for statement in ir.statements(body.body)
+            if isinstance(statement, (ir.For, ir.While))
+            for inner in ir.statements(statement.body)
+        }
+        return not any(
+            id(statement) in looped and call.func.path == function.name
+            for statement, call in ir.calls(body.body)
+        )
+
+    def _origins_of(self, function: ir.Function) -> Origins:
+        found = self._origins.get(function)
+        if found is None:
+            found = self._origins[function] = Origins(self._file, function)
+        return found
+
+    def _beside(self, function: ir.Function) -> tuple[ir.Function, ...]:
+        """The methods of the function's class, itself among them; the function alone where it has none."""
+        return tuple(function.cls.methods.values()) if function.cls is not None else (function,)
+
+    # --- no GPU --------------------------------------------------------------------------------------------------
+
+    def stays_on_cpu(self, forward: Forward) -> bool:
+        """Whether the forward runs on the CPU by construction."""
+        if Result(forward).is_read_on_cpu or self._is_moved_to_cpu(forward) or self._is_never_moved(forward):
+            return True
+        if is_made_on_cpu(forward):
+            return True
+        sources = self._origins_of(forward.function).of_inputs(forward.call)
+        if not sources or not all(source.on_cpu for source in sources):
+            return False
+        return not self._words & _PLACING and not self._places_inputs(forward)
+
+    def names_gpu_for(self, forward: Forward) -> bool:
+        """Whether the file says that a GPU is used, or is of a kind that is used with one: it goes through data, or trains,
+        for which whoever calls it has chosen a device."""
+        return self._names_gpu or self._trains or bool(forward.loops and forward.loops[-1].over_data)
+
+    def _is_never_moved(self, forward: Forward) -> bool:
+        """Whether a script moves neither the network nor what goes into it, of which it makes both: on a GPU one of the two
+        would be in the wrong place."""
+        body = self._file.module.body
+        if forward.function is not body or self._words & _PLACING:
+            return False
+        bound: dict[str, ir.Expr | None] = {}  # by what comes last before the forward
+        for statement in ir.statements(body.body):
+            if statement is forward.stmt:
+                break
+            for call in ir.own_calls(statement):
+                if call.method in ("to", "cuda") and _owner(call, statement) == forward.path:
+                    return False
+            for target in targets(statement):
+                if isinstance(target, ir.Name):
+                    bound[target.id] = _bound_to(statement)
+        if forward.path not in bound:
+            return False
+        values: list[ir.Expr] = [*forward.call.children()]
+        while values:
+            for part in ir.walk(values.pop()):
+                if isinstance(part, ir.Call) and (part.method in ("to", "cuda") or part.keyword("device")):
+                    return False
+                value = bound.pop(part.id, None) if isinstance(part, ir.Name) else None
+                if value is not None:
+                    values.append(value)
+        return True
+
+    @cached_property
+    def _words(self) -> frozenset[str]:
+        return frozenset(word for evidence in self._file.evidence.values() for word in evidence.words)
+
+    @cached_property
+    def _names_gpu(self) -> bool:
+        """Whether anything in the file speaks of devices."""
+        strings = {text for evidence in self._file.evidence.values() for text in evidence.strings}
+        return any(
+            "device" in word or "cuda" in word or "gpu" in word
+            for word in (*map(str.lower, self._words), *strings)
+        ) or bool(self._words & _DEVICES)
+
+    @cached_property
+    def _trains(self) -> bool:
+        return bool(self._words & _TRAINS)
+
+    def _places_inputs(self, forward: Forward) -> bool:
+        """Whether the network's own forward moves what it is given."""
+        if not isinstance(forward.network, ClassInfo):
+            return False
+        method = forward.network.method("forward")
+        return method is not None and bool(
+            method.home.evidence[method].words & {"to", "cuda", "device", "type_as"}
+        )
+
+    def _is_moved_to_cpu(self, forward: Forward) -> bool:
+        """Whether the network is put on the CPU here, or for an attribute anywhere in the class, and nowhere else."""
+        path = forward.path
+        own = self._file.class_of(forward.function)
+        functions = {forward.function, *(self._beside(forward.function) if own is not None else ())}
+        there = elsewhere = False
+        for function in functions:
+            bound = bindings(function)
+            for statement in ir.statements(function.body):
+                place = _made_on(statement, path) if function is forward.function else None
+                if place is not None:
+                    there |= is_cpu(place, bound)
+                    elsewhere |= not is_cpu(place, bound)
+                for call in ir.own_calls(statement):
+                    if call.method not in ("cpu", "cuda", "to") or not isinstance(call.func, ir.Attr):
+                        continue
+                    owner = _owner(call, statement)
+                    if owner is None or not f"{path}.".startswith(f"{owner}."):
+                        continue
+                    if function is not forward.function and "." not in owner:
+                        continue
+                    place = device_of_move(call)
+                    to_cpu = call.method == "cpu" or (call.method == "to" and is_cpu(place, bound))
+                    there |= to_cpu
+                    elsewhere |= not to_cpu and (call.method == "cuda" or place is not None)
+        return there and not elsewhere
+
+    # --- grad mode out of sight ----------------------------------------------------------------------------------
+
+    def _guards_itself(self, forward: Forward) -> bool:
+        """Whether the network, by its own class, may switch grad off around what it runs; or takes lists and paths, as
+        wrappers do that do everything by themselves."""
+        network = forward.network
+        if isinstance(network, ClassInfo):
+            names = {"forward", "__call__", forward.call.method}
+            return any(may_guard(network, name, 3) for name in names) or self._has_guarded_part(network)
+        unknown = network is None
+        return unknown and any(
+            (isinstance(arg, ir.Seq) and not self._is_several_inputs(arg, forward))
+            or is_list_of_things(forward.function, arg)
+            or isinstance(arg, ir.Text)
+            or (isinstance(arg, ir.Const) and isinstance(arg.value, str))
+            for arg in forward.call.args
+        )
+
+    def _is_several_inputs(self, display: ir.Seq, forward: Forward) -> bool:
+        """`net([image, question])` of what each round of a loop over batches gives, or where a backward goes through the
+        same call elsewhere in the file: one network of several inputs, no wrapper."""
+        if (forward.path, len(display.items)) in self._trained_with:
+            return True
+        if display.items and all(_is_placed(item) for item in display.items):
+            return True
+        if len(display.items) < 2 or not forward.loops or not forward.evaluating:
+            return False
+        loop = forward.loops[-1]
+        bound = {part.path for part in ir.walk(loop.stmt.target)} if isinstance(loop.stmt, ir.For) else set()
+        return loop.over_data and all(_without_moves(item) in bound for item in display.items)
+
+    @cached_property
+    def _trained_with(self) -> frozenset[tuple[str, int]]:
+        """The networks that some backward goes through, with how many inputs they were given in one display."""
+        return frozenset(
+            (forward.path, len(arg.items))
+            for facts in self._file.facts.values()
+            for forward in facts.forwards
+            if forward.freed
+            for arg in forward.call.args
+            if isinstance(arg, ir.Seq)
+        )
+
+    def _has_guarded_part(self, network: ClassInfo) -> bool:
+        """Whether a module that the network holds guards itself."""
+        for info in network.ancestors():
+            for value in info.attrs.values():
+                if (
+                    value.kind is Kind.MODULE
+                    and isinstance(value.ref, ClassInfo)
+                    and value.ref is not network
+                ):
+                    if may_guard(value.ref, "forward", 2):
+                        return True
+        return False
+
+    # --- the caller's choice -------------------------------------------------------------------------------------
+
+    def _is_reinforced(self, forward: Forward) -> bool:
+        """Whether actions that are drawn keep their node, as before torch 0.4: `action.reinforce(reward)`, backward later."""
+        draws = {"multinomial", "bernoulli", "normal"} & self._file.evidence[forward.function].called
+        return bool(draws) and any(
+            "reinforce" in evidence.called for evidence in self._file.evidence.values()
+        )
+
+    def _is_up_to_caller(self, facts: FunctionFacts, forward: Forward) -> bool:
+        """Whether a function that the caller gives runs the network beside this forward, with a backward maybe."""
+        given = any(param.name == forward.path for param in forward.function.params)
+        data = bool(forward.loops) and any(loop.over_data for loop in forward.loops)
+        if given and forward.function in facts.entries and not (forward.evaluating or data or self._trains):
+            return True
+        return any(_hands_over(function, forward.path) for function in _around(forward.function))
+
+    def _is_part_of_network(self, facts: FunctionFacts, forward: Forward) -> bool:
+        """Whether only the forward of its own module calls a method: whoever runs the module decides."""
+        own = forward.function.cls
+        return bool(facts.entries) and all(
+            entry.cls is own
+            and (found := self._file.facts.get(entry)) is not None
+            and found.is_module_forward
+            for entry in facts.entries
+        )
+
+    def _unseen_base(self, function: ir.Function) -> str:
+        """A base of the function's class that cannot be seen: it may call the function, under a guard maybe."""
+        info = self._file.class_of(function)
+        if info is None:
+            return ""
+        for one in info.ancestors():
+            seen = {base.cls.name for base in one.bases}
+            for name in one.base_names:
+                last = name.rsplit(".", 1)[-1]
+                if last not in seen and last not in _HARMLESS | frameworks.MODULE_BASES:
+                    return last
+        return ""
+
+
+def _bound_to(statement: ir.Stmt) -> ir.Expr | None:
+    """What a statement binds its names to: the items of a loop are what it goes through."""
+    if isinstance(statement, ir.For):
+        return statement.iterable
+    return statement.value if isinstance(statement, ir.Assign) else None
+
+
+def _without_moves(expr: ir.Expr) -> str | None:
+    """The name in `x.to(device).float()`."""
+    while isinstance(expr, ir.Call) and isinstance(expr.func, ir.Attr) and expr.method in _MOVING:
+        expr = expr.func.base
+    return expr.path if isinstance(expr, ir.Name) else None
+
+
+def _is_placed(expr: ir.Expr) -> bool:
+    """`x.to(device)`, `x.cuda()`: what is put on a device by hand is no path and no picture for a wrapper."""
+    if not isinstance(expr, ir.Call) or not isinstance(expr.func, ir.Attr):
+        return False
+    return expr.method == "cuda" or (expr.method == "to" and device_of_move(expr) is not None)
+
+
+def _around(function: ir.Function) -> list[ir.Function]:
+    found = [function]
+    while found[-1].parent is not None and found[-1].parent.name != "<module>":
+        found.append(found[-1].parent)
+    return found
+
+
+def _hands_over(function: ir.Function, network: str) -> bool:
+    """`run(model, x)` of a parameter `run`: it does with the network what the caller likes."""
+    names = {param.name for param in function.params}
+    root = network.partition(".")[0]
+    return any(
+        isinstance(call.func, ir.Name)
+        and call.func.id in names
+        and call.func.id != root
+        and any(arg.path == network for arg in (*call.args, *(value for _, value in call.keywords)))
+        for _, call in ir.calls(function.body)
+    )
+
+
+def _owner(call: ir.Call, statement: ir.Stmt) -> str | None:
+    """The network that `.cpu()` or `.to(…)` is called on, through other moves; what it is bound to where it is made."""
+    base: ir.Expr = call.func.base if isinstance(call.func, ir.Attr) else call
+    while isinstance(base, ir.Call) and base.method in _MOVING and isinstance(base.func, ir.Attr):
+        base = base.func.base
+    if base.path is not None:
+        return base.path
+    if isinstance(base, ir.Call) and isinstance(statement, ir.Assign) and len(statement.targets) == 1:
+        return statement.targets[0].path if _is_tail(statement.value, call) else None
+    return None
+
+
+def _made_on(statement: ir.Stmt, path: str) -> ir.Expr | None:
+    """The device in `net = Net.from_pretrained(name, device="cpu")`."""
+    value = statement.value if isinstance(statement, ir.Assign) else None
+    if not isinstance(value, ir.Call) or all(target.path != path for target in targets(statement)):
+        return None
+    return value.keyword("device")
+
+
+def _is_tail(value: ir.Expr | None, call: ir.Call) -> bool:
+    """Whether a value is the call, or moves of its result."""
+    while value is not call and isinstance(value, ir.Call) and value.method in _MOVING:
+        value = value.func.base if isinstance(value.func, ir.Attr) else None
+    return value is call
+
+
+def may_guard(info: ClassInfo, name: str, depth: int) -> bool:
+    """Whether a method of a network runs its parts where grad may be off: by itself, or in a method that it calls."""
+    method = info.method(name)
+    if method is None:
+        return False
+    evidence = method.home.evidence[method]
+    if "set_grad_enabled" in evidence.words or method.home.switches_grad_off(method):
+        return True
+    if evidence.words & _SWITCHES and _runs_under_guard(method):
+        return True
+    return depth > 0 and any(
+        may_guard(info, called, depth - 1) for called in evidence.called if called != name
+    )
+
+
+def _runs_under_guard(method: ir.Function) -> bool:
+    """Whether anything of the object's own is called in a `with torch.no_grad():`."""
+    own = f"{method.params[0].name}." if method.params else "self."
+    for statement in ir.statements(method.body):
+        if not isinstance(statement, ir.With):
+            continue
+        words = {
+            part.attr if isinstance(part, ir.Attr) else part.path
+            for item, _ in statement.items
+            for part in ir.walk(item)
+            if isinstance(part, (ir.Attr, ir.Name))
+        }
+        if words & _SWITCHES and any(
+            (c.func.path or "").startswith(own) for _, c in ir.calls(statement.body)
+        ):
+            return True
+    return False

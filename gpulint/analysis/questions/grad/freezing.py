@@ -1,0 +1,94 @@
+"""Whether a network may have been frozen where a step cannot see it: in its own class, by its maker, by a helper. Then a
+forward on data builds no graph, whatever the grad mode around it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from gpulint.analysis.code import ir
+from gpulint.analysis.file.classes import ClassInfo
+from gpulint.analysis.questions.grad.doubts import may_guard
+from gpulint.analysis.torch import frameworks
+from gpulint.analysis.values.values import Kind
+
+if TYPE_CHECKING:
+    from gpulint.analysis.file.facts import Forward
+    from gpulint.analysis.file.program import FileAnalysis
+
+_FREEZES = frozenset(
+    "requires_grad requires_grad_ set_requires_grad freeze freeze_parameters toggle_grad".split()
+)
+_MOVING = frozenset("to cuda cpu half float double bfloat16 eval train module".split())
+_KNOWN = ("torch.", "torchvision.", "timm.", "transformers.", "copy.")
+
+
+def may_be_frozen(file: FileAnalysis, forward: Forward) -> bool:
+    """Whether anything in reach may have frozen the network of a forward."""
+    if builds_no_graph(forward.network):
+        return True
+    path = forward.path.removesuffix(".forward").removesuffix(".module")
+    own = forward.function.cls
+    beside = own.methods.values() if own is not None and "." in path else (forward.function,)
+    return any(_freezes(file, function, path) for function in beside)
+
+
+def builds_no_graph(network: object, depth: int = 2) -> bool:
+    """Whether a network's own class may freeze its parameters, or may switch grad off in its forward; whether it is a
+    table, which saves nothing but the indices."""
+    if not isinstance(network, ClassInfo):
+        return network in ("Embedding", "EmbeddingBag")
+    for info in network.ancestors():
+        if any(_makes_frozen(method) for method in info.cls.methods.values()):
+            return True
+        inner = (value.ref for value in info.attrs.values() if value.kind is Kind.MODULE)
+        if depth and any(ref is not network and builds_no_graph(ref, depth - 1) for ref in inner):
+            return True
+    return may_guard(network, "forward", 3)
+
+
+def _makes_frozen(method: ir.Function) -> bool:
+    """Whether a method switches gradients, or makes `Parameter(x, requires_grad=False)`."""
+    return bool(method.home.evidence[method].words & _FREEZES) or any(
+        call.keyword("requires_grad") is not None for _, call in ir.calls(method.body)
+    )
+
+
+def _freezes(file: FileAnalysis, function: ir.Function, path: str) -> bool:
+    for statement in ir.statements(function.body):
+        if isinstance(statement, ir.Assign) and any(target.path == path for target in statement.targets):
+            if any(_hides_freezing(file, function, call) for call in _makers(statement.value)):
+                return True
+        elif isinstance(statement, ir.ExprStmt) and isinstance(statement.value, ir.Call):
+            call = statement.value
+            given = [arg.path for arg in (*call.args, *(value for _, value in call.keywords))]
+            alone = given.count(path) == 1 and not any(other for other in given if other != path)
+            if alone and _hides_freezing(file, function, call):
+                return True
+    return False
+
+
+def _makers(value: ir.Expr | None) -> Iterator[ir.Call]:
+    """The call that makes a network: `build(x)` of `build(x).to(device).eval()`."""
+    while isinstance(value, ir.Call) and value.method in _MOVING and isinstance(value.func, ir.Attr):
+        value = value.func.base
+    if isinstance(value, ir.Call):
+        yield value
+
+
+def _hides_freezing(file: FileAnalysis, function: ir.Function, call: ir.Call) -> bool:
+    """Whether a function that makes a network, or is given one, freezes it or cannot be seen."""
+    name = call.func.path
+    if name is None or call.method[:1].isupper():
+        return False
+    qualified = file.names.qualify(name)
+    if qualified is not None and (qualified.startswith(_KNOWN) or frameworks.constructor(qualified)):
+        return False
+    if function.cls is not None and function.params and name.startswith(f"{function.params[0].name}."):
+        method = function.cls.methods.get(call.method)
+        return method is not None and bool(file.evidence[method].words & _FREEZES)
+    found = file.free_name(function, name) if "." not in name else file.imported_value(qualified or name)
+    if found is not None and found.kind is Kind.FUNCTION:
+        return bool(found.ref.home.evidence[found.ref].words & _FREEZES)
+    return qualified is not None and (found is None or found.kind is Kind.QUALIFIED)

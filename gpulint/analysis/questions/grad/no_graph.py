@@ -1,0 +1,262 @@
+"""Where a forward makes no graph after all, or one that is wanted, by signs that stand elsewhere than at its call."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from gpulint.analysis.code import ir
+from gpulint.analysis.code.assignments import targets
+from gpulint.analysis.code.outside import switched
+from gpulint.analysis.file.classes import ClassInfo
+from gpulint.analysis.questions.grad.results import Result
+from gpulint.analysis.values.values import PLAIN, Kind, held_parts
+
+if TYPE_CHECKING:
+    from gpulint.analysis.file.facts import Forward, FunctionFacts
+    from gpulint.analysis.file.program import FileAnalysis
+
+_GAUGES = frozenset("memory_allocated max_memory_allocated memory_reserved max_memory_reserved".split())
+_JOINING = frozenset("cat stack concat concatenate vstack hstack".split())
+_FILLING = frozenset("append extend".split())
+# What leaves a tensor one that requires grad, if it was one.
+_KEEPING = frozenset(
+    "cpu to float double half squeeze unsqueeze view reshape flatten transpose permute".split()
+)
+
+
+def off_for_object(file: FileAnalysis, function: ir.Function) -> bool:
+    """Whether the constructor of the function's class switches grad off for good, and no method switches it on again."""
+    info = file.class_of(function)
+    if info is None or function.name == "__init__":
+        return False
+    off = False
+    for one in info.ancestors():
+        for method in one.cls.methods.values():
+            modes = [mode for s in ir.statements(method.body) if (mode := switched(s)) is not None]
+            if any(modes):
+                return False
+            off |= method.name == "__init__" and bool(modes)
+    return off
+
+
+def gives_graph(file: FileAnalysis, function: ir.Function) -> bool:
+    """Whether something that a function returns has a graph for certain, unlike a policy's actions or an embedding to be
+    compared: those are there to be made without grad."""
+    summary = file.summaries.get(function)
+    parts = held_parts(summary.returns) if summary is not None and summary.returns is not None else []
+    return any(part.kind is Kind.GRAPH for part in parts)
+
+
+def frozen_where_made(forward: Forward) -> bool:
+    """Whether the network of a forward is frozen wherever it is bound, in every branch: in the chain that makes it, or by
+    statements beside. On data, such a network builds no graph."""
+    path = forward.path.removesuffix(".forward").removesuffix(".module")
+    own = forward.function.cls
+    functions = own.methods.values() if own is not None and "." in path else (forward.function,)
+    bound = False
+    for function in functions:
+        if any(_thaws(call, path) for _, call in ir.calls(function.body)):
+            return False
+        for block in _blocks(function.body):
+            for position, statement in enumerate(block):
+                if not isinstance(statement, ir.Assign) or statement.value is None:
+                    continue
+                if any(target.path == path for target in statement.targets):
+                    bound = True
+                    frozen = _made_frozen(statement.value) or any(_freezes(s, path) for s in block[position:])
+                    if not frozen and not _is_none(statement.value):
+                        return False
+    return bound
+
+
+def _is_none(value: ir.Expr) -> bool:
+    return isinstance(value, ir.Const) and value.value is None
+
+
+def _switches_off(call: ir.Call) -> bool:
+    mode = call.argument(0, "requires_grad")
+    return call.method == "requires_grad_" and isinstance(mode, ir.Const) and mode.value is False
+
+
+def _thaws(call: ir.Call, path: str) -> bool:
+    """`self.net.requires_grad_()`, with True or with a variable."""
+    owner = call.func.base.path if isinstance(call.func, ir.Attr) else None
+    return call.method == "requires_grad_" and owner == path and not _switches_off(call)
+
+
+def _made_frozen(value: ir.Expr) -> bool:
+    """`Net().eval().requires_grad_(False).to(device)`."""
+    while isinstance(value, ir.Call) and isinstance(value.func, ir.Attr):
+        if _switches_off(value):
+            return True
+        value = value.func.base
+    return False
+
+
+def _freezes(statement: ir.Stmt, path: str) -> bool:
+    """`net.requires_grad_(False)`, or the same for each of its parameters."""
+    if isinstance(statement, ir.For):
+        if _parameters_of(statement.iterable) != path:
+            return False
+        return any(
+            (isinstance(inner, ir.Assign) and _sets_false(inner))
+            or (
+                isinstance(inner, ir.ExprStmt)
+                and isinstance(inner.value, ir.Call)
+                and _switches_off(inner.value)
+            )
+            for inner in statement.body
+        )
+    value = statement.value if isinstance(statement, ir.ExprStmt) else None
+    if isinstance(value, ir.Comp) and len(value.clauses) == 1 and _parameters_of(value.clauses[0][1]) == path:
+        return any(isinstance(element, ir.Call) and _switches_off(element) for element in value.elements)
+    if not isinstance(value, ir.Call) or not _made_frozen(value):
+        return False
+    base: ir.Expr = value
+    while isinstance(base, ir.Call) and isinstance(base.func, ir.Attr):
+        base = base.func.base
+    return base.path == path
+
+
+def _sets_false(statement: ir.Assign) -> bool:
+    off = isinstance(statement.value, ir.Const) and statement.value.value is False
+    return off and any(isinstance(t, ir.Attr) and t.attr == "requires_grad" for t in statement.targets)
+
+
+def _parameters_of(iterable: ir.Expr) -> str | None:
+    """The network in `for p in net.parameters()`."""
+    if isinstance(iterable, ir.Call) and iterable.method in ("parameters", "named_parameters"):
+        return iterable.func.base.path if isinstance(iterable.func, ir.Attr) else None
+    return None
+
+
+def is_weightless(network: object) -> bool:
+    """Whether a network's class has no parameters: what it is given has a graph, or nothing has."""
+    return isinstance(network, ClassInfo) and bool(network.module_flags & PLAIN)
+
+
+def is_gauged(forward: Forward) -> bool:
+    """Whether a function reads the memory just before and just after a forward: what is saved for a backward counts."""
+    for block in _blocks(forward.function.body):
+        if forward.stmt in block:
+            at = block.index(forward.stmt)
+            return any(map(_gauges, block[:at])) and any(map(_gauges, block[at + 1 :]))
+    return False
+
+
+def _gauges(statement: ir.Stmt) -> bool:
+    value = statement.value if isinstance(statement, ir.Assign) else None
+    return value is not None and any(
+        isinstance(part, ir.Call) and part.method in _GAUGES for part in ir.walk(value)
+    )
+
+
+def _blocks(block: list[ir.Stmt]) -> Iterable[list[ir.Stmt]]:
+    yield block
+    for statement in block:
+        for inner in statement.blocks():
+            yield from _blocks(inner)
+
+
+def is_read_on_cpu(facts: FunctionFacts, forward: Forward) -> bool:
+    """Whether another result of the same network, or a container of its results, becomes an array as it is: on a GPU that
+    fails."""
+    same = forward.path.removesuffix(".forward")
+    others = (one for one in facts.forwards if one.path.removesuffix(".forward") == same)
+    if any(Result(one).is_read_on_cpu for one in others if one is not forward):
+        return True
+    containers = _containers(forward.function, Result(forward).left_there, forward.call)
+    return bool(containers) and elements_become_arrays(forward.function, containers)
+
+
+def _containers(function: ir.Function, names: frozenset[str], made: ir.Call) -> set[str]:
+    """The lists that collect what has one of the names, or is made of the call itself, moved nowhere."""
+    found: set[str] = set()
+    for _, call in ir.calls(function.body):
+        owner = call.func.base.path if isinstance(call.func, ir.Attr) else None
+        if call.method in _FILLING and owner is not None and len(call.args) == 1:
+            parts = list(ir.walk(call.args[0]))
+            moved = any(
+                isinstance(part, ir.Call) and part.method in ("cpu", "to", "tolist", "item") for part in parts
+            )
+            if not moved and any(
+                part is made or (isinstance(part, ir.Name) and part.id in names) for part in parts
+            ):
+                found.add(owner)
+    return found
+
+
+def elements_become_arrays(function: ir.Function, containers: set[str]) -> bool:
+    """`[p.detach().numpy() for p in preds]`: no element is ever brought to the CPU."""
+    for statement in ir.statements(function.body):
+        for root in statement.expressions():
+            for part in ir.walk(root):
+                if isinstance(part, ir.Comp) and len(part.clauses) == 1:
+                    target, iterable, _ = part.clauses[0]
+                    if iterable.path in containers and isinstance(target, ir.Name):
+                        if any(_is_array_of(element, target.id) for element in part.elements):
+                            return True
+    return False
+
+
+def _is_array_of(expr: ir.Expr, name: str) -> bool:
+    if not isinstance(expr, ir.Call) or expr.method != "numpy" or not isinstance(expr.func, ir.Attr):
+        return False
+    base: ir.Expr = expr.func.base
+    while isinstance(base, ir.Call) and base.method == "detach" and isinstance(base.func, ir.Attr):
+        base = base.func.base
+    return base.path == name
+
+
+def becomes_array_undetached(function: ir.Function, holder: str) -> bool:
+    """`torch.cat(outputs).cpu().numpy()`: torch refuses that for what has a graph, so that there is none."""
+    names = {holder}
+    for statement in ir.statements(function.body):
+        value = statement.value if isinstance(statement, ir.Assign) else None
+        if value is not None and _joined(value) == holder:
+            names |= {target.path for target in targets(statement) if target.path is not None}
+    for _, call in ir.calls(function.body):
+        if call.method == "numpy" and isinstance(call.func, ir.Attr) and not call.args:
+            base = _kept(call.func.base)
+            if _joined(base) == holder or (base.path in names and base.path != holder):
+                return not _is_detached(function, names)
+    return False
+
+
+def callers_want_none(file: FileAnalysis, forward: Forward) -> bool:
+    """`self.features(x).numpy()`: a caller makes an array of what the function returns, which torch refuses with a graph."""
+    name = forward.function.name
+    if not forward.returned:
+        return False
+    for function, evidence in file.evidence.items():
+        if {"numpy", name} <= evidence.called:
+            for _, call in ir.calls(function.body):
+                if call.method == "numpy" and isinstance(call.func, ir.Attr):
+                    base = _kept(call.func.base)
+                    if isinstance(base, ir.Call) and base.method == name:
+                        return True
+    return False
+
+
+def _joined(expr: ir.Expr) -> str | None:
+    """The list that a `torch.cat` and the like makes one tensor of."""
+    expr = _kept(expr)
+    return expr.args[0].path if isinstance(expr, ir.Call) and expr.method in _JOINING and expr.args else None
+
+
+def _kept(expr: ir.Expr) -> ir.Expr:
+    while isinstance(expr, ir.Call) and isinstance(expr.func, ir.Attr) and expr.method in _KEEPING:
+        expr = expr.func.base
+    return expr
+
+
+def _is_detached(function: ir.Function, names: set[str]) -> bool:
+    """Whether one of the names is bound to something without its graph on the way."""
+    return any(
+        isinstance(part, ir.Call) and part.method == "detach"
+        for statement in ir.statements(function.body)
+        if isinstance(statement, ir.Assign) and statement.value is not None
+        if any(target.path in names for target in targets(statement))
+        for part in ir.walk(statement.value)
+    )

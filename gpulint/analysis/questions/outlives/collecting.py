@@ -1,0 +1,49 @@
+"""Piles by what they are for: the features of a metric that is driven from outside, and those that nobody reads."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from gpulint.analysis.code import ir
+from gpulint.analysis.code.assignments import targets
+from gpulint.analysis.torch import frameworks
+from gpulint.analysis.values.values import OUTPUT
+
+if TYPE_CHECKING:
+    from gpulint.analysis.file.facts import FunctionFacts, Hold
+    from gpulint.analysis.file.program import FileAnalysis
+
+
+def is_metric(file: FileAnalysis, function: ir.Function) -> bool:
+    """Whether a method takes in each batch for another one of its class that makes a number of all of them. A state that
+    a library keeps for the class, `add_state`, is gathered over the processes where it is."""
+    info = file.class_of(function)
+    ends = frameworks.METRIC_HALVES.get(function.name, frozenset())
+    if info is None or not any(info.method(name) is not None for name in ends):
+        return False
+    return not any("add_state" in file.evidence[method].called for method in info.cls.methods.values())
+
+
+def is_unread(facts: FunctionFacts, hold: Hold) -> bool:
+    """Whether a local container only takes in what a network of the project makes, which is a tensor for certain."""
+    function, pile = hold.function, hold.pile
+    if (
+        hold.holder_kind != "variable"
+        or hold.read
+        or hold.how in ("join", "cat")
+        or hold.returned
+        or hold.escaped
+    ):
+        return False
+    if pile is None or pile.host or pile.small or pile.few or pile.elsewhere or function.name == "<module>":
+        return False
+    if hold.value.has(OUTPUT) or len(hold.leaves) != 1:
+        return False
+    leaf = hold.leaves[0]
+    for forward in facts.forwards:
+        if forward.network is None or isinstance(forward.network, str):
+            continue
+        bound = isinstance(forward.stmt, ir.Assign) and leaf.path is not None
+        if leaf is forward.call or (bound and any(leaf.path == part.path for part in targets(forward.stmt))):
+            return True
+    return False

@@ -1,0 +1,148 @@
+"""Loops told by their rounds: copies of weights under the number of a round, `states[epoch] = deepcopy(net.state_dict())`,
+and loops over the members of an ensemble."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from gpulint.analysis.code import ir
+from gpulint.analysis.code.assignments import assigned
+from gpulint.analysis.code.loaded import Chain
+from gpulint.analysis.code.reading import origins
+from gpulint.analysis.torch import frameworks
+
+if TYPE_CHECKING:
+    from gpulint.analysis.file.facts import Hold
+
+_COUNTING = frozenset("range trange count enumerate".split())
+_THROUGH = frozenset("tqdm track list".split())
+
+
+def one_each_round(guards: tuple[ir.Stmt, ...], statement: ir.Stmt, source: ir.Call) -> bool:
+    """Whether each round of a counting loop adds a copy of one and the same model under a key of its own.
+
+    A model that each round makes, chooses or loads anew is one of several, as the clients of federated learning have
+    them: their copies are there to be computed with.
+    """
+    loop = next((guard for guard in reversed(guards) if isinstance(guard, (ir.For, ir.While))), None)
+    target = statement.targets[0] if isinstance(statement, ir.Assign) else None
+    if not isinstance(loop, ir.For) or not isinstance(target, ir.Sub) or not isinstance(source.func, ir.Attr):
+        return False
+    if sum(isinstance(guard, (ir.For, ir.While)) for guard in guards) != 1:
+        return False  # an outer loop's next round writes over the same keys
+    counters = _counters(loop)
+    if not any(isinstance(part, ir.Name) and part.id in counters for part in ir.walk(target.index)):
+        return False
+    if any(isinstance(part, ir.Op) and part.op == "%" for part in ir.walk(target.index)):
+        return False  # a ring: only so many
+    model = source.func.base.path or ""
+    bound = assigned(loop.body) | {part.path for part in ir.walk(loop.target)}
+    if model in bound or model.partition(".")[0] in bound or target.base.path in bound:
+        return False
+    return not any(call.method == "load_state_dict" for _, call in ir.calls(loop.body))
+
+
+def _counters(loop: ir.For) -> set[str]:
+    """The names that count the rounds of a loop."""
+    iterable = loop.iterable
+    while isinstance(iterable, ir.Call) and iterable.method in _THROUGH and iterable.args:
+        iterable = iterable.args[0]
+    if not isinstance(iterable, ir.Call) or iterable.method not in _COUNTING:
+        return set()
+    target = loop.target
+    if iterable.method == "enumerate":
+        target = target.items[0] if isinstance(target, ir.Seq) and target.items else target
+    return {target.id} if isinstance(target, ir.Name) else set()
+
+
+def only_loads(statement: ir.Stmt, expr: ir.Expr, chain: Chain) -> bool:
+    """`net.load_state_dict(states[best])`, `torch.save(states[0], path)`, and loops over the copies that do no more."""
+    if any(isinstance(outer, ir.Call) and outer.method in ("load_state_dict", "save") for outer in chain):
+        return isinstance(chain[0], ir.Sub)
+    around = chain[0] if chain else None
+    if isinstance(around, ir.Attr) and around.attr == "keys":
+        return True
+    if not isinstance(statement, ir.For) or not isinstance(around, ir.Attr):
+        return False
+    if around.attr not in ("items", "values") or len(chain) != 2 or chain[1] is not statement.iterable:
+        return False
+    target = statement.target.items[-1] if isinstance(statement.target, ir.Seq) else statement.target
+    return isinstance(target, ir.Name) and _goes_to_models(statement, target.id)
+
+
+def _goes_to_models(loop: ir.For, name: str) -> bool:
+    loaded = {
+        id(argument)
+        for _, call in ir.calls(loop.body)
+        if call.method in ("load_state_dict", "save")
+        for argument in call.args
+    }
+    return all(
+        id(part) in loaded
+        for statement in ir.statements(loop.body)
+        for root in statement.expressions()
+        for part in ir.walk(root)
+        if isinstance(part, ir.Name) and part.id == name
+    )
+
+
+def counts_micro_batches(hold: Hold) -> bool:
+    """Whether it is a local sum over the micro-batches of one step, as many as a library's setting says."""
+    loops = [loop.stmt for loop in hold.loops]
+    return (
+        hold.holder_kind == "variable"
+        and bool(loops)
+        and all(isinstance(loop, ir.For) and _counts_them(hold.function, loop.iterable) for loop in loops)
+    )
+
+
+def _counts_them(function: ir.Function, iterable: ir.Expr) -> bool:
+    """`range(engine.gradient_accumulation_steps())`, by way of a name as well."""
+    if not isinstance(iterable, ir.Call) or iterable.method not in _COUNTING or len(iterable.args) != 1:
+        return False
+    count = iterable.args[0]
+    values = [count, *(origins(function, count) if isinstance(count, ir.Name) else [])]
+    return any(
+        isinstance(part, ir.Attr) and part.attr in frameworks.MICRO_BATCHES
+        for value in values
+        for part in ir.walk(value)
+    )
+
+
+def _calls_items(loop: ir.For | ir.While) -> bool:
+    """`[net(x) for net, x in zip(self.nets, parts)]`: as many rounds as there are networks."""
+    if not isinstance(loop, ir.For):
+        return False
+    names = {part.id for part in ir.walk(loop.target) if isinstance(part, ir.Name)}
+    return any(isinstance(call.func, ir.Name) and call.func.id in names for _, call in ir.calls(loop.body))
+
+
+def over_members(hold: Hold) -> bool:
+    """Whether a list or a local dict gets a slot for each network of an ensemble: `for i, net in enumerate(self.critics)`,
+    where the network is run, or its number picks the object's own optimizer."""
+    if hold.how == "comprehension" and len(hold.loops) == 1:
+        return _calls_items(hold.loops[0].stmt)
+    if hold.how != "item" or hold.holder_kind != "variable" or len(hold.loops) != 1 or hold.over_data:
+        return False
+    loop = hold.loops[0].stmt
+    own = hold.function.params[0].name if hold.function.cls is not None and hold.function.params else None
+    if not isinstance(loop, ir.For) or own is None:
+        return False
+    iterable, target = loop.iterable, loop.target
+    number = None
+    if isinstance(iterable, ir.Call) and iterable.method == "enumerate" and isinstance(target, ir.Seq):
+        number = target.items[0].path
+        iterable, target = iterable.args[0], target.items[-1]
+    base = iterable.base if isinstance(iterable, ir.Sub) else iterable
+    if not (base.path or "").startswith(f"{own}.") or not isinstance(target, ir.Name):
+        return False
+    for statement in ir.statements(loop.body):
+        for root in statement.expressions():
+            for part in ir.walk(root):
+                if isinstance(part, ir.Call) and part.func.path == target.id:
+                    return True
+                if isinstance(part, ir.Sub) and number is not None and part.index.path == number:
+                    picked = part.base.base if isinstance(part.base, ir.Sub) else part.base
+                    if (picked.path or "").startswith(f"{own}."):
+                        return True
+    return False

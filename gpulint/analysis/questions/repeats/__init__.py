@@ -1,0 +1,1 @@
+"""How often does a line run: per element, step, epoch, phase, once?"""

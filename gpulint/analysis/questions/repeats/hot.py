@@ -1,0 +1,273 @@
+"""Calls that run in every step: whether they do, where a helper makes them, and what they may be there for."""
+
+from __future__ import annotations
+
+from itertools import takewhile
+from typing import TYPE_CHECKING
+
+from gpulint.analysis.code import ir
+from gpulint.analysis.code.assignments import targets
+from gpulint.analysis.file.differentiating import runs_backward
+from gpulint.analysis.torch.names import MEASURING
+
+if TYPE_CHECKING:
+    from gpulint.analysis.file.facts import HotCall, Loop
+    from gpulint.analysis.file.program import FileAnalysis
+
+
+def runs_per_step(file: FileAnalysis, call: HotCall) -> bool:
+    """Whether a watched call is made in every step of a loop, or of a function that is one step."""
+    if call.in_handler or (call.guarded and not _beside_step(call)):
+        return False
+    if call.loops:
+        loop = call.loops[-1]
+        made_here = loop.assigned & file.evidence[call.function].modules
+        if any(inner.parent is loop and inner.steps for inner in file.loops.values()):
+            return False  # the steps are those of a loop inside
+        helper = call.via is not None and not (loop.over_data or loop.backwards or loop.steps)
+        if helper or _fits(loop.stmt):
+            return False  # so many models or categories, each with a run of its own
+        if _tries_again(loop.stmt) or _runs_phases(file, loop.stmt):
+            return False
+        if MEASURING.search(call.function.name) and _is_over_settings(loop):
+            return False  # each measured by a run of its own
+        if not loop.is_step_loop or made_here or _trains_anew(file, call.function, loop.stmt):
+            return False  # a loop that makes its model anew runs through models, not steps
+        return not _is_offloading(call.function, loop.stmt)
+    if _is_phase(file, call.function, training=True):
+        return False  # a phase of many steps, an epoch as a rule
+    return file.runs_per_step(call.function) and not builds(file, call.function)
+
+
+def _tries_again(loop: ir.Stmt) -> bool:
+    """`while True: try: return run() except …: size //= 2`: a loop that ends with the first round that succeeds."""
+    for statement in loop.blocks()[0] if loop.blocks() else []:
+        if isinstance(statement, ir.Try) and statement.handlers:
+            ends = _ends(statement.body) or _ends(statement.orelse)
+            after = loop.blocks()[0][loop.blocks()[0].index(statement) + 1 :]
+            goes_on = any(not _ends(handler.body) for handler in statement.handlers)
+            if goes_on and (ends or any(map(_is_end, after)) or _settles(loop, statement)):
+                return True
+    return False
+
+
+def _ends(block: list[ir.Stmt]) -> bool:
+    return bool(block) and _is_end(block[-1])
+
+
+def _is_end(statement: ir.Stmt) -> bool:
+    """Whether a statement leaves the loop for good."""
+    return isinstance(statement, ir.Return) or (
+        isinstance(statement, ir.Jump) and statement.kind in ("break", "raise")
+    )
+
+
+def _settles(loop: ir.Stmt, attempt: ir.Try) -> bool:
+    """`while not done: try: …; done = True`."""
+    if not isinstance(loop, ir.While):
+        return False
+    asked = {part.path for part in ir.walk(loop.test) if isinstance(part, (ir.Name, ir.Attr))}
+    return any(
+        isinstance(statement, ir.Assign)
+        and isinstance(statement.value, ir.Const)
+        and any(target.path in asked for target in statement.targets)
+        for statement in (*attempt.body, *attempt.orelse)
+    )
+
+
+def _runs_phases(file: FileAnalysis, loop: ir.For | ir.While) -> bool:
+    """Whether one round is a whole phase: it calls something that runs networks in loops over data of its own, or so
+    many steps."""
+    return any(
+        _is_phase(file, callee)
+        for callee, callers in file.called_from.items()
+        if _function_of(file, loop) in callers and callee.name in _called_in(loop)
+    )
+
+
+def _function_of(file: FileAnalysis, loop: ir.Stmt) -> ir.Function | None:
+    known = file.loops.get(id(loop))
+    return known.function if known is not None else None
+
+
+def _called_in(loop: ir.Stmt) -> set[str]:
+    return {call.method for block in loop.blocks() for _, call in ir.calls(block)}
+
+
+def _is_phase(
+    file: FileAnalysis,
+    function: ir.Function,
+    seen: frozenset[ir.Function] = frozenset(),
+    training: bool = False,
+) -> bool:
+    """Whether an optimizer takes steps in loops of a function, or of one that it calls: it is many of them. Without
+    `training`, also whether it goes through data in a loop."""
+    if function in seen or len(seen) > 3:
+        return False
+    for statement in ir.statements(function.body):
+        loop = function.home.loops.get(id(statement))
+        if loop is not None and loop.steps:
+            return True
+        if loop is not None and not training and loop.over_data and loop.forwards and not loop.backwards:
+            return True
+    return any(
+        _is_phase(file, callee, seen | {function}, training)
+        for callee, callers in file.called_from.items()
+        if function in callers
+    )
+
+
+# Who reads these sees what is reserved, or what waits for the collector.
+_FIGURES = frozenset(
+    "memory_reserved max_memory_reserved memory_cached max_memory_cached mem_get_info memory_stats memory_summary "
+    "memory_snapshot nvmlDeviceGetMemoryInfo".split()
+)
+# Others that take memory on the same GPU, which torch's cache would keep from them.
+_NEIGHBOURS = frozenset(
+    "tensorflow jax cupy cudf cuml numba pycuda faiss vllm sglang ray onnxruntime tensorrt paddle mxnet multiprocessing".split()
+)
+_CYCLES = frozenset({"create_graph", "weakref", "disable", "freeze", "set_threshold"})
+_CLEANING = frozenset({"collect", "empty_cache", "synchronize", "ipc_collect"})
+
+
+def why_kept(file: FileAnalysis, call: HotCall) -> str:
+    """In a clause, what a call that cleans up in every step may be there for; empty where nothing speaks for it."""
+    words = {word for evidence in file.evidence.values() for word in evidence.words}
+    collects = call.name.endswith("collect")
+    if collects and words & _CYCLES & file.evidence[call.function].words | words & {"create_graph"}:
+        return "something here makes reference cycles, or has the collector wait"
+    if words & _FIGURES:
+        return "the figures of memory that the program reads change"
+    shared = {full.partition(".")[0] for full in file.names.imports.values()} & _NEIGHBOURS
+    if shared:
+        return f"`{min(shared)}` may need the memory that the cache keeps"
+    dropped = _dropped_before(call.function.body, call.stmt)
+    if dropped is not None:
+        return f"it gives back at once what `del {dropped}` has freed"
+    return ""
+
+
+def _dropped_before(block: list[ir.Stmt], wanted: ir.Stmt) -> str | None:
+    """The name that the statements before this one delete, with nothing but cleaning in between."""
+    for position, statement in enumerate(block):
+        if statement is wanted:
+            for earlier in reversed(block[:position]):
+                if isinstance(earlier, ir.Delete):
+                    return next((target.path for target in earlier.targets if target.path), None)
+                calls = ir.own_calls(earlier)
+                if not isinstance(earlier, ir.ExprStmt) or not all(c.method in _CLEANING for c in calls):
+                    return None
+            return None
+        for inner in statement.blocks():
+            found = _dropped_before(inner, wanted)
+            if found is not None:
+                return found
+    return None
+
+
+def _is_over_settings(loop: Loop) -> bool:
+    """`for mode in modes:`: neither batches nor so many repetitions of one thing."""
+    if loop.over_data or loop.backwards or loop.steps or not isinstance(loop.stmt, ir.For):
+        return False
+    return isinstance(loop.stmt.iterable, (ir.Name, ir.Attr, ir.Seq, ir.Op))
+
+
+def _beside_step(call: HotCall) -> bool:
+    """Whether the branches around a call hold a whole step as well, backward and optimizer: it is as frequent as they are.
+
+    A branch that empties the cache before it goes backward makes up for a step that failed.
+    """
+    block = call.loops[-1].stmt.body if call.loops else call.function.body
+    while call.stmt not in block:
+        inner = next(((s, b) for s in block for b in s.blocks() if call.stmt in ir.statements(b)), None)
+        if inner is None:
+            return False
+        statement, block = inner
+        if isinstance(statement, ir.Try) and block is statement.final:
+            return False
+        if isinstance(statement, ir.If) and (_counts(statement.test) or not _trains(block, call.stmt)):
+            return False
+    return True
+
+
+def _trains(block: list[ir.Stmt], until: ir.Stmt) -> bool:
+    """Whether a block runs a backward before this statement, and an optimizer."""
+    before = takewhile(lambda statement: statement is not until, ir.statements(block))
+    goes_back = any(runs_backward(call.method) for statement in before for call in ir.own_calls(statement))
+    return goes_back and any(call.method == "step" for _, call in ir.calls(block))
+
+
+def _counts(test: ir.Expr) -> bool:
+    return any(isinstance(part, ir.Op) and part.op == "%" for part in ir.walk(test))
+
+
+def _fits(loop: ir.Stmt) -> bool:
+    """Whether each round fits a model: `model.fit(x, y)`."""
+    return any(call.method == "fit" for block in loop.blocks() for _, call in ir.calls(block))
+
+
+def builds(file: FileAnalysis, function: ir.Function) -> bool:
+    """Whether a function makes the model or the optimizer that it steps with: it is a run, not a step of one.
+
+    `model = unwrap(self.model)` and `optimizer = self.optimizers()` make none.
+    """
+    evidence = function.home.evidence[function]
+    names = function.home.names
+    for statement in ir.statements(function.body):
+        value = statement.value if isinstance(statement, ir.Assign) else None
+        if not isinstance(value, ir.Call):
+            continue
+        path = value.func.path or ""
+        if (names.qualify(path) or "").startswith("torch.optim.") and "lr_scheduler" not in path:
+            return True
+        given = {arg.path or "" for arg in value.args}
+        handed_on = path.startswith("self.") or given & evidence.modules or any("." in arg for arg in given)
+        if not handed_on and {target.path for target in targets(statement)} & evidence.optimizers:
+            return True
+    return False
+
+
+def _trains_anew(file: FileAnalysis, function: ir.Function, loop: ir.Stmt) -> bool:
+    """Whether a loop calls a function that builds what it trains: `for config in configs: train_one(config)`."""
+    called = {call.method for block in loop.blocks() for _, call in ir.calls(block)}
+    for callee, callers in file.called_from.items():
+        if callee.name in called and function in callers and callee.name != "forward":
+            summary = callee.home.summaries.get(callee)
+            if summary is not None and (summary.steps or summary.direct_backwards) and builds(file, callee):
+                return True
+    return False
+
+
+def _is_offloading(function: ir.Function, loop: ir.Stmt) -> bool:
+    """Whether the loop is the frugal one of two ways: under a flag, its results go to the host; without, they stay.
+
+    The time lost in it is what the mode is for.
+    """
+    for statement in ir.statements(function.body):
+        if isinstance(statement, ir.If) and statement.orelse and _is_flag(statement.test):
+            if any(loop in branch for branch in statement.blocks()):
+                return any(
+                    call.method == "cpu" or (call.method == "to" and _names_host(call))
+                    for block in loop.blocks()
+                    for _, call in ir.calls(block)
+                )
+    return False
+
+
+def _is_flag(test: ir.Expr) -> bool:
+    while isinstance(test, ir.Op) and test.op == "not":
+        test = test.operands[0]
+    return isinstance(test, (ir.Name, ir.Attr))
+
+
+def _names_host(call: ir.Call) -> bool:
+    device = call.argument(0, "device")
+    return isinstance(device, ir.Const) and device.value == "cpu"
+
+
+def made_in(call: HotCall) -> ir.Call | None:
+    """The call itself, where a helper makes it."""
+    if call.via is None:
+        return None
+    last = call.name.rpartition(".")[2]
+    return next((found for _, found in ir.calls(call.via.body) if found.method == last), None)

@@ -1,0 +1,1 @@
+"""Candidates that need more than a screen, one file a mistake."""

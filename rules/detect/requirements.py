@@ -1,0 +1,79 @@
+"""What a project says of the versions of torch that it runs with."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from gpulint.analysis.file.program import FileAnalysis
+    from gpulint.analysis.file.project import Project
+
+_FILES: Final = ("pyproject.toml", "setup.cfg", "setup.py", "requirements.txt")
+# `"torch>=2.2,<3"`, `torch ~= 2.0` on a line of its own, `torch = "^2.1"`, `torch = {version = ">=2.0"}`.
+_REQUIREMENT: Final = re.compile(
+    r"""(?:^[ \t]*|["'])torch[ \t]*(?:\[[^\]\n]*\])?[ \t]*\(?([<>=~!]=[^;"'\n#]*|[<>][^;"'\n#]*)|"""
+    r"""^torch[ \t]*=[ \t]*(?:\{[^}\n]*?version[ \t]*=[ \t]*)?["']([^"'\n]*)["']""",
+    re.MULTILINE,
+)
+_BOUND: Final = re.compile(r"(===?|>=?|~=|\^|~)?[ \t]*v?(\d+)(?:\.(\d+))?")
+
+_UPPER: Final = re.compile(r"(===?|<=?|~=|\^|~)[ \t]*v?(\d+)(?:\.(\d+))?(?:\.(\d+|\*))?")
+_LAST: Final = 99  # no minor version is higher
+
+
+def oldest_torch(file: FileAnalysis) -> tuple[int, int] | None:
+    """The oldest version that the project around a file asks for; None where it names none."""
+    bounds = [
+        bound
+        for wanted in _requirements(file.project, file.filename)
+        if (bound := _lowest(wanted)) is not None
+    ]
+    return min(bounds, default=None)
+
+
+def newest_torch(file: FileAnalysis) -> tuple[int, int] | None:
+    """The newest version that the project around a file runs with; None where there is no upper bound."""
+    bounds = [_highest(wanted) for wanted in _requirements(file.project, file.filename)]
+    known = [bound for bound in bounds if bound is not None]
+    return max(known) if known and len(known) == len(bounds) else None
+
+
+def _requirements(project: Project | None, filename: str) -> list[str]:
+    """`>=2.2,<3`, `^1.13`: the bounds that the project's files set to torch."""
+    if project is None:
+        return []
+    texts = project.beside(filename, _FILES)
+    return [found[0] or _as_bound(found[1]) for text in texts for found in _REQUIREMENT.findall(text)]
+
+
+def _as_bound(version: str) -> str:
+    """`torch = "1.13.1"` is that version alone; `torch = "^1.13"` says its bound."""
+    return f"=={version}" if version[:1].isdigit() else version
+
+
+def _highest(requirement: str) -> tuple[int, int] | None:
+    """(2, 0) of `==2.0.1` and `~=2.0.1`, (2, 3) of `<2.4`, (1, 99) of `<2` and `^1.13`; None of `>=2.2`."""
+    bounds: list[tuple[int, int]] = []
+    for part in requirement.split(","):
+        found = _UPPER.match(part.strip())
+        if found is None:
+            continue
+        sign, major, minor, patch = found[1], int(found[2]), found[3], found[4]
+        if sign == "^" or (sign == "~=" and patch is None) or minor is None:
+            before = major - 1 if sign == "<" else major
+            bounds.append((before, _LAST))
+        elif sign == "<" and patch in (None, "0", "*"):
+            bounds.append((major, int(minor) - 1) if int(minor) else (major - 1, _LAST))
+        else:
+            bounds.append((major, int(minor)))
+    return min(bounds, default=None)
+
+
+def _lowest(requirement: str) -> tuple[int, int] | None:
+    """(2, 2) of `>=2.2,<3`; None of `<3` and `!=2.1`."""
+    for part in requirement.split(","):
+        found = _BOUND.match(part.strip())
+        if found is not None:
+            return int(found[2]), int(found[3] or 0)
+    return None
