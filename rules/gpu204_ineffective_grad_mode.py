@@ -121,7 +121,7 @@ def _repair(facts: FileFacts, misuse: GradModeMisuse) -> Repair | None:
 
 def _goes_back(block: tuple[ir.Stmt, ...]) -> bool:
     from gpulint.analysis.code import ir
-    from gpulint.analysis.file.differentiating import runs_backward
+    from gpulint.analysis.torch.backward import runs_backward
 
     return any(runs_backward(call.method) for _, call in ir.calls(list(block)))
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from gpulint.rules import all_rules
 
-from gpulint.analysis.file.differentiating import APIS, Api, Through, api_of, differentiates, takes_functions
+from gpulint.analysis.torch.backward import APIS, Api, Through, api_of, differentiates, takes_functions
 from gpulint.findings import Confidence, Finding
 from gpulint.fixing import fix_text
 from gpulint.linter import lint_text

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from gpulint.analysis.code import ir
 from gpulint.analysis.code.assignments import cuts
 from gpulint.analysis.code.uses import Uses
-from gpulint.analysis.file.differentiating import WANTS_GRAD, differentiated
+from gpulint.analysis.file.differentiating import differentiated
 from gpulint.analysis.file.facts import Backward, Carried, Forward, FunctionFacts, Hold, Loop
 from gpulint.analysis.file.gradmode import decorator_name
 from gpulint.analysis.file.slots import is_read_back
@@ -26,6 +26,7 @@ from gpulint.analysis.questions.outlives.handed import goes_through_fields
 from gpulint.analysis.questions.outlives.piles import judge
 from gpulint.analysis.questions.outlives.rounds import counts_micro_batches, over_members
 from gpulint.analysis.questions.repeats.hot import runs_per_step, why_kept
+from gpulint.analysis.torch.backward import WANTS_GRAD
 from gpulint.analysis.values.values import (
     LARGE,
     UNSURE_GRAD,

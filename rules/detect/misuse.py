@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from gpulint.analysis.code import ir
-from gpulint.analysis.file.differentiating import runs_backward
+from gpulint.analysis.torch.backward import runs_backward
 from gpulint.analysis.torch.names import ENABLE_GRAD, NO_GRAD
 from gpulint.analysis.values.values import Grad
 

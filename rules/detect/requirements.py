@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     from gpulint.analysis.file.program import FileAnalysis
-    from gpulint.analysis.file.project import Project
+    from gpulint.analysis.file.surroundings import Surroundings
 
 _FILES: Final = ("pyproject.toml", "setup.cfg", "setup.py", "requirements.txt")
 # `"torch>=2.2,<3"`, `torch ~= 2.0` on a line of its own, `torch = "^2.1"`, `torch = {version = ">=2.0"}`.
@@ -39,7 +39,7 @@ def newest_torch(file: FileAnalysis) -> tuple[int, int] | None:
     return max(known) if known and len(known) == len(bounds) else None
 
 
-def _requirements(project: Project | None, filename: str) -> list[str]:
+def _requirements(project: Surroundings[Any] | None, filename: str) -> list[str]:
     """`>=2.2,<3`, `^1.13`: the bounds that the project's files set to torch."""
     if project is None:
         return []

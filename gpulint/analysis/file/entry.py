@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from gpulint.analysis.code import ir
 from gpulint.analysis.file import gradmode
 from gpulint.analysis.file.classes import ClassInfo
-from gpulint.analysis.file.differentiating import runs_backward
 from gpulint.analysis.file.identities import Identities
 from gpulint.analysis.file.runners import STARTING, console_scripts, is_command, started_by
 from gpulint.analysis.torch import frameworks
+from gpulint.analysis.torch.backward import runs_backward
 from gpulint.analysis.values.values import Grad, Kind, Val
 
 if TYPE_CHECKING:
     from gpulint.analysis.file.evidence import Evidence
-    from gpulint.analysis.file.project import Project
+    from gpulint.analysis.file.surroundings import Surroundings
     from gpulint.analysis.torch.names import Names
     from gpulint.analysis.values.state import State
 
@@ -26,7 +26,7 @@ class EntryModes(Identities):
 
     module: ir.Module
     filename: str
-    project: Project | None
+    project: Surroundings[Any] | None
     main: bool
     names: Names
     evidence: dict[ir.Function, Evidence]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from gpulint.analysis.code import ir
 from gpulint.analysis.code.assignments import additive_terms, targets, unscaled
-from gpulint.analysis.file.differentiating import is_known_backward, runs_backward
+from gpulint.analysis.torch.backward import is_known_backward, runs_backward
 from gpulint.analysis.torch.names import REDUCTIONS
 
 MODULE_METHODS = frozenset(

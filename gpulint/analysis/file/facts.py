@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from gpulint.analysis.code import ir
-from gpulint.analysis.file.slots import counts_given
+from gpulint.analysis.code.slots import counts_given
 from gpulint.analysis.values.values import Grad
 
 if TYPE_CHECKING:

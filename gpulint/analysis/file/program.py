@@ -12,8 +12,8 @@ from gpulint.analysis.file.classes import ClassInfo
 from gpulint.analysis.file.entry import EntryModes
 from gpulint.analysis.file.evidence import Evidence
 from gpulint.analysis.file.facts import FunctionFacts, Keep
-from gpulint.analysis.file.project import Project
 from gpulint.analysis.file.summaries import Summary
+from gpulint.analysis.file.surroundings import Surroundings
 from gpulint.analysis.file.test_code import is_test_file
 from gpulint.analysis.torch import frameworks
 from gpulint.analysis.torch.names import Names
@@ -59,7 +59,11 @@ class FileAnalysis(EntryModes):
     """What is known of a file while its functions are followed."""
 
     def __init__(
-        self, module: ir.Module, filename: str, project: Project | None = None, main: bool = False
+        self,
+        module: ir.Module,
+        filename: str,
+        project: Surroundings[FileAnalysis] | None = None,
+        main: bool = False,
     ) -> None:
         super().__init__()
         mark_statics(module)

@@ -7,14 +7,14 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from enum import Enum, auto
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from gpulint.analysis.code import ir
 from gpulint.analysis.code.outside import FileCalls, OutsideCall
 from gpulint.analysis.torch import frameworks
 
 if TYPE_CHECKING:
-    from gpulint.analysis.file.project import Project
+    from gpulint.analysis.file.surroundings import Surroundings
 
 _DEPTH = 4  # callers of callers of callers
 _MOST = 40  # functions asked about in one question, and callers of one
@@ -39,7 +39,7 @@ class _Caller:
 class Reaching:
     """One question, asked of the files of one project."""
 
-    project: Project
+    project: Surroundings[Any]
     root: str
     _seen: set[tuple[str, str]] = field(default_factory=set)
 

@@ -9,13 +9,13 @@ import re
 from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import PurePath
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from gpulint.analysis.code import ir
 from gpulint.analysis.file.gradmode import decorator_name
 
 if TYPE_CHECKING:
-    from gpulint.analysis.file.project import Project
+    from gpulint.analysis.file.surroundings import Surroundings
     from gpulint.analysis.torch.names import Names
 
 # Who only calls the functions that he is given, by themselves or in a table of them.
@@ -89,7 +89,7 @@ def _functions(given: tuple[ir.Expr, ...]) -> Iterator[ir.Expr]:
             yield from _functions(expr.args[:1])
 
 
-def console_scripts(project: Project | None, filename: str) -> frozenset[str]:
+def console_scripts(project: Surroundings[Any] | None, filename: str) -> frozenset[str]:
     """The functions of a file that its project's metadata installs as commands, by their names in the file."""
     texts = project.beside(filename, PROJECT_FILES) if project is not None else ()
     parts = PurePath(filename).with_suffix("").parts

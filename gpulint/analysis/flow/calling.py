@@ -12,9 +12,10 @@ from gpulint.analysis.file.handing import note_handed
 from gpulint.analysis.file.slots import has_one_key
 from gpulint.analysis.file.summaries import Summary, retokened, substitute
 from gpulint.analysis.flow.keeping import Keeping
-from gpulint.analysis.flow.refollow import with_given
+from gpulint.analysis.flow.refollow import Follower, with_given
 from gpulint.analysis.torch import frameworks
 from gpulint.analysis.values.arguments import Args, bind_arguments, bind_sources
+from gpulint.analysis.values.state import State
 from gpulint.analysis.values.values import (
     EVAL,
     MAYBE,
@@ -47,6 +48,15 @@ WATCHED = {
 
 class Calling(Keeping):
     """Adds calls of the project's functions and classes, and events."""
+
+    def anew(self, function: ir.Function, grad: Grad) -> Follower:
+        """Begin to follow another function."""
+        home: FileAnalysis = function.home
+        return type(self)(home, function, home.evidence[function], State(grad), False)
+
+    def run(self) -> State:
+        """Follow the function to its end."""
+        raise NotImplementedError
 
     # --- calls ---------------------------------------------------------------------------------------------------
 
@@ -97,7 +107,10 @@ class Calling(Keeping):
         if summary.yield_grad is not None and gradmode.is_context_manager(function):
             return Val(Kind.CONTEXT, ref=self._yielded(summary.yield_grad))
         result = UNKNOWN if summary.returns is None else substitute(summary.returns, given, function)
-        if self.state.grad is Grad.DISABLED and (known := with_given(function, summary, given)) is not None:
+        if (
+            self.state.grad is Grad.DISABLED
+            and (known := with_given(function, summary, given, self.anew)) is not None
+        ):
             result = known
         self.state.freed |= frozenset(t for t in summary.freed if not isinstance(t, ParamToken))
         if not forward:

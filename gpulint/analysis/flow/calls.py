@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from gpulint.analysis.code import ir
-from gpulint.analysis.file.differentiating import runs_backward
 from gpulint.analysis.file.gradmode import of_call
 from gpulint.analysis.file.handing import note_handed
 from gpulint.analysis.flow.evaluate import CRITERION_NAME, MODEL_NAME, PART_NAME
 from gpulint.analysis.flow.methods import Methods, is_super
 from gpulint.analysis.flow.torch_calls import CONVERTED
 from gpulint.analysis.torch import frameworks
+from gpulint.analysis.torch.backward import runs_backward
 from gpulint.analysis.torch.names import (
     NUMERIC_SINKS,
     SINK_METHODS,

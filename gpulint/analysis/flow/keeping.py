@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gpulint.analysis.code import ir
+from gpulint.analysis.code.slots import frees_slots
 from gpulint.analysis.file.classes import ClassInfo
 from gpulint.analysis.file.evidence import Evidence
 from gpulint.analysis.file.facts import FunctionFacts, Hold, Keep, Loop
-from gpulint.analysis.file.slots import frees_slots
 from gpulint.analysis.file.summaries import Events, Summary
 from gpulint.analysis.flow.calls import Calls
 from gpulint.analysis.flow.peaks import loop_names

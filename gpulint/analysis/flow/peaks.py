@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from gpulint.analysis.code import ir
-from gpulint.analysis.file.differentiating import runs_backward
 from gpulint.analysis.file.evidence import LOSSY
 from gpulint.analysis.file.facts import (
     Backward,
@@ -18,6 +17,7 @@ from gpulint.analysis.file.facts import (
     LateRelease,
     Loop,
 )
+from gpulint.analysis.torch.backward import runs_backward
 from gpulint.analysis.values.values import SCALAR, Grad, Kind
 
 if TYPE_CHECKING:

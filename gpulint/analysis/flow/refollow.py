@@ -2,19 +2,36 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from gpulint.analysis.code import ir
-from gpulint.analysis.values.state import State
 from gpulint.analysis.values.values import LARGE, Grad, Kind, ParamToken, Val, held_parts
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from gpulint.analysis.file.summaries import Summary
+    from gpulint.analysis.values.state import State
 
 
-def with_given(function: ir.Function, summary: Summary, given: dict[str, Val]) -> Val | None:
+class Follower(Protocol):
+    """One function about to be followed."""
+
+    given: dict[str, Val]
+    summary: Summary
+
+    def run(self) -> State:
+        """Follow it to its end."""
+
+
+def with_given(
+    function: ir.Function,
+    summary: Summary,
+    given: dict[str, Val],
+    anew: Callable[[ir.Function, Grad], Follower],
+) -> Val | None:
     """What a helper returns under no_grad for an output and something unknown: `mean_pooling(output, mask)`. A summary
-    only knows that both went into it."""
+    only knows that both went into it. `anew` begins to follow a function under a grad mode."""
     returns, home = summary.returns, function.home
     if returns is None or returns.kind is not Kind.SYMBOL or summary.runs or function in home.running:
         return None
@@ -29,9 +46,7 @@ def with_given(function: ir.Function, summary: Summary, given: dict[str, Val]) -
         return None
     if home.evidence[function].has_loop or len(home.running) > 8:
         return None
-    from gpulint.analysis.flow.flow import Flow
-
-    flow = Flow(home, function, home.evidence[function], State(Grad.DISABLED), False)
+    flow = anew(function, Grad.DISABLED)
     flow.given = given
     home.running.add(function)
     flow.run()

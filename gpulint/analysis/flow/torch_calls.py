@@ -6,11 +6,11 @@ from dataclasses import replace
 
 from gpulint.analysis.code import ir
 from gpulint.analysis.code.pooling import is_pooling
-from gpulint.analysis.file.differentiating import Api, Through, api_of, is_known_torch
 from gpulint.analysis.file.evidence import LOSSY
 from gpulint.analysis.file.facts import Backward, Forward
 from gpulint.analysis.file.summaries import retokened
 from gpulint.analysis.flow.evaluate import Evaluator
+from gpulint.analysis.torch.backward import Api, Through, api_of, is_known_torch
 from gpulint.analysis.torch.names import (
     JOINS,
     PAIRS,

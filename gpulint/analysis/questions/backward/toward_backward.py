@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 from gpulint.analysis.code import ir
 from gpulint.analysis.code.assignments import pairs, targets
-from gpulint.analysis.file.differentiating import differentiates
 from gpulint.analysis.file.lookup import called
+from gpulint.analysis.torch.backward import differentiates
 from gpulint.analysis.torch.names import HOST_ATTRS, NUMERIC_SINKS, SINK_METHODS
 from gpulint.analysis.values.arguments import bind_sources
 from gpulint.analysis.values.values import Kind

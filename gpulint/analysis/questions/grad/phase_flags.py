@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from gpulint.analysis.code import ir
-from gpulint.analysis.file.differentiating import runs_backward
+from gpulint.analysis.torch.backward import runs_backward
 from gpulint.analysis.values.arguments import bind_sources
 
 if TYPE_CHECKING:

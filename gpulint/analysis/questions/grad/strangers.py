@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 
 from gpulint.analysis.code import ir
 from gpulint.analysis.file import lookup
-from gpulint.analysis.file.differentiating import WANTS_GRAD, differentiates, is_known_torch
 from gpulint.analysis.file.evidence import LOSSY
 from gpulint.analysis.torch import frameworks
+from gpulint.analysis.torch.backward import WANTS_GRAD, differentiates, is_known_torch
 from gpulint.analysis.torch.names import (
     HOST_ATTRS,
     KEEPS_GRAPH,

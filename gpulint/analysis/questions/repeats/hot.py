@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from gpulint.analysis.code import ir
 from gpulint.analysis.code.assignments import targets
-from gpulint.analysis.file.differentiating import runs_backward
+from gpulint.analysis.torch.backward import runs_backward
 from gpulint.analysis.torch.names import MEASURING
 
 if TYPE_CHECKING:

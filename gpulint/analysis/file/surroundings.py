@@ -1,0 +1,61 @@
+"""What a file may ask of the project around it. `project.Project` answers; a file alone has none."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any, Protocol, TypeVar
+
+from gpulint.analysis.code import ir
+from gpulint.analysis.code.outside import FileCalls
+from gpulint.analysis.values.values import Val
+
+File = TypeVar("File")
+
+
+class Surroundings(Protocol[File]):
+    """The files of a project, each as a `File` once it was read."""
+
+    follow: Callable[[ir.Module, str, Any], File] | None
+
+    def value(self, origin: str, qualified: str) -> Val | None:
+        """The function or class that `qualified` denotes in the file `origin`, through re-exports; else None."""
+
+    def beside(self, origin: str, names: tuple[str, ...]) -> list[str]:
+        """The texts of files of these names in the folders from which a file's project imports."""
+
+    def within(self, filename: str) -> str:
+        """The path of a file from its project's root on."""
+
+    def contains(self, origin: str, pattern: re.Pattern[bytes]) -> bool:
+        """Whether a file of the project of `origin` has the pattern in its text."""
+
+    def guarded_everywhere(self, origin: str, functions: tuple[ir.Function, ...]) -> bool:
+        """Whether the project is seen to call the functions, and only where grad is off."""
+
+    def files_calling(self, origin: str, function: ir.Function) -> list[File] | None:
+        """The files that call a function of `origin`; None where there are too many to tell."""
+
+    def files_defining(self, origin: str, name: str, also: bytes) -> list[File]:
+        """The files around `origin` that define a function of this name and have `also` in their text."""
+
+    def uses_as_value(self, origin: str, function: ir.Function) -> bool:
+        """Whether a file of the project hands the function on instead of calling it."""
+
+    def related(self, function: ir.Function, name: str) -> bool:
+        """Whether the function's class and the class of this name may be one another's base."""
+
+    def bases(self, name: str) -> frozenset[str]:
+        """The names of a class's bases anywhere in the project."""
+
+    def derived(self, name: str) -> set[str]:
+        """The names of the classes that derive from one of this name."""
+
+    def is_test(self, path: str, raw: bytes, root: str) -> bool:
+        """Whether a file is one of tests."""
+
+    def calls_in(self, path: str, raw: bytes) -> FileCalls:
+        """The calls of a file by the names that they use."""
+
+    def neighbours(self, root: str) -> list[tuple[str, bytes]]:
+        """The files below a folder, with their bytes."""
