@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+import ast
 from pathlib import Path
 
 import pytest
 from gpulint.rules.detect.requirements import newest_torch, oldest_torch
 
+from gpulint.analysis.code.lower_ast import lower_ast
+from gpulint.analysis.file.program import FileAnalysis
 from gpulint.analysis.file.project import Project
+
+
+def file_of(project: Project | None, path: Path) -> FileAnalysis:
+    """A file, of which only its place in a project is asked."""
+    return FileAnalysis(lower_ast(ast.parse("")), str(path), project)
 
 
 @pytest.mark.parametrize(
@@ -40,13 +48,13 @@ def test_the_oldest_torch_that_a_project_requires(
     (package / "__init__.py").write_text("")
     project = Project(top=str(tmp_path))
     project.begin()
-    assert oldest_torch(project, str(package / "train.py")) == expected
+    assert oldest_torch(file_of(project, package / "train.py")) == expected
     if expected is not None:
         assert str(tmp_path / name) in dict(project.dependencies)
 
 
 def test_without_a_project_nothing_is_known() -> None:
-    assert oldest_torch(None, "train.py") is None
+    assert oldest_torch(file_of(None, Path("train.py"))) is None
 
 
 @pytest.mark.parametrize(
@@ -71,7 +79,7 @@ def test_the_newest_torch_that_a_project_runs_with(
     (tmp_path / "pyproject.toml").write_text(f'[project]\ndependencies = ["{requirement}"]\n')
     project = Project(top=str(tmp_path))
     project.begin()
-    assert newest_torch(project, str(tmp_path / "train.py")) == expected
+    assert newest_torch(file_of(project, tmp_path / "train.py")) == expected
 
 
 @pytest.mark.parametrize(("version", "expected"), [("1.13.1", (1, 13)), ("^1.13", (1, 99)), ("*", None)])
@@ -81,4 +89,4 @@ def test_a_bare_version_of_poetry_is_that_version(
     (tmp_path / "pyproject.toml").write_text(f'[tool.poetry.dependencies]\ntorch = "{version}"\n')
     project = Project(top=str(tmp_path))
     project.begin()
-    assert newest_torch(project, str(tmp_path / "train.py")) == expected
+    assert newest_torch(file_of(project, tmp_path / "train.py")) == expected

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from gpulint.analysis.values.values import DEVICE, Flag, Kind, Val, join, values
+from gpulint.analysis.values import values
+from gpulint.analysis.values.values import DEVICE, Flag, Kind, Val, join
 
 _INTEGERS = {name: value for name, value in vars(values).items() if name[0] != "_" and type(value) is int}
 
