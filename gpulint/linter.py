@@ -60,14 +60,14 @@ def lint_text(
     codes = frozenset(rule.code for rule in rules.rules)
     if screen and is_clean(text, filename, rules, project):
         return suppressed(text, [], lambda row: row, filename, codes, rules.known)
-    module, facts = _full(text, filename, project)
+    module, facts = analysed(text, filename, project)
     findings = list(_findings(module, facts, text, filename, rules, project))
     rows = _statement_rows(facts, module, text, findings)
     left = suppressed(text, findings, rows, filename, codes, rules.known)
     return [finding for finding in left if finding.confidence.reaches(least)]
 
 
-def _full(text: str, filename: str, project: Project | None) -> tuple[cst.Module, FileFacts]:
+def analysed(text: str, filename: str, project: Project | None) -> tuple[cst.Module, FileFacts]:
     """The tree and facts of libcst's pass. What Python's own parser refuses as too deep never gets there, and where
     both refuse, the message is Python's."""
     wrong = flaw(text)

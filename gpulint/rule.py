@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from gpulint.analysis.code import ir
     from gpulint.analysis.file.asking import FileFacts
+    from gpulint.answers import Considered
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,6 +174,11 @@ class Rule:
 
     def claims(self, text: str, options: Mapping[str, Any]) -> Iterator[Claim]:
         """What is wrong with an allocator setting; `{}` in it stands for what only a run can tell."""
+        return iter(())
+
+    def considers(self, facts: FileFacts, options: Mapping[str, Any]) -> Iterator[Considered]:
+        """Every claim that the rule considers, told or not, with what its questions were answered: what `gpulint explain`
+        shows. A rule without it is explained by its reports alone."""
         return iter(())
 
     def check(self, facts: FileFacts, options: Mapping[str, Any]) -> Iterator[Report]:

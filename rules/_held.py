@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from gpulint.analysis.code import ir
 from gpulint.analysis.file.asking import FileFacts
 from gpulint.analysis.file.facts import Hold
 from gpulint.analysis.values.values import LARGE, MAYBE, MIXED, SCALAR, SLOTS, UNSURE_GRAD, Grad, Kind
+from gpulint.answers import Answer, Considered, Question, confidence_of, proven, refuted
 from gpulint.findings import Severity
 from gpulint.rule import RelatedNode, Repair, Replace, Report
 
@@ -25,63 +28,122 @@ _RETAINED_COST = "the tensors its graph still saves, each iteration (925 MiB a s
 
 def claim(hold: Hold, facts: FileFacts) -> str | None:
     """Which claim the facts bear: "live", "freed", "kept", "retained", or none."""
-    state = _claim(hold)
-    return None if state == "live" and _is_doubtful(hold, facts) else state
+    return _state(hold) if confidence_of(answers(hold, facts)) is not None else None
 
 
-def _is_doubtful(hold: Hold, facts: FileFacts) -> bool:
+def considered(hold: Hold, facts: FileFacts) -> Considered:
+    """The claim that the value is kept beyond its iteration together with a graph, as `explain` shows it."""
+    return Considered(hold.node, hold.holder, tuple(answers(hold, facts)))
+
+
+def answers(hold: Hold, facts: FileFacts) -> Iterator[Answer]:
+    """On what that claim stands, the cheap questions first."""
+    against = tuple(_against(hold))
+    yield from against
+    if against:
+        return
+    state = _state(hold)
+    if state == "live":
+        yield from _maybe_without_graph(hold, facts)
+    yield proven(Question.GRAPH, _reason(hold, state))
+    yield proven(
+        Question.OUTLIVES, f"`{hold.holder}` outlives the iteration, and nothing bounds it", hold.stmt.node
+    )
+
+
+def _maybe_without_graph(hold: Hold, facts: FileFacts) -> Iterator[Answer]:
     """Whether what made the value may run without grad after all, or on the CPU: then no graph is kept on the GPU."""
     from gpulint.analysis.questions.grad.doubts import Doubts
 
     doubts = facts.ask(Doubts)
-    return any(
-        doubts.about_graph(function, forward)
-        for function in facts.functions
-        if function.function is hold.function
-        for forward in function.forwards
-        if forward.site in hold.value.sites
-    )
+    for function in facts.functions:
+        for forward in function.forwards if function.function is hold.function else ():
+            if forward.site in hold.value.sites and doubts.about_graph(function, forward):
+                path = forward.path or "the model"
+                yield refuted(
+                    Question.GRAPH, f"`{path}` may run without grad there, or on the CPU", forward.call.node
+                )
 
 
-def _claim(hold: Hold) -> str | None:
-    value = hold.value
-    if value.kind is not Kind.GRAPH or hold.consumed or hold.bounded:
-        return None
-    if hold.feeds_backward or hold.read_back:
-        return None
-    if not value.has(SLOTS) and (value.has(MAYBE) or value.has(MIXED)):
-        return None  # an array of which some slots were set to graphs has theirs, whichever they are
-    if not any(site.what in ("forward", "loss") for site in value.sites):
-        return None
-    if hold.how == "add" and hold.grad is Grad.DISABLED:
-        return None
-    if hold.on_host or hold.in_few_rounds:
-        return None
-    if hold.fed_back or (hold.birth_loop is not None and hold.birth_loop.steps):
-        return None
-    if hold.in_module and hold.holder_kind == "variable":
-        return None  # a part of the module's own result
-    if hold.to_differentiate and (hold.returned or hold.escaped):
-        return None  # a term with derivatives in it, for the caller to differentiate again
+def _state(hold: Hold) -> str:
+    """What becomes of the graph of what is held, where the claim holds."""
     if hold.state in ("freed", "retained"):
-        each_step = hold.per_step and hold.holder_kind != "variable"
-        steps = not hold.loops or each_step or any(loop.steps or loop.over_data for loop in hold.loops)
-        return hold.state if steps and not hold.within_step else None
-    if hold.state != "live" or value.has(UNSURE_GRAD):
-        return None
-    if not hold.made_inside:
-        return None
+        return hold.state
     if hold.evaluating and hold.inference and not hold.in_few_slots and not hold.in_module:
         return "live"
-    if hold.in_module and hold.never_reset and hold.container and not hold.returned and not hold.escaped:
-        return "kept"
-    local = (
-        hold.holder_kind == "variable"
-        and not hold.returned
-        and not hold.escaped
-        and not hold.method_of_module
-    )
-    return "live" if local and hold.inference and (hold.over_data or hold.over_items) else None
+    return "kept" if _is_kept_by_module(hold) else "live"
+
+
+def _is_kept_by_module(hold: Hold) -> bool:
+    stays = hold.never_reset and hold.container and not hold.returned and not hold.escaped
+    return hold.in_module and stays
+
+
+def _against(hold: Hold) -> Iterator[Answer]:
+    """What refutes the claim, whatever the graph's state."""
+    holder = f"`{hold.holder}`"
+    if hold.value.kind is not Kind.GRAPH:
+        yield refuted(Question.GRAPH, "it is not shown to have a graph")
+        return
+    yield from _against_graph(hold)
+    if hold.consumed or hold.feeds_backward:
+        yield refuted(Question.BACKWARD, f"a later backward goes through {holder}")
+    if hold.bounded:
+        yield refuted(Question.OUTLIVES, f"{holder} is emptied, overwritten or bounded")
+    if hold.read_back:
+        yield refuted(Question.BACKWARD, f"{holder} is read back at once, by the forward that fills it")
+    if hold.on_host:
+        yield refuted(Question.DEVICE, "what is held is computed on the CPU")
+    if hold.in_few_rounds:
+        yield refuted(Question.REPEATS, "the loop runs as often as the text says")
+    if hold.fed_back or (hold.birth_loop is not None and hold.birth_loop.steps):
+        yield refuted(
+            Question.BACKWARD,
+            f"{holder} is state that goes into the next forward, or is made anew in each step",
+        )
+    if hold.in_module and hold.holder_kind == "variable":
+        yield refuted(Question.OUTLIVES, f"{holder} is a part of the module's own result")
+    if hold.to_differentiate and (hold.returned or hold.escaped):
+        yield refuted(
+            Question.BACKWARD, "a term with derivatives in it, for the caller to differentiate again"
+        )
+    yield from _against_freed(hold) if hold.state in ("freed", "retained") else _against_live(hold)
+
+
+def _against_graph(hold: Hold) -> Iterator[Answer]:
+    value = hold.value
+    if not value.has(SLOTS) and (value.has(MAYBE) or value.has(MIXED)):
+        # An array of which some slots were set to graphs has theirs, whichever they are.
+        yield refuted(Question.GRAPH, "not all that it may be has a graph")
+    if not any(site.what in ("forward", "loss") for site in value.sites):
+        yield refuted(Question.GRAPH, "no network and no loss is seen to make its graph")
+    if hold.how == "add" and hold.grad is Grad.DISABLED:
+        yield refuted(Question.GRAD, "grad is off where it is added")
+
+
+def _against_freed(hold: Hold) -> Iterator[Answer]:
+    each_step = hold.per_step and hold.holder_kind != "variable"
+    if hold.loops and not each_step and not any(loop.steps or loop.over_data for loop in hold.loops):
+        yield refuted(Question.REPEATS, "no loop around it is one of steps or batches")
+    if hold.within_step:
+        yield refuted(Question.OUTLIVES, "a local sum within one step")
+
+
+def _against_live(hold: Hold) -> Iterator[Answer]:
+    if hold.state != "live" or hold.value.has(UNSURE_GRAD):
+        yield refuted(
+            Question.GRAPH, "whether its graph lives, or whether grad is on where it is made, is not shown"
+        )
+        return
+    if not hold.made_inside:
+        yield refuted(Question.GRAPH, "the graph is made outside of the loops that it is held across")
+    in_evaluation = hold.evaluating and hold.inference and not hold.in_few_slots and not hold.in_module
+    local = hold.holder_kind == "variable" and not (hold.returned or hold.escaped or hold.method_of_module)
+    of_batches = local and hold.inference and (hold.over_data or hold.over_items)
+    if not (in_evaluation or _is_kept_by_module(hold) or of_batches):
+        yield refuted(
+            Question.BACKWARD, "a backward may go through it: in a caller, or in what it is handed to"
+        )
 
 
 def report(facts: FileFacts, hold: Hold, state: str, style: str) -> Report:

@@ -3,9 +3,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from gpulint.rules._held import claim, report
+from gpulint.rules._held import claim, considered, report
 
 from gpulint.analysis.file.asking import FileFacts
+from gpulint.answers import Considered
 from gpulint.findings import Severity
 from gpulint.rule import Option, Report, Rule
 
@@ -100,6 +101,9 @@ class GraphInLogger(Rule):
         (b"for ", b"while ", b"self."),
     )
     options = (Option("style", "auto", ("auto", "detach"), "how a held scalar is fixed"),)
+
+    def considers(self, facts: FileFacts, options: Mapping[str, Any]) -> Iterator[Considered]:
+        return (considered(hold, facts) for hold in facts.holds() if hold.kept_elsewhere)
 
     def check(self, facts: FileFacts, options: Mapping[str, Any]) -> Iterator[Report]:
         for hold in facts.holds():

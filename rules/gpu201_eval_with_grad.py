@@ -7,6 +7,18 @@ from gpulint.analysis.code import ir
 from gpulint.analysis.file.asking import FileFacts
 from gpulint.analysis.file.facts import Forward, FunctionFacts, Loop
 from gpulint.analysis.values.values import Grad
+from gpulint.answers import (
+    Answer,
+    Considered,
+    Question,
+    Verdict,
+    confidence_of,
+    doubt_of,
+    left_open,
+    proven,
+    refuted,
+    until_refuted,
+)
 from gpulint.findings import Severity
 from gpulint.rule import Repair, Report, Rule
 
@@ -84,6 +96,12 @@ class EvalWithGrad(Rule):
         ),
     )
 
+    def considers(self, facts: FileFacts, options: Mapping[str, Any]) -> Iterator[Considered]:
+        for function in facts.functions:
+            for forward in function.forwards:
+                answers = tuple(_answers(facts, forward, function))
+                yield Considered(forward.call.node, forward.path or "the model", answers)
+
     def check(self, facts: FileFacts, options: Mapping[str, Any]) -> Iterator[Report]:
         for function in facts.functions:
             found = sorted(_found(facts, function), key=lambda found: found[0].order)
@@ -100,16 +118,34 @@ class EvalWithGrad(Rule):
 
 def _found(facts: FileFacts, function: FunctionFacts) -> Iterator[tuple[Forward, str]]:
     """The forwards that need no grad, each with what leaves that open: nothing, or one thing."""
+    for forward in function.forwards:
+        answers = until_refuted(_answers(facts, forward, function))
+        if confidence_of(answers) is not None:
+            yield forward, doubt_of(answers)
+
+
+def _answers(facts: FileFacts, forward: Forward, function: FunctionFacts) -> Iterator[Answer]:
+    """On what the claim stands that a forward needs no grad, the cheap questions first."""
     from gpulint.analysis.questions.grad.doubts import Doubts
 
-    doubts = facts.ask(Doubts)
-    for forward in function.forwards:
-        shown = _wasted(forward, function) or _looked_up(facts, forward, function)
-        suspicion = "" if shown else _suspicion(facts, forward, function)
-        if (shown or suspicion) and not doubts.about(function, forward):
-            doubt = doubts.open(function, forward)
-            if not (suspicion and doubt):
-                yield forward, suspicion or doubt
+    own = tuple(_own_answers(facts, forward, function))
+    yield from own
+    if not any(answer.verdict is Verdict.REFUTED for answer in own):
+        doubts = facts.ask(Doubts)
+        yield from doubts.against(function, forward)
+        if doubt := doubts.open(function, forward):
+            yield left_open(Question.REACHED, doubt)
+
+
+def _own_answers(facts: FileFacts, forward: Forward, function: FunctionFacts) -> Iterator[Answer]:
+    against = tuple(_needed(forward, function))
+    if not against or _looked_up(facts, forward, function):
+        yield proven(Question.GRAD, *_grad_mode(forward))
+        yield proven(Question.BACKWARD, "no backward can go through what it gives")
+    elif suspicion := _suspicion(facts, forward, function):
+        yield left_open(Question.READS, suspicion)
+    else:
+        yield from against
 
 
 def _handed(function: FunctionFacts) -> str:
@@ -123,41 +159,81 @@ def _is_callback(facts: FileFacts, function: FunctionFacts) -> bool:
 
 def _wasted(forward: Forward, function: FunctionFacts, mode: Grad = Grad.ENABLED) -> bool:
     """Whether nothing can need this forward's graph, where grad is as `mode` says."""
-    if forward.grad is not mode or forward.site is None:
-        return False
-    if forward.in_handler or forward.by_choice:
-        return False  # no_grad was tried before, or the caller chooses: the author knows why
+    return next(_needed(forward, function, mode), None) is None
+
+
+def _needed(forward: Forward, function: FunctionFacts, mode: Grad = Grad.ENABLED) -> Iterator[Answer]:
+    """What speaks for it that somebody needs this forward's graph, or that it makes none."""
+    if forward.grad is not mode:
+        yield refuted(Question.GRAD, *_grad_mode(forward))
+        return
+    if forward.site is None:
+        yield refuted(Question.GRAPH, "it makes no graph")
+        return
+    if forward.in_handler:
+        yield refuted(Question.MEANT, "this is what is done where something else has failed")
+    if forward.by_choice:
+        yield refuted(Question.MEANT, "its result is detached under a condition: the caller chooses")
     if forward.freed:
-        return forward.phased and forward.train_only_backward and bool(forward.loops)
-    if not _is_unwanted(forward, function):
-        return False
-    if forward.evaluating:
-        return bool(forward.loops) or forward.read_only or forward.read_by_callers
-    if not forward.proven or not forward.read_only or forward.in_module_method:
-        return False
+        if not (forward.phased and forward.train_only_backward and forward.loops):
+            yield refuted(Question.BACKWARD, "a backward goes through its graph")
+        return
+    yield from _wanted(forward, function)
+    if not forward.evaluating:
+        yield from _beyond_evaluation(forward, function)
+    elif not (forward.loops or forward.read_only or forward.read_by_callers):
+        yield refuted(Question.READS, "it runs once, and its result goes on as a tensor")
+
+
+def _grad_mode(forward: Forward) -> tuple[str, Any]:
+    """What grad is at a forward, and the node that says so, where it stands in the same function."""
+    known = {Grad.ENABLED: "grad is on", Grad.DISABLED: "grad is off"}
+    what = known.get(forward.grad, "whether grad is on is not shown")
+    if forward.grad_set_by is not None:
+        return f"{what}: this decides", forward.grad_set_by.node
+    return f"{what} where `{forward.function.name}` begins", None
+
+
+def _beyond_evaluation(forward: Forward, function: FunctionFacts) -> Iterator[Answer]:
+    """The same for a network that nothing has put into eval mode."""
+    if not forward.proven:
+        yield refuted(Question.GRAPH, "nothing shows that a network runs here")
+    if not forward.read_only:
+        yield refuted(Question.READS, "its result is used as a tensor, and it is not in eval mode")
+    if forward.in_module_method:
+        yield refuted(Question.REACHED, "it runs in a method of a module, as part of whatever calls that")
     if forward.by_role and not _in_rounds_over_data(forward):
-        return False
+        yield refuted(
+            Question.GRAPH, "only its name says that it is a network, and no loop over data runs it"
+        )
     if forward.weightless:
-        return False  # a filter or a loss, no network
+        yield refuted(Question.GRAPH, "a filter or a loss, no network")
     if forward.loops:
         if not any(loop.over_data or _has_items(loop) for loop in forward.loops):
-            return False  # steps of an environment or a solver, one small state at a time
-        return forward.used or (forward.assigned and forward.loops[-1].over_data)
-    return forward.used and not function.has_backward
+            yield refuted(Question.REPEATS, "steps of an environment or a solver, one small state at a time")
+        elif not (forward.used or (forward.assigned and forward.loops[-1].over_data)):
+            yield refuted(Question.READS, "nothing reads its result")
+    elif not forward.used or function.has_backward:
+        yield refuted(Question.REPEATS, "it runs once, beside training or with nobody to read its result")
 
 
 def _is_unwanted(forward: Forward, function: FunctionFacts) -> bool:
     """Whether nothing around a forward is there for gradients."""
-    if function.needs_grad or function.uses_autograd or function.is_module_forward:
-        return False
+    return next(_wanted(forward, function), None) is None
+
+
+def _wanted(forward: Forward, function: FunctionFacts) -> Iterator[Answer]:
+    """What around a forward is there for gradients."""
+    if function.needs_grad or function.uses_autograd:
+        yield refuted(Question.BACKWARD, "this function asks for gradients by other means than backward")
+    if function.is_module_forward:
+        yield refuted(Question.REACHED, "it is part of a module's own forward, which trains as well")
     if forward.trains_nearby and not _is_measured(function, forward):
-        return False
+        yield refuted(Question.BACKWARD, "a backward or an optimizer runs beside it")
     if not forward.call.args and not forward.call.keywords:
-        return False  # a module without input makes parameters
-    # A constructor that looks for shapes, a script that tries its module out.
-    return not (
-        function.function.name == "__init__" or (function.function.name == "<module>" and not forward.loops)
-    )
+        yield refuted(Question.GRAPH, "a module without input makes parameters")
+    if function.function.name == "__init__" or (function.function.name == "<module>" and not forward.loops):
+        yield refuted(Question.MEANT, "a constructor looks for shapes, a script tries its module out")
 
 
 def _suspicion(facts: FileFacts, forward: Forward, function: FunctionFacts) -> str:

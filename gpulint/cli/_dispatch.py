@@ -18,7 +18,7 @@ from gpulint import __version__
 
 DEFAULT = "check"
 GROUPS: Final[Mapping[str, Sequence[str]]] = {
-    "Reading code": ("check", "rules", "rule", "config", "codemod", "server", "completion"),
+    "Reading code": ("check", "explain", "rules", "rule", "config", "codemod", "server", "completion"),
     "Running it": ("verify", "run", "oom", "gpu", "experiment"),
 }
 SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100}

@@ -238,6 +238,7 @@ class Forward:
         None  # the network's class in the project, or its maker's name; None where neither is known
     )
     given_host: bool = False  # given nothing but texts, paths, arrays and numbers
+    grad_set_by: ir.Expr | None = None  # what in the function set the grad mode, if anything there did
 
 
 @dataclass(slots=True)

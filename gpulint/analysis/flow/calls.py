@@ -101,7 +101,7 @@ class Calls(Methods):
         if mode is not None:
             args = self.arguments(expr)
             if qualified.endswith("set_grad_enabled") and self.is_statement(expr):
-                self.state.grad = mode
+                self.state.set_grad(mode, expr)
             if args.positional and args.positional[0].kind is Kind.FUNCTION:
                 return args.positional[0]
             return Val(Kind.CONTEXT, ref=mode)
@@ -202,7 +202,7 @@ class Calls(Methods):
             return self.prepared(expr, args)
         if name in ("enter_context", "enter_async_context") and args.positional:
             if args.positional[0].kind is Kind.CONTEXT:
-                self.state.grad = args.positional[0].ref
+                self.state.set_grad(args.positional[0].ref, expr)
             return UNKNOWN
         if (
             name in ("append", "appendleft", "extend", "insert", "add")

@@ -192,19 +192,19 @@ class Flow(Loops):
         self.state = merged
 
     def with_(self, statement: ir.With) -> None:
-        grad = self.state.grad
+        before = (self.state.grad, self.state.grad_set_by)
         for expr, target in statement.items:
             value = self.eval(expr)
             if value.kind is Kind.CONTEXT:
-                self.state.grad = value.ref
+                self.state.set_grad(value.ref, expr)
             elif not self.is_neutral(expr, value):
                 mode = self.context_mode(expr, value)
                 if mode is not None:
-                    self.state.grad = mode
+                    self.state.set_grad(mode, expr)
             if target is not None:
                 self.bind(target, UNKNOWN if value.kind is Kind.CONTEXT else value, None)
         self.block(statement.body)
-        self.state.grad = grad
+        self.state.grad, self.state.grad_set_by = before
 
     def is_neutral(self, expr: ir.Expr, value: Val) -> bool:
         return is_neutral_context(expr) or value.kind in (Kind.HOST, Kind.MODULE, Kind.LOADER, Kind.CONTAINER)
@@ -225,7 +225,7 @@ class Flow(Loops):
         merged = self.state
         for handler in statement.handlers:
             self.state = interrupted.copy()
-            self.state.grad = before.grad
+            self.state.grad, self.state.grad_set_by = before.grad, before.grad_set_by
             if handler.name is not None:
                 self.state.assign(handler.name, UNKNOWN, len(self.loops))
             self.handler(statement, handler)

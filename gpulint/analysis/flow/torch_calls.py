@@ -333,6 +333,7 @@ class TorchCalls(Evaluator):
             self.function, self.stmt, expr, expr.func.path or "", site, self.state.grad, module.has(EVAL),
             tuple(self.loops), not module.has(MAYBE), guarded=bool(self.guards), phased=module.has(PHASED),
         )  # fmt: skip
+        event.grad_set_by = self.state.grad_set_by
         event.dense = _is_dense(module)
         event.in_handler = self.handlers_open > 0
         event.by_role = module.has(ROLE)

@@ -7,6 +7,7 @@ enough for silence alone; what only leaves it open is told with a report of low 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -26,6 +27,7 @@ from gpulint.analysis.questions.grad.own_guards import guards_by_name, is_list_o
 from gpulint.analysis.questions.grad.results import Result
 from gpulint.analysis.torch import frameworks
 from gpulint.analysis.values.values import Kind
+from gpulint.answers import Answer, Question, refuted
 
 if TYPE_CHECKING:
     from gpulint.analysis.file.facts import Forward, FunctionFacts
@@ -58,24 +60,47 @@ class Doubts:
 
     def about(self, facts: FunctionFacts, forward: Forward) -> bool:
         """Whether anything refutes the claim that this forward should run without grad, on a GPU, or nearly does."""
-        return (
-            forward.given_host
-            or self._is_probe(facts, forward)
-            or self._is_try_out(facts, forward)
-            or self.stays_on_cpu(forward)
-            or is_read_on_cpu(facts, forward)
-            or is_gauged(forward)
-            or self._is_reinforced(forward)
-            or callers_want_none(self._file, forward)
-            or off_for_object(self._file, forward.function)
-            or frozen_where_made(forward)
-            or self._guards_itself(forward)
-            or knows_another_way(forward)
-            or guards_by_name(self._file, forward)
-            or self._is_part_of_network(facts, forward)
-            # Neither eval mode nor a GPU in sight: two doubts are too many.
-            or not (forward.evaluating or forward.pretrained or self.names_gpu_for(forward))
-        )
+        return next(self.against(facts, forward), None) is not None
+
+    def against(self, facts: FunctionFacts, forward: Forward) -> Iterator[Answer]:
+        """What refutes that claim, or nearly does."""
+        path = forward.path or "the model"
+        if forward.given_host:
+            yield refuted(Question.TENSOR, f"`{path}` is given nothing but texts, paths, arrays and numbers")
+        if self._is_probe(facts, forward):
+            yield refuted(Question.MEANT, "only a constructor, an export or a look at the shape needs it")
+        if self._is_try_out(facts, forward):
+            yield refuted(Question.MEANT, "a try-out: its input is made up, or nobody reads its result")
+        yield from self._elsewhere(facts, forward)
+        if self._is_reinforced(forward):
+            yield refuted(Question.BACKWARD, "what is drawn from its result is reinforced later")
+        if callers_want_none(self._file, forward):
+            yield refuted(
+                Question.GRAD, "each caller that is seen switches grad off, or asks for no gradient"
+            )
+        if off_for_object(self._file, forward.function):
+            yield refuted(Question.GRAD, "grad is switched off for the object that this is a method of")
+        if frozen_where_made(forward):
+            yield refuted(Question.TRAINED, f"`{path}` is frozen where it is made")
+        if self._guards_itself(forward):
+            yield refuted(Question.GRAD, f"`{path}` switches grad off by itself")
+        if knows_another_way(forward):
+            yield refuted(Question.GRAD, f"`{path}` has a way of its own to run without grad")
+        if guards_by_name(self._file, forward):
+            yield refuted(Question.GRAD, f"what `{path}` is called says that it switches grad off by itself")
+        if self._is_part_of_network(facts, forward):
+            yield refuted(Question.REACHED, "only the forward of its own module calls it: its caller decides")
+
+    def _elsewhere(self, facts: FunctionFacts, forward: Forward) -> Iterator[Answer]:
+        path = forward.path or "the model"
+        if self.stays_on_cpu(forward):
+            yield refuted(Question.DEVICE, f"`{path}` stays on the CPU")
+        if is_read_on_cpu(facts, forward):
+            yield refuted(Question.DEVICE, "its result is read as an array without being brought to the CPU")
+        if is_gauged(forward):
+            yield refuted(Question.MEANT, "the memory that it takes is what is measured here")
+        if not (forward.evaluating or forward.pretrained or self.names_gpu_for(forward)):
+            yield refuted(Question.DEVICE, "neither eval mode nor a GPU is in sight: two doubts are too many")
 
     def open(self, facts: FunctionFacts, forward: Forward) -> str:
         """What leaves the same claim open, in one clause; empty where nothing does."""

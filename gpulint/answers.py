@@ -1,0 +1,108 @@
+"""A claim stands on questions, the same ones whichever rule asks, and every question has three answers.
+
+What is refuted is not told; what is proven on every question is told with high confidence; what leaves a question open is
+told as a doubt. `gpulint explain` shows all of it, told or not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import Enum
+from typing import TYPE_CHECKING
+
+from gpulint.findings import Confidence
+
+if TYPE_CHECKING:
+    import libcst as cst
+
+
+class Question(str, Enum):
+    """What is asked, as `explain` writes it."""
+
+    TENSOR = "tensor"  # is it a tensor at all?
+    GRAD = "grad"  # is grad on at this statement, and who says so?
+    GRAPH = "graph"  # has the value a graph here: live, freed, kept?
+    BACKWARD = "backward"  # does any backward go through it later, here or in a caller?
+    OUTLIVES = "outlives"  # does the place that keeps it outlive the step?
+    REPEATS = "repeats"  # how often does the line run: per element, step, epoch, phase, once?
+    DEVICE = "device"  # is it on a GPU?
+    SIZE = "size"  # a number, a row of scores, activations, a model?
+    TRAINED = "trained"  # does the network train here, and with which optimizer?
+    READS = "reads"  # how is the result used: as numbers, as a tensor, unknown?
+    REACHED = "reached"  # who gets here, in which mode and phase?
+    MEANT = "meant"  # does the author do it on purpose?
+
+
+class Verdict(str, Enum):
+    """An answer to a question, with regard to the claim."""
+
+    PROVEN = "proven"
+    REFUTED = "refuted"
+    OPEN = "open"
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """One question's answer: `clause` says why, `node` is the line that says so, where there is one beside the claim's."""
+
+    question: Question
+    verdict: Verdict
+    clause: str
+    node: cst.CSTNode | None = None
+
+
+def proven(question: Question, clause: str, node: cst.CSTNode | None = None) -> Answer:
+    """The claim holds, as far as this question goes."""
+    return Answer(question, Verdict.PROVEN, clause, node)
+
+
+def refuted(question: Question, clause: str, node: cst.CSTNode | None = None) -> Answer:
+    """The claim does not hold."""
+    return Answer(question, Verdict.REFUTED, clause, node)
+
+
+def left_open(question: Question, clause: str, node: cst.CSTNode | None = None) -> Answer:
+    """The code does not say."""
+    return Answer(question, Verdict.OPEN, clause, node)
+
+
+@dataclass(frozen=True, slots=True)
+class Considered:
+    """A claim that a rule has considered: what it is about, at which node, and what its questions were answered."""
+
+    node: cst.CSTNode
+    subject: str
+    answers: tuple[Answer, ...]
+
+    @property
+    def confidence(self) -> Confidence | None:
+        """How sure the claim is; None where it does not hold, or leaves more than one question open."""
+        return confidence_of(self.answers)
+
+
+def confidence_of(answers: Iterable[Answer]) -> Confidence | None:
+    """The arithmetic, the same for every claim. Stops at the first answer that refutes it."""
+    doubts = 0
+    for answer in answers:
+        if answer.verdict is Verdict.REFUTED:
+            return None
+        doubts += answer.verdict is Verdict.OPEN
+    if doubts > 1:
+        return None
+    return Confidence.LOW if doubts else Confidence.HIGH
+
+
+def doubt_of(answers: Iterable[Answer]) -> str:
+    """What is left open, in words; empty where nothing is."""
+    return next((answer.clause for answer in answers if answer.verdict is Verdict.OPEN), "")
+
+
+def until_refuted(answers: Iterable[Answer]) -> tuple[Answer, ...]:
+    """The answers up to the first that refutes the claim: what comes after it need not be asked."""
+    found: list[Answer] = []
+    for answer in answers:
+        found.append(answer)
+        if answer.verdict is Verdict.REFUTED:
+            break
+    return tuple(found)

@@ -1,0 +1,31 @@
+"""`gpulint explain`: why a line is reported, or is not."""
+
+from __future__ import annotations
+
+import click
+
+
+@click.command(short_help="Say why a line is reported, or is not.")
+@click.argument("location", metavar="FILE[:LINE]")
+@click.option("--rule", "codes", metavar="CODE", multiple=True, help="Only this rule; may be repeated.")
+@click.option(
+    "--config", "file", metavar="FILE", type=click.Path(), help="This configuration instead of the nearest."
+)
+@click.option("--isolated", is_flag=True, help="No configuration files.")
+@click.option(
+    "--output-format",
+    metavar="FORMAT",
+    type=click.Choice(["text", "json"]),
+    default="text",
+    help="text or json.",
+)
+def command(
+    location: str, codes: tuple[str, ...], file: str | None, isolated: bool, output_format: str
+) -> int:
+    """Show every claim that was considered at a line, told or not, and what its questions were answered.
+
+    A claim is told where no answer refutes it. Exit status: 0 something was considered, 1 nothing was, 2 wrong use.
+    """
+    from gpulint.cli._explain import explain
+
+    return explain(location, codes, file, isolated, output_format)

@@ -1,0 +1,142 @@
+"""The house: which room may import which. Every import counts, those for types and within functions too.
+
+`docs/architecture.md` explains the rooms; this table is what holds them. A room may also import itself, but no module may
+import, by whatever way round, one that imports it.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+SOURCES = {"gpulint": ROOT / "gpulint", "gpulint.rules": ROOT / "rules"}
+
+MOST_FILES = 19  # in one folder
+
+ANALYSIS = "gpulint.analysis"
+QUESTIONS = f"{ANALYSIS}.questions"
+DETECT = "gpulint.rules.detect"
+RECORDS = {"gpulint.answers", "gpulint.findings", "gpulint.rule"}
+
+# room -> the rooms and modules that it may import besides itself
+FLOORS: dict[str, set[str]] = {
+    f"{ANALYSIS}.torch": set(),
+    f"{ANALYSIS}.code": {f"{ANALYSIS}.torch"},
+    f"{ANALYSIS}.values": {f"{ANALYSIS}.torch", f"{ANALYSIS}.code"},
+    f"{ANALYSIS}.file": {
+        *(f"{ANALYSIS}.{room}" for room in ("torch", "code", "values")),
+        "gpulint.config",  # how a project file is parsed
+        "gpulint.files",  # where a project begins
+    },
+    f"{ANALYSIS}.flow": {f"{ANALYSIS}.{room}" for room in ("torch", "code", "values", "file")},
+    QUESTIONS: {
+        *(f"{ANALYSIS}.{room}" for room in ("torch", "code", "values", "file", "flow")),
+        "gpulint.answers",
+    },
+    ANALYSIS: {f"{ANALYSIS}.{room}" for room in ("torch", "code", "values", "file", "flow", "questions")},
+    DETECT: {
+        ANALYSIS,
+        *(f"{ANALYSIS}.{room}" for room in ("torch", "code", "values", "file", "flow", "questions")),
+        *RECORDS,
+        "gpulint.shell",
+    },
+}
+
+
+@cache
+def modules() -> dict[str, Path]:
+    """Every module of gpulint by its dotted name, as it is installed."""
+    found: dict[str, Path] = {}
+    for package, folder in SOURCES.items():
+        for path in folder.rglob("*.py"):
+            parts = path.relative_to(folder).with_suffix("").parts
+            found[".".join((package, *(part for part in parts if part != "__init__")))] = path
+    return found
+
+
+@cache
+def imports(module: str) -> frozenset[str]:
+    """The modules of gpulint that a module imports anywhere in its text."""
+    known = modules()
+    found: set[str] = set()
+    for node in ast.walk(ast.parse(known[module].read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names if alias.name in known}
+        elif isinstance(node, ast.ImportFrom) and node.module is not None:
+            assert node.level == 0, f"{module} imports relatively"
+            for alias in node.names:
+                name = f"{node.module}.{alias.name}"
+                found |= {name} if name in known else {node.module} & known.keys()
+    return frozenset(found)
+
+
+def room_of(module: str) -> str | None:
+    """The room of the table that a module stands in."""
+    return max((room for room in FLOORS if f"{module}.".startswith(f"{room}.")), key=len, default=None)
+
+
+def inhabitants() -> Iterator[tuple[str, str]]:
+    for module in sorted(modules()):
+        room = room_of(module)
+        if room is not None:
+            yield module, room
+
+
+@pytest.mark.parametrize("room", FLOORS)
+def test_a_room_imports_only_the_floors_below(room: str) -> None:
+    allowed = FLOORS[room] | {room}
+    wrong = [
+        f"{module} imports {other}"
+        for module, where in inhabitants()
+        if where == room
+        for other in sorted(imports(module))
+        if (room_of(other) or other) not in allowed
+    ]
+    assert not wrong
+
+
+def test_the_rooms_hang_together_without_a_circle() -> None:
+    done: list[str] = []
+    while len(done) < len(FLOORS):
+        free = [room for room in FLOORS if room not in done and (FLOORS[room] & FLOORS.keys()) <= set(done)]
+        assert free, "the table itself goes round in circles"
+        done += free
+
+
+def circle_through(start: str, within: frozenset[str]) -> list[str]:
+    """A way from a module back to itself; empty where there is none."""
+    queue, came_from = [start], {start: ""}
+    for module in queue:
+        for other in sorted(imports(module) & within):
+            if other == start:
+                way = [module]
+                while came_from[way[-1]]:
+                    way.append(came_from[way[-1]])
+                return [*reversed(way), start]
+            if other not in came_from:
+                came_from[other] = module
+                queue.append(other)
+    return []
+
+
+def test_no_module_imports_itself_by_a_roundabout_way() -> None:
+    within = frozenset(module for module, _ in inhabitants())
+    circles = {" -> ".join(way) for module in sorted(within) if (way := circle_through(module, within))}
+    assert not circles
+
+
+def test_no_folder_holds_more_files_than_can_be_overlooked() -> None:
+    folders = {path.parent for module, path in modules().items() if room_of(module) is not None}
+    counts = {str(folder.relative_to(ROOT)): len(list(folder.glob("*.py"))) for folder in folders}
+    assert {name: count for name, count in counts.items() if count > MOST_FILES + 1} == {}
+
+
+def test_the_page_names_every_room() -> None:
+    page = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    rooms = {room.removeprefix("gpulint.").replace(".", "/") + "/" for room in FLOORS}
+    assert not [room for room in sorted(rooms) if f"`{room}`" not in page]
