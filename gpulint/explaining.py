@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from gpulint.positions import Spans
 
 TOLD, DOUBTED, SILENCED, SILENT = "told", "told as a doubt", "silenced by a comment", "not told"
+ELSEWHERE = "told with another of the same cause"
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +120,8 @@ def _claim(
         outcome = TOLD if finding.confidence is Confidence.HIGH else DOUBTED
     elif report is not None and len(answers) == len(considered.answers):
         outcome = SILENCED
+    elif considered.answers and Considered(considered.node, "", answers).confidence is not None:
+        outcome = ELSEWHERE
     rows = tuple((answer, file.row_of(answer.node, start.row)) for answer in answers)
     subject = considered.subject
     message = report.message if report is not None else ""

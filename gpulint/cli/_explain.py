@@ -28,7 +28,9 @@ def explain(location: str, codes: Sequence[str], file: str | None, isolated: boo
         source = decode(path, read_bytes(path))
         explained = explain_text(source.text, path, rules, row=row)
     except (SourceError, FileError) as error:
-        raise click.UsageError(f"{path} cannot be checked: {error}") from None
+        failure = click.ClickException(f"{path} cannot be checked: {error}")
+        failure.exit_code = 2
+        raise failure from None
     if output_format == "json":
         click.echo(json.dumps([one.to_json() for one in explained], indent=2))
     else:

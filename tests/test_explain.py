@@ -1,0 +1,209 @@
+"""`gpulint explain`: what was considered at a line, told or not, and each question's answer."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from gpulint.rules import all_rules
+from support import gpulint
+
+from gpulint.answers import (
+    Answer,
+    Considered,
+    Question,
+    Verdict,
+    confidence_of,
+    doubt_of,
+    left_open,
+    proven,
+    refuted,
+    until_refuted,
+)
+from gpulint.explaining import DOUBTED, ELSEWHERE, SILENCED, SILENT, TOLD, Explained, explain_text
+from gpulint.findings import Confidence
+from gpulint.rule import Rule, RuleSet
+
+RULES = RuleSet(all_rules(), {rule.code: {o.name: o.default for o in rule.options} for rule in all_rules()})
+
+EVALUATION = """\
+import torch
+from torch import nn
+
+model = nn.Linear(8, 2).to("cuda")
+criterion = nn.CrossEntropyLoss()
+
+
+def evaluate(loader):
+    model.eval()
+    total = 0.0
+    for inputs, targets in loader:
+        total += criterion(model(inputs), targets)
+    return total
+"""
+
+
+def explained(text: str, row: int | None = None, filename: str = "train.py") -> list[Explained]:
+    return explain_text(text, filename, RULES, row=row)
+
+
+def of(code: str, text: str, row: int | None = None) -> Explained:
+    (found,) = {(one.row, one.column): one for one in explained(text, row) if one.code == code}.values()
+    return found
+
+
+def verdicts(one: Explained) -> list[tuple[Question, Verdict]]:
+    return [(answer.question, answer.verdict) for answer, _ in one.answers]
+
+
+# -- the arithmetic ------------------------------------------------------------------------------------------
+
+
+YES, NO, MAYBE = (
+    make(Question.GRAD, clause)
+    for make, clause in ((proven, "shown"), (refuted, "not so"), (left_open, "not seen"))
+)
+
+
+@pytest.mark.parametrize(
+    ("answers", "expected"),
+    [
+        ((), Confidence.HIGH),
+        ((YES, YES), Confidence.HIGH),
+        ((YES, MAYBE), Confidence.LOW),
+        ((MAYBE, MAYBE), None),
+        ((YES, NO), None),
+        ((MAYBE, NO), None),
+    ],
+)
+def test_a_claim_is_arithmetic_over_its_answers(
+    answers: tuple[Answer, ...], expected: Confidence | None
+) -> None:
+    assert confidence_of(answers) is expected
+
+
+def test_what_comes_after_a_refutation_is_not_asked() -> None:
+    def answers() -> object:
+        yield YES
+        yield NO
+        raise AssertionError("asked on")
+
+    assert until_refuted(answers()) == (YES, NO)  # type: ignore[arg-type]
+
+
+def test_the_doubt_is_the_open_answers_clause() -> None:
+    assert (doubt_of((YES, MAYBE)), doubt_of((YES,))) == ("not seen", "")
+
+
+# -- files ---------------------------------------------------------------------------------------------------
+
+
+def test_a_claim_that_is_told_shows_what_it_stands_on() -> None:
+    one = of("GPU201", EVALUATION, 12)
+    assert (one.outcome, one.subject, one.row) == (TOLD, "model", 12)
+    assert (Question.GRAD, Verdict.PROVEN) in verdicts(one)
+    assert all(verdict is Verdict.PROVEN for _, verdict in verdicts(one))
+    held = of("GPU101", EVALUATION, 12)
+    assert (held.outcome, held.subject) == (TOLD, "total")
+
+
+def test_a_claim_that_is_not_told_shows_what_refutes_it_and_the_line_that_says_so() -> None:
+    guarded = EVALUATION.replace(
+        "    for inputs, targets in loader:\n        total += criterion(model(inputs), targets)\n",
+        "    with torch.no_grad():\n        for inputs, targets in loader:\n"
+        "            total += criterion(model(inputs), targets)\n",
+    )
+    one = of("GPU201", guarded)
+    assert one.outcome == SILENT
+    ((answer, row),) = one.answers
+    assert (answer.question, answer.verdict, row) == (Question.GRAD, Verdict.REFUTED, 11)
+
+
+def test_where_grad_is_off_for_the_whole_function_that_is_said() -> None:
+    text = EVALUATION.replace("def evaluate", "@torch.no_grad()\ndef evaluate")
+    ((answer, _),) = of("GPU201", text).answers
+    assert answer.clause == "grad is off where `evaluate` begins"
+
+
+def test_a_doubt_is_an_open_answer() -> None:
+    text = "import torch\nfrom torch import nn\n\n\ndef scores(model: nn.Module, batch):\n    model.eval()\n"
+    one = of("GPU201", text + '    return model(batch.to("cuda"))\n')
+    assert one.outcome == DOUBTED
+    assert [verdict for _, verdict in verdicts(one)].count(Verdict.OPEN) == 1
+
+
+def test_what_a_comment_silences_is_said_to_be_silenced() -> None:
+    text = EVALUATION.replace("model(inputs), targets)\n", "model(inputs), targets)  # gpulint: ignore\n")
+    assert {one.outcome for one in explained(text, 12) if one.code in ("GPU101", "GPU201")} == {SILENCED}
+
+
+def test_one_cause_is_told_once() -> None:
+    text = EVALUATION.replace(
+        "    return total\n", "        total += criterion(model(inputs * 2), targets)\n    return total\n"
+    )
+    outcomes = [one.outcome for one in explained(text) if one.code == "GPU201" and one.subject == "model"]
+    assert outcomes == [TOLD, ELSEWHERE]
+
+
+def test_callers_in_other_files_take_a_claim_back(tmp_path: Path) -> None:
+    (tmp_path / "pyproject.toml").touch()
+    (tmp_path / "main.py").write_text(
+        "import torch\nfrom scoring import evaluate\n\nwith torch.no_grad():\n    evaluate([])\n"
+    )
+    path = tmp_path / "scoring.py"
+    path.write_text(EVALUATION)
+    (one,) = (one for one in explain_text(EVALUATION, str(path), RULES) if one.code == "GPU201")
+    assert one.outcome == SILENT
+    assert one.answers[-1][0].clause == "every caller in the project switches grad off"
+
+
+def test_every_told_finding_of_a_rule_that_considers_is_explained_so() -> None:
+    """What `check` reports and what `considers` proves are one."""
+    considering = [rule for rule in all_rules() if rule.considers is not Rule.considers]
+    assert {rule.code for rule in considering} >= {"GPU101", "GPU104", "GPU201"}
+    for path in sorted((Path(__file__).parent / "cases" / "GPU101").glob("*.py")):
+        for one in explained(path.read_text(encoding="utf-8"), filename=str(path)):
+            if one.code in {rule.code for rule in considering}:
+                answers = tuple(answer for answer, _ in one.answers)
+                assert answers, one
+                level = Considered(None, "", answers).confidence  # type: ignore[arg-type]
+                told = {TOLD: Confidence.HIGH, DOUBTED: Confidence.LOW, SILENCED: level}.get(one.outcome)
+                if told is not None:
+                    assert level is told, one
+
+
+# -- the command ---------------------------------------------------------------------------------------------
+
+
+def test_the_command(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(EVALUATION)
+    shown = gpulint("explain", "train.py:12", cwd=tmp_path)
+    text = shown.stdout.decode()
+    assert shown.returncode == 0
+    assert "train.py:12:28 GPU201 eval-with-grad: `model` told" in text
+    assert "  grad      yes   grad is on where `evaluate` begins" in text
+    only = gpulint("explain", "train.py:12", "--rule", "held-graph", "--output-format", "json", cwd=tmp_path)
+    (one,) = json.loads(only.stdout)
+    assert (one["code"], one["outcome"], one["location"]["row"]) == ("GPU101", "told", 12)
+    assert {answer["verdict"] for answer in one["answers"]} == {"proven"}
+    assert gpulint("explain", "train.py:1", cwd=tmp_path).returncode == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("nothing.py:3",), "there is no file nothing.py"),
+        (("train.py:0",), "lines count from 1"),
+        (("train.py", "--rule", "GPU10"), 'there is no rule "GPU10"'),
+        (("broken.py",), "broken.py cannot be checked: syntax error"),
+        (("book.ipynb",), "notebooks cannot be explained"),
+    ],
+)
+def test_wrong_use_is_one_clear_sentence(tmp_path: Path, arguments: tuple[str, ...], message: str) -> None:
+    (tmp_path / "train.py").write_text(EVALUATION)
+    (tmp_path / "broken.py").write_text("def f(:\n")
+    (tmp_path / "book.ipynb").write_text("{}")
+    done = gpulint("explain", *arguments, cwd=tmp_path)
+    assert done.returncode == 2
+    assert message in done.stderr.decode()
