@@ -27,6 +27,7 @@ from gpulint.analysis.questions.outlives.piles import judge
 from gpulint.analysis.questions.outlives.rounds import counts_micro_batches, over_members
 from gpulint.analysis.questions.repeats.hot import runs_per_step, why_kept
 from gpulint.analysis.torch.backward import WANTS_GRAD
+from gpulint.analysis.torch.methods import GIVES_ITSELF
 from gpulint.analysis.values.values import (
     LARGE,
     UNSURE_GRAD,
@@ -263,9 +264,6 @@ def _finish_forward(file: FileAnalysis, forward: Forward) -> None:
         forward.read_by_callers = only_read_by_callers(file, forward)
 
 
-_MOVED = frozenset("to cuda cpu half float double".split())
-
-
 def _is_weightless(forward: Forward) -> bool:
     """`blur = Blur(3); y = blur(x)`: made where it is run, with nothing done to it but moving it: a filter, no network."""
     name = forward.path
@@ -273,7 +271,11 @@ def _is_weightless(forward: Forward) -> bool:
     for statement in ir.statements(forward.function.body):
         if isinstance(statement, ir.Assign) and any(target.path == name for target in statement.targets):
             value = statement.value
-            while isinstance(value, ir.Call) and value.method in _MOVED and isinstance(value.func, ir.Attr):
+            while (
+                isinstance(value, ir.Call)
+                and value.method in GIVES_ITSELF
+                and isinstance(value.func, ir.Attr)
+            ):
                 value = value.func.base
             if not isinstance(value, ir.Call) or not value.method[:1].isupper():
                 return False
@@ -282,7 +284,7 @@ def _is_weightless(forward: Forward) -> bool:
             if any(part.path == name for part in (*call.args, *(value for _, value in call.keywords))):
                 return False  # whoever is given it may load weights into it
             owner = call.func.base.path if isinstance(call.func, ir.Attr) else None
-            if owner is not None and call.method not in _MOVED and f"{owner}.".startswith(f"{name}."):
+            if owner is not None and call.method not in GIVES_ITSELF and f"{owner}.".startswith(f"{name}."):
                 return False
     each_time = not forward.loops or any(s in made for s in ir.statements(forward.loops[-1].stmt.body))
     return bool(made) and each_time and "." not in name

@@ -6,6 +6,8 @@ import re
 from collections.abc import Mapping
 from typing import Final
 
+from gpulint.analysis.torch.allocator import SINCE
+
 OLD: Final = "PYTORCH_CUDA_ALLOC_CONF"
 NEW: Final = "PYTORCH_ALLOC_CONF"
 # torch 2.8 brought the new name with a warning about the old one, yet 2.9 does not apply `expandable_segments`
@@ -13,28 +15,7 @@ NEW: Final = "PYTORCH_ALLOC_CONF"
 NEW_SINCE: Final = (2, 12)
 EXPANDABLE_SINCE: Final = (2, 1)
 
-KEYS: Final = frozenset(
-    {
-        "backend",
-        "expandable_segments",
-        "garbage_collection_threshold",
-        "graph_capture_record_stream_reuse",
-        "large_segment_size_mb",
-        "max_non_split_rounding_mb",
-        "max_split_size_mb",
-        "per_process_memory_fraction",
-        "pinned_free_catch_all",
-        "pinned_max_cached_size_mb",
-        "pinned_max_round_threshold_mb",
-        "pinned_num_register_threads",
-        "pinned_reserve_segment_size_mb",
-        "pinned_use_background_threads",
-        "pinned_use_cuda_host_register",
-        "release_lock_on_cudamalloc",
-        "roundup_power2_divisions",
-        "throw_on_cudamalloc_oom",
-    }
-)
+KEYS: Final = frozenset(SINCE)
 
 
 def version_tuple(version: str) -> tuple[int, int]:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from gpulint.analysis.code import ir
 from gpulint.analysis.file.lookup import constant, qualified
+from gpulint.analysis.torch.allocator import ON_AMD, SINCE
 
 if TYPE_CHECKING:
     from gpulint.analysis.file.program import FileAnalysis
@@ -21,27 +22,7 @@ _DIRECT = frozenset({"_set_allocator_settings", "_accelerator_setAllocatorSettin
 
 # Option → the first version of torch that knows it, or "" where only that 2.11 does is certain. An option that torch
 # does not know stops the program.
-OPTIONS: Final = {
-    "max_split_size_mb": "1.10",
-    "garbage_collection_threshold": "1.12",
-    "roundup_power2_divisions": "1.12",
-    "backend": "2.0",
-    "expandable_segments": "2.1",
-    "graph_capture_record_stream_reuse": "",
-    "large_segment_size_mb": "",
-    "max_non_split_rounding_mb": "",
-    "per_process_memory_fraction": "",
-    "pinned_num_register_threads": "",
-    "pinned_reserve_segment_size_mb": "",
-    "pinned_use_background_threads": "",
-    "pinned_use_cuda_host_register": "",
-    "release_lock_on_cudamalloc": "",
-    "release_lock_on_hipmalloc": "",
-    "throw_on_cudamalloc_oom": "2.12",
-    "pinned_free_catch_all": "2.12",
-    "pinned_max_cached_size_mb": "2.12",
-    "pinned_max_round_threshold_mb": "2.12",
-}
+OPTIONS: Final = {**SINCE, **ON_AMD}
 # Options of earlier versions, with the version that refuses them for certain.
 GONE: Final = {"roundup_bypass_threshold_mb": "2.11"}
 _SWITCHES = frozenset(

@@ -13,6 +13,7 @@ from gpulint.analysis.code import ir
 from gpulint.analysis.code.assignments import targets
 from gpulint.analysis.file.facts import Forward, FunctionFacts
 from gpulint.analysis.torch import frameworks
+from gpulint.analysis.torch.methods import GIVES_ITSELF
 from gpulint.analysis.torch.names import HOST_ATTRS, KEEPS_GRAPH, PAIRS, REDUCTIONS, TO_DEVICE
 from gpulint.analysis.values.values import Grad, Kind
 
@@ -24,7 +25,6 @@ _SWITCHING = frozenset(
     "requires_grad requires_grad_ set_requires_grad toggle_grad toggle_optimizer freeze unfreeze set_grad_enabled "
     "register_hook retain_grad functional_call vmap".split()
 )
-_MOVING = frozenset("to cuda cpu half float double bfloat16 eval train type".split())
 _WRAPPERS = frozenset("DataParallel DistributedDataParallel DDP DP compile".split())
 _PLAIN = KEEPS_GRAPH | REDUCTIONS | PAIRS | TO_DEVICE | {"tensor", "FloatTensor", "LongTensor", "Variable"}
 
@@ -271,7 +271,7 @@ def _unmoved(expr: ir.Expr) -> ir.Expr:
     while isinstance(expr, ir.Call):
         if expr.method in _WRAPPERS and expr.args:
             expr = expr.args[0]
-        elif expr.method in _MOVING and isinstance(expr.func, ir.Attr):
+        elif expr.method in GIVES_ITSELF and isinstance(expr.func, ir.Attr):
             expr = expr.func.base
         else:
             break

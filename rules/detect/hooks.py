@@ -11,6 +11,7 @@ from gpulint.rules.detect.collectors import cuts_up, takes_away
 from gpulint.analysis.code import ir
 from gpulint.analysis.code.assignments import targets
 from gpulint.analysis.flow.peaks import loop_names
+from gpulint.analysis.torch.methods import ADDING
 from gpulint.analysis.torch.names import KEEPS_GRAPH, REDUCTIONS
 from gpulint.analysis.values.values import Grad, Kind
 
@@ -24,7 +25,6 @@ _REGISTER = _FORWARD | {
     "register_full_backward_pre_hook",
     "register_backward_hook",
 }
-_ADDING = frozenset({"append", "appendleft", "extend", "insert", "add"})
 _EMPTYING = frozenset({"clear", "pop", "popleft", "popitem", "remove", "reset"})
 _KEEPING = KEEPS_GRAPH | REDUCTIONS
 
@@ -230,7 +230,7 @@ def _added(statement: ir.Stmt) -> Iterator[tuple[str, ir.Expr]]:
     if (
         isinstance(value, ir.Call)
         and isinstance(value.func, ir.Attr)
-        and value.method in _ADDING
+        and value.method in ADDING
         and value.args
     ):
         base = value.func.base

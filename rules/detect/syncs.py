@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from gpulint.analysis.code import ir
 from gpulint.analysis.code.following import waits_anyway
 from gpulint.analysis.flow.evaluate import CRITERION_NAME
+from gpulint.analysis.torch.methods import WAITS
 from gpulint.analysis.torch.names import (
     HOST_ATTRS,
     KEEPS_GRAPH,
@@ -31,7 +32,6 @@ _PROOF = frozenset(
     "detach argmax softmax log_softmax sigmoid mean sum max min topk view reshape flatten squeeze unsqueeze permute "
     "size dim contiguous float half norm exp log round clamp eq gt lt ge le sort".split()
 )
-_READS = frozenset({"item", "cpu", "tolist", "numpy"})
 _READING_BUILTINS = frozenset({"float", "int", "bool", "print"})
 _ON_DEVICE = frozenset({"cuda", "device", "gpu", "accelerator", "fabric", "gpus", "use_cuda", "accelerate"})
 
@@ -344,7 +344,7 @@ class _Step:
 
     def reads(self, call: ir.Call, elements: set[str], variables: set[str]) -> ir.Expr | None:
         """The tensor that a call waits for an element of, or None."""
-        if isinstance(call.func, ir.Attr) and (call.method in _READS or _to_host(call)):
+        if isinstance(call.func, ir.Attr) and (call.method in WAITS or _to_host(call)):
             return self.element(call.func.base, elements, variables)
         if isinstance(call.func, ir.Name) and call.method in _READING_BUILTINS and len(call.args) == 1:
             return self.element(call.args[0], elements, variables)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 # Who switches requires_grad by hand decides about graphs in a way that no name shows.
 SWITCHING = frozenset(
     "requires_grad requires_grad_ set_requires_grad toggle_grad toggle_optimizer freeze unfreeze set_grad_enabled "
-    "register_forward_hook register_hook retain_grad functional_call".split()
+    "register_forward_hook register_hook retain_grad functional_call vmap".split()
 )
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from gpulint.analysis.code import ir
+from gpulint.analysis.torch.methods import WAITS
 
-_WAITS = frozenset("item cpu tolist numpy".split())
 # Calls that launch nothing on the GPU.
 _IDLE = frozenset(
     "print len int float str round format range is_available memory_allocated max_memory_allocated memory_reserved "
@@ -18,7 +18,7 @@ def waits_anyway(function: ir.Function, statement: ir.Stmt) -> bool:
     """Whether a value is read on the host before anything else is given to the GPU: `synchronize(); loss.item()`."""
     for later in _after(function.body, statement) or ():
         calls = [call for root in later.expressions() for call in _evaluated(root)]
-        if any(call.method in _WAITS and isinstance(call.func, ir.Attr) for call in calls):
+        if any(call.method in WAITS and isinstance(call.func, ir.Attr) for call in calls):
             return True
         if any(call.method not in _IDLE for call in calls) or isinstance(later, (ir.For, ir.While, ir.Jump)):
             return False

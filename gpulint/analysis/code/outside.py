@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from gpulint.analysis.code import ir
+from gpulint.analysis.torch.methods import GIVES_ITSELF
 
 # What leaves an object what it is: `Net().to(device).eval()` makes a Net.
-_MOVING = frozenset("to cuda cpu half float double bfloat16 eval train requires_grad_".split())
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +152,7 @@ def _bound(statement: ir.Stmt) -> Iterator[tuple[str, ir.Expr]]:
 
 
 def _unmoved(value: ir.Expr) -> ir.Expr:
-    while isinstance(value, ir.Call) and value.method in _MOVING and isinstance(value.func, ir.Attr):
+    while isinstance(value, ir.Call) and value.method in GIVES_ITSELF and isinstance(value.func, ir.Attr):
         value = value.func.base
     return value
 

@@ -10,15 +10,15 @@ from dataclasses import dataclass
 
 from gpulint.analysis.code import ir
 from gpulint.analysis.code.assignments import is_accumulation, targets
+from gpulint.analysis.torch.methods import ADDING
 from gpulint.analysis.torch.names import NUMERIC_SINKS, SINK_METHODS, Names
 
-_ADDING = frozenset("append extend insert appendleft add".split())
 # Libraries whose functions make numbers of numbers, and whose results nobody can ask for what tensors have.
 _NUMERIC = ("math.", "numpy.", "statistics.")
 # Built in: what they give is what they are given, a tensor of tensors.
 _LIKE_ARGUMENTS = frozenset("sum min max abs".split())
 _ARITHMETIC = frozenset({"+", "-", "*", "/", "//", "**", "neg", "%", "if", "and", "or"})
-_QUESTIONS = frozenset({"cmp", "==", "!=", "not", "is", "is not", "in", "not in"})
+QUESTIONS = frozenset({"cmp", "==", "!=", "not", "is", "is not", "in", "not in"})
 # Whether what surrounds an expression takes a number: yes, no, or as the uses of the name it is bound to say.
 _Numeric = bool | str
 
@@ -142,7 +142,7 @@ class Uses:
                 self._expr(child, False)
 
     def _operation(self, expr: ir.Op, numeric: _Numeric) -> None:
-        inner = numeric if expr.op in _ARITHMETIC else expr.op in _QUESTIONS
+        inner = numeric if expr.op in _ARITHMETIC else expr.op in QUESTIONS
         if expr.op == "%" and isinstance(expr.operands[0], ir.Const):
             inner = True
         for operand in expr.operands:
@@ -173,7 +173,7 @@ class Uses:
         numeric = surroundings if self._is_like_arguments(expr) else self._takes_numbers(expr)
         if isinstance(expr.func, ir.Attr):
             base = expr.func.base
-            if expr.method in _ADDING and base.path is not None:
+            if expr.method in ADDING and base.path is not None:
                 self._target(base)
             else:
                 self._expr(base, False)

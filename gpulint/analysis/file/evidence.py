@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from gpulint.analysis.code import ir
 from gpulint.analysis.code.assignments import additive_terms, targets, unscaled
 from gpulint.analysis.torch.backward import is_known_backward, runs_backward
+from gpulint.analysis.torch.methods import GIVES_ITSELF
 from gpulint.analysis.torch.names import REDUCTIONS
 
 MODULE_METHODS = frozenset(
@@ -380,12 +381,9 @@ def _first_name(function: ir.Function) -> str:
 def unmoved(func: ir.Attr) -> ir.Attr:
     """`model.eval` for the callee of `model.to(device).eval()`."""
     base = func.base
-    while isinstance(base, ir.Call) and isinstance(base.func, ir.Attr) and base.method in _MOVING:
+    while isinstance(base, ir.Call) and isinstance(base.func, ir.Attr) and base.method in GIVES_ITSELF:
         base = base.func.base
     return ir.Attr(func.node, base, func.attr)
-
-
-_MOVING = frozenset("to cuda cpu half float bfloat16 double requires_grad_".split())
 
 
 def _is_reduced(expr: ir.Expr) -> bool:

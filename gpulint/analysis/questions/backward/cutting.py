@@ -11,6 +11,7 @@ from gpulint.analysis.file import lookup
 from gpulint.analysis.file.facts import Forward, FunctionFacts, Hold
 from gpulint.analysis.questions.grad.strangers import Strangers
 from gpulint.analysis.torch import frameworks
+from gpulint.analysis.torch.methods import NO_GRAPH
 from gpulint.analysis.torch.names import HOST_ATTRS, PAIRS
 from gpulint.analysis.values.values import ParamToken
 
@@ -152,7 +153,6 @@ def _following(block: list[ir.Stmt], origin: ir.Stmt) -> list[ir.Stmt]:
 
 
 _COMPUTED = frozenset("min max minimum maximum where clamp exp log abs sum mean".split())
-_CUTTING = frozenset("detach item tolist numpy argmax argmin argsort".split())
 _NUMBERS = frozenset({"float", "int", "len"})
 _COMPARISONS = frozenset({"cmp", "==", "!="})
 
@@ -242,7 +242,7 @@ def cuts_graph(expr: ir.Expr) -> bool:
         return expr.attr in HOST_ATTRS or expr.attr == "data"
     if isinstance(expr, ir.Call):
         if isinstance(expr.func, ir.Attr):
-            return expr.method in _CUTTING
+            return expr.method in NO_GRAPH
         return expr.method in _NUMBERS
     return isinstance(expr, ir.Op) and expr.op in _COMPARISONS
 

@@ -6,12 +6,11 @@ from typing import TYPE_CHECKING
 
 from gpulint.analysis.code import ir
 from gpulint.analysis.code.assignments import pairs
+from gpulint.analysis.torch.methods import NO_GRAPH
 
 if TYPE_CHECKING:
     from gpulint.analysis.file.facts import Backward
     from gpulint.analysis.file.program import FileAnalysis
-
-_CUTTING = frozenset("detach item cpu numpy tolist argmax size".split())
 
 
 def share_unseen(file: FileAnalysis, one: Backward, other: Backward) -> bool:
@@ -59,7 +58,7 @@ def _sources(function: ir.Function) -> dict[str, set[str]]:
 
 
 def _read(expr: ir.Expr) -> set[str]:
-    if isinstance(expr, ir.Call) and expr.method in _CUTTING:
+    if isinstance(expr, ir.Call) and expr.method in NO_GRAPH:
         return set()
     if isinstance(expr, (ir.Name, ir.Attr)) and expr.path is not None:
         return {expr.path}

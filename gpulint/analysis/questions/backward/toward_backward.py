@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING
 
 from gpulint.analysis.code import ir
 from gpulint.analysis.code.assignments import pairs, targets
+from gpulint.analysis.code.uses import QUESTIONS
 from gpulint.analysis.file.lookup import called
 from gpulint.analysis.torch.backward import differentiates
+from gpulint.analysis.torch.methods import NO_GRAPH
 from gpulint.analysis.torch.names import HOST_ATTRS, NUMERIC_SINKS, SINK_METHODS
 from gpulint.analysis.values.arguments import bind_sources
 from gpulint.analysis.values.values import Kind
@@ -22,10 +24,6 @@ if TYPE_CHECKING:
 
 _ADDING = frozenset("append appendleft add extend extendleft insert put push update setdefault".split())
 # What has no graph, whatever it is asked of.
-_CUTTING = frozenset(
-    "detach item tolist numpy size dim numel argmax argmin long int bool stop_gradient".split()
-)
-_QUESTIONS = frozenset({"cmp", "==", "!=", "not", "is", "is not", "in", "not in"})
 _DEEP = 2  # calls within calls
 
 
@@ -173,7 +171,7 @@ class _Way:
                 return True
             if isinstance(part, ir.Attr) and (part.attr in HOST_ATTRS or part.attr == "data"):
                 continue
-            if isinstance(part, ir.Op) and part.op in _QUESTIONS:
+            if isinstance(part, ir.Op) and part.op in QUESTIONS:
                 continue
             if isinstance(part, ir.Call) and _gives_no_graph(part):
                 continue
@@ -232,4 +230,4 @@ class _Way:
 def _gives_no_graph(call: ir.Call) -> bool:
     if isinstance(call.func, ir.Name):
         return call.method in NUMERIC_SINKS
-    return call.method in _CUTTING or call.method in SINK_METHODS
+    return call.method in NO_GRAPH or call.method in SINK_METHODS

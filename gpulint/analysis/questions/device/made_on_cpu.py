@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 from gpulint.analysis.code import ir
 from gpulint.analysis.code.reading import innermost
 from gpulint.analysis.questions.device.origins import bindings, is_cpu
+from gpulint.analysis.torch.methods import GIVES_ITSELF
 
 if TYPE_CHECKING:
     from gpulint.analysis.file.facts import Forward
 
 _Bound = dict[str, list[ir.Expr | None]]
-_MOVING = frozenset("to cuda half float double eval train".split())
 
 
 def is_made_on_cpu(forward: Forward) -> bool:
@@ -46,7 +46,9 @@ def _made_there(function: ir.Function, bound: _Bound) -> set[str]:
 
 
 def _asks_for_cpu(call: ir.Call, bound: _Bound) -> bool:
-    while call.method in _MOVING and isinstance(call.func, ir.Attr) and isinstance(call.func.base, ir.Call):
+    while (
+        call.method in GIVES_ITSELF and isinstance(call.func, ir.Attr) and isinstance(call.func.base, ir.Call)
+    ):
         if call.method in ("to", "cuda"):
             return False
         call = call.func.base

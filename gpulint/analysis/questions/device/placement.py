@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 
 from gpulint.analysis.code import ir
 from gpulint.analysis.file.lookup import qualified, template
+from gpulint.analysis.torch.methods import STAYS_IN_PLACE
 
 if TYPE_CHECKING:
     from gpulint.analysis.file.program import FileAnalysis
 
 _HOST = ("cpu", "meta", "mps", "xpu", "npu", "hpu")
-_SAME_OBJECT = frozenset("eval train requires_grad_ half float bfloat16 double".split())
 
 
 def on_gpu(file: FileAnalysis, function: ir.Function, path: str, speaks_of_cuda: bool) -> bool:
@@ -196,7 +196,7 @@ class _Search:
         device = value.keyword("device")
         if device is not None and is_gpu(self.file, function, device):
             return True
-        if isinstance(value.func, ir.Attr) and value.method in _SAME_OBJECT:
+        if isinstance(value.func, ir.Attr) and value.method in STAYS_IN_PLACE:
             return self._made_on_gpu(function, value.func.base)
         wrapped = value.args[:1] if value.method[:1].isupper() or value.method == "compile" else ()
         return any(self._made_on_gpu(function, part) for part in wrapped)
@@ -244,7 +244,7 @@ def call_moves(call: ir.Call) -> bool:
 
 def _object(expr: ir.Expr) -> ir.Expr:
     """`model` of `model.eval()`."""
-    while isinstance(expr, ir.Call) and isinstance(expr.func, ir.Attr) and expr.method in _SAME_OBJECT:
+    while isinstance(expr, ir.Call) and isinstance(expr.func, ir.Attr) and expr.method in STAYS_IN_PLACE:
         expr = expr.func.base
     return expr
 

@@ -26,6 +26,7 @@ from gpulint.analysis.questions.grad.no_graph import (
 from gpulint.analysis.questions.grad.own_guards import guards_by_name, is_list_of_things, knows_another_way
 from gpulint.analysis.questions.grad.results import Result
 from gpulint.analysis.torch import frameworks
+from gpulint.analysis.torch.methods import GIVES_ITSELF
 from gpulint.analysis.values.values import Kind
 from gpulint.answers import Answer, Question, refuted
 
@@ -33,7 +34,6 @@ if TYPE_CHECKING:
     from gpulint.analysis.file.facts import Forward, FunctionFacts
     from gpulint.analysis.file.program import FileAnalysis
 
-_MOVING = frozenset("to cuda cpu half float double bfloat16 eval train requires_grad_".split())
 _SWITCHES = frozenset({"no_grad", "inference_mode", "set_grad_enabled"})
 # What takes inputs from the CPU to wherever the network is.
 _PLACING = frozenset(
@@ -399,7 +399,7 @@ def _bound_to(statement: ir.Stmt) -> ir.Expr | None:
 
 def _without_moves(expr: ir.Expr) -> str | None:
     """The name in `x.to(device).float()`."""
-    while isinstance(expr, ir.Call) and isinstance(expr.func, ir.Attr) and expr.method in _MOVING:
+    while isinstance(expr, ir.Call) and isinstance(expr.func, ir.Attr) and expr.method in GIVES_ITSELF:
         expr = expr.func.base
     return expr.path if isinstance(expr, ir.Name) else None
 
@@ -434,7 +434,7 @@ def _hands_over(function: ir.Function, network: str) -> bool:
 def _owner(call: ir.Call, statement: ir.Stmt) -> str | None:
     """The network that `.cpu()` or `.to(…)` is called on, through other moves; what it is bound to where it is made."""
     base: ir.Expr = call.func.base if isinstance(call.func, ir.Attr) else call
-    while isinstance(base, ir.Call) and base.method in _MOVING and isinstance(base.func, ir.Attr):
+    while isinstance(base, ir.Call) and base.method in GIVES_ITSELF and isinstance(base.func, ir.Attr):
         base = base.func.base
     if base.path is not None:
         return base.path
@@ -453,7 +453,7 @@ def _made_on(statement: ir.Stmt, path: str) -> ir.Expr | None:
 
 def _is_tail(value: ir.Expr | None, call: ir.Call) -> bool:
     """Whether a value is the call, or moves of its result."""
-    while value is not call and isinstance(value, ir.Call) and value.method in _MOVING:
+    while value is not call and isinstance(value, ir.Call) and value.method in GIVES_ITSELF:
         value = value.func.base if isinstance(value.func, ir.Attr) else None
     return value is call
 

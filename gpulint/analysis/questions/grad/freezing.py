@@ -11,6 +11,7 @@ from gpulint.analysis.code import ir
 from gpulint.analysis.file.classes import ClassInfo
 from gpulint.analysis.questions.grad.doubts import may_guard
 from gpulint.analysis.torch import frameworks
+from gpulint.analysis.torch.methods import GIVES_ITSELF
 from gpulint.analysis.values.values import Kind
 
 if TYPE_CHECKING:
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
 _FREEZES = frozenset(
     "requires_grad requires_grad_ set_requires_grad freeze freeze_parameters toggle_grad".split()
 )
-_MOVING = frozenset("to cuda cpu half float double bfloat16 eval train module".split())
 _KNOWN = ("torch.", "torchvision.", "timm.", "transformers.", "copy.")
 
 
@@ -71,7 +71,7 @@ def _freezes(file: FileAnalysis, function: ir.Function, path: str) -> bool:
 
 def _makers(value: ir.Expr | None) -> Iterator[ir.Call]:
     """The call that makes a network: `build(x)` of `build(x).to(device).eval()`."""
-    while isinstance(value, ir.Call) and value.method in _MOVING and isinstance(value.func, ir.Attr):
+    while isinstance(value, ir.Call) and value.method in GIVES_ITSELF and isinstance(value.func, ir.Attr):
         value = value.func.base
     if isinstance(value, ir.Call):
         yield value
