@@ -7,6 +7,7 @@ from gpulint.analysis.code import ir
 from gpulint.analysis.file.asking import FileFacts
 from gpulint.analysis.file.facts import Hold
 from gpulint.analysis.values.values import LARGE, MAYBE, SCALAR, VIEW
+from gpulint.answers import Answer, Considered, Question, confidence_of, proven, refuted
 from gpulint.findings import Severity
 from gpulint.rule import Repair, Replace, Report, Rule
 
@@ -72,32 +73,74 @@ class DeviceAccumulation(Rule):
         (b"cuda", b".to(", b"device", b"gpu", b"lightning", b"accelerat"),
     )
 
+    def considers(self, facts: FileFacts, options: Mapping[str, Any]) -> Iterator[Considered]:
+        for hold in facts.holds():
+            if hold.container:
+                yield Considered(hold.node, hold.holder, tuple(_answers(facts, hold)))
+
     def check(self, facts: FileFacts, options: Mapping[str, Any]) -> Iterator[Report]:
-        # XLA's tensors are not computed before something asks for their values: a copy would wait for each batch.
-        lazy = any(full.partition(".")[0] == "torch_xla" for full in facts.imports.values())
-        for hold in facts.holds() if not lazy else ():
-            if facts.on_gpu and _piles_up(hold):
+        for hold in facts.holds():
+            if hold.container and confidence_of(_answers(facts, hold)) is not None:
                 yield _report(facts, hold)
 
 
-def _piles_up(hold: Hold) -> bool:
-    value = hold.value
-    if hold.state != "device" or not hold.container or hold.bounded or hold.consumed:
-        return False
-    if value.has(SCALAR) or value.has(MAYBE) or not value.has(LARGE):
-        return False
+def _answers(facts: FileFacts, hold: Hold) -> Iterator[Answer]:
+    """On what the claim stands that a container piles up large tensors on the device, the cheap questions first."""
+    holder = f"`{hold.holder}`"
+    if hold.state != "device":
+        yield refuted(Question.GRAPH, "what is held has a graph, or is not shown to be a tensor")
+        return
+    yield from _against_size(hold)
+    yield from _against_piling(hold)
+    yield from _against_rounds(hold)
+    if not facts.on_gpu:
+        yield refuted(Question.DEVICE, "the file names the CPU as its device, and no GPU")
+    elif any(full.partition(".")[0] == "torch_xla" for full in facts.imports.values()):
+        yield refuted(
+            Question.DEVICE, "XLA computes nothing before it is asked: a copy would wait for each batch"
+        )
+    if _is_moved_on_request(hold):
+        yield refuted(Question.MEANT, "it is moved to a device that the caller chooses for that")
+    yield proven(
+        Question.OUTLIVES,
+        f"{holder} keeps one for each round, until all are moved at once or nobody reads them",
+    )
+
+
+def _against_size(hold: Hold) -> Iterator[Answer]:
+    if hold.value.has(SCALAR) or not hold.value.has(LARGE):
+        yield refuted(Question.SIZE, "a number, or nothing that is shown to be large")
+    if hold.value.has(MAYBE):
+        yield refuted(Question.TENSOR, "not all that it may be is such a tensor")
+
+
+def _against_piling(hold: Hold) -> Iterator[Answer]:
+    if hold.bounded:
+        yield refuted(Question.OUTLIVES, f"`{hold.holder}` is emptied, overwritten or bounded")
+    if hold.consumed:
+        yield refuted(Question.BACKWARD, f"a later backward goes through `{hold.holder}`")
     if hold.pile is None or not (hold.pile.idle or hold.unread):
-        return False
-    if hold.function.name == "forward" or hold.fed_back or _is_moved_on_request(hold):
-        return False
-    if hold.loops:
-        if hold.birth_loop is not None and (hold.birth_loop.over_data or hold.birth_loop.over_items):
-            return False
-        views = hold.fresh_view and hold.pile.to_host and any(loop.counts for loop in hold.loops)
-        items = hold.over_items and hold.pile.to_host
-        return hold.made_in_loop and (hold.over_batches or views or items)
-    gathers = hold.gathers and hold.pile.to_host
-    return hold.holder_kind == "attribute" and (hold.per_step or gathers)
+        yield refuted(Question.READS, "it is computed with on the device, or what becomes of it is not shown")
+    if hold.function.name == "forward" or hold.fed_back:
+        yield refuted(Question.OUTLIVES, "it is a part of a forward, or goes into the next one")
+
+
+def _against_rounds(hold: Hold) -> Iterator[Answer]:
+    if not hold.loops:
+        gathers = hold.gathers and hold.pile is not None and hold.pile.to_host
+        if hold.holder_kind != "attribute" or not (hold.per_step or gathers):
+            yield refuted(
+                Question.REPEATS, "no loop runs it, and nothing shows that it is called for each batch"
+            )
+        return
+    if hold.birth_loop is not None and (hold.birth_loop.over_data or hold.birth_loop.over_items):
+        yield refuted(Question.OUTLIVES, f"`{hold.holder}` is made anew for each batch")
+    to_host = hold.pile is not None and hold.pile.to_host
+    views = hold.fresh_view and to_host and any(loop.counts for loop in hold.loops)
+    if not hold.made_in_loop:
+        yield refuted(Question.REPEATS, "no network runs in the loop that fills it")
+    elif not (hold.over_batches or views or (hold.over_items and to_host)):
+        yield refuted(Question.REPEATS, "the loop is not shown to run through batches")
 
 
 def _is_moved_on_request(hold: Hold) -> bool:
