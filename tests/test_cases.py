@@ -9,9 +9,14 @@ Labels stand at the end of a line, as comments::
     del out  # maybe: GPU401                   either answer is accepted
     out = net(x)  # low: GPU201                flagged with low confidence: quiet unless that is asked for
 
-A case lies in a directory named after the rule it is about, or after a kind of program. It joins the tests
-once that rule (for a kind: the rule named in `KINDS`) exists. A file named `bug_*` has at least one `expect`
-or `low` of its rule, a file named `ok_*` no `expect`.
+A case is `cases/QUESTION/CODE_bug_NAME.py` or `cases/QUESTION/CODE_ok_NAME.py`: the folder is the question that the
+analysis must answer right (`QUESTIONS` says them), the code is that of the rule which then has its say. Programs that
+are about no single question lie in a folder of their kind (`KINDS`) and have no code in their name. A `bug_` file has
+at least one `expect` or `low` of its rule, an `ok_` file no `expect`. Cases join the tests once their rule exists.
+
+A case of several files is one file here, in which `# file: NAME` heads each of them, as in the examples of the rules;
+what stands before the first says what the case is about. The files are written into a folder of their own and linted
+there as a project, and each may have labels.
 
 `python tests/test_cases.py [CODE ...]` prints recall and false alarms by code, then each miss and alarm.
 """
@@ -27,22 +32,41 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
+from itertools import pairwise
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 from gpulint.rules import all_rules
 
-from gpulint.findings import Confidence
+from gpulint.findings import Confidence, Finding
 from gpulint.linter import lint_text
 from gpulint.rule import RuleSet
 
 CASES = Path(__file__).parent / "cases"
 
+# What a case in the folder of this name asks.
+QUESTIONS = {
+    "tensor": "Is this value a tensor, made by a network or by torch?",
+    "grad": "Is grad enabled where this runs?",
+    "graph": "Does the value carry an autograd graph, or was it cut off?",
+    "backward": "Does a backward go through the graph, and when?",
+    "outlives": "What holds the value, and does it live longer than its iteration?",
+    "repeats": "Does this happen again with every batch, or a few times at most?",
+    "device": "Is it on the GPU, or on the host?",
+    "size": "Is it large enough to matter?",
+    "trained": "Does somebody train this network, or is it frozen?",
+    "reads": "What does whoever gets the result do with it?",
+    "reached": "Who runs this code: a program, a caller elsewhere, a test, nobody?",
+    "meant": "Is it a mistake, or what the author wants?",
+}
 # A kind of program is examined once the rule named here exists.
 KINDS = {"lookalikes": "GPU101", "mixed": "GPU101", "frameworks": "GPU104"}
 
 _LABEL = re.compile(r"#\s*(expect|maybe|low):\s*([A-Z0-9|@a-z, ]+)")
 _CODE = re.compile(r"(GPU\d{3}(?:\|GPU\d{3})*)(?:@([a-z]))?$")
+_NAME = re.compile(r"(?:(GPU\d{3})_)?(bug|ok)_\w+$")
+_FILE = re.compile(r"^# file: (\S+)\n", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +82,7 @@ class Demand:
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A labelled program. Lines are those where a statement begins."""
+    """A labelled program. Lines are those of the case's file where a statement begins."""
 
     path: Path
     text: str
@@ -72,9 +96,36 @@ class Case:
         return self.path.relative_to(CASES).as_posix()
 
     @property
+    def question(self) -> str:
+        """Its folder: a question, or a kind of program."""
+        return self.path.parent.name
+
+    @property
+    def code(self) -> str | None:
+        """The rule that it is about; None where it is of a kind of program."""
+        found = _NAME.match(self.path.stem)
+        return found and found[1]
+
+    @property
+    def kind(self) -> str:
+        """`bug` or `ok`; empty where the file is named otherwise."""
+        found = _NAME.match(self.path.stem)
+        return found[2] if found else ""
+
+    @property
     def subject(self) -> str:
         """The code of the rule that must exist before this case is examined."""
-        return KINDS.get(self.path.parent.name, self.path.parent.name)
+        return self.code or KINDS[self.question]
+
+    @property
+    def files(self) -> dict[str, str]:
+        """The texts of a case of several files by name, each at the lines where it stands; of one file, nothing."""
+        heads = list(_FILE.finditer(self.text))
+        bounds = pairwise([*(head.end() for head in heads), len(self.text)])
+        return {
+            head[1]: "\n" * self.text.count("\n", 0, start) + _FILE.sub("", self.text[start:end])
+            for head, (start, end) in zip(heads, bounds, strict=True)
+        }
 
 
 def statement_starts(tree: ast.Module) -> dict[int, int]:
@@ -120,6 +171,12 @@ def read_case(path: Path) -> Case:
     return Case(path, text, tuple(demands), frozenset(allowed), frozenset(doubtful), starts)
 
 
+def labelled(code: str, name: str) -> str:
+    """The text of the case of a rule with this name, whichever question it is about."""
+    (path,) = CASES.glob(f"*/{code}_{name}.py")
+    return path.read_text(encoding="utf-8")
+
+
 @cache
 def all_cases() -> tuple[Case, ...]:
     return tuple(read_case(path) for path in sorted(CASES.glob("*/*.py")))
@@ -128,7 +185,7 @@ def all_cases() -> tuple[Case, ...]:
 @cache
 def rule_set() -> RuleSet:
     """The rules of a plain run, and those that are off by default but have programs here, with all they suspect."""
-    rules = tuple(rule for rule in all_rules() if rule.default or (CASES / rule.code).is_dir())
+    rules = tuple(rule for rule in all_rules() if rule.default or any(CASES.glob(f"*/{rule.code}_*")))
     return RuleSet(rules, confidence=Confidence.LOW)
 
 
@@ -150,11 +207,25 @@ def placed(case: Case, codes: frozenset[str]) -> tuple[set[tuple[int, str]], set
     """What is found with high and with low confidence, by the line where its statement begins."""
     certain: set[tuple[int, str]] = set()
     doubtful: set[tuple[int, str]] = set()
-    for finding in lint_text(case.text, case.path.name, rule_set()):
+    for finding in findings(case):
         if finding.code in codes:
             found = doubtful if finding.doubt else certain
             found.add((case.starts.get(finding.line, finding.line), finding.code))
     return certain, doubtful
+
+
+def findings(case: Case) -> list[Finding]:
+    """What is found in a case, of several files in each of them."""
+    files = case.files
+    if not files:
+        return lint_text(case.text, case.path.name, rule_set())
+    with TemporaryDirectory() as folder:
+        Path(folder, "pyproject.toml").touch()  # the project ends here
+        for name, text in files.items():
+            Path(folder, name).parent.mkdir(parents=True, exist_ok=True)
+            Path(folder, name).write_text(text, encoding="utf-8")
+        each = [lint_text(text, str(Path(folder, name)), rule_set()) for name, text in files.items()]
+    return [finding for found in each for finding in found]
 
 
 def due(codes: frozenset[str]) -> list[Case]:
@@ -170,19 +241,43 @@ def test_case(case: Case) -> None:
 
 
 def test_cases_are_well_formed() -> None:
-    wrong = []
-    for case in all_cases():
-        asked = {code for demand in case.demands for code in demand.codes}
-        about = {case.path.parent.name} if case.path.parent.name.startswith("GPU") else asked or {"any"}
-        kind = case.path.name.split("_")[0]
-        doubtful = {code for _, code in case.doubtful}
-        fits = bool((asked | doubtful) & about) if kind == "bug" else kind == "ok" and not asked & about
-        if not fits:
-            wrong.append(f"{case.name}: expects {sorted(asked)}")
-        elif case.path.parent.name not in KINDS and not re.fullmatch(r"GPU\d{3}", case.path.parent.name):
-            wrong.append(f"{case.name}: no such kind")
-        compile(case.text, case.name, "exec")
+    wrong = [f"{case.name}: {flaw}" for case in all_cases() if (flaw := _flaw(case))]
     assert not wrong, "\n".join(wrong)
+
+
+def _flaw(case: Case) -> str | None:
+    """What is wrong with how a case is named, or with its labels. Raises SyntaxError where it does not compile."""
+    for name, text in (case.files or {case.path.name: case.text}).items():
+        compile(text, name, "exec")
+    if not case.kind:
+        return "it is neither a bug nor ok"
+    if case.question not in (QUESTIONS if case.code else KINDS):
+        return "its folder is no question" if case.code else "its folder is no kind of program"
+    asked = {code for demand in case.demands for code in demand.codes}
+    about = {case.code} if case.code else asked or {"any"}
+    doubtful = {code for _, code in case.doubtful}
+    fits = bool((asked | doubtful) & about) if case.kind == "bug" else not asked & about
+    return None if fits else f"it expects {sorted(asked)}"
+
+
+def test_every_question_has_bugs_and_look_alikes() -> None:
+    kinds = {(case.question, case.kind) for case in all_cases()}
+    assert {(question, kind) for question in QUESTIONS for kind in ("bug", "ok")} <= kinds
+
+
+def test_names_are_of_one_case_each() -> None:
+    names = Counter(case.path.name for case in all_cases() if case.code)
+    assert [name for name, times in names.items() if times > 1] == []
+
+
+def test_a_case_of_several_files_keeps_its_lines(tmp_path: Path) -> None:
+    path = tmp_path / "case.py"
+    path.write_text(
+        '"""What it is about."""\n# file: a.py\nx = 1\n# file: lib/b.py\ny = 2  # maybe: GPU101\n'
+    )
+    case = read_case(path)
+    assert case.files == {"a.py": "\n\nx = 1\n", "lib/b.py": "\n\n\n\ny = 2  # maybe: GPU101\n"}
+    assert case.allowed == {(5, "GPU101")}
 
 
 def test_rules_say_that_they_doubt() -> None:
@@ -191,7 +286,7 @@ def test_rules_say_that_they_doubt() -> None:
 
 
 def test_at_least_as_many_look_alikes_as_bugs() -> None:
-    kinds = Counter(case.path.name.split("_")[0] for case in all_cases())
+    kinds = Counter(case.kind for case in all_cases())
     assert kinds["ok"] >= kinds["bug"] > 0
 
 

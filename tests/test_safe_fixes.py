@@ -18,7 +18,7 @@ from pathlib import Path
 import pytest
 from gpulint.rules import all_rules
 from support import gpulint
-from test_cases import all_cases
+from test_cases import all_cases, labelled
 from trials import Trial, changes, ran, run
 
 from gpulint.api import check_paths
@@ -31,7 +31,6 @@ from gpulint.rule import RuleSet
 
 RULES = RuleSet(all_rules())
 DOUBTING = RuleSet(all_rules(), confidence=Confidence.LOW)
-CASES = Path(__file__).parent / "cases"
 FIXTURES = Path(__file__).parents[1] / "fixtures"
 # As many programs as ran when this was written, less a few.
 FLOOR = 112
@@ -63,9 +62,10 @@ def _is_safe(finding: Finding) -> bool:
 
 
 def examples() -> Iterator[tuple[str, str]]:
-    """Every labelled program, and the example of each rule's documentation where that is one file."""
+    """Every labelled program and the example of each rule's documentation, where that is one file."""
     for case in all_cases():
-        yield f"{case.path.parent.name}_{case.path.name}", case.text
+        if not case.files:
+            yield f"{case.question}_{case.path.name}", case.text
     for rule in RULES.rules:
         code = page(rule).code("Example")
         if code is not None and "# file:" not in code:
@@ -416,7 +416,7 @@ def test_a_generator_is_not_left_with_grad_off() -> None:
 
 
 def test_a_statement_that_has_the_students_graph_is_left_alone() -> None:
-    text = (CASES / "GPU202/bug_teacher_beside_the_student.py").read_text()
+    text = labelled("GPU202", "bug_teacher_beside_the_student")
     assert fixed(text, "train.py") == text
 
 
@@ -486,7 +486,7 @@ def test_a_number_is_held_only_where_one_will_do(value: str, use: str, fix: str)
 
 
 def test_a_tensor_that_grows_by_joining_is_not_moved_in_part() -> None:
-    text = (CASES / "GPU102/bug_cat_unless_first.py").read_text()
+    text = labelled("GPU102", "bug_cat_unless_first")
     found = [finding for finding in lint_text(text, "train.py", RULES) if finding.code == "GPU102"]
     assert found
     assert all(finding.fix is None for finding in found)
@@ -497,8 +497,8 @@ def test_a_tensor_that_grows_by_joining_is_not_moved_in_part() -> None:
 
 def offered(code: str, name: str) -> list[tuple[int, str | None, str]]:
     """Of a labelled program the lines with findings of a rule, how safe each fix is, and why not."""
-    text = (CASES / code / name).read_text(encoding="utf-8")
-    found = [finding for finding in lint_text(text, name, DOUBTING) if finding.code == code]
+    text = labelled(code, name)
+    found = [finding for finding in lint_text(text, f"{name}.py", DOUBTING) if finding.code == code]
     return [
         (one.line, one.fix and one.fix.applicability, one.fix.unsafe_because if one.fix else "")
         for one in found
@@ -508,26 +508,26 @@ def offered(code: str, name: str) -> list[tuple[int, str | None, str]]:
 @pytest.mark.parametrize(
     ("code", "name", "safety"),
     [
-        ("GPU203", "bug_output_differentiated_by_the_fake.py", [None]),
-        ("GPU203", "bug_same_output_for_both_losses.py", [None]),
-        ("GPU203", "bug_method_with_attribute.py", ["unsafe"]),
-        ("GPU203", "bug_discriminator_sees_graph.py", ["safe"]),
-        ("GPU204", "bug_volatile_carried_state.py", ["unsafe", None]),
-        ("GPU204", "bug_with_class_not_instance.py", ["safe"]),
-        ("GPU301", "bug_step_is_given_data.py", ["safe"]),
-        ("GPU301", "bug_loss_handed_on.py", ["unsafe", "unsafe", "unsafe"]),
-        ("GPU401", "bug_name_of_a_script.py", ["unsafe"]),
-        ("GPU401", "bug_segmentation_logits.py", ["safe"]),
-        ("GPU403", "bug_own_way_of_loading.py", ["unsafe"]),
-        ("GPU405", "bug_figures_in_between.py", ["unsafe"]),
-        ("GPU405", "bug_empty_cache_before_del.py", ["safe"]),
-        ("GPU501", "bug_every_step.py", ["safe"]),
-        ("GPU501", "bug_wanted_by_others.py", ["unsafe", "unsafe"]),
-        ("GPU502", "bug_every_step.py", ["unsafe"]),
-        ("GPU503", "bug_every_step.py", ["unsafe"]),
-        ("GPU503", "bug_callers_in_sight.py", ["safe"]),
-        ("GPU503", "bug_step_of_an_unseen_caller.py", ["unsafe"]),
-        ("GPU603", "bug_cuda_amp.py", ["unsafe", "unsafe"]),
+        ("GPU203", "bug_output_differentiated_by_the_fake", [None]),
+        ("GPU203", "bug_same_output_for_both_losses", [None]),
+        ("GPU203", "bug_method_with_attribute", ["unsafe"]),
+        ("GPU203", "bug_discriminator_sees_graph", ["safe"]),
+        ("GPU204", "bug_volatile_carried_state", ["unsafe", None]),
+        ("GPU204", "bug_with_class_not_instance", ["safe"]),
+        ("GPU301", "bug_step_is_given_data", ["safe"]),
+        ("GPU301", "bug_loss_handed_on", ["unsafe", "unsafe", "unsafe"]),
+        ("GPU401", "bug_name_of_a_script", ["unsafe"]),
+        ("GPU401", "bug_segmentation_logits", ["safe"]),
+        ("GPU403", "bug_own_way_of_loading", ["unsafe"]),
+        ("GPU405", "bug_figures_in_between", ["unsafe"]),
+        ("GPU405", "bug_empty_cache_before_del", ["safe"]),
+        ("GPU501", "bug_every_step", ["safe"]),
+        ("GPU501", "bug_wanted_by_others", ["unsafe", "unsafe"]),
+        ("GPU502", "bug_every_step", ["unsafe"]),
+        ("GPU503", "bug_every_step", ["unsafe"]),
+        ("GPU503", "bug_callers_in_sight", ["safe"]),
+        ("GPU503", "bug_step_of_an_unseen_caller", ["unsafe"]),
+        ("GPU603", "bug_cuda_amp", ["unsafe", "unsafe"]),
     ],
 )
 def test_a_fix_is_as_safe_as_can_be_proven(code: str, name: str, safety: list[str | None]) -> None:
@@ -537,8 +537,8 @@ def test_a_fix_is_as_safe_as_can_be_proven(code: str, name: str, safety: list[st
 
 
 def test_volatile_is_cured_and_not_only_dropped() -> None:
-    name = "bug_volatile_carried_state.py"
-    text = (CASES / "GPU204" / name).read_text(encoding="utf-8")
+    name = "train.py"
+    text = labelled("GPU204", "bug_volatile_carried_state")
     rules = RuleSet(tuple(rule for rule in all_rules() if rule.code == "GPU204"))
     assert fixed(text, name, rules) == text
     done = fix_text(text, lambda source: lint_text(source, name, rules), True).text
@@ -548,7 +548,7 @@ def test_volatile_is_cured_and_not_only_dropped() -> None:
 
 @pytest.mark.parametrize("clock", ["", "import time\n"])
 def test_a_caller_in_another_file_may_time_a_step(tmp_path: Path, clock: str) -> None:
-    text = (CASES / "GPU503" / "bug_step_of_an_unseen_caller.py").read_text(encoding="utf-8")
+    text = labelled("GPU503", "bug_step_of_an_unseen_caller")
     (tmp_path / "stepping.py").write_text(text)
     around = ("began = time.perf_counter()", "print(time.perf_counter() - began)") if clock else ("", "")
     (tmp_path / "training.py").write_text(
@@ -582,7 +582,7 @@ def test_every_unsafe_cut_says_why() -> None:
     silent = [
         (case.name, finding.line, finding.code)
         for case in all_cases()
-        if case.path.parent.name in codes
+        if case.code in codes and not case.files
         for finding in lint_text(case.text, case.path.name, RULES)
         if finding.code in codes and finding.fix is not None
         if (finding.fix.applicability == "unsafe") != bool(finding.fix.unsafe_because)
@@ -699,14 +699,14 @@ def test_what_may_be_no_tensor_is_not_safely_detached() -> None:
 
 
 def test_an_average_is_cut_where_it_starts_as_well() -> None:
-    text = (CASES / "GPU107/bug_first_batch_starts_attached.py").read_text()
+    text = labelled("GPU107", "bug_first_batch_starts_attached")
     done = fixed(text, "train.py")
     assert "self.running = mean.detach()" in done
     assert "0.1 * mean.detach()" in done
 
 
 def test_an_average_that_the_result_is_made_of_is_not_safely_cut() -> None:
-    text = (CASES / "GPU107/bug_first_batch_starts_attached.py").read_text()
+    text = labelled("GPU107", "bug_first_batch_starts_attached")
     used = text.replace("        return x / mean * self.gain", "        return x / self.running * self.gain")
     (found,) = fix_of(used, "GPU107")
     assert found[0] == "unsafe"
@@ -714,7 +714,7 @@ def test_an_average_that_the_result_is_made_of_is_not_safely_cut() -> None:
 
 
 def test_all_states_of_a_round_are_cut_together() -> None:
-    text = (CASES / "GPU103/bug_two_states_carried.py").read_text()
+    text = labelled("GPU103", "bug_two_states_carried")
     found = [finding for finding in lint_text(text, "train.py", RULES) if finding.code == "GPU103"]
     assert len(found) == 2
     for finding in found:
