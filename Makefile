@@ -5,8 +5,11 @@ TORCH ?= torch==2.13.0
 VENV ?= .venv
 BIN := $(VENV)/bin
 DEMO := fixtures/evaluate_with_metrics.py
+# What `make quick` runs, the tests that most changes break first. benchmarks/decisions.py reads this line.
+QUICK := tests/test_cases.py tests/test_rules.py tests/test_lowering.py tests/test_fixing_*.py
 
-.PHONY: demo test docs lint types format clean
+.DEFAULT_GOAL := help
+.PHONY: help demo quick test docs lint types format clean
 
 $(BIN)/gpulint: pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
@@ -25,6 +28,10 @@ $(BIN)/.docs-extra: pyproject.toml
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[docs]"
 	touch $@
 
+## list these commands
+help:
+	@awk '/^## /{told=substr($$0,4);next} /^[a-z]+:/&&told{printf "make %-8s %s\n",substr($$1,1,length($$1)-1),told} {told=""}' $(firstword $(MAKEFILE_LIST))
+
 ## lint, verify, fix and verify again one training script (the fix is made in a copy)
 demo: $(BIN)/gpulint
 	rm -rf $(VENV)/demo && mkdir -p $(VENV)/demo && cp $(DEMO) $(VENV)/demo/train.py
@@ -34,6 +41,10 @@ demo: $(BIN)/gpulint
 	-$(BIN)/gpulint --no-cache --isolated --fix --unsafe-fixes $(VENV)/demo/train.py
 	$(if $(TORCH),-$(BIN)/gpulint verify $(VENV)/demo/train.py)
 
+## the labelled programs, the rules' examples, lowering and fixing: half a minute
+quick: $(BIN)/.test-extra
+	$(BIN)/python -m pytest -q -n 2 -m "not slow" $(QUICK)
+
 ## the test suite, with ruff and mypy
 test: $(BIN)/.test-extra lint types
 	$(BIN)/python -m pytest -q -n 2 --dist loadfile
@@ -42,19 +53,23 @@ test: $(BIN)/.test-extra lint types
 docs: $(BIN)/.docs-extra
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build
 
+## ruff: its rules and its format
 lint: $(BIN)/.test-extra
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 
 # mypy knows nothing of setuptools' package-dir: it is shown the tree as it is installed.
+## mypy, strict
 types: $(BIN)/.test-extra
 	rm -rf $(VENV)/typed && mkdir -p $(VENV)/typed/gpulint
 	ln -s $(CURDIR)/gpulint/* $(CURDIR)/rules $(VENV)/typed/gpulint/
 	cd $(VENV)/typed && $(CURDIR)/$(BIN)/mypy --config-file $(CURDIR)/pyproject.toml
 
+## let ruff mend what it can
 format: $(BIN)/.test-extra
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
+## remove the environment and everything that was built
 clean:
 	rm -rf $(VENV) build dist site *.egg-info .gpulint_cache

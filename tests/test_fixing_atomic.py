@@ -264,6 +264,7 @@ def train(model, loader, optimizer):
 
 
 @posix
+@pytest.mark.slow
 def test_fix_killed_at_any_moment(tmp_path: Path) -> None:
     """Every file is the old or the new one with its mode, and one more run leaves nothing else."""
     wanted = int(os.environ.get("GPULINT_TEST_KILLS", "0"))  # by default as many as 20 seconds allow

@@ -6,6 +6,7 @@ import ast
 import re
 
 import libcst as cst
+import pytest
 from fixing_programs import label, programs, python_tree, rewrite, statements, without
 from fixing_support import Tree, changed, finding
 from hypothesis import HealthCheck, assume, given, settings
@@ -24,6 +25,8 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much],
 )
 FIXING = settings.get_profile("fixing")
+
+pytestmark = pytest.mark.slow
 
 NO_GRAD = no_grad_with("torch.no_grad")
 

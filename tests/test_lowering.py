@@ -104,7 +104,10 @@ def test_snippets_lower_alike(text: str) -> None:
     assert_same(text)
 
 
-@pytest.mark.parametrize("folder", ["fixtures", "tests", "gpulint", "rules"])
+@pytest.mark.parametrize(
+    "folder",
+    ["fixtures", "rules", *(pytest.param(name, marks=pytest.mark.slow) for name in ("tests", "gpulint"))],
+)
 def test_project_lowers_alike(folder: str) -> None:
     for path in sorted((ROOT / folder).rglob("*.py")):
         text = path.read_text(encoding="utf-8")
@@ -119,6 +122,7 @@ def test_standard_library_lowers_alike(name: str) -> None:
     assert_same((STDLIB / name).read_text(encoding="utf-8"))
 
 
+@pytest.mark.slow
 def test_torch_lowers_alike() -> None:
     torch = pytest.importorskip("torch")
     optim = Path(torch.__file__).parent / "optim"
