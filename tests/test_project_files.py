@@ -1,0 +1,85 @@
+"""What a project has beside its code: a licence, its changes, how to contribute, hooks, and what `make help` says."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+if sys.version_info < (3, 11):
+    import tomli as toml
+else:
+    import tomllib as toml
+
+ROOT = Path(__file__).parents[1]
+MAKEFILE = (ROOT / "Makefile").read_text(encoding="utf-8")
+HOOKS = (ROOT / ".pre-commit-config.yaml").read_text(encoding="utf-8")
+# Written beside these files, and linked to before it is there.
+TO_COME = {"docs/architecture.md"}
+
+
+def targets() -> list[str]:
+    """The targets of the Makefile that are commands."""
+    found = re.search(r"^\.PHONY: (.+)$", MAKEFILE, re.MULTILINE)
+    assert found is not None
+    return found[1].split()
+
+
+@pytest.mark.skipif(shutil.which("make") is None, reason="make is not installed")
+@pytest.mark.parametrize("command", [["make", "help"], ["make"]], ids=" ".join)
+def test_make_tells_all_its_targets(command: list[str]) -> None:
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+    told = dict(re.findall(r"^make (\w+) +(\S.*)$", done.stdout, re.MULTILINE))
+    assert sorted(told) == sorted(targets())
+    assert len(told) == len(done.stdout.splitlines())
+
+
+def test_quick_runs_tests_that_exist() -> None:
+    found = re.search(r"^QUICK := (.+)$", MAKEFILE, re.MULTILINE)
+    assert found is not None
+    assert all(list(ROOT.glob(pattern)) for pattern in found[1].split())
+
+
+@pytest.mark.parametrize("name", ["README.md", "CONTRIBUTING.md", "CHANGELOG.md"])
+def test_links_lead_to_files_of_the_repository(name: str) -> None:
+    text = (ROOT / name).read_text(encoding="utf-8")
+    linked = set(re.findall(r"\]\((?!https?:|#)([^)#\s]+)", text))
+    assert [target for target in linked - TO_COME if not (ROOT / target).exists()] == []
+
+
+def test_paths_that_contributing_names_exist() -> None:
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    named = re.findall(r"(?:tests|benchmarks|gpulint)/[\w/]+(?:\.py)?(?=[`\s,])", text)
+    assert len(named) > 2
+    assert [path for path in named if not (ROOT / path).exists()] == []
+
+
+def test_the_licence_is_the_one_that_the_package_names() -> None:
+    project = toml.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    assert project["license"] == "MIT"
+    (name,) = project["license-files"]
+    assert (ROOT / name).read_text(encoding="utf-8").startswith("MIT License\n")
+
+
+def test_the_changelog_begins_with_this_version() -> None:
+    from gpulint import __version__
+
+    first = re.search(r"^## (.+)$", (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), re.MULTILINE)
+    assert first is not None
+    assert __version__ in first[1]
+
+
+def test_hooks_have_the_versions_of_the_project() -> None:
+    project = toml.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    pinned = dict(requirement.split("==") for requirement in project["optional-dependencies"]["dev"])
+    assert set(re.findall(r"ruff==([\d.]+)", HOOKS)) == {pinned["ruff"]}
+
+
+def test_hooks_are_well_formed(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "pre_commit", "validate-config", str(ROOT / ".pre-commit-config.yaml")]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout
