@@ -1,7 +1,8 @@
 """How many of the analysis's decisions the quick tests would miss.
 
-Every condition in `gpulint/analysis` is there because some program needs it, and a test should say which. This takes
-decisions at random, spoils each of them alone and runs the tests of `make quick` until one fails:
+Every condition in the analysis, and in the detectors of the rules, is there because some program needs it, and a test
+should say which. This takes decisions at random, spoils each of them alone and runs the tests of `make quick` until
+one fails:
 
 - a condition of an `if`, a `while`, an `a if b else c` or a comprehension becomes `False`;
 - the last term of an `and` or an `or` is dropped;
@@ -43,8 +44,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 ROOT = Path(__file__).resolve().parents[1]
-ANALYSIS = "gpulint/analysis"
-LONGEST = 300  # seconds of one run of the tests: what takes longer hangs, and is noticed
+FOLDERS = ("gpulint/analysis", "rules/detect")
+SLOWER = 10  # times as long as without a change: a run of the tests that takes longer hangs, and is noticed
 _FAILED = re.compile(r"^(?:FAILED|ERROR) (.+?)(?: - .*)?$", re.MULTILINE)
 
 
@@ -87,11 +88,15 @@ def _short(text: str) -> str:
 def decisions(root: Path, only: str) -> list[Decision]:
     """All decisions of the analysis, in the order of their files and lines."""
     found: list[Decision] = []
-    for path in sorted((root / ANALYSIS).rglob("*.py")):
+    for path in _sources(root):
         name = path.relative_to(root).as_posix()
         if only in name:
             found += decisions_of(name, path.read_bytes())
     return found
+
+
+def _sources(root: Path) -> list[Path]:
+    return [path for folder in FOLDERS for path in sorted((root / folder).rglob("*.py"))]
 
 
 def decisions_of(name: str, source: bytes) -> list[Decision]:
@@ -170,14 +175,14 @@ def quick_tests() -> list[list[str]]:
     return [files[:1], files[1:]]
 
 
-def first_failure(copy: Path) -> str | None:
-    """The test that fails first in this copy; None where all pass."""
+def first_failure(copy: Path, limit: float | None = None) -> str | None:
+    """The test that fails first in this copy, `no end` after so many seconds; None where all pass."""
     options = ["-x", "-q", "-rfE", "--tb=no", "-p", "no:cacheprovider", "-m", "not slow"]
     for files in quick_tests():
         command = [sys.executable, "-m", "pytest", *options, *files]
         try:
             done = subprocess.run(
-                command, cwd=copy, env=_environment(copy), capture_output=True, text=True, timeout=LONGEST
+                command, cwd=copy, env=_environment(copy), capture_output=True, text=True, timeout=limit
             )
         except subprocess.TimeoutExpired:
             return "no end"
@@ -187,7 +192,7 @@ def first_failure(copy: Path) -> str | None:
     return None
 
 
-def examine(decision: Decision, copy: Path) -> Outcome:
+def examine(decision: Decision, copy: Path, limit: float | None = None) -> Outcome:
     """Spoil the decision in this copy, run the tests, and mend it again."""
     began = time.monotonic()
     path = copy / decision.file
@@ -197,7 +202,7 @@ def examine(decision: Decision, copy: Path) -> Outcome:
     try:
         path.write_bytes(decision.spoil(source))
         compiled.unlink(missing_ok=True)
-        by = first_failure(copy)
+        by = first_failure(copy, limit)
     finally:
         path.write_bytes(source)
         compiled.unlink(missing_ok=True)
@@ -212,7 +217,7 @@ class Results:
 
     def __init__(self, path: Path, seed: int, only: str) -> None:
         self.path = path
-        self.head = {"seed": seed, "only": only, "analysis": _digest(ROOT / ANALYSIS)}
+        self.head = {"seed": seed, "only": only, "analysis": _digest(ROOT)}
         self.outcomes: dict[Decision, Outcome] = {}
         self._read()
 
@@ -252,10 +257,10 @@ def percent(noticed: int, examined: int) -> float:
     return round(100 * noticed / examined, 1) if examined else 0.0
 
 
-def _digest(folder: Path) -> str:
+def _digest(root: Path) -> str:
     summed = hashlib.sha256()
-    for path in sorted(folder.rglob("*.py")):
-        summed.update(path.relative_to(folder).as_posix().encode() + path.read_bytes())
+    for path in _sources(root):
+        summed.update(path.relative_to(root).as_posix().encode() + path.read_bytes())
     return summed.hexdigest()[:16]
 
 
@@ -279,7 +284,9 @@ def run(due: list[Decision], results: Results, jobs: int, end: float) -> None:
         for number in range(jobs):
             copy_tree(top / str(number))
             free.put(top / str(number))
+        began = time.monotonic()
         failing = first_failure(top / "0")
+        limit = SLOWER * (time.monotonic() - began)
         if failing is not None:
             raise SystemExit(f"the tests fail before anything is changed: {failing}")
 
@@ -288,7 +295,7 @@ def run(due: list[Decision], results: Results, jobs: int, end: float) -> None:
                 return None
             copy = free.get()
             try:
-                return examine(decision, copy)
+                return examine(decision, copy, limit)
             finally:
                 free.put(copy)
 
