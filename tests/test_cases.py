@@ -10,7 +10,7 @@ Labels stand at the end of a line, as comments::
     out = net(x)  # low: GPU201                flagged with low confidence: quiet unless that is asked for
 
 A case is `cases/QUESTION/CODE_bug_NAME.py` or `cases/QUESTION/CODE_ok_NAME.py`: the folder is the question that the
-analysis must answer right (`QUESTIONS` says them), the code is that of the rule which then has its say. Programs that
+analysis must answer right (`QUESTIONS` says them, docs/architecture.md what they are for), the code is that of the rule which then has its say. Programs that
 are about no single question lie in a folder of their kind (`KINDS`) and have no code in their name. A `bug_` file has
 at least one `expect` or `low` of its rule, an `ok_` file no `expect`. Cases join the tests once their rule exists.
 
