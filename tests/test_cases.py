@@ -39,6 +39,7 @@ from tempfile import TemporaryDirectory
 import pytest
 from gpulint.rules import all_rules
 
+from gpulint.answers import Question
 from gpulint.findings import Confidence, Finding
 from gpulint.linter import lint_text
 from gpulint.rule import RuleSet
@@ -261,6 +262,7 @@ def _flaw(case: Case) -> str | None:
 
 
 def test_every_question_has_bugs_and_look_alikes() -> None:
+    assert set(QUESTIONS) == {question.value for question in Question}
     kinds = {(case.question, case.kind) for case in all_cases()}
     assert {(question, kind) for question in QUESTIONS for kind in ("bug", "ok")} <= kinds
 
