@@ -100,7 +100,7 @@ def _report(facts: FileFacts, backward: Backward) -> Report:
         "the saved tensors stay until the loss is rebound, usually during the next forward",
         "1.58 GiB against 698 MiB allocated after the backward (4-layer language model; H200, torch 2.11)",
         repair=lambda: _repair(backward),
-        subject=backward.path or "",
+        subject=facts.called(backward.call),
     )
 
 

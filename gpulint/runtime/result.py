@@ -40,7 +40,6 @@ KIND_NAMES: Mapping[StepKind, str] = {
     "explicit": "gpulint.step()",
 }
 
-ASKED = "the script asked for input"
 NO_TORCH = (
     "torch is not installed in {}: install it there (pip install torch), or name the interpreter that has it "
     "with --python"
@@ -329,7 +328,8 @@ class ForwardFigures(Record):
 @dataclass(frozen=True, slots=True)
 class End(Record):
     """How the run ended. `message` is one line for people; `where` is the user's line that was running
-    then."""
+    then. `asked`: the script asked for input that there was none of. `refusal` is what torch said of an allocator setting
+    that it does not take."""
 
     reason: EndReason
     message: str
@@ -337,6 +337,8 @@ class End(Record):
     code: int | None = None
     signal: int | None = None
     where: Site | None = None
+    asked: bool = False
+    refusal: str = ""
 
 
 @dataclass(frozen=True, slots=True)

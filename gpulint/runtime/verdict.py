@@ -1,7 +1,7 @@
 """Static findings × measurements → verdicts: confirmed, refuted, inconclusive, not reached; and what nobody
 predicted, growth and forwards for nothing.
 
-Pure functions on records. What each rule claims stands in `claims`; how measurements are found in `evidence`.
+Pure functions on records. What is claimed stands on each finding; how measurements are found in `evidence`.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ from typing import Literal
 
 from gpulint.findings import Confidence, Finding
 from gpulint.runtime import judging
-from gpulint.runtime.claims import DIAGNOSTICS, claim_of
 from gpulint.runtime.evidence import Evidence, Share, real
 from gpulint.runtime.growth import Harmless, Phase, Unexplained, harmless, phases, unexplained
 from gpulint.runtime.judging import NEGLIGIBLE, Judgement
@@ -177,7 +176,7 @@ def verify(
 ) -> Verification:
     """Judge every finding by every rank, and list what they leave unexplained. A finding below the confidence `least` counts
     for nothing unless it is proven."""
-    claims = [f for f in findings if not f.code.startswith(DIAGNOSTICS)]
+    claims = [f for f in findings if not f.is_diagnostic]
     # Asked for a GPU that there is not, or that is not used: what its probe has read means nothing.
     ranks = run.ranks if run.end.reason != "no-device" else ()
     evidence = [Evidence(rank) for rank in ranks if rank.environment.torch or rank.samples]
@@ -214,7 +213,7 @@ def _judge(finding: Finding, evidence: Sequence[Evidence], run: RunResult) -> Ve
     if not evidence:
         nothing = Judgement("inconclusive", f"nothing was measured: {run.end.message}")
         return _verdict(finding, nothing, ())
-    judged = [(one.rank.rank, judging.judge(finding, claim_of(finding.code), one)) for one in evidence]
+    judged = [(one.rank.rank, judging.judge(finding, one)) for one in evidence]
     best = min(judged, key=lambda pair: (_ORDER.index(pair[1].status), -(pair[1].device or 0.0), pair[0]))[1]
     ranks = tuple(rank for rank, one in judged if one.status == best.status)
     return _verdict(finding, best, ranks if len(judged) > 1 else ())
@@ -295,7 +294,7 @@ def _unpredicted(findings: Sequence[Finding], evidence: Sequence[Evidence]) -> l
 
 def _holders_left(findings: Sequence[Finding], one: Evidence) -> list[Unpredicted]:
     """The growing holders that no finding about drift means, by holder or by what was born on its line."""
-    drifting = [f for f in findings if claim_of(f.code).kind in ("drift", "cycle")]
+    drifting = [f for f in findings if f.runtime_claim.kind in ("drift", "cycle")]
     predicted = {id(holder) for finding in drifting for holder in one.holders(finding)}
     sites = {drift.site for finding in drifting for drift in one.born_at(finding)}
     left: list[Unpredicted] = []
@@ -353,7 +352,7 @@ def _wasted(confirmed: Sequence[Finding], evidence: Sequence[Evidence]) -> list[
     """The forwards for nothing that no confirmed finding means already, the largest first."""
     merged: dict[tuple[str, int, str, str], Wasted] = {}
     for one in evidence:
-        told = {f for finding in confirmed for f in judging.forwards_of(finding, claim_of(finding.code), one)}
+        told = {f for finding in confirmed for f in judging.forwards_of(finding, one)}
         for forward in _forwards_for_nothing(one):
             if forward in told:
                 continue
