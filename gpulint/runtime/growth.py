@@ -274,7 +274,7 @@ def _words(why: Why, drift: Drift, keeper: Holder | None) -> str:
         return f"{held}: an optimizer's own state is not counted as drift"
     if why == "gc-garbage":
         return f"born at {place(drift.site)} {drift.reason}"
-    return drift.reason if drift.reason.startswith("kept by ") else f"{held}: {drift.reason}"
+    return drift.reason if drift.limited else f"{held}: {drift.reason}"
 
 
 # -- what is not explained -----------------------------------------------------------------------------------

@@ -182,8 +182,8 @@ class Drift(Record):
     that left something behind, `slope` the Theil-Sen slope of the site's live bytes per step. `total` bytes
     in `count` blocks are alive at the end. Status: *leak* grows in every step or at regular intervals;
     *occasional* survives without regularity; *bounded* is kept by something with a limit (deque, lru_cache,
-    optimizer state) or stopped growing; *gc-garbage* was freed by `gc.collect()`. What was born in warm-up is
-    not listed.
+    optimizer state) or stopped growing; *gc-garbage* was freed by `gc.collect()`. `limited` says
+    that what keeps it has a most number of entries, and `reason` which. What was born in warm-up is not listed.
     """
 
     site: Site
@@ -197,6 +197,7 @@ class Drift(Record):
     count: int
     slope: float | None = None
     reason: str = ""
+    limited: bool = False
 
 
 @dataclass(frozen=True, slots=True)

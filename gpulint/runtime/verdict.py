@@ -19,6 +19,7 @@ from gpulint.runtime.result import ForwardFigures, Holder, Place, Record, RunRes
 
 VerdictStatus = Literal["confirmed", "refuted", "inconclusive", "not reached"]
 _ORDER: tuple[VerdictStatus, ...] = ("confirmed", "inconclusive", "refuted", "not reached")
+_What = tuple[str, str, str]  # which holder or site, the same on every rank
 _FAILED = ("raised", "exit", "killed", "not-started", "no-steps", "no-torch", "no-device")
 
 
@@ -277,10 +278,10 @@ def _ranks(ranks: tuple[int, ...]) -> str:
 
 
 def _unpredicted(findings: Sequence[Finding], evidence: Sequence[Evidence]) -> list[Unpredicted]:
-    merged: dict[tuple[str, int, str], Unpredicted] = {}
+    merged: dict[tuple[str, int, _What], Unpredicted] = {}
     for one in evidence:
-        for found in [*_holders_left(findings, one), *_sites_left(one)]:
-            key = (found.file, found.line, found.text.split(", ")[0])
+        for what, found in [*_holders_left(findings, one), *_sites_left(one)]:
+            key = (found.file, found.line, what)
             known = merged.get(key)
             if known is None:
                 merged[key] = found
@@ -292,12 +293,12 @@ def _unpredicted(findings: Sequence[Finding], evidence: Sequence[Evidence]) -> l
     return sorted(listed, key=lambda u: (-u.device, -u.nodes, u.file, u.line))
 
 
-def _holders_left(findings: Sequence[Finding], one: Evidence) -> list[Unpredicted]:
+def _holders_left(findings: Sequence[Finding], one: Evidence) -> list[tuple[_What, Unpredicted]]:
     """The growing holders that no finding about drift means, by holder or by what was born on its line."""
     drifting = [f for f in findings if f.runtime_claim.kind in ("drift", "cycle")]
     predicted = {id(holder) for finding in drifting for holder in one.holders(finding)}
     sites = {drift.site for finding in drifting for drift in one.born_at(finding)}
-    left: list[Unpredicted] = []
+    left = []
     for holder in one.rank.holders:
         if id(holder) in predicted or (holder.births and all(held.site in sites for held in holder.births)):
             continue
@@ -305,7 +306,7 @@ def _holders_left(findings: Sequence[Finding], one: Evidence) -> list[Unpredicte
         # Host memory of `.cpu()` copies is the script's business; the graph behind a holder is not.
         if holder.scope == "optimizer" or not (share.device > 0 or share.nodes > 0):
             continue
-        left.append(_left(holder, share, one))
+        left.append(((holder.container, holder.variable, holder.owner), _left(holder, share, one)))
     return left
 
 
@@ -326,7 +327,7 @@ def _left(holder: Holder, share: Share, one: Evidence) -> Unpredicted:
     )
 
 
-def _sites_left(one: Evidence) -> list[Unpredicted]:
+def _sites_left(one: Evidence) -> list[tuple[_What, Unpredicted]]:
     """Leaking sites of which most bytes have no holder at all."""
     left = []
     for drift in one.rank.leaks():
@@ -342,9 +343,9 @@ def _sites_left(one: Evidence) -> list[Unpredicted]:
             site = drift.site
             text = f"born in `{site.function}`, holder not found" if site.file else "holder not found"
             size = drift.bytes_per_step * missing
-            left.append(
-                Unpredicted(text, real(site.file), site.line, size, 0.0, 0.0, (site,), (one.rank.rank,))
-            )
+            ranks = (one.rank.rank,)
+            found = Unpredicted(text, real(site.file), site.line, size, 0.0, 0.0, (site,), ranks)
+            left.append((("site", site.function, ""), found))
     return left
 
 
