@@ -15,6 +15,8 @@ from gpulint.api import check_paths
 from gpulint.cache import Cache, CacheEntry
 from gpulint.claims import DRIFT, Claim
 from gpulint.findings import Finding, Severity
+from gpulint.runtime.ending import failed
+from gpulint.runtime.frames import Frames
 from gpulint.runtime.result import (
     Drift,
     End,
@@ -27,6 +29,7 @@ from gpulint.runtime.result import (
     Sample,
     Site,
 )
+from gpulint.runtime.source import called_on
 from gpulint.runtime.verdict import verify
 from gpulint.verifying import with_claims
 
@@ -227,3 +230,64 @@ def test_a_reworded_message_changes_no_verdict(message: str) -> None:
         ("confirmed", 512.0, "losses"),
         ("confirmed", 4096.0, "outputs"),
     ]
+
+
+class Watched:
+    """As much of a harness as an ending asks for."""
+
+    frames = Frames("/project")
+    steps = sampled = 0
+    ended: End | None = None
+
+    def look_at_end(self, frames: object) -> None:
+        pass
+
+    def excused(self, message: str) -> None:
+        pass
+
+    def report(self, end: End) -> None:
+        self.ended = end
+
+
+@pytest.mark.parametrize(
+    ("error", "asked", "refusal"),
+    [
+        (
+            ValueError("Unrecognized key 'x' in CUDA allocator config."),
+            False,
+            "Unrecognized key 'x' in CUDA allocator config",
+        ),
+        (SystemExit("Bad allocator setting. Stop."), False, "Bad allocator setting"),
+        (EOFError("EOF when reading a line"), True, ""),
+        (RuntimeError("the allocator is tired"), False, ""),
+        (SystemExit(3), False, ""),
+    ],
+)
+def test_what_an_exception_says_is_read_once_where_it_is_caught(
+    error: BaseException, asked: bool, refusal: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    watched = Watched()
+    failed(watched, error, module=False)
+    assert watched.ended is not None
+    assert (watched.ended.asked, watched.ended.refusal) == (asked, refusal)
+    capsys.readouterr()
+
+
+def test_the_names_that_a_line_calls_are_read_off_the_syntax_tree(tmp_path: Path) -> None:
+    script = tmp_path / "train.py"
+    script.write_text(
+        "model.register_forward_hook(self.save)  # not_this(one)\n"
+        "loss = criterion(\n    net(x), 'nor(this)')\n"
+        "def save(module):\n    total.add_(module.loss)[0].step()\n",
+        encoding="utf-8",
+    )
+    named = {line: called_on(str(script), line) for line in range(1, 7)}
+    assert named == {
+        1: {"register_forward_hook", "save"},
+        2: {"criterion"},
+        3: {"net"},
+        4: {"save"},
+        5: {"add_", "loss", "step"},
+        6: set(),
+    }
+    assert called_on(str(tmp_path / "none.py"), 1) == set()
