@@ -202,7 +202,7 @@ def watch(order: Mapping[str, Any]) -> int:
     """In a process of its own: the script under the verifier, its output passed through, the answer in a file."""
     import gpulint
     from gpulint.findings import Finding, Severity
-    from gpulint.runtime.verifying import program_findings
+    from gpulint.verifying import program_findings
 
     begin = time.perf_counter()
     findings = program_findings(order["target"])

@@ -23,15 +23,17 @@ HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent)]
 
 from _measure import hardware, table  # noqa: E402
+from gpulint.rules import all_rules  # noqa: E402
 
 from gpulint.api import check_paths  # noqa: E402
 from gpulint.findings import Finding, Severity  # noqa: E402
-from gpulint.runtime.claims import claim_of  # noqa: E402
 from gpulint.runtime.firstparty import first_party  # noqa: E402
 from gpulint.runtime.runner import Run  # noqa: E402
 from gpulint.runtime.verdict import Verdict, Verification  # noqa: E402
 from gpulint.runtime.verifying import verification_of  # noqa: E402
+from gpulint.verifying import with_claims  # noqa: E402
 
+CLAIMS = {rule.code: rule.runtime_claim for rule in all_rules()}
 FIXTURES = HERE.parent / "fixtures"
 EXPECT = re.compile(r"#\s*expect:\s*(GPU\d{3}(?:\s*,\s*GPU\d{3})*)\s*$")
 TO_THE_END = 1000  # steps; more than any fixture has, so that its evaluation at the end is reached
@@ -67,7 +69,7 @@ def where(verdict: Verdict) -> str:
 
 def is_wrong(verdict: Verdict) -> bool:
     """Whether the run contradicts the expected line, or could not say although it should."""
-    claim = claim_of(verdict.code)
+    claim = CLAIMS[verdict.code]
     if verdict.status == "inconclusive":
         return not (claim.device_only or claim.kind == "code")
     if verdict.status == "not reached":
@@ -112,7 +114,7 @@ def verify_fixture(script: Path, device: str = "auto", steps: int = TO_THE_END) 
         cwd=str(script.parent),
         environment={"OMP_NUM_THREADS": "1"},
     )
-    return Outcome(script, verification_of(what, expected(script)))
+    return Outcome(script, verification_of(what, with_claims(expected(script))))
 
 
 def rows(outcomes: Iterable[Outcome]) -> list[tuple[str, ...]]:

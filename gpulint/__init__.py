@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from gpulint.marks import step
     from gpulint.rule import Rule
     from gpulint.runtime.verdict import Verification
-    from gpulint.runtime.verifying import verify_program as verify
+    from gpulint.verifying import verify
 
 _HOMES = {
     "check_paths": "gpulint.api",
@@ -33,9 +33,8 @@ _HOMES = {
     "Rule": "gpulint.rule",
     "Verification": "gpulint.runtime.verdict",
     "step": "gpulint.marks",
-    "verify": "gpulint.runtime.verifying",
+    "verify": "gpulint.verifying",
 }
-_OTHER_NAMES = {"verify": "verify_program"}  # what its home calls it, where that differs
 
 __all__ = [
     "Config",
@@ -62,7 +61,7 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module 'gpulint' has no attribute {name!r}")
     from importlib import import_module
 
-    value = getattr(import_module(home), _OTHER_NAMES.get(name, name))
+    value = getattr(import_module(home), name)
     globals()[name] = value
     return value
 

@@ -10,9 +10,12 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any, Literal
 
+from gpulint.claims import DRIFT, Claim
+
 Applicability = Literal["safe", "unsafe"]
 
 DOCS_URL = "https://gpulint.readthedocs.io/rules/"
+DIAGNOSTICS = "GPU0"  # how codes about files and comments begin, which claim nothing about a run
 
 
 class Severity(str, Enum):
@@ -86,6 +89,10 @@ class Finding:
     `cost` says what it costs and where that was measured. `doubt` says in one clause what speaks against a claim that the
     code alone does not settle; without one, confidence is high. `end_row`/`end_column` are exclusive. In a notebook rows count
     in the cell with the number `cell`, which counts all cells from 1.
+
+    `subject` is the name of what the finding is about, as the code spells it: a holder, a variable, a network, a function
+    that is called; empty where there is none. `claim` is what a run can say to it. A program reads these two; what is said
+    to people may be put otherwise at any time. Findings that an older gpulint wrote have no claim.
     """
 
     code: str
@@ -103,10 +110,22 @@ class Finding:
     related: tuple[Related, ...] = ()
     cell: int | None = None
     doubt: str = ""
+    subject: str = ""
+    claim: Claim | None = None
 
     @property
     def confidence(self) -> Confidence:
         return Confidence.LOW if self.doubt else Confidence.HIGH
+
+    @property
+    def runtime_claim(self) -> Claim:
+        """What is claimed about a run; growth, where nothing is said."""
+        return self.claim or DRIFT
+
+    @property
+    def is_diagnostic(self) -> bool:
+        """Whether this is about a file or a comment: nothing that a run could tell about."""
+        return self.code.startswith(DIAGNOSTICS)
 
     @property
     def url(self) -> str:
@@ -117,8 +136,8 @@ class Finding:
         return (self.filename, self.cell or 0, self.line, self.column, self.code)
 
     def to_json(self) -> dict[str, Any]:
-        """The finding in the shape of ruff's JSON output, with `severity`, `confidence`, `doubt`, `reason`, `cost`,
-        `related` and the fix's `unsafe_because` added."""
+        """The finding in the shape of ruff's JSON output, with `severity`, `confidence`, `doubt`, `subject`, `claim`,
+        `reason`, `cost`, `related` and the fix's `unsafe_because` added."""
         return {
             "code": self.code,
             "name": self.name,
@@ -126,6 +145,8 @@ class Finding:
             "confidence": self.confidence.value,
             "doubt": self.doubt,
             "message": self.message,
+            "subject": self.subject,
+            "claim": None if self.claim is None else self.claim.to_json(),
             "reason": self.reason,
             "cost": self.cost,
             "filename": self.filename,
@@ -163,7 +184,7 @@ class Finding:
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> Finding:
         """The inverse of `to_json`. Raises KeyError, TypeError or ValueError on anything else."""
-        fix = data["fix"]
+        fix, claim = data["fix"], data.get("claim")
         return cls(
             code=data["code"],
             name=data["name"],
@@ -198,6 +219,8 @@ class Finding:
             ),
             cell=data.get("cell"),
             doubt=data.get("doubt", ""),
+            subject=data.get("subject", ""),
+            claim=None if claim is None else Claim.from_json(claim),
         )
 
 

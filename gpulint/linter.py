@@ -153,6 +153,8 @@ def _finding(rule: type[Rule], report: Report, module: cst.Module, spans: Spans,
         fix,
         related,
         doubt=report.doubt,
+        subject=report.subject,
+        claim=report.claim or rule.runtime_claim,
     )
 
 

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from gpulint.claims import DRIFT, Claim
 from gpulint.findings import Applicability, Confidence, Severity
 
 if TYPE_CHECKING:
@@ -107,6 +108,8 @@ class Report:
 
     A `repair` that makes libcst nodes is given as a function: it is only called where the file is reported on. `doubt` is
     one clause about what the code does not show: with one, the report has low confidence and its fix is never safe.
+    `subject` is the name of what it is about, as the code spells it, and `claim` what a run can say to this report, where
+    that is not the rule's `runtime_claim`: the verifier goes by these and never by the message.
     """
 
     node: cst.CSTNode
@@ -119,6 +122,8 @@ class Report:
     # The claim holds only if some caller of one of these functions, in another file, has grad enabled.
     unless_guarded: tuple[ir.Function, ...] = ()
     doubt: str = ""
+    subject: str = ""
+    claim: Claim | None = None
 
     @property
     def confidence(self) -> Confidence:
@@ -126,9 +131,9 @@ class Report:
 
 
 @dataclass(frozen=True, slots=True)
-class Claim:
+class SettingProblem:
     """What a rule says about the text of an allocator setting, wherever it stands: in Python, a shell script, a
-    Dockerfile. `mended` is the text as it should be."""
+    Dockerfile. `mended` is the text as it should be, `options` are the names of the options in it."""
 
     message: str
     reason: str = ""
@@ -136,6 +141,7 @@ class Claim:
     mended: str | None = None
     applicability: Applicability = "unsafe"
     remedy: str = ""
+    options: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,10 +175,13 @@ class Rule:
     # Whether the rule speaks about test code as well. What a test costs, it costs once: few mistakes matter there.
     in_tests: ClassVar[bool] = False
 
-    # Whether the rule is asked about allocator settings in files other than Python's, through `claims`.
+    # What a run can say to the rule's findings, which carry it to `gpulint verify`.
+    runtime_claim: ClassVar[Claim] = DRIFT
+
+    # Whether the rule is asked about allocator settings in files other than Python's, through `setting_problems`.
     reads_settings: ClassVar[bool] = False
 
-    def claims(self, text: str, options: Mapping[str, Any]) -> Iterator[Claim]:
+    def setting_problems(self, text: str, options: Mapping[str, Any]) -> Iterator[SettingProblem]:
         """What is wrong with an allocator setting; `{}` in it stands for what only a run can tell."""
         return iter(())
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from gpulint.findings import Edit, Finding, Fix, Position
-from gpulint.rule import Claim, Rule, RuleSet
+from gpulint.rule import Rule, RuleSet, SettingProblem
 from gpulint.shell import TextSetting, text_settings
 from gpulint.suppressions import suppressed
 
@@ -12,33 +14,35 @@ def lint_settings(text: str, filename: str, rules: RuleSet) -> list[Finding]:
     """The findings in a shell script, Dockerfile or `.env` file, sorted by place, suppressed ones left out."""
     readers = [rule for rule in rules.rules if rule.reads_settings]
     findings = [
-        _finding(rule, claim, setting, filename)
+        _finding(rule, problem, setting, filename)
         for setting in text_settings(text)
         for rule in readers
-        for claim in rule().claims(setting.text, rules.options.get(rule.code, {}))
+        for problem in rule().setting_problems(setting.text, rules.options.get(rule.code, {}))
     ]
     codes = frozenset(rule.code for rule in readers)
     return suppressed(text, findings, lambda row: row, filename, codes, rules.known)
 
 
-def _finding(rule: type[Rule], claim: Claim, setting: TextSetting, filename: str) -> Finding:
+def _finding(rule: type[Rule], problem: SettingProblem, setting: TextSetting, filename: str) -> Finding:
     fix = None
-    if claim.mended is not None and setting.literal:
+    if problem.mended is not None and setting.literal:
         edit = Edit(
-            Position(setting.row, setting.value_start), Position(setting.row, setting.end), claim.mended
+            Position(setting.row, setting.value_start), Position(setting.row, setting.end), problem.mended
         )
-        fix = Fix(claim.applicability, claim.remedy, (edit,))
+        fix = Fix(problem.applicability, problem.remedy, (edit,))
     return Finding(
         rule.code,
         rule.name,
         rule.severity,
-        claim.message,
+        problem.message,
         filename,
         setting.row,
         setting.start,
         setting.row,
         setting.end,
-        claim.reason,
-        claim.cost,
+        problem.reason,
+        problem.cost,
         fix,
+        subject=setting.variable,
+        claim=replace(rule.runtime_claim, options=problem.options),
     )

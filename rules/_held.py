@@ -176,6 +176,7 @@ def report(facts: FileFacts, hold: Hold, state: str, style: str) -> Report:
         lambda: _repair(facts, hold, state, style),
         related,
         unless,
+        subject=hold.holder,
     )
 
 

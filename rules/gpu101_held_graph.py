@@ -7,6 +7,7 @@ from gpulint.rules._held import claim, considered, report
 
 from gpulint.analysis.file.asking import FileFacts
 from gpulint.answers import Considered
+from gpulint.claims import Claim
 from gpulint.findings import Severity
 from gpulint.rule import Option, Report, Rule
 
@@ -97,6 +98,7 @@ class HeldGraph(Rule):
     code = "GPU101"
     name = "held-graph"
     severity = Severity.WARNING
+    runtime_claim = Claim("drift")
     facts_only = True
     triggers = (
         (b"torch", b"lightning", b"accelerate", b"deepspeed", b"backward", b"criterion"),

@@ -8,6 +8,7 @@ from gpulint.analysis.file.asking import FileFacts
 from gpulint.analysis.file.facts import Hold
 from gpulint.analysis.values.values import LARGE, MAYBE, SCALAR, VIEW
 from gpulint.answers import Answer, Considered, Question, confidence_of, proven, refuted
+from gpulint.claims import Claim
 from gpulint.findings import Severity
 from gpulint.rule import Repair, Replace, Report, Rule
 
@@ -64,6 +65,7 @@ class DeviceAccumulation(Rule):
     code = "GPU102"
     name = "device-accumulation"
     severity = Severity.WARNING
+    runtime_claim = Claim("drift")
     facts_only = True
     triggers = (
         (b"torch", b"lightning"),
@@ -179,6 +181,7 @@ def _report(facts: FileFacts, hold: Hold) -> Report:
         reason,
         "the bytes of the whole output, each batch (500 MiB a step for language-model logits; H200, torch 2.11)",
         repair=lambda: _repair(hold),
+        subject=hold.holder,
     )
 
 

@@ -6,6 +6,7 @@ from typing import Any
 from gpulint.analysis.code import ir
 from gpulint.analysis.file.asking import FileFacts
 from gpulint.analysis.file.facts import Carried, FunctionFacts
+from gpulint.claims import Claim
 from gpulint.findings import Severity
 from gpulint.rule import Change, Insert, Remove, Repair, Report, Rule
 
@@ -74,6 +75,7 @@ class CarriedState(Rule):
     code = "GPU103"
     name = "carried-state"
     severity = Severity.ERROR
+    runtime_claim = Claim("drift")
     facts_only = True
     triggers = ((b"torch", b"lightning"), (b"backward", b".eval()", b"autograd.grad("), (b"for ", b"while "))
 
@@ -108,6 +110,7 @@ def _report(facts: FileFacts, function: FunctionFacts, carried: Carried) -> Repo
         reason,
         cost,
         repair=lambda: _repair(function, carried),
+        subject=carried.path,
     )
 
 

@@ -7,6 +7,7 @@ from gpulint.rules._held import claim, considered, report
 
 from gpulint.analysis.file.asking import FileFacts
 from gpulint.answers import Considered
+from gpulint.claims import Claim
 from gpulint.findings import Severity
 from gpulint.rule import Option, Report, Rule
 
@@ -93,6 +94,7 @@ class GraphInLogger(Rule):
     code = "GPU104"
     name = "graph-in-logger"
     severity = Severity.WARNING
+    runtime_claim = Claim("drift")
     facts_only = True
     triggers = (
         (b"torch", b"lightning", b"accelerate", b"deepspeed"),

@@ -6,6 +6,7 @@ from typing import Any
 from gpulint.rules.detect.hooks import HookHold, RepeatedHook
 
 from gpulint.analysis.file.asking import FileFacts
+from gpulint.claims import Claim
 from gpulint.findings import Severity
 from gpulint.rule import RelatedNode, Repair, Replace, Report, Rule
 
@@ -84,6 +85,7 @@ class HookHolds(Rule):
     code = "GPU105"
     name = "hook-holds"
     severity = Severity.ERROR
+    runtime_claim = Claim("drift")
     facts_only = True
     triggers = ((b"_hook(",), (b"register_forward", b"register_full_backward", b"register_backward"))
 
@@ -115,6 +117,7 @@ def _holding(facts: FileFacts, hold: HookHold) -> Report:
             Severity.WARNING,
             lambda: _repair(hold),
             (related,),
+            subject=hold.holder,
         )
     return Report(
         hold.value.node if here else hold.registration.node,
@@ -123,6 +126,7 @@ def _holding(facts: FileFacts, hold: HookHold) -> Report:
         "the activation and the graph behind it, at every step: 16 to 34 MiB for an 8-layer MLP (H200, torch 2.11)",
         repair=lambda: _repair(hold),
         related=(related,),
+        subject=hold.holder,
     )
 
 
@@ -134,6 +138,7 @@ def _repeating(facts: FileFacts, repeated: RepeatedHook) -> Report:
         _WHY[repeated.why],
         "one more call at every forward, and whatever the hooks' closures hold (2.00 MiB for a batch of 512 × 1,024)",
         Severity.WARNING,
+        subject=method,
     )
 
 

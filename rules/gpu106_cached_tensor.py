@@ -6,6 +6,7 @@ from typing import Any
 from gpulint.rules.detect.caches import Cache
 
 from gpulint.analysis.file.asking import FileFacts
+from gpulint.claims import Claim
 from gpulint.findings import Severity
 from gpulint.rule import Repair, Replace, Report, Rule
 
@@ -76,6 +77,7 @@ class CachedTensor(Rule):
     code = "GPU106"
     name = "cached-tensor"
     severity = Severity.WARNING
+    runtime_claim = Claim("drift")
     facts_only = True
     triggers = ((b"torch",), (b" in ", b".get(", b"lru_cache(", b"@cache", b"functools.cache"))
 
@@ -101,6 +103,7 @@ def _report(facts: FileFacts, cache: Cache) -> Report:
         lambda: _repair(cache),
         (),
         cache.unless,
+        subject=cache.name,
     )
 
 

@@ -6,6 +6,7 @@ from typing import Any
 from gpulint.rules.detect.averages import Average
 
 from gpulint.analysis.file.asking import FileFacts
+from gpulint.claims import Claim
 from gpulint.findings import Severity
 from gpulint.rule import Repair, Replace, Report, Rule
 
@@ -65,6 +66,7 @@ class UpdateUnderGrad(Rule):
     code = "GPU107"
     name = "update-under-grad"
     severity = Severity.WARNING
+    runtime_claim = Claim("drift")
     facts_only = True
     triggers = (
         (b"torch", b"lightning"),
@@ -89,6 +91,7 @@ class UpdateUnderGrad(Rule):
                 "host memory growing by 47.8 KiB a step; hardly any time (weights of an 8-layer MLP; H200, torch 2.11)",
                 repair=lambda average=average: _repair(facts, average),  # type: ignore[misc]
                 unless_guarded=average.only_called_elsewhere,
+                subject=facts.source(average.target, limit=200),
             )
 
 

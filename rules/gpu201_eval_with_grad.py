@@ -19,6 +19,7 @@ from gpulint.answers import (
     refuted,
     until_refuted,
 )
+from gpulint.claims import Claim
 from gpulint.findings import Severity
 from gpulint.rule import Repair, Report, Rule
 
@@ -76,6 +77,7 @@ class EvalWithGrad(Rule):
     code = "GPU201"
     name = "eval-with-grad"
     severity = Severity.WARNING
+    runtime_claim = Claim("forward", unvisited=True)
     facts_only = True
     doubts = True
     triggers = (
@@ -339,6 +341,7 @@ def _report(
         unless_guarded=function.only_called_elsewhere,
         repair=lambda: _repair(facts, function, forwards),
         doubt=doubt,
+        subject=forward.path,
     )
 
 

@@ -6,6 +6,7 @@ from typing import Any
 from gpulint.rules.detect.wasted import WastedForward
 
 from gpulint.analysis.file.asking import FileFacts
+from gpulint.claims import Claim
 from gpulint.findings import Severity
 from gpulint.rule import AddImport, Repair, Report, Rule, Wrap
 
@@ -70,6 +71,7 @@ class FrozenForwardWithGrad(Rule):
     code = "GPU202"
     name = "frozen-forward-with-grad"
     severity = Severity.WARNING
+    runtime_claim = Claim("forward", unvisited=True)
     facts_only = True
     doubts = True
     triggers = (
@@ -100,21 +102,24 @@ class FrozenForwardWithGrad(Rule):
             path = wasted.forward.path.removesuffix(".forward")
             where = "in a training step" if wasted.in_step else "beside the training steps"
             if wasted.untrained:
-                claim = f"`{path}` runs with grad enabled {where}, but no optimizer trains it"
+                message = f"`{path}` runs with grad enabled {where}, but no optimizer trains it"
                 reason = (
                     "backward goes through it for gradients that nobody uses: what it is given has no graph"
                 )
             else:
-                claim = f"`{path}` runs with grad enabled {where}, but no backward goes through this call"
+                message = f"`{path}` runs with grad enabled {where}, but no backward goes through this call"
                 reason = "the result of this call is only detached or read as a number: its activations are saved for nothing"
             yield Report(
                 wasted.forward.call.node,
-                claim,
+                message,
                 reason,
                 "3.63 instead of 3.22 GiB at the peak for a teacher as large as its student (4-layer language models; H200, torch 2.11)",
                 repair=lambda wasted=wasted: _repair(facts, wasted),  # type: ignore[misc]
                 unless_guarded=wasted.facts.only_called_elsewhere,
                 doubt=_doubt(facts, wasted),
+                subject=path,
+                # A backward does go through a network that nobody trains: what is wasted are its gradients.
+                claim=Claim("forward") if wasted.untrained else None,
             )
 
 

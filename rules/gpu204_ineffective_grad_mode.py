@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 from gpulint.rules.detect.misuse import GradModeMisuse
 
 from gpulint.analysis.file.asking import FileFacts
+from gpulint.claims import Claim
 from gpulint.findings import Severity
 from gpulint.rule import AddImport, Remove, Repair, Replace, Report, Rule, Wrap
 
@@ -68,6 +69,7 @@ class IneffectiveGradMode(Rule):
     code = "GPU204"
     name = "ineffective-grad-mode"
     severity = Severity.WARNING
+    runtime_claim = Claim("guard")
     facts_only = True
     triggers = (
         (b"torch",),
@@ -89,6 +91,7 @@ class IneffectiveGradMode(Rule):
                 "use it as `with torch.no_grad():` around the code, or as the decorator of the function that runs it",
                 "1.36 times the forward's peak memory (1.56 against 1.15 GiB for a 4-layer language model; H200, torch 2.11)",
                 unless_guarded=misuse.entries,
+                subject=misuse.name,
                 repair=lambda misuse=misuse: _repair(facts, misuse),  # type: ignore[misc]
             )
 

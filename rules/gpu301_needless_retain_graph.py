@@ -5,6 +5,7 @@ from typing import Any
 
 from gpulint.analysis.file.asking import FileFacts
 from gpulint.analysis.file.facts import Backward, FunctionFacts
+from gpulint.claims import Claim
 from gpulint.findings import Severity
 from gpulint.rule import Remove, Repair, Report, Rule
 
@@ -64,6 +65,7 @@ class NeedlessRetainGraph(Rule):
     code = "GPU301"
     name = "needless-retain-graph"
     severity = Severity.WARNING
+    runtime_claim = Claim("retained")
     facts_only = True
     triggers = ((b"retain_graph",), (b"backward",))
 
@@ -98,6 +100,7 @@ def _report(facts: FileFacts, backward: Backward) -> Report:
         "the saved tensors stay until the loss is rebound, usually during the next forward",
         "1.58 GiB against 698 MiB allocated after the backward (4-layer language model; H200, torch 2.11)",
         repair=lambda: _repair(backward),
+        subject=facts.called(backward.call),
     )
 
 

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from gpulint.analysis.file.asking import FileFacts
+from gpulint.claims import Claim
 from gpulint.findings import Severity
 from gpulint.rule import Report, Rule
 
@@ -65,6 +66,7 @@ class CreateGraphBackward(Rule):
     code = "GPU302"
     name = "create-graph-backward"
     severity = Severity.WARNING
+    runtime_claim = Claim("cycle")
     facts_only = True
     triggers = ((b"create_graph=True", b"create_graph = True"), (b"backward",))
 
@@ -72,16 +74,16 @@ class CreateGraphBackward(Rule):
         from gpulint.rules.detect.misuse import create_graphs
 
         for found in facts.ask(create_graphs):
-            text = facts.source(found.call)
+            text, subject = facts.source(found.call), facts.called(found.call)
             if found.again:
                 message = f"`{text}` ties the parameters to their gradients in a reference cycle"
                 reason = (
                     "a later backward frees most of the graph; the cycle stays until the gradients are reset"
                 )
                 cost = "136 instead of 56 MiB at the peak, 6.00 MiB a step kept by an input that requires grad (2-layer MLP; H200, torch 2.11)"
-                yield Report(found.call.node, message, reason, cost, Severity.INFO)
+                yield Report(found.call.node, message, reason, cost, Severity.INFO, subject=subject)
             else:
                 message = f"`{text}` keeps the step's whole graph on the parameters' gradients, in a reference cycle"
                 reason = "nothing after it in this iteration resets the gradients: the graph lives into the next forward"
                 cost = "every activation until the gradients are reset: 130 MiB instead of 32 MiB held (8-layer MLP; H200, torch 2.11)"
-                yield Report(found.call.node, message, reason, cost)
+                yield Report(found.call.node, message, reason, cost, subject=subject)

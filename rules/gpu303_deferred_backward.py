@@ -5,6 +5,7 @@ from typing import Any
 
 from gpulint.analysis.file.asking import FileFacts
 from gpulint.analysis.file.facts import DeferredBackward
+from gpulint.claims import Claim
 from gpulint.findings import Severity
 from gpulint.rule import RelatedNode, Report, Rule
 
@@ -69,6 +70,7 @@ class DeferredBackwardRule(Rule):
     code = "GPU303"
     name = "deferred-backward"
     severity = Severity.WARNING
+    runtime_claim = Claim("deferred")
     facts_only = True
     triggers = ((b"backward",), (b"for ", b"while "), (b"+=", b"append", b"+ ", b"add_("))
 
@@ -89,5 +91,6 @@ def _report(facts: FileFacts, deferred: DeferredBackward) -> Report:
         "gradients accumulate by themselves: a backward for each batch gives the same sum",
         "44 % more peak memory for four micro-batches (1.66 against 1.16 GiB; 4-layer language model, H200, torch 2.11)",
         repair=lambda: repair(facts, deferred),
+        subject=hold.holder,
         related=(RelatedNode("the one backward", deferred.backward.call.node),),
     )

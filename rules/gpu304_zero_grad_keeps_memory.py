@@ -6,6 +6,7 @@ from typing import Any
 from gpulint.rules.detect.misuse import KeptGradients
 
 from gpulint.analysis.file.asking import FileFacts
+from gpulint.claims import Claim
 from gpulint.findings import Severity
 from gpulint.rule import Remove, Repair, Report, Rule
 
@@ -66,6 +67,7 @@ class ZeroGradKeepsMemory(Rule):
     code = "GPU304"
     name = "zero-grad-keeps-memory"
     severity = Severity.WARNING
+    runtime_claim = Claim("useless")
     facts_only = True
     triggers = ((b"zero_grad(",), (b"set_to_none", b"zero_grad(False)"), (b"torch",))
 
@@ -78,6 +80,7 @@ class ZeroGradKeepsMemory(Rule):
                 f"`{facts.source(kept.call)}` keeps every gradient allocated through the next forward",
                 "the default since torch 2.0 lets them go: the next backward makes new ones",
                 "7 % more peak memory, 2.56 instead of 2.39 GiB (4-layer language model, AdamW; H200, torch 2.11)",
+                subject=facts.called(kept.call),
                 repair=lambda kept=kept: _repair(kept),  # type: ignore[misc]
             )
 

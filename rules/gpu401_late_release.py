@@ -5,6 +5,7 @@ from typing import Any
 
 from gpulint.analysis.file.asking import FileFacts
 from gpulint.analysis.file.facts import LateRelease
+from gpulint.claims import Claim
 from gpulint.findings import Severity
 from gpulint.rule import Insert, Repair, Report, Rule
 
@@ -66,6 +67,7 @@ class LateReleaseRule(Rule):
     code = "GPU401"
     name = "late-release"
     severity = Severity.INFO
+    runtime_claim = Claim("late")
     facts_only = True
     triggers = ((b"torch",), (b"for ", b"while "), (b"cross_entropy", b"argmax", b"criterion", b"oss"))
 
@@ -88,6 +90,7 @@ def _report(late: LateRelease) -> Report:
         "a large output by its use, and nothing reads it again before its name is rebound",
         cost,
         repair=lambda: _repair(late),
+        subject=late.name,
     )
 
 

@@ -5,6 +5,7 @@ from typing import Any
 
 from gpulint.analysis.file.asking import FileFacts
 from gpulint.analysis.file.facts import OomHandler
+from gpulint.claims import Claim
 from gpulint.findings import Severity
 from gpulint.rule import Report, Rule
 
@@ -60,6 +61,7 @@ class OomRecoveryInExcept(Rule):
     code = "GPU402"
     name = "oom-recovery-in-except"
     severity = Severity.WARNING
+    runtime_claim = Claim("handler")
     facts_only = True
     triggers = (
         (b"except",),
@@ -92,4 +94,5 @@ def _report(facts: FileFacts, handler: OomHandler) -> Report:
         "inside the `except` block the frames that raised are alive; their tensors are freed when the block ends",
         "1.07 GiB allocated inside the block, 175 MiB after it (4-layer language model; H200, torch 2.11)",
         repair=lambda: repair(handler),
+        subject=next((kind.path for kind in handler.handler.types if kind.path), ""),
     )

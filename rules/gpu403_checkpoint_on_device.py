@@ -6,6 +6,7 @@ from typing import Any
 from gpulint.rules.detect.checkpoints import Load
 
 from gpulint.analysis.file.asking import FileFacts
+from gpulint.claims import Claim
 from gpulint.findings import Severity
 from gpulint.rule import Repair, Replace, Report, Rule
 
@@ -65,6 +66,7 @@ class CheckpointOnDevice(Rule):
     code = "GPU403"
     name = "checkpoint-on-device"
     severity = Severity.WARNING
+    runtime_claim = Claim("growth", device_only=True)
     facts_only = True
     triggers = ((b"torch",), (b"load(",), (b"load_state_dict",), (b"cuda", b"device"))
 
@@ -84,6 +86,7 @@ def _report(facts: FileFacts, load: Load) -> Report:
         '870 MiB allocated while loading, 348 MiB with `map_location="cpu"` (4-layer language model; H200, torch 2.11)',
         None if load.held else Severity.INFO,
         lambda: _repair(facts, load),
+        subject=facts.called(load.call),
     )
 
 

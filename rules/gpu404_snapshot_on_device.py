@@ -6,6 +6,7 @@ from typing import Any
 from gpulint.rules.detect.snapshots import Snapshot
 
 from gpulint.analysis.file.asking import FileFacts
+from gpulint.claims import Claim
 from gpulint.findings import Severity
 from gpulint.rule import Repair, Replace, Report, Rule
 
@@ -72,6 +73,7 @@ class SnapshotOnDevice(Rule):
     code = "GPU404"
     name = "snapshot-on-device"
     severity = Severity.WARNING
+    runtime_claim = Claim("growth", device_only=True)
     facts_only = True
     triggers = ((b"state_dict()",), (b"deepcopy", b"clone()", b"load_state_dict"))
 
@@ -92,6 +94,7 @@ def _copy(facts: FileFacts, snapshot: Snapshot) -> Report:
         "one model on the GPU (173 MiB for a 4-layer language model; H200, torch 2.11)",
         None if snapshot.certain else Severity.INFO,
         repair=lambda: _repair(facts, snapshot),
+        subject=snapshot.holder,
     )
 
 
@@ -103,6 +106,8 @@ def _alias(facts: FileFacts, snapshot: Snapshot) -> Report:
         "no memory, but the weights that were meant to be kept",
         Severity.INFO,
         repair=lambda: _repair(facts, snapshot),
+        subject=snapshot.holder,
+        claim=Claim("alias", device_only=True),
     )
 
 

@@ -6,6 +6,7 @@ from typing import Any
 from gpulint.rules.detect.cleanup import IdleCleanup
 
 from gpulint.analysis.file.asking import FileFacts
+from gpulint.claims import Claim
 from gpulint.findings import Severity
 from gpulint.rule import Insert, RelatedNode, Remove, Repair, Report, Rule
 
@@ -67,6 +68,7 @@ class IneffectiveCleanup(Rule):
     code = "GPU405"
     name = "ineffective-cleanup"
     severity = Severity.WARNING
+    runtime_claim = Claim("useless")
     facts_only = True
     triggers = ((b"empty_cache",), (b"del ",))
 
@@ -84,6 +86,7 @@ def _helper(cleanup: IdleCleanup) -> Report:
         f"`del {cleanup.name}` frees nothing: {holder} still holds it when `{cleanup.function.name}` empties the cache",
         "`del` takes away a name; memory is free when the last reference is gone",
         "675 MiB allocated after such a helper, 175 MiB where the last name goes (4-layer language model; H200, torch 2.11)",
+        subject=cleanup.name,
     )
 
 
@@ -96,6 +99,7 @@ def _order(facts: FileFacts, cleanup: IdleCleanup) -> Report:
         "`empty_cache()` gives back only what is free when it is called",
         "6,760 MiB reserved, 6,260 MiB in the other order (4-layer language model; H200, torch 2.11)",
         repair=lambda: _repair(facts, cleanup),
+        subject=cleanup.name,
         related=(RelatedNode(f"`{cleanup.name}` is let go of here", cleanup.stmt.node),),
     )
 

@@ -6,6 +6,7 @@ from typing import Any
 from gpulint.rules.detect.phases import PhaseEnd
 
 from gpulint.analysis.file.asking import FileFacts
+from gpulint.claims import Claim
 from gpulint.findings import Severity
 from gpulint.rule import AddImport, Insert, Repair, Report, Rule
 
@@ -72,6 +73,7 @@ class PhaseCleanup(Rule):
     code = "GPU406"
     name = "phase-cleanup"
     severity = Severity.INFO
+    runtime_claim = Claim("code")
     default = False
     facts_only = True
     triggers = (

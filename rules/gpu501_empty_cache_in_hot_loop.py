@@ -6,6 +6,7 @@ from typing import Any
 from gpulint.rules._hot import named, removal
 
 from gpulint.analysis.file.asking import FileFacts
+from gpulint.claims import Claim
 from gpulint.findings import Severity
 from gpulint.rule import Report, Rule
 
@@ -65,6 +66,7 @@ class EmptyCacheInHotLoop(Rule):
     code = "GPU501"
     name = "empty-cache-in-hot-loop"
     severity = Severity.WARNING
+    runtime_claim = Claim("time", ("torch.cuda.empty_cache",), device_only=True)
     facts_only = True
     # The call may stand in a helper of another file: then only the step is here.
     triggers = ((b"empty_cache", b"backward", b".step("),)
@@ -79,4 +81,5 @@ class EmptyCacheInHotLoop(Rule):
                 "1.11 times the step time of a 4-layer language model, 1.1 times that of a 16-layer MLP (H200, torch 2.11)",
                 repair=removal(call),
                 related=related,
+                subject=facts.called(call.call),
             )

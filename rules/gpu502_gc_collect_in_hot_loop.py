@@ -6,6 +6,7 @@ from typing import Any
 from gpulint.rules._hot import named, removal
 
 from gpulint.analysis.file.asking import FileFacts
+from gpulint.claims import Claim
 from gpulint.findings import Severity
 from gpulint.rule import Report, Rule
 
@@ -67,6 +68,7 @@ class GcCollectInHotLoop(Rule):
     code = "GPU502"
     name = "gc-collect-in-hot-loop"
     severity = Severity.WARNING
+    runtime_claim = Claim("time", ("gc.collect",))
     facts_only = True
     # The call may stand in a helper of another file: then only the step is here.
     triggers = (
@@ -85,4 +87,5 @@ class GcCollectInHotLoop(Rule):
                 "22 times the step time of a 16-layer MLP, 2.2 times that of a 4-layer language model (H200, torch 2.11)",
                 repair=removal(call),
                 related=related,
+                subject=facts.called(call.call),
             )

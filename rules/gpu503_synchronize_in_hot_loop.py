@@ -6,6 +6,7 @@ from typing import Any
 from gpulint.rules._hot import named, removal
 
 from gpulint.analysis.file.asking import FileFacts
+from gpulint.claims import Claim
 from gpulint.findings import Severity
 from gpulint.rule import Report, Rule
 
@@ -65,6 +66,7 @@ class SynchronizeInHotLoop(Rule):
     code = "GPU503"
     name = "synchronize-in-hot-loop"
     severity = Severity.WARNING
+    runtime_claim = Claim("time", ("torch.cuda.synchronize",), device_only=True)
     facts_only = True
     doubts = True
     # The call may stand in a helper of another file: then only the step is here.
@@ -83,4 +85,5 @@ class SynchronizeInHotLoop(Rule):
                 repair=removal(call),
                 doubt=call.doubt,
                 related=related,
+                subject=facts.called(call.call),
             )

@@ -1,14 +1,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 from gpulint.rules._settings import reports
-from gpulint.rules.detect.alloc_conf import SplitSize, split_size
+from gpulint.rules.detect.alloc_conf import SplitSize, option_names, split_size
 
 from gpulint.analysis.file.asking import FileFacts
+from gpulint.claims import Claim
 from gpulint.findings import Severity
-from gpulint.rule import Claim, Report, Rule
+from gpulint.rule import Report, Rule, SettingProblem
 
 
 class SplitSizeLimit(Rule):
@@ -64,6 +66,7 @@ class SplitSizeLimit(Rule):
     code = "GPU601"
     name = "split-size"
     severity = Severity.WARNING
+    runtime_claim = Claim("setting", device_only=True, fragments=True)
     facts_only = True
     reads_settings = True
     triggers = ((b"max_split_size_mb",), (b"ALLOC_CONF", b"llocator"))
@@ -71,15 +74,16 @@ class SplitSizeLimit(Rule):
     def check(self, facts: FileFacts, options: Mapping[str, Any]) -> Iterator[Report]:
         yield from reports(self, facts, options)
 
-    def claims(self, text: str, options: Mapping[str, Any]) -> Iterator[Claim]:
+    def setting_problems(self, text: str, options: Mapping[str, Any]) -> Iterator[SettingProblem]:
         found = split_size(text)
         if found is not None:
-            yield _both(found) if found.expandable else _alone(found)
+            problem = _both(found) if found.expandable else _alone(found)
+            yield replace(problem, options=option_names(text))
 
 
-def _alone(found: SplitSize) -> Claim:
+def _alone(found: SplitSize) -> SettingProblem:
     size = "" if found.size is None else f":{found.size}"
-    return Claim(
+    return SettingProblem(
         f"`max_split_size_mb{size}` gives every larger block of a new size a segment of its own",
         "larger free blocks may not be split, so what is cached fits almost nothing",
         "106 GiB reserved where `expandable_segments:True` took 6.4 GiB (batches of varying length; H200, torch 2.11)",
@@ -89,8 +93,8 @@ def _alone(found: SplitSize) -> Claim:
     )
 
 
-def _both(found: SplitSize) -> Claim:
-    return Claim(
+def _both(found: SplitSize) -> SettingProblem:
+    return SettingProblem(
         "`max_split_size_mb` undoes part of what `expandable_segments:True` saves",
         "expandable segments need their blocks split to be used again",
         "137 GiB reserved where `expandable_segments:True` alone took 6.4 GiB (batches of varying length; H200, torch 2.11)",

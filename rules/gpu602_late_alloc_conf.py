@@ -1,12 +1,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
-from gpulint.rules.detect.alloc_conf import VISIBLE
+from gpulint.rules.detect.alloc_conf import VISIBLE, option_names
 from gpulint.rules.detect.environment import LateSetting
 
 from gpulint.analysis.file.asking import FileFacts
+from gpulint.claims import Claim
 from gpulint.findings import Severity
 from gpulint.rule import RelatedNode, Report, Rule
 
@@ -60,6 +62,7 @@ class LateAllocConf(Rule):
     code = "GPU602"
     name = "late-alloc-conf"
     severity = Severity.WARNING
+    runtime_claim = Claim("setting", device_only=True)
     facts_only = True
     triggers = ((b"ALLOC_CONF", b"CUDA_VISIBLE_DEVICES"), (b"environ", b"putenv"), (b"cuda",))
 
@@ -72,12 +75,15 @@ class LateAllocConf(Rule):
 
 def _report(facts: FileFacts, late: LateSetting) -> Report:
     name = late.setting.variable
+    claim = replace(LateAllocConf.runtime_claim, options=option_names(late.setting.text))
     if late.since is None:
         return Report(
             late.setting.stmt.node,
             f"the backend in `{name}` is read when torch is imported, which has happened by now",
             "torch compares it with the one in use when CUDA starts, and stops",
             "an internal assertion when the first tensor goes to the GPU (torch 2.11)",
+            subject=name,
+            claim=claim,
         )
     who = "the driver" if name == VISIBLE else "torch"
     effect = (
@@ -90,5 +96,7 @@ def _report(facts: FileFacts, late: LateSetting) -> Report:
         f"`{name}` has no effect any more: `{facts.source(late.since)}` has started CUDA",
         f"{who} reads the variable once, at the start",
         f"{effect} (H200, torch 2.11)",
+        subject=name,
+        claim=claim,
         related=(RelatedNode("CUDA is started here", late.since.node),),
     )

@@ -7,6 +7,7 @@ from gpulint.rules.detect.alloc_conf import target_version
 from gpulint.rules.detect.memory_api import OldCall
 
 from gpulint.analysis.file.asking import FileFacts
+from gpulint.claims import Claim
 from gpulint.findings import Severity
 from gpulint.rule import Option, Repair, Replace, Report, Rule
 
@@ -64,6 +65,7 @@ class DeprecatedMemoryApi(Rule):
     code = "GPU603"
     name = "deprecated-memory-api"
     severity = Severity.INFO
+    runtime_claim = Claim("code")
     facts_only = True
     in_tests = True
     triggers = (
@@ -111,6 +113,7 @@ def _report(facts: FileFacts, old: OldCall, why_unsafe: str) -> Report:
         "the old name warns at every call",
         "no memory; a FutureWarning",
         repair=lambda: _repair(facts, old, why_unsafe),
+        subject=old.name,
     )
 
 

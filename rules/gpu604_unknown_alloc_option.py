@@ -1,14 +1,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 from gpulint.rules._settings import reports
-from gpulint.rules.detect.alloc_conf import BadOption, bad_options, target_version
+from gpulint.rules.detect.alloc_conf import BadOption, bad_options, option_names, target_version
 
 from gpulint.analysis.file.asking import FileFacts
+from gpulint.claims import Claim
 from gpulint.findings import Severity
-from gpulint.rule import Claim, Option, Report, Rule
+from gpulint.rule import Option, Report, Rule, SettingProblem
 
 
 class UnknownAllocOption(Rule):
@@ -54,6 +56,7 @@ class UnknownAllocOption(Rule):
     code = "GPU604"
     name = "unknown-alloc-option"
     severity = Severity.ERROR
+    runtime_claim = Claim("setting", device_only=True)
     facts_only = True
     reads_settings = True
     triggers = ((b"ALLOC_CONF", b"llocator_settings", b"llocatorSettings"),)
@@ -62,13 +65,13 @@ class UnknownAllocOption(Rule):
     def check(self, facts: FileFacts, options: Mapping[str, Any]) -> Iterator[Report]:
         yield from reports(self, facts, options)
 
-    def claims(self, text: str, options: Mapping[str, Any]) -> Iterator[Claim]:
+    def setting_problems(self, text: str, options: Mapping[str, Any]) -> Iterator[SettingProblem]:
         for problem in bad_options(text, target_version(options.get("target-torch"))):
-            yield _claim(problem)
+            yield replace(_said(problem), options=option_names(text))
 
 
-def _claim(problem: BadOption) -> Claim:
-    return Claim(
+def _said(problem: BadOption) -> SettingProblem:
+    return SettingProblem(
         problem.what + (f"; {problem.hint}" if problem.hint else ""),
         "torch checks the whole setting and stops at what it does not know",
         "an error when torch is imported, or when the first tensor goes to the GPU (torch 2.11)",

@@ -12,6 +12,7 @@ import pytest
 from gpulint.rules import all_rules
 from schemas import schemas, violations
 
+from gpulint.claims import Claim
 from gpulint.findings import Edit, Finding, Fix, Position, Related, Severity
 from gpulint.reports import FORMATS, Report, Sources, writer
 from gpulint.reports.diff import diff_lines
@@ -51,6 +52,8 @@ def sample(path: str) -> list[Finding]:
             "30 MiB",
             item_fix(),
             (Related(path, Position(1, 1), "made here"),),
+            subject="total",
+            claim=Claim("drift"),
         ),
         Finding(
             "GPU102", "device-accumulation", Severity.WARNING, "50 % <of> & memory, kept", path, 5, 5, 7, 6
@@ -296,6 +299,7 @@ def test_sarif(path: str) -> None:
     )
     assert all(rules[result["ruleIndex"]]["id"] == result["ruleId"] for result in run["results"])
     first = run["results"][0]
+    assert first["properties"] == {"confidence": "high", "subject": "total", "claim": {"kind": "drift"}}
     location = first["locations"][0]["physicalLocation"]
     assert location["artifactLocation"] == {"uri": "pkg/a%20b%2C%C3%A9.py", "uriBaseId": "SRCROOT"}
     assert location["region"] == {"startLine": 4, "startColumn": 5, "endLine": 4, "endColumn": 18}

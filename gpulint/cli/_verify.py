@@ -13,14 +13,14 @@ from dataclasses import dataclass
 import click
 
 from gpulint.config import ConfigResolver, shown_path
-from gpulint.findings import Confidence, Finding
+from gpulint.findings import DIAGNOSTICS, Confidence, Finding
 from gpulint.notebooks import is_notebook
-from gpulint.runtime.claims import DIAGNOSTICS
 from gpulint.runtime.result import REACH, StepKind, count_steps, said_steps
 from gpulint.runtime.runner import Run
 from gpulint.runtime.verdict import Verification
-from gpulint.runtime.verifying import least_confidence, program_findings, verification_of
+from gpulint.runtime.verifying import verification_of
 from gpulint.selection import BUILT_IN, known_rules, refuse_unknown
+from gpulint.verifying import least_confidence, program_findings, with_claims
 
 _TORCHRUN = (
     ("nproc_per_node", "--nproc-per-node"),
@@ -159,7 +159,7 @@ def _measure(request: Request) -> Verification:
 
 def _findings(request: Request) -> list[Finding]:
     if request.findings is not None:
-        return read_findings(request.findings)
+        return with_claims(read_findings(request.findings))
     return program_findings(request.target, request.module)
 
 
@@ -212,7 +212,7 @@ def _chosen(findings: list[Finding], request: Request) -> list[Finding]:
         request.select and not any(named(code, request.select) for code in judged)
     ):
         raise click.UsageError("--select and --ignore leave no rule whose findings a run could judge.")
-    kept = [f for f in findings if not f.code.startswith(DIAGNOSTICS)]
+    kept = [f for f in findings if not f.is_diagnostic]
     if request.select:
         kept = [f for f in kept if named(f.code, request.select)]
     return [f for f in kept if not named(f.code, request.ignore)]

@@ -83,6 +83,10 @@ def _result(finding: Finding, fingerprint: str, index: dict[str, int], sources: 
         "partialFingerprints": {"gpulint/v1": fingerprint},
         "properties": {"confidence": finding.confidence.value},
     }
+    if finding.subject:
+        result["properties"]["subject"] = finding.subject
+    if finding.claim is not None:
+        result["properties"]["claim"] = finding.claim.to_json()
     if finding.doubt:
         result["properties"]["doubt"] = finding.doubt
     if finding.related:

@@ -223,9 +223,8 @@ def settle(drifts: Sequence[Drift], holders: Sequence[Holder]) -> list[Drift]:
                 h for h in holders if h.bound is not None and any(b.site == drift.site for b in h.births)
             ]
             limit = max(keepers, key=lambda h: h.bytes)
-            drift = replace(
-                drift, status="bounded", reason=f"kept by {limit.text}, which holds at most {limit.bound}"
-            )
+            reason = f"kept by {limit.text}, which holds at most {limit.bound}"
+            drift = replace(drift, status="bounded", reason=reason, limited=True)
         settled.append(drift)
     return settled
 

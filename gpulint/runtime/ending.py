@@ -12,8 +12,10 @@ from typing import Any, Literal
 
 from gpulint.runtime import running
 from gpulint.runtime.frames import function_name
-from gpulint.runtime.result import ASKED, NO_TORCH, End, Site, said_steps
+from gpulint.runtime.result import NO_TORCH, End, Site, said_steps
 
+_ASKED = "the script asked for input"
+_ALLOCATOR = ("allocator config", "allocator backend", "allocator setting")  # what torch's refusals speak of
 _NO_INPUT = "EOF when reading a line"  # what `input()` says where there is none
 
 
@@ -52,12 +54,22 @@ def failed(harness: Any, error: BaseException, module: bool) -> int:
     else:
         harness.look_at_end(running.traceback_frames(trace))
         asked = isinstance(error, EOFError) and str(error) == _NO_INPUT
-        what = ASKED if asked else f"the script raised {running.one_line(error)}"
+        what = _ASKED if asked else f"the script raised {running.one_line(error)}"
         message = f"{what}{_so_far(harness)}{', and there was none' if asked else ''}"
-        failure = End("raised", message, text, 1, where=_innermost(harness, trace))
+        where, refusal = _innermost(harness, trace), _refusal(running.one_line(error).partition(": ")[2])
+        failure = End("raised", message, text, 1, where=where, asked=asked, refusal=refusal)
         harness.report(harness.excused(message) or failure)
     _show(error, trace)
     return 1
+
+
+def _refusal(said: str) -> str:
+    """The sentence in which torch says that it does not take an allocator setting; empty where that is not what went
+    wrong. Nothing but its words tells."""
+    for sentence in said.split(". "):
+        if any(words in sentence.lower() for words in _ALLOCATOR):
+            return sentence.strip().removesuffix(".")
+    return ""
 
 
 def _so_far(harness: Any) -> str:
@@ -87,7 +99,7 @@ def _left(harness: Any, error: SystemExit) -> int:
     trace = running.strip_ours(error)
     harness.look_at_end(running.traceback_frames(trace))
     message = f"the script called sys.exit({number}){_so_far(harness)}{said}"
-    failure = End("exit", message, code=number, where=_innermost(harness, trace))
+    failure = End("exit", message, code=number, where=_innermost(harness, trace), refusal=_refusal(said[2:]))
     harness.report(harness.excused(message) or failure)
     return number
 

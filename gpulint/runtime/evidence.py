@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import functools
-import linecache
 import os
-import re
 import statistics
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple, TypeVar
 
 from gpulint.findings import Finding
-from gpulint.runtime import loops
+from gpulint.runtime import source
 from gpulint.runtime.result import (
     CallFigures,
     Drift,
@@ -29,7 +27,6 @@ from gpulint.runtime.result import (
 
 CLEARING = ("gc.collect", "torch.cuda.empty_cache")
 FEWEST = 3  # blocks below which a holder may just have what the present step uses
-_NAMES = re.compile(r"`([^`]+)`")
 Spot = tuple[str, int]  # real path, line
 
 
@@ -125,24 +122,21 @@ class Evidence:
     def holders(self, finding: Finding) -> list[Holder]:
         """The holders a finding means: by the line that fills them, else by name in the same file."""
         spots = set(self.spots(finding))
-        first = _NAMES.search(finding.message)  # the holder; what it holds is named after it
-        names = {_base(first[1])} if first is not None else set()
+        name = _base(finding.subject)
         found = [h for h in self.rank.holders if any((real(h.file), n) in spots for n in (h.line, *h.lines))]
         if found:  # a line may fill several: each finding means its own, where it names it
-            return [h for h in found if h.variable and _base(h.variable) in names] or found
+            return [h for h in found if _is_named(h, name)] or found
         called = self._called(spots)
         through = [
             h
             for h in self.rank.holders
             if h.scope != "local"
-            and any(loops.function_at(h.file, n) in called for n in (h.line, *h.lines[:1]))
+            and any(source.function_at(h.file, n) in called for n in (h.line, *h.lines[:1]))
         ]
         if through:
             return through
         file = {spot[0] for spot in spots}
-        return [
-            h for h in self.rank.holders if h.variable and real(h.file) in file and _base(h.variable) in names
-        ]
+        return [h for h in self.rank.holders if real(h.file) in file and _is_named(h, name)]
 
     def born_at(self, finding: Finding) -> list[Drift]:
         """The drift of sites on the finding's lines."""
@@ -202,14 +196,17 @@ class Evidence:
     @staticmethod
     def _called(spots: Iterable[Spot]) -> set[str]:
         """The names of what the lines call, or hand over to be called (`register_forward_hook(self.save)`)."""
-        text = "\n".join(linecache.getline(file, line).partition("#")[0] for file, line in spots)
-        return set(re.findall(r"(\w+)\s*\(", text)) | set(re.findall(r"\.(\w+)\s*\)", text))
+        return {name for file, line in spots for name in source.called_on(file, line)}
 
 
 def _is_passing(held: Held, leak: Drift) -> bool:
     """Whether a holder has no more of a leaking site's blocks than one step makes: this batch's tensor, born on
     the line where another leaks (`x, y = x.to(device), y.to(device)`), at an address that looked old."""
     return held.count < FEWEST and held.bytes <= 2 * leak.bytes_per_step
+
+
+def _is_named(holder: Holder, name: str) -> bool:
+    return bool(name and holder.variable) and _base(holder.variable) == name
 
 
 def _base(variable: str) -> str:

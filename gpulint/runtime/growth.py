@@ -14,7 +14,6 @@ from typing import Literal
 from gpulint.findings import Finding
 from gpulint.memory.units import format_bytes
 from gpulint.runtime import drift as drifts
-from gpulint.runtime.claims import claim_of
 from gpulint.runtime.evidence import Evidence, Share, real
 from gpulint.runtime.judging import place
 from gpulint.runtime.result import (
@@ -226,7 +225,7 @@ def _told(findings: Sequence[Finding], one: Evidence) -> set[Drift]:
     """What verdicts speak of already, as confirmed growth or as the reason why there is none."""
     told: set[Drift] = set()
     for finding in findings:
-        if claim_of(finding.code).kind in ("drift", "cycle"):
+        if finding.runtime_claim.kind in ("drift", "cycle"):
             told.update(one.born_at(finding))
             for holder in one.holders(finding):
                 told.update(one.drifts_of(holder))
@@ -275,7 +274,7 @@ def _words(why: Why, drift: Drift, keeper: Holder | None) -> str:
         return f"{held}: an optimizer's own state is not counted as drift"
     if why == "gc-garbage":
         return f"born at {place(drift.site)} {drift.reason}"
-    return drift.reason if drift.reason.startswith("kept by ") else f"{held}: {drift.reason}"
+    return drift.reason if drift.limited else f"{held}: {drift.reason}"
 
 
 # -- what is not explained -----------------------------------------------------------------------------------

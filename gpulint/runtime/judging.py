@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import linecache
 import os
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from gpulint.claims import Claim, Kind
 from gpulint.findings import Finding
 from gpulint.memory.units import format_bytes
-from gpulint.runtime import loops
-from gpulint.runtime.claims import Claim, Kind
+from gpulint.runtime import source
 from gpulint.runtime.evidence import Evidence, Share, Spot, real
 from gpulint.runtime.result import (
     CallFigures,
@@ -33,9 +31,6 @@ OFTEN = 3  # graphs that died unused below which a forward was a try-out, or a m
 NOTICED, NOTICED_SHARE = 64 * 1024, 0.001
 FRAGMENTED = 1.3  # times the peak of allocated: reserved beyond this is lost to fragments
 _OFF = ("", "False", "None")
-_REFUSED = re.compile(r"[^:]*allocator (?:config|backend|setting)[^.]*", re.IGNORECASE)
-_IS_ALIAS = "is no copy"  # GPU404, of weights that are kept under a second name
-_IS_UNTRAINED = "no optimizer trains it"  # GPU202, of a forward that a backward does go through
 TOP = 0.98  # of the step's peak: what is above is the peak
 
 Status = Literal["confirmed", "refuted", "inconclusive", "not reached"]
@@ -77,8 +72,9 @@ def nodes_text(number: float) -> str:
     return f"{number:.0f} autograd node{'' if round(number) == 1 else 's'}"
 
 
-def judge(finding: Finding, claim: Claim, evidence: Evidence) -> Judgement:
+def judge(finding: Finding, evidence: Evidence) -> Judgement:
     """The judgement of the claim's kind, with how often the line ran."""
+    claim = finding.runtime_claim
     found = _JUDGES[claim.kind](finding, claim, evidence)
     figures = evidence.at(finding)
     return found if figures is None or found.hits is not None else replace(found, hits=figures.hits)
@@ -199,11 +195,12 @@ def _refuted_drift(finding: Finding, evidence: Evidence) -> Judgement:
 # -- forwards ------------------------------------------------------------------------------------------------
 
 
-def forwards_of(finding: Finding, claim: Claim, evidence: Evidence) -> list[ForwardFigures]:
+def forwards_of(finding: Finding, evidence: Evidence) -> list[ForwardFigures]:
     """The forwards that a claim about a forward means."""
-    if claim.kind == "forward":
+    kind = finding.runtime_claim.kind
+    if kind == "forward":
         return evidence.forwards(finding)
-    if claim.kind != "guard":
+    if kind != "guard":
         return []
     # the first forward after the line, in the same file
     file = real(finding.filename)
@@ -213,8 +210,8 @@ def forwards_of(finding: Finding, claim: Claim, evidence: Evidence) -> list[Forw
 
 
 def _forward(finding: Finding, claim: Claim, evidence: Evidence) -> Judgement:
-    found = forwards_of(finding, claim, evidence)
-    if claim.unvisited and _IS_UNTRAINED not in finding.message:
+    found = forwards_of(finding, evidence)
+    if claim.unvisited:
         needed = _needed([f for f in found if not f.training] or found, set(evidence.spots(finding)))
         if needed is not None:
             return needed
@@ -284,12 +281,12 @@ def _late(finding: Finding, claim: Claim, evidence: Evidence) -> Judgement:
         return problem
     figures = evidence.at(finding)
     sizes = (figures.tensors if figures is not None else None) or {}
-    name = _late_name(finding, sizes)
-    loop = loops.around(finding.filename, finding.line)
+    name = finding.subject if finding.subject in sizes else None
+    loop = source.around(finding.filename, finding.line)
     if name is None or loop is None:
         return Judgement("inconclusive", "the size of the value was not measured")
     held = sizes[name]
-    idle = loops.idle_lines(loop, name, finding.line)
+    idle = source.idle_lines(loop, name, finding.line)
     levels = {line: _level(evidence, finding.filename, line) for line in loop.lines}
     top_idle = max((levels[line] for line in idle), default=0)
     top_used = max((level for line, level in levels.items() if line not in idle), default=0)
@@ -312,16 +309,6 @@ def _late(finding: Finding, claim: Claim, evidence: Evidence) -> Judgement:
 def _level(evidence: Evidence, file: str, line: int) -> int:
     figures = evidence.line(file, line)
     return figures.level or 0 if figures is not None else 0
-
-
-def _late_name(finding: Finding, sizes: Mapping[str, int]) -> str | None:
-    """The variable the finding speaks of: the first name in its message, or the largest on its line."""
-    first = re.search(r"`(\w+)`", finding.message)
-    if first is not None and first[1] in sizes:
-        return first[1]
-    words = set(re.findall(r"\w+", linecache.getline(real(finding.filename), finding.line)))
-    named = [name for name in sizes if name in words]
-    return max(named, key=lambda name: sizes[name]) if named else None
 
 
 def _deferred(finding: Finding, claim: Claim, evidence: Evidence) -> Judgement:
@@ -384,7 +371,7 @@ def _growth(finding: Finding, claim: Claim, evidence: Evidence) -> Judgement:
     if rise is None:
         return Judgement("inconclusive", "what the line allocates was not measured")
     ran = f"the line ran {times(figures.hits)}"
-    if _IS_ALIAS in finding.message:
+    if claim.kind == "alias":
         if rise == 0:
             text = f"{ran} and allocated nothing: what it keeps are the model's own tensors"
             return Judgement("confirmed", text, bytes=0, negligible=True)
@@ -465,9 +452,8 @@ def _cannot_tell(finding: Finding, evidence: Evidence, why: str) -> Judgement:
 
 
 def _setting(finding: Finding, claim: Claim, evidence: Evidence) -> Judgement:
-    refusal = _REFUSED.search(evidence.rank.end.message)
-    if refusal is not None:
-        return Judgement("confirmed", f"torch refused the setting: {refusal[0].strip()}")
+    if evidence.rank.end.refusal:
+        return Judgement("confirmed", f"torch refused the setting: {evidence.rank.end.refusal}")
     figures = evidence.at(finding)
     if figures is not None and figures.hits == 0:
         return Judgement("not reached", "the line did not run")
@@ -475,14 +461,13 @@ def _setting(finding: Finding, claim: Claim, evidence: Evidence) -> Judgement:
     if settings is None:
         why = "the allocator's settings can be read back only on a machine with a GPU"
         return _cannot_tell(finding, evidence, why)
-    line = linecache.getline(real(finding.filename), finding.line).partition("#")[0]
     in_force = {key for key, _, value in (s.partition(":") for s in settings.split(",")) if value not in _OFF}
-    missing = [name for name in re.findall(r"([a-z_0-9]+):", line) if name not in in_force]
+    missing = [name for name in claim.options if name not in in_force]
     if missing:
         return Judgement("confirmed", f"the allocator runs without {', '.join(missing)}: {settings}")
     reserved = max((s.reserved for s in evidence.rank.samples if s.reserved), default=0)
     peak = max((s.peak for s in evidence.rank.samples if s.peak), default=0)
-    if finding.code == "GPU601" and peak:
+    if claim.fragments and peak:
         ratio = reserved / peak
         text = f"reserved is {ratio:.2f} times the peak of allocated ({size(reserved)} for {size(peak)})"
         if ratio > FRAGMENTED:
@@ -506,6 +491,7 @@ _JUDGES: Mapping[Kind, Callable[[Finding, Claim, Evidence], Judgement]] = {
     "handler": _handler,
     "time": _time,
     "growth": _growth,
+    "alias": _growth,
     "useless": _useless,
     "setting": _setting,
     "code": _code,

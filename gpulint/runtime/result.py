@@ -40,7 +40,6 @@ KIND_NAMES: Mapping[StepKind, str] = {
     "explicit": "gpulint.step()",
 }
 
-ASKED = "the script asked for input"
 NO_TORCH = (
     "torch is not installed in {}: install it there (pip install torch), or name the interpreter that has it "
     "with --python"
@@ -183,8 +182,8 @@ class Drift(Record):
     that left something behind, `slope` the Theil-Sen slope of the site's live bytes per step. `total` bytes
     in `count` blocks are alive at the end. Status: *leak* grows in every step or at regular intervals;
     *occasional* survives without regularity; *bounded* is kept by something with a limit (deque, lru_cache,
-    optimizer state) or stopped growing; *gc-garbage* was freed by `gc.collect()`. What was born in warm-up is
-    not listed.
+    optimizer state) or stopped growing; *gc-garbage* was freed by `gc.collect()`. `limited` says
+    that what keeps it has a most number of entries, and `reason` which. What was born in warm-up is not listed.
     """
 
     site: Site
@@ -198,6 +197,7 @@ class Drift(Record):
     count: int
     slope: float | None = None
     reason: str = ""
+    limited: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -329,7 +329,8 @@ class ForwardFigures(Record):
 @dataclass(frozen=True, slots=True)
 class End(Record):
     """How the run ended. `message` is one line for people; `where` is the user's line that was running
-    then."""
+    then. `asked`: the script asked for input that there was none of. `refusal` is what torch said of an allocator setting
+    that it does not take."""
 
     reason: EndReason
     message: str
@@ -337,6 +338,8 @@ class End(Record):
     code: int | None = None
     signal: int | None = None
     where: Site | None = None
+    asked: bool = False
+    refusal: str = ""
 
 
 @dataclass(frozen=True, slots=True)

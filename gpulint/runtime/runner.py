@@ -27,7 +27,6 @@ from gpulint.runtime import processes
 from gpulint.runtime.capture import Tail
 from gpulint.runtime.channel import ADDRESS, OPTIONS, TOKEN
 from gpulint.runtime.result import (
-    ASKED,
     NO_TORCH,
     End,
     Environment,
@@ -148,7 +147,7 @@ def _is_terminal(descriptor: int) -> bool:
 def _explained(end: End, what: Run, stdout: str, stderr: str) -> End:
     """The end, with what the captured output says about it: the prompt that nobody saw, a torchrun without
     torch."""
-    if what.capture and ASKED in end.message:
+    if what.capture and end.asked:
         prompt = stdout.rpartition("\n")[2].strip()[-200:]
         shown = f": {prompt!r}" if prompt else ""
         hint = "; its output is not shown: answer it with --show-output, or pipe the answers in"
@@ -374,15 +373,7 @@ class _Follower:
         if worst:
             first = worst[0]
             if len(results) + len(silent) > 1:
-                message = f"rank {first.rank}: {first.end.message}"
-                return End(
-                    first.end.reason,
-                    message,
-                    first.end.traceback,
-                    first.end.code,
-                    first.end.signal,
-                    first.end.where,
-                )
+                return replace(first.end, message=f"rank {first.rank}: {first.end.message}")
             return first.end
         if self._told is not None and (silent or not results):
             word = "the time was up" if self._told == "timeout" else "interrupted"

@@ -42,6 +42,7 @@ class Series:
         self.window: Window | None = None
         self.past: list[Window] = []  # of earlier loops
         self.begun = 0  # `count` when the present loop began
+        self.state_sizes: list[int] = []  # of the optimizers, after each step of warm-up
 
     def archive(self) -> None:
         """The present loop is over: what was found in it stays, its steps are not joined with those to
@@ -49,6 +50,12 @@ class Series:
         if self.window is not None:
             self.past.append(self.window)
         self.window = None
+
+    def begin_anew(self) -> None:
+        """What comes is not measured against what was: it warms up again."""
+        self.archive()
+        self.boundaries, self.warm, self.begun = [], False, self.count
+        self.state_sizes.clear()
 
 
 def sample_of(marks: list[Mark], series: Series, previous: int, mark: int, sampled: bool) -> Sample:

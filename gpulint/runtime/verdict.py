@@ -1,7 +1,7 @@
 """Static findings × measurements → verdicts: confirmed, refuted, inconclusive, not reached; and what nobody
 predicted, growth and forwards for nothing.
 
-Pure functions on records. What each rule claims stands in `claims`; how measurements are found in `evidence`.
+Pure functions on records. What is claimed stands on each finding; how measurements are found in `evidence`.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ from typing import Literal
 
 from gpulint.findings import Confidence, Finding
 from gpulint.runtime import judging
-from gpulint.runtime.claims import DIAGNOSTICS, claim_of
 from gpulint.runtime.evidence import Evidence, Share, real
 from gpulint.runtime.growth import Harmless, Phase, Unexplained, harmless, phases, unexplained
 from gpulint.runtime.judging import NEGLIGIBLE, Judgement
@@ -20,6 +19,7 @@ from gpulint.runtime.result import ForwardFigures, Holder, Place, Record, RunRes
 
 VerdictStatus = Literal["confirmed", "refuted", "inconclusive", "not reached"]
 _ORDER: tuple[VerdictStatus, ...] = ("confirmed", "inconclusive", "refuted", "not reached")
+_What = tuple[str, str, str]  # which holder or site, the same on every rank
 _FAILED = ("raised", "exit", "killed", "not-started", "no-steps", "no-torch", "no-device")
 
 
@@ -177,7 +177,7 @@ def verify(
 ) -> Verification:
     """Judge every finding by every rank, and list what they leave unexplained. A finding below the confidence `least` counts
     for nothing unless it is proven."""
-    claims = [f for f in findings if not f.code.startswith(DIAGNOSTICS)]
+    claims = [f for f in findings if not f.is_diagnostic]
     # Asked for a GPU that there is not, or that is not used: what its probe has read means nothing.
     ranks = run.ranks if run.end.reason != "no-device" else ()
     evidence = [Evidence(rank) for rank in ranks if rank.environment.torch or rank.samples]
@@ -214,7 +214,7 @@ def _judge(finding: Finding, evidence: Sequence[Evidence], run: RunResult) -> Ve
     if not evidence:
         nothing = Judgement("inconclusive", f"nothing was measured: {run.end.message}")
         return _verdict(finding, nothing, ())
-    judged = [(one.rank.rank, judging.judge(finding, claim_of(finding.code), one)) for one in evidence]
+    judged = [(one.rank.rank, judging.judge(finding, one)) for one in evidence]
     best = min(judged, key=lambda pair: (_ORDER.index(pair[1].status), -(pair[1].device or 0.0), pair[0]))[1]
     ranks = tuple(rank for rank, one in judged if one.status == best.status)
     return _verdict(finding, best, ranks if len(judged) > 1 else ())
@@ -278,10 +278,10 @@ def _ranks(ranks: tuple[int, ...]) -> str:
 
 
 def _unpredicted(findings: Sequence[Finding], evidence: Sequence[Evidence]) -> list[Unpredicted]:
-    merged: dict[tuple[str, int, str], Unpredicted] = {}
+    merged: dict[tuple[str, int, _What], Unpredicted] = {}
     for one in evidence:
-        for found in [*_holders_left(findings, one), *_sites_left(one)]:
-            key = (found.file, found.line, found.text.split(", ")[0])
+        for what, found in [*_holders_left(findings, one), *_sites_left(one)]:
+            key = (found.file, found.line, what)
             known = merged.get(key)
             if known is None:
                 merged[key] = found
@@ -293,12 +293,12 @@ def _unpredicted(findings: Sequence[Finding], evidence: Sequence[Evidence]) -> l
     return sorted(listed, key=lambda u: (-u.device, -u.nodes, u.file, u.line))
 
 
-def _holders_left(findings: Sequence[Finding], one: Evidence) -> list[Unpredicted]:
+def _holders_left(findings: Sequence[Finding], one: Evidence) -> list[tuple[_What, Unpredicted]]:
     """The growing holders that no finding about drift means, by holder or by what was born on its line."""
-    drifting = [f for f in findings if claim_of(f.code).kind in ("drift", "cycle")]
+    drifting = [f for f in findings if f.runtime_claim.kind in ("drift", "cycle")]
     predicted = {id(holder) for finding in drifting for holder in one.holders(finding)}
     sites = {drift.site for finding in drifting for drift in one.born_at(finding)}
-    left: list[Unpredicted] = []
+    left = []
     for holder in one.rank.holders:
         if id(holder) in predicted or (holder.births and all(held.site in sites for held in holder.births)):
             continue
@@ -306,7 +306,7 @@ def _holders_left(findings: Sequence[Finding], one: Evidence) -> list[Unpredicte
         # Host memory of `.cpu()` copies is the script's business; the graph behind a holder is not.
         if holder.scope == "optimizer" or not (share.device > 0 or share.nodes > 0):
             continue
-        left.append(_left(holder, share, one))
+        left.append(((holder.container, holder.variable, holder.owner), _left(holder, share, one)))
     return left
 
 
@@ -327,7 +327,7 @@ def _left(holder: Holder, share: Share, one: Evidence) -> Unpredicted:
     )
 
 
-def _sites_left(one: Evidence) -> list[Unpredicted]:
+def _sites_left(one: Evidence) -> list[tuple[_What, Unpredicted]]:
     """Leaking sites of which most bytes have no holder at all."""
     left = []
     for drift in one.rank.leaks():
@@ -343,9 +343,9 @@ def _sites_left(one: Evidence) -> list[Unpredicted]:
             site = drift.site
             text = f"born in `{site.function}`, holder not found" if site.file else "holder not found"
             size = drift.bytes_per_step * missing
-            left.append(
-                Unpredicted(text, real(site.file), site.line, size, 0.0, 0.0, (site,), (one.rank.rank,))
-            )
+            ranks = (one.rank.rank,)
+            found = Unpredicted(text, real(site.file), site.line, size, 0.0, 0.0, (site,), ranks)
+            left.append((("site", site.function, ""), found))
     return left
 
 
@@ -353,7 +353,7 @@ def _wasted(confirmed: Sequence[Finding], evidence: Sequence[Evidence]) -> list[
     """The forwards for nothing that no confirmed finding means already, the largest first."""
     merged: dict[tuple[str, int, str, str], Wasted] = {}
     for one in evidence:
-        told = {f for finding in confirmed for f in judging.forwards_of(finding, claim_of(finding.code), one)}
+        told = {f for finding in confirmed for f in judging.forwards_of(finding, one)}
         for forward in _forwards_for_nothing(one):
             if forward in told:
                 continue

@@ -149,6 +149,11 @@ def parts(text: str) -> list[str]:
     return [part for part in re.split(r",(?![^\[]*\])", text) if part.strip()]
 
 
+def option_names(text: str | None) -> tuple[str, ...]:
+    """The names of the options in a setting, as far as they are known."""
+    return tuple(part.partition(":")[0].strip() for part in parts(text or "") if ":" in part)
+
+
 def split_size(text: str) -> SplitSize | None:
     """`max_split_size_mb` of a size that leaves the usual tensors of a training step unsplit; else None."""
     given = {key.strip(): value.strip() for key, _, value in (part.partition(":") for part in parts(text))}

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from gpulint.rules import all_rules
 
+from gpulint.claims import Claim
 from gpulint.findings import Confidence, Finding, Position, Related, Severity
 from gpulint.reports.verify_text import write
-from gpulint.runtime.claims import CLAIMS, claim_of
 from gpulint.runtime.result import (
     CallFigures,
     Drift,
@@ -33,8 +33,14 @@ FILE = str(Path("/project/train.py"))
 SITE = Site("/project/model.py", 8, "forward")
 
 
-def finding(code: str, line: int = 12, message: str = "`total` adds up `loss`", **more: object) -> Finding:
-    base = Finding(code, "a-rule", Severity.WARNING, message, FILE, line, 9, line, 30)
+CLAIMS = {rule.code: rule.runtime_claim for rule in all_rules()}
+
+
+def finding(code: str, line: int = 12, subject: str = "total", **more: object) -> Finding:
+    place = (FILE, line, 9, line, 30)
+    base = Finding(
+        code, "a-rule", Severity.WARNING, "what people read", *place, subject=subject, claim=CLAIMS.get(code)
+    )
     return replace(base, **more)  # type: ignore[arg-type]
 
 
@@ -75,9 +81,11 @@ def leak(per_step: float = 4096.0, status: str = "leak", place: str = "device", 
     return Drift(site, "train", place, status, per_step, 1.0, 16, int(16 * per_step), 16, reason="why")  # type: ignore[arg-type]
 
 
-def test_every_rule_has_a_claim() -> None:
-    assert {rule.code for rule in all_rules()} <= set(CLAIMS)
-    assert claim_of("MINE1").kind == "drift"
+def test_every_shipped_rule_says_what_it_claims_and_any_other_claims_growth() -> None:
+    assert all("runtime_claim" in vars(rule) for rule in all_rules())
+    assert finding("MINE1").runtime_claim.kind == "drift"
+    found = judged("MINE1", rank(holders=(holder(),), drifts=(leak(),), lines=(ran(),)))
+    assert found.status == "confirmed"
 
 
 def test_held_memory_is_confirmed_with_its_holder_and_birth() -> None:
@@ -111,7 +119,7 @@ def test_drift_is_the_sum_of_all_leaks_each_counted_once() -> None:
         drifts=(leak(512.0), leak(512.0, site=other)),
         lines=(ran(), ran(44)),
     )
-    both = [finding("GPU101"), finding("GPU102"), finding("GPU101", 44, "`kept` keeps `out`")]
+    both = [finding("GPU101"), finding("GPU102"), finding("GPU101", 44, "kept")]
     found = verification(both, measured, max_drift=600)
     assert [verdict.device for verdict in found.verdicts] == [512.0, 512.0, 512.0]
     assert found.drift == 1024.0
@@ -145,9 +153,9 @@ def test_a_holder_is_matched_by_related_line_by_name_and_by_birth() -> None:
     by_line = finding("GPU104", related=(Related(FILE, Position(40, 1), "kept here"),))
     measured = rank(holders=(elsewhere,), drifts=(leak(),), lines=(ran(),))
     assert judged("GPU104", measured, by_line).device == 4096.0
-    by_name = finding("GPU101", message="`losses` keeps `loss`")
+    by_name = finding("GPU101", subject="losses")
     assert judged("GPU101", measured, by_name).device == 4096.0
-    assert judged("GPU101", measured, finding("GPU101", message="`other` keeps `losses`")).status == "refuted"
+    assert judged("GPU101", measured, finding("GPU101", subject="other")).status == "refuted"
     here = Site(FILE, 12, "train")
     born = rank(holders=(), drifts=(leak(site=here),), lines=(ran(),))
     assert judged("GPU102", born).device == 4096.0
@@ -204,7 +212,7 @@ def test_a_suspicion_counts_for_nothing_until_it_is_proven() -> None:
     assert [(v.status, v.doubt) for v in found.verdicts] == [("confirmed", "nobody knows")]
     assert (found.unpredicted, found.exit_code) == ((), 1)
 
-    elsewhere = finding("GPU101", line=99, message="`other` keeps `x`", doubt="nobody knows")
+    elsewhere = finding("GPU101", line=99, subject="other", doubt="nobody knows")
     found = verify("train.py", leaking, [elsewhere], least=Confidence.HIGH)
     assert found.verdicts == ()
     assert len(found.unpredicted) == 1
@@ -238,16 +246,13 @@ def forward(line: int = 12, **more: object) -> ForwardFigures:
 
 
 def test_a_forward_that_a_backward_went_through_is_refuted() -> None:
-    def status(code: str, *forwards: ForwardFigures, message: str = "runs with grad enabled") -> str:
-        return judged(code, rank(forwards=forwards, lines=(ran(),)), finding(code, message=message)).status
+    def status(code: str, *forwards: ForwardFigures, **more: object) -> str:
+        return judged(code, rank(forwards=forwards, lines=(ran(),)), finding(code, **more)).status
 
     needed = forward(visited=10)
     assert [status(code, needed) for code in ("GPU201", "GPU202")] == ["refuted", "refuted"]
     assert status("GPU203", needed) == "confirmed"  # its claim is that the backward does go through
-    assert (
-        status("GPU202", needed, message="`t` runs with grad enabled, but no optimizer trains it")
-        == "confirmed"
-    )
+    assert status("GPU202", needed, claim=Claim("forward")) == "confirmed"  # no optimizer trains it
     assert status("GPU201", forward(visited=10, dead=2)) == "confirmed"
     assert status("GPU201", forward()) == "confirmed"  # not followed, or held: who knows
     assert status("GPU201", needed, forward(module="Loss", weights=False)) == "refuted"
@@ -334,7 +339,7 @@ def test_late_release_is_judged_at_the_peak(tmp_path: Path) -> None:
         ]
         return rank(lines=tuple(lines))
 
-    claim = finding("GPU401", 3, "`out` is used here for the last time", filename=str(script))
+    claim = finding("GPU401", 3, "out", filename=str(script))
     found = judged("GPU401", figures(750), claim)
     assert (found.status, found.bytes) == ("confirmed", 150)
     assert "on line 4" in found.text
@@ -398,7 +403,7 @@ def test_a_copy_that_takes_the_place_of_the_one_before_is_still_a_copy() -> None
 
 
 def test_an_alias_allocates_nothing() -> None:
-    alias = finding("GPU404", message="`best` is no copy: it changes with every step of training")
+    alias = finding("GPU404", subject="best", claim=Claim("alias", device_only=True))
     found = judged("GPU404", rank(lines=(ran(growth=0, peak=0),)), alias)
     assert (found.status, found.negligible) == ("confirmed", True)
     assert judged("GPU404", rank(lines=(ran(growth=0, peak=9000),)), alias).status == "refuted"
@@ -409,7 +414,8 @@ def test_allocator_settings_are_compared_with_what_was_read_back(tmp_path: Path)
     script.write_text('os.environ["PYTORCH_CUDA_ALLOC_CONF"] = "max_split_size_mb:128"  # see: the manual\n')
 
     def settled(code: str, settings: str | None, peak: int = 2000, **more: object) -> Verdict:
-        claim = finding(code, 1, filename=str(script))
+        asked = replace(CLAIMS[code], options=("max_split_size_mb",))
+        claim = finding(code, 1, filename=str(script), claim=asked)
         environment = Environment("3.12", "python", "linux", "2026-01-01", "2.11", "cuda", allocator=settings)
         steps = tuple(replace(s, reserved=2200, peak=peak) for s in samples())
         line = LineFigures(str(script), 1, 1)
@@ -420,10 +426,8 @@ def test_allocator_settings_are_compared_with_what_was_read_back(tmp_path: Path)
     assert settled("GPU604", "expandable_segments:False").status == "confirmed"
     assert settled("GPU601", in_force).status == "inconclusive"
     assert settled("GPU601", in_force, peak=1000).status == "confirmed"
-    said = (
-        "the script raised ValueError: Unrecognized key 'x' in CUDA allocator config. before its first step"
-    )
-    refused = settled("GPU604", None, end=End("raised", said))
+    refusal = "Unrecognized key 'x' in CUDA allocator config"
+    refused = settled("GPU604", None, end=End("raised", "the script raised ValueError", refusal=refusal))
     assert refused.status == "confirmed"
     assert refused.text.endswith("refused the setting: Unrecognized key 'x' in CUDA allocator config")
 

@@ -55,6 +55,10 @@ class FileFacts:
         text = " ".join(code_for_node(getattr(part, "node", part)).split())
         return text if len(text) <= limit else text[: limit - 1] + "…"
 
+    def called(self, call: ir.Call) -> str:
+        """The function that a call names, as the code spells it."""
+        return call.func.path or self.source(call.func, limit=200)
+
     def torch_name(self, name: str) -> str | None:
         """How this file can spell `torch.<name>`: `no_grad`, `torch.no_grad`, `th.no_grad`; None if it cannot."""
         for local, full in self.imports.items():

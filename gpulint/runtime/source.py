@@ -1,9 +1,11 @@
-"""The loop around a line, read from the source: for claims about when in the loop a value is alive."""
+"""What the verifier reads in the program's own source, by Python's syntax tree: the loop around a line, the function that
+holds it, and what lines call."""
 
 from __future__ import annotations
 
 import ast
 import functools
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 _LOOPS = (ast.For, ast.AsyncFor, ast.While)
@@ -99,3 +101,28 @@ def function_at(file: str, line: int) -> str:
         and node.lineno <= line <= (node.end_lineno or node.lineno)
     ]
     return max(functions, key=lambda node: node.lineno).name if functions else ""
+
+
+def called_on(file: str, line: int) -> frozenset[str]:
+    """The last names of what a line calls, hands over to be called (`register_forward_hook(self.save)`) or defines."""
+    return _called(file).get(line, frozenset())
+
+
+@functools.lru_cache(maxsize=64)
+def _called(file: str) -> dict[int, frozenset[str]]:
+    found: dict[int, set[str]] = {}
+    for node in ast.walk(tree) if (tree := _tree(file)) is not None else ():
+        for line, name in _names(node):
+            found.setdefault(line, set()).add(name)
+    return {line: frozenset(names) for line, names in found.items()}
+
+
+def _names(node: ast.AST) -> Iterator[tuple[int, str]]:
+    if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+        yield node.lineno, node.name
+    elif isinstance(node, ast.Call):
+        if isinstance(node.func, ast.Name):
+            yield node.func.lineno, node.func.id
+        for part in (node.func, *node.args, *(keyword.value for keyword in node.keywords)):
+            if isinstance(part, ast.Attribute):
+                yield part.end_lineno or part.lineno, part.attr

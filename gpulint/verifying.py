@@ -1,0 +1,115 @@
+"""`gpulint.verify`: the linter finds, the run tells. The only place where the two meet, besides the command."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+
+from gpulint.api import check_resolved
+from gpulint.config import CONFIDENCES, ConfigResolver, Overrides
+from gpulint.findings import Confidence, Finding
+from gpulint.runtime import firstparty
+from gpulint.runtime.result import REACH
+from gpulint.runtime.runner import Run
+from gpulint.runtime.verdict import Verification
+from gpulint.runtime.verifying import OnProgress, verification_of
+
+
+def verify(
+    target: str | os.PathLike[str],
+    arguments: Iterable[str] = (),
+    *,
+    module: bool = False,
+    findings: Iterable[Finding] | None = None,
+    confidence: str | None = None,
+    steps: int = 20,
+    warmup: int | None = None,
+    device: str = "auto",
+    timeout: float | None = None,
+    reach: float = REACH,
+    cut_epochs: bool = False,
+    max_drift: int = 0,
+    python: str | os.PathLike[str] | None = None,
+    launch: Iterable[str] = (),
+    cwd: str | os.PathLike[str] | None = None,
+    environment: Mapping[str, str] | None = None,
+    capture: bool = True,
+    on_progress: OnProgress | None = None,
+) -> Verification:
+    """Run sampled steps of a script (or, with `module`, of `python -m target`) and judge its findings.
+
+    The program runs unchanged in a child process of `python` (default: this interpreter), with `arguments`,
+    in `cwd`, with `environment` added to this process's. It is stopped after warm-up and `steps` sampled
+    steps, at `timeout` seconds (None: never), or when it ends; `reach` are seconds it may take longer to come
+    to lines with findings; `cut_epochs` lets epochs that have trained end early for that, and so changes what the program
+    does from then on. Without `findings`, those of the script and its first-party imports are judged; of those
+    with low confidence only what the run confirms is in the result, unless `confidence` (or, where it is None, the
+    configuration of the script) is "low". Given `findings` are all in it.
+    `device` is "auto", "cuda" or "cpu". `launch` are torchrun's flags, such as `("--nproc-per-node", "2")`.
+    `max_drift` bytes a step on the GPU are allowed: `exit_code` and `drifting` of the result go by it.
+    `capture` keeps the program's output in `result.run` instead of showing it. Never raises for what the
+    program does: `result.run.end` tells. Raises ValueError for options that make no sense.
+    """
+    if device not in ("auto", "cuda", "cpu"):
+        raise ValueError(f"device is {device!r}; it must be 'auto', 'cuda' or 'cpu'")
+    if confidence not in (None, *CONFIDENCES):
+        raise ValueError(f"confidence is {confidence!r}; it must be 'high', 'low' or None")
+    where = os.fspath(cwd) if cwd is not None else None
+    what = Run(
+        os.fspath(target),
+        tuple(arguments),
+        module,
+        os.fspath(python) if python is not None else sys.executable,
+        steps,
+        warmup,
+        device,
+        timeout,
+        tuple(launch),
+        reach=reach,
+        cut_epochs=cut_epochs,
+        capture=capture,
+        cwd=where,
+        environment=environment or {},
+    )
+    if findings is not None:
+        return verification_of(what, with_claims(findings), max_drift, on_progress)
+    least = least_confidence(confidence, what.target, module, where)
+    known = program_findings(what.target, module, where)
+    return verification_of(what, known, max_drift, on_progress, least)
+
+
+def program_findings(target: str, module: bool = False, cwd: str | None = None) -> list[Finding]:
+    """The findings in a script (or module) and in its first-party imports, whatever their confidence: a run tells."""
+    script = firstparty.find_target(target, module, cwd)
+    if script is None:
+        return []
+    files = set(firstparty.first_party(script, module, cwd))
+    everything = ConfigResolver(overrides=Overrides(confidence=Confidence.LOW.value))
+    return [finding for finding in check_resolved(sorted(files), everything) if finding.filename in files]
+
+
+def least_confidence(
+    asked: str | None, target: str, module: bool = False, cwd: str | None = None
+) -> Confidence:
+    """The confidence from which on findings are shown whatever a run says of them: as asked for, or by the configuration
+    of the script. Raises `ConfigError`."""
+    if asked is not None:
+        return Confidence(asked)
+    script = firstparty.find_target(target, module, cwd)
+    if script is None:
+        return Confidence.HIGH
+    return ConfigResolver().for_directory(os.path.dirname(os.path.abspath(script))).confidence
+
+
+def with_claims(findings: Iterable[Finding]) -> list[Finding]:
+    """The findings, each of a shipped rule with a claim: those that an older gpulint wrote, or somebody made by hand, get
+    their rule's."""
+    given = list(findings)
+    if all(finding.claim is not None for finding in given):
+        return given
+    from gpulint.rules import all_rules
+
+    claims = {rule.code: rule.runtime_claim for rule in all_rules()}
+    return [replace(finding, claim=finding.claim or claims.get(finding.code)) for finding in given]

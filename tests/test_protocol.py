@@ -1,0 +1,293 @@
+"""What findings tell programs: the subject and the claim of each rule's findings, through JSON and the cache, and that the
+verifier goes by nothing else."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from gpulint.rules import all_rules
+from test_rules import found_in, page
+
+from gpulint.api import check_paths
+from gpulint.cache import Cache, CacheEntry
+from gpulint.claims import DRIFT, Claim
+from gpulint.findings import Finding, Severity
+from gpulint.runtime.ending import failed
+from gpulint.runtime.frames import Frames
+from gpulint.runtime.result import (
+    Drift,
+    End,
+    Environment,
+    Held,
+    Holder,
+    LineFigures,
+    RankResult,
+    RunResult,
+    Sample,
+    Site,
+)
+from gpulint.runtime.source import called_on
+from gpulint.runtime.verdict import verify
+from gpulint.verifying import with_claims
+
+# What the findings of each rule's documented example are about, as the example spells it.
+SUBJECTS = {
+    "GPU101": ["total"],
+    "GPU102": ["outputs"],
+    "GPU103": ["hidden"],
+    "GPU104": ["meter.sum"],
+    "GPU105": ["activations"],
+    "GPU106": ["FEATURES"],
+    "GPU107": ["self.shadow[name]"],
+    "GPU201": ["model"],
+    "GPU202": ["teacher"],
+    "GPU203": ["fake"],
+    "GPU204": ["torch.no_grad"],
+    "GPU301": ["loss.backward"],
+    "GPU302": ["loss.backward"],
+    "GPU303": ["total"],
+    "GPU304": ["optimizer.zero_grad"],
+    "GPU401": ["logits"],
+    "GPU402": ["torch.cuda.OutOfMemoryError"],
+    "GPU403": ["torch.load"],
+    "GPU404": ["best"],
+    "GPU405": ["model"],
+    "GPU406": [""],
+    "GPU501": ["torch.cuda.empty_cache"],
+    "GPU502": ["gc.collect"],
+    "GPU503": ["torch.cuda.synchronize"],
+    "GPU504": ["predicted"],
+    "GPU601": ["PYTORCH_CUDA_ALLOC_CONF"],
+    "GPU602": ["PYTORCH_CUDA_ALLOC_CONF"],
+    "GPU603": ["torch.cuda.amp.GradScaler", "torch.cuda.memory_cached"],
+    "GPU604": ["PYTORCH_CUDA_ALLOC_CONF"],
+}
+
+BY_CODE = {rule.code: rule for rule in all_rules()}
+each_code = pytest.mark.parametrize("code", sorted(BY_CODE))
+
+
+def found(code: str, folder: Path) -> list[Finding]:
+    return found_in(page(BY_CODE[code]).code("Example"), folder)
+
+
+@each_code
+def test_the_subject_is_the_name_in_the_code(code: str, tmp_path: Path) -> None:
+    assert sorted({finding.subject for finding in found(code, tmp_path)}) == SUBJECTS[code]
+
+
+@each_code
+def test_a_finding_carries_its_rules_claim(code: str, tmp_path: Path) -> None:
+    rule = BY_CODE[code]
+    for finding in found(code, tmp_path):
+        assert finding.claim is not None
+        assert replace(finding.claim, options=()) == rule.runtime_claim
+
+
+@each_code
+def test_it_survives_json_and_the_cache(code: str, tmp_path: Path) -> None:
+    findings = tuple(found(code, tmp_path))
+    assert [Finding.from_json(json.loads(json.dumps(one.to_json()))) for one in findings] == list(findings)
+    path = findings[0].filename
+    cache = Cache(str(tmp_path / ".gpulint_cache"), str(tmp_path), "d")
+    cache.put(path, "x", CacheEntry(findings))
+    cache.save()
+    again = Cache(str(tmp_path / ".gpulint_cache"), str(tmp_path), "d").get(path, "x", lambda other: "")
+    assert again == CacheEntry(findings)
+
+
+UNTRAINED = """\
+import torch
+import torch.nn.functional as F
+from torchvision.models import resnet18, resnet50
+
+
+def distill(loader, device):
+    teacher = resnet50(weights="DEFAULT").to(device).eval()
+    student = resnet18(num_classes=1000).to(device)
+    optimizer = torch.optim.SGD(student.parameters(), lr=0.1)
+    for images, labels in loader:
+        images, labels = images.to(device), labels.to(device)
+        wanted = teacher(images)
+        given = student(images)
+        loss = F.cross_entropy(given, labels) + F.mse_loss(given, wanted)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+"""
+ALIAS = """\
+import torch
+
+
+def train(model, loader, criterion, optimizer, evaluate):
+    model.cuda()
+    best, least = None, 1e9
+    for epoch in range(10):
+        for x, y in loader:
+            loss = criterion(model(x.cuda()), y.cuda())
+            loss.backward()
+            optimizer.step()
+            optimizer.zero_grad()
+        score = evaluate(model)
+        if score < least:
+            least, best = score, model.state_dict()
+    model.load_state_dict(best)
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "code", "claim"),
+    [
+        (UNTRAINED, "GPU202", Claim("forward")),
+        (ALIAS, "GPU404", Claim("alias", device_only=True)),
+    ],
+)
+def test_a_report_may_claim_otherwise_than_its_rule(
+    text: str, code: str, claim: Claim, tmp_path: Path
+) -> None:
+    file = tmp_path / "train.py"
+    file.write_text(text, encoding="utf-8")
+    (finding,) = check_paths(file, {"select": [code], "confidence": "low"})
+    assert finding.claim == claim
+
+
+def test_a_setting_names_its_options(tmp_path: Path) -> None:
+    text = 'import os\n\nos.environ["PYTORCH_CUDA_ALLOC_CONF"] = "expandable_segment:True,backend:native"\n'
+    (finding,) = found_in(text, tmp_path)
+    assert finding.claim == Claim("setting", device_only=True, options=("expandable_segment", "backend"))
+
+
+def test_what_an_older_version_wrote_still_loads_and_gets_its_claim(tmp_path: Path) -> None:
+    (finding,) = found("GPU201", tmp_path)
+    data = finding.to_json()
+    del data["subject"], data["claim"]
+    old = Finding.from_json(data)
+    assert (old.subject, old.claim, old.runtime_claim) == ("", None, DRIFT)
+    own = replace(old, code="TEAM101")
+    assert with_claims([old, own]) == [replace(old, claim=finding.claim), own]
+    assert with_claims([finding]) == [finding]
+
+
+def test_no_other_claims_are_read() -> None:
+    with pytest.raises(ValueError, match="no claim of the kind"):
+        Claim.from_json({"kind": "wishes"})
+    everything = Claim("time", ("gc.collect",), True, True, ("backend",), True)
+    assert Claim.from_json(everything.to_json()) == everything
+    assert Claim("drift").to_json() == {"kind": "drift"}
+
+
+@pytest.mark.parametrize(
+    "message", ["`losses` keeps `loss`", "`loss` stays in `losses`", "no optimizer trains it", ""]
+)
+def test_a_reworded_message_changes_no_verdict(message: str) -> None:
+    """Two containers are filled on one line, and each finding means its own, whatever is said of it."""
+    file = "/project/train.py"
+    births = [Site("/project/model.py", row, "forward") for row in (8, 9)]
+    holders = tuple(
+        Holder(
+            name,
+            name,
+            "list",
+            "local",
+            "train()",
+            file,
+            12,
+            16,
+            65536,
+            (12,),
+            births=(Held(site, 16, 65536),),
+        )
+        for name, site in zip(("losses", "outputs"), births, strict=True)
+    )
+    drifts = tuple(
+        Drift(site, "train", "device", "leak", size, 1.0, 16, 65536, 16)
+        for site, size in zip(births, (512.0, 4096.0), strict=True)
+    )
+    samples = tuple(Sample(n, "train", True, 0.02 * n, 0.02, allocated=1000, peak=2000) for n in range(1, 21))
+    environment = Environment("3.12", "python", "linux", "2026-01-01", "2.11", "cuda")
+    end = End("stopped", "stopped")
+    rank = RankResult(
+        0,
+        1,
+        environment,
+        end,
+        "optimizer",
+        3,
+        samples,
+        drifts,
+        holders,
+        lines=(LineFigures(file, 12, 20, 20),),
+    )
+    claims = [
+        Finding("GPU101", "x", Severity.WARNING, message, file, 12, 9, 12, 30, subject=subject, claim=DRIFT)
+        for subject in ("losses", "outputs")
+    ]
+    found = verify("train.py", RunResult(("python",), end, 1.0, (rank,)), claims)
+    assert [(v.status, v.device, v.holder) for v in found.verdicts] == [
+        ("confirmed", 512.0, "losses"),
+        ("confirmed", 4096.0, "outputs"),
+    ]
+
+
+class Watched:
+    """As much of a harness as an ending asks for."""
+
+    frames = Frames("/project")
+    steps = sampled = 0
+    ended: End | None = None
+
+    def look_at_end(self, frames: object) -> None:
+        pass
+
+    def excused(self, message: str) -> None:
+        pass
+
+    def report(self, end: End) -> None:
+        self.ended = end
+
+
+@pytest.mark.parametrize(
+    ("error", "asked", "refusal"),
+    [
+        (
+            ValueError("Unrecognized key 'x' in CUDA allocator config."),
+            False,
+            "Unrecognized key 'x' in CUDA allocator config",
+        ),
+        (SystemExit("Bad allocator setting. Stop."), False, "Bad allocator setting"),
+        (EOFError("EOF when reading a line"), True, ""),
+        (RuntimeError("the allocator is tired"), False, ""),
+        (SystemExit(3), False, ""),
+    ],
+)
+def test_what_an_exception_says_is_read_once_where_it_is_caught(
+    error: BaseException, asked: bool, refusal: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    watched = Watched()
+    failed(watched, error, module=False)
+    assert watched.ended is not None
+    assert (watched.ended.asked, watched.ended.refusal) == (asked, refusal)
+    capsys.readouterr()
+
+
+def test_the_names_that_a_line_calls_are_read_off_the_syntax_tree(tmp_path: Path) -> None:
+    script = tmp_path / "train.py"
+    script.write_text(
+        "model.register_forward_hook(self.save)  # not_this(one)\n"
+        "loss = criterion(\n    net(x), 'nor(this)')\n"
+        "def save(module):\n    total.add_(module.loss)[0].step()\n",
+        encoding="utf-8",
+    )
+    named = {line: called_on(str(script), line) for line in range(1, 7)}
+    assert named == {
+        1: {"register_forward_hook", "save"},
+        2: {"criterion"},
+        3: {"net"},
+        4: {"save"},
+        5: {"add_", "loss", "step"},
+        6: set(),
+    }
+    assert called_on(str(tmp_path / "none.py"), 1) == set()
