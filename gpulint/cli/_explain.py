@@ -20,6 +20,10 @@ from gpulint.selection import Selection
 _SIGNS = {Verdict.PROVEN: "yes", Verdict.REFUTED: "no", Verdict.OPEN: "open"}
 
 
+class _Unexplained(click.ClickException):
+    exit_code = 2
+
+
 def explain(location: str, codes: Sequence[str], file: str | None, isolated: bool, output_format: str) -> int:
     """Print the claims considered at FILE[:LINE]; the exit status."""
     path, row = _place(location)
@@ -28,9 +32,7 @@ def explain(location: str, codes: Sequence[str], file: str | None, isolated: boo
         source = decode(path, read_bytes(path))
         explained = explain_text(source.text, path, rules, row=row)
     except (SourceError, FileError) as error:
-        failure = click.ClickException(f"{path} cannot be checked: {error}")
-        failure.exit_code = 2
-        raise failure from None
+        raise _Unexplained(f"{path} cannot be checked: {error}") from None
     if output_format == "json":
         click.echo(json.dumps([one.to_json() for one in explained], indent=2))
     else:
