@@ -103,7 +103,7 @@ def _python(cell: Cell, hiding: Hiding) -> tuple[str, Flaw | None]:
 
 def _is_newer_python(code: str, found: Flaw) -> bool:
     """Whether only the running Python is too old for a cell."""
-    from gpulint.linter import SourceError, parse
+    from gpulint.trees import SourceError, parse
 
     try:
         parse(code)

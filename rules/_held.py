@@ -153,10 +153,10 @@ def report(facts: FileFacts, hold: Hold, state: str, style: str) -> Report:
     verb = "adds up" if hold.how == "add" or (hold.keep is not None and hold.keep.how == "add") else "keeps"
     related: tuple[RelatedNode, ...] = ()
     if hold.keep is not None:
-        node = None if hold.kept_elsewhere else hold.keep.stmt.node
+        at = None if hold.kept_elsewhere else hold.keep.stmt
         message = f"`{hold.keep.function.qualname}` keeps it here"
         if hold.keep.filename != "<library>":
-            related = (RelatedNode(message, node, hold.keep.filename, hold.keep.row),)
+            related = (RelatedNode(message, at, hold.keep.filename, hold.keep.row),)
     graph, cost, severity = {
         "live": ("its autograd graph, which no backward frees", _LIVE_COST, Severity.ERROR),
         "freed": ("its autograd graph", _freed_cost(hold, verb == "adds up"), Severity.WARNING),
@@ -168,7 +168,7 @@ def report(facts: FileFacts, hold: Hold, state: str, style: str) -> Report:
     message = f"{where} {verb} `{what}` across iterations together with {graph}"
     unless = hold.only_called_elsewhere if state == "live" else ()
     return Report(
-        hold.node,
+        hold.at,
         message,
         _reason(hold, state),
         cost,

@@ -24,7 +24,7 @@ def reports(rule: Rule, facts: FileFacts, options: Mapping[str, Any]) -> Iterato
 
 def _report(claim: Claim, setting: Setting) -> Report:
     return Report(
-        setting.value.node, claim.message, claim.reason, claim.cost, repair=lambda: _repair(claim, setting)
+        setting.value, claim.message, claim.reason, claim.cost, repair=lambda: _repair(claim, setting)
     )
 
 

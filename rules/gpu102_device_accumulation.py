@@ -64,7 +64,6 @@ class DeviceAccumulation(Rule):
     code = "GPU102"
     name = "device-accumulation"
     severity = Severity.WARNING
-    facts_only = True
     triggers = (
         (b"torch", b"lightning"),
         (b"no_grad", b"inference_mode", b"detach", b"set_grad_enabled", b"_step("),
@@ -174,7 +173,7 @@ def _report(facts: FileFacts, hold: Hold) -> Report:
     if _is_slice(hold):
         reason = "an indexed tensor is a view: it keeps the whole tensor it was taken from on the device"
     return Report(
-        hold.node,
+        hold.at,
         f"`{hold.holder}` collects `{what}` of every batch on the device",
         reason,
         "the bytes of the whole output, each batch (500 MiB a step for language-model logits; H200, torch 2.11)",

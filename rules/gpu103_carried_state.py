@@ -74,7 +74,6 @@ class CarriedState(Rule):
     code = "GPU103"
     name = "carried-state"
     severity = Severity.ERROR
-    facts_only = True
     triggers = ((b"torch", b"lightning"), (b"backward", b".eval()", b"autograd.grad("), (b"for ", b"while "))
 
     def check(self, facts: FileFacts, options: Mapping[str, Any]) -> Iterator[Report]:
@@ -103,7 +102,7 @@ def _report(facts: FileFacts, function: FunctionFacts, carried: Carried) -> Repo
             "grad is enabled in this evaluation: each graph is the input of the next, and none is ever freed"
         )
     return Report(
-        carried.call.node,
+        carried.call,
         f"`{what}` carries its autograd graph from one iteration into the next",
         reason,
         cost,

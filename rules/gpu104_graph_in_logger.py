@@ -93,7 +93,6 @@ class GraphInLogger(Rule):
     code = "GPU104"
     name = "graph-in-logger"
     severity = Severity.WARNING
-    facts_only = True
     triggers = (
         (b"torch", b"lightning", b"accelerate", b"deepspeed"),
         (b"backward", b".eval()", b"training_step", b"_step(", b"compute_loss"),

@@ -76,7 +76,6 @@ class EvalWithGrad(Rule):
     code = "GPU201"
     name = "eval-with-grad"
     severity = Severity.WARNING
-    facts_only = True
     doubts = True
     triggers = (
         (b"torch", b"lightning", b"transformers", b"backward", b"cuda", b".eval()"),
@@ -332,7 +331,7 @@ def _report(
         reason = "its results are only read as numbers or detached: no backward can follow"
     where = " in an evaluation" if forward.evaluating or forward.freed else ""
     return Report(
-        forward.call.node,
+        forward.call,
         f"`{path}` runs with grad enabled{where}: every activation is saved for a backward that never comes",
         reason,
         "1.36 times the forward's peak memory (1.56 against 1.15 GiB for a 4-layer language model; H200, torch 2.11)",

@@ -70,7 +70,6 @@ class FrozenForwardWithGrad(Rule):
     code = "GPU202"
     name = "frozen-forward-with-grad"
     severity = Severity.WARNING
-    facts_only = True
     doubts = True
     triggers = (
         (b"torch", b"lightning"),
@@ -108,7 +107,7 @@ class FrozenForwardWithGrad(Rule):
                 claim = f"`{path}` runs with grad enabled {where}, but no backward goes through this call"
                 reason = "the result of this call is only detached or read as a number: its activations are saved for nothing"
             yield Report(
-                wasted.forward.call.node,
+                wasted.forward.call,
                 claim,
                 reason,
                 "3.63 instead of 3.22 GiB at the peak for a teacher as large as its student (4-layer language models; H200, torch 2.11)",

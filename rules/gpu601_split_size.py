@@ -64,7 +64,6 @@ class SplitSizeLimit(Rule):
     code = "GPU601"
     name = "split-size"
     severity = Severity.WARNING
-    facts_only = True
     reads_settings = True
     triggers = ((b"max_split_size_mb",), (b"ALLOC_CONF", b"llocator"))
 

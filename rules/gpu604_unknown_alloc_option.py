@@ -54,7 +54,6 @@ class UnknownAllocOption(Rule):
     code = "GPU604"
     name = "unknown-alloc-option"
     severity = Severity.ERROR
-    facts_only = True
     reads_settings = True
     triggers = ((b"ALLOC_CONF", b"llocator_settings", b"llocatorSettings"),)
     options = (Option("target-torch", "", (), "the oldest version of torch that must take the setting"),)

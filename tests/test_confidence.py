@@ -128,8 +128,8 @@ def test_gate_agrees_with_the_full_pass() -> None:
     doubting = RuleSet(all_rules(), confidence=Confidence.LOW)
     assert screening.is_clean(DOUBTFUL, "scores.py", rules)
     assert not screening.is_clean(DOUBTFUL, "scores.py", doubting)
-    assert lint_text(DOUBTFUL, "scores.py", rules, screen=False) == []
-    assert len(lint_text(DOUBTFUL, "scores.py", doubting, screen=False)) == 1
+    assert lint_text(DOUBTFUL, "scores.py", rules) == []
+    assert len(lint_text(DOUBTFUL, "scores.py", doubting)) == 1
 
 
 class Suspicious(Rule):
@@ -145,7 +145,7 @@ class Suspicious(Rule):
     def check(self, facts: Any, options: Mapping[str, Any]) -> Iterator[Report]:
         for function in facts.functions:
             for forward in function.forwards:
-                yield Report(forward.call.node, "hm", doubt="nobody knows")
+                yield Report(forward.call, "hm", doubt="nobody knows")
 
 
 def test_rules_of_a_project_may_doubt() -> None:

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gpulint.analysis.code import ir
-from gpulint.analysis.code.lower_ast import lower_ast
+from gpulint.analysis.code.lower import lower
 from gpulint.analysis.code.outside import FileCalls, outside_calls
 from gpulint.analysis.file.reaching import Reaching, may_import
 from gpulint.analysis.file.test_code import IMPORTS_RUNNER, by_place, is_test_file
@@ -139,7 +139,7 @@ class Project:
         kept = self._tests.get(path)
         if kept is None or kept[0] != raw:
             try:
-                found = is_test_file(lower_ast(ast.parse(raw)), within)
+                found = is_test_file(lower(ast.parse(raw)), within)
             except (SyntaxError, ValueError, RecursionError, MemoryError):
                 found = True
             kept = self._tests[path] = (raw, found)
@@ -253,7 +253,7 @@ class Project:
         kept = self._calls.get(path)
         if kept is None or kept[0] != raw:
             try:
-                found = outside_calls(lower_ast(ast.parse(raw)), _GUARDS)
+                found = outside_calls(lower(ast.parse(raw)), _GUARDS)
             except (SyntaxError, ValueError, RecursionError, MemoryError):
                 found = FileCalls() if kept is None else kept[1]  # while it is typed, what it was
             kept = self._calls[path] = (raw, found)
@@ -306,7 +306,7 @@ class Project:
         if len(raw) > MAX_SIZE or self.follow is None:
             return None
         try:
-            return self.follow(lower_ast(ast.parse(raw)), path, self)
+            return self.follow(lower(ast.parse(raw)), path, self)
         except (SyntaxError, ValueError, RecursionError, MemoryError):
             return None
 
