@@ -45,10 +45,8 @@ def lint_text(text: str, filename: str, rules: RuleSet, project: Project | None 
     return [finding for finding in left if finding.confidence.reaches(least)]
 
 
-def _findings(
-    text: str, filename: str, rules: RuleSet, project: Project | None
-) -> tuple[FileFacts, list[Finding]]:
-    """Most files end after the analysis. libcst parses only those that a rule has something to say about, once."""
+def analysed(text: str, filename: str, project: Project | None) -> FileFacts:
+    """The facts of a text. Raises `SourceError` where it does not parse."""
     from gpulint.analysis.code.lower import lower
     from gpulint.analysis.driver import analyse
 
@@ -56,9 +54,21 @@ def _findings(
     try:
         with deep_stack():
             facts = analyse(lower(trees.tree), filename, project)
-            facts.trees = trees
+    except RecursionError:
+        raise SourceError("the file is nested too deeply to be analysed") from None
+    facts.trees = trees
+    return facts
+
+
+def _findings(
+    text: str, filename: str, rules: RuleSet, project: Project | None
+) -> tuple[FileFacts, list[Finding]]:
+    """Most files end after the analysis. libcst parses only those that a rule has something to say about, once."""
+    facts = analysed(text, filename, project)
+    try:
+        with deep_stack():
             told = list(_reports(facts, filename, rules, project))
-            return facts, _placed(told, trees, filename) if told else []
+            return facts, _placed(told, facts.tree, text, filename) if told else []
     except RecursionError:
         raise SourceError("the file is nested too deeply to be analysed") from None
 
@@ -75,21 +85,23 @@ def _reports(
             if not report.confidence.reaches(rules.confidence):
                 continue
             passed = not rule.in_tests and facts.passes_over(report.at)
-            if not passed and not _excused(report, filename, project):
+            if not passed and not excused(report, filename, project):
                 yield rule, report
 
 
-def _excused(report: Report, filename: str, project: Project | None) -> bool:
+def excused(report: Report, filename: str, project: Project | None) -> bool:
     """Whether the callers in other files of the project take back what a report claims."""
     entries = report.unless_guarded
     return bool(entries) and project is not None and project.guarded_everywhere(filename, entries)
 
 
-def _placed(told: list[tuple[type[Rule], Report]], trees: Trees, filename: str) -> list[Finding]:
+def _placed(
+    told: list[tuple[type[Rule], Report]], module: cst.Module, text: str, filename: str
+) -> list[Finding]:
     from gpulint.positions import Spans
 
-    spans = Spans(trees.module, trees.text)
-    return [_finding(rule, report, trees.module, spans, filename) for rule, report in told]
+    spans = Spans(module, text)
+    return [_finding(rule, report, module, spans, filename) for rule, report in told]
 
 
 def _finding(rule: type[Rule], report: Report, module: cst.Module, spans: Spans, filename: str) -> Finding:

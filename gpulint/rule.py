@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     import libcst as cst
 
     from gpulint.analysis.code import ir
+
+    Place = ir.Part | cst.CSTNode  # a piece of the lowered form, or a node of libcst's tree
     from gpulint.analysis.file.asking import FileFacts
     from gpulint.answers import Considered
 
@@ -96,7 +98,7 @@ class RelatedNode:
     """A second place: in this file, or a line of another."""
 
     message: str
-    at: ir.Part | cst.CSTNode | None = None
+    at: Place | None = None
     filename: str | None = None
     row: int = 1
 
@@ -109,7 +111,7 @@ class Report:
     one clause about what the code does not show: with one, the report has low confidence and its fix is never safe.
     """
 
-    at: ir.Part | cst.CSTNode
+    at: Place
     message: str
     reason: str = ""
     cost: str = ""
@@ -125,10 +127,15 @@ class Report:
         return Confidence.LOW if self.doubt else Confidence.HIGH
 
 
-def node_of(place: ir.Part | cst.CSTNode) -> cst.CSTNode:
+def node_of(place: Place) -> cst.CSTNode:
     """The node of a place, once libcst has read the file."""
     node: cst.CSTNode = place.node if hasattr(place, "origin") else place  # type: ignore[union-attr]
     return node
+
+
+def origin_of(place: Place) -> object:
+    """What tells a place from others."""
+    return getattr(place, "origin", place)
 
 
 @dataclass(frozen=True, slots=True)

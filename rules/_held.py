@@ -33,7 +33,7 @@ def claim(hold: Hold, facts: FileFacts) -> str | None:
 
 def considered(hold: Hold, facts: FileFacts) -> Considered:
     """The claim that the value is kept beyond its iteration together with a graph, as `explain` shows it."""
-    return Considered(hold.node, hold.holder, tuple(answers(hold, facts)))
+    return Considered(hold.at, hold.holder, tuple(answers(hold, facts)))
 
 
 def answers(hold: Hold, facts: FileFacts) -> Iterator[Answer]:
@@ -47,7 +47,7 @@ def answers(hold: Hold, facts: FileFacts) -> Iterator[Answer]:
         yield from _maybe_without_graph(hold, facts)
     yield proven(Question.GRAPH, _reason(hold, state))
     yield proven(
-        Question.OUTLIVES, f"`{hold.holder}` outlives the iteration, and nothing bounds it", hold.stmt.node
+        Question.OUTLIVES, f"`{hold.holder}` outlives the iteration, and nothing bounds it", hold.stmt
     )
 
 
@@ -61,7 +61,7 @@ def _maybe_without_graph(hold: Hold, facts: FileFacts) -> Iterator[Answer]:
             if forward.site in hold.value.sites and doubts.about_graph(function, forward):
                 path = forward.path or "the model"
                 yield refuted(
-                    Question.GRAPH, f"`{path}` may run without grad there, or on the CPU", forward.call.node
+                    Question.GRAPH, f"`{path}` may run without grad there, or on the CPU", forward.call
                 )
 
 

@@ -75,7 +75,7 @@ class DeviceAccumulation(Rule):
     def considers(self, facts: FileFacts, options: Mapping[str, Any]) -> Iterator[Considered]:
         for hold in facts.holds():
             if hold.container:
-                yield Considered(hold.node, hold.holder, tuple(_answers(facts, hold)))
+                yield Considered(hold.at, hold.holder, tuple(_answers(facts, hold)))
 
     def check(self, facts: FileFacts, options: Mapping[str, Any]) -> Iterator[Report]:
         for hold in facts.holds():

@@ -99,7 +99,7 @@ class EvalWithGrad(Rule):
         for function in facts.functions:
             for forward in function.forwards:
                 answers = tuple(_answers(facts, forward, function))
-                yield Considered(forward.call.node, forward.path or "the model", answers)
+                yield Considered(forward.call, forward.path or "the model", answers)
 
     def check(self, facts: FileFacts, options: Mapping[str, Any]) -> Iterator[Report]:
         for function in facts.functions:
@@ -189,7 +189,7 @@ def _grad_mode(forward: Forward) -> tuple[str, Any]:
     known = {Grad.ENABLED: "grad is on", Grad.DISABLED: "grad is off"}
     what = known.get(forward.grad, "whether grad is on is not shown")
     if forward.grad_set_by is not None:
-        return f"{what}: this decides", forward.grad_set_by.node
+        return f"{what}: this decides", forward.grad_set_by
     return f"{what} where `{forward.function.name}` begins", None
 
 
