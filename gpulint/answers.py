@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING
 from gpulint.findings import Confidence
 
 if TYPE_CHECKING:
+    import libcst as cst
+
     from gpulint.analysis.code import ir
 
 
@@ -71,7 +73,7 @@ def left_open(question: Question, clause: str, at: ir.Part | None = None) -> Ans
 class Considered:
     """A claim that a rule has considered: what it is about, where, and what its questions were answered."""
 
-    at: ir.Part
+    at: ir.Part | cst.CSTNode
     subject: str
     answers: tuple[Answer, ...]
 

@@ -101,7 +101,7 @@ def _of_rule(rule: type[Rule], rules: RuleSet, file: _File) -> Iterator[tuple[Ex
         return
     reports = {id(origin_of(report.at)): report for report in rule().check(file.facts, options)}
     for considered in rule().considers(file.facts, options):
-        yield _claim(rule, considered, reports.pop(id(considered.at.origin), None), file)
+        yield _claim(rule, considered, reports.pop(id(origin_of(considered.at)), None), file)
     for report in reports.values():
         yield _claim(rule, Considered(report.at, "", ()), report, file)
 

@@ -16,10 +16,10 @@ if TYPE_CHECKING:
     import libcst as cst
 
     from gpulint.analysis.code import ir
-
-    Place = ir.Part | cst.CSTNode  # a piece of the lowered form, or a node of libcst's tree
     from gpulint.analysis.file.asking import FileFacts
     from gpulint.answers import Considered
+
+    Place = ir.Part | cst.CSTNode  # a piece of the lowered form, or a node of libcst's tree
 
 
 @dataclass(frozen=True, slots=True)

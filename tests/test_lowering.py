@@ -202,6 +202,7 @@ def _sources() -> list[Path]:
     return found + sorted(STDLIB.glob("*.py"))[::16]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("share", range(4))
 def test_every_piece_of_many_files_finds_its_place(share: int) -> None:
     for path in _sources()[share::4]:
@@ -210,6 +211,7 @@ def test_every_piece_of_many_files_finds_its_place(share: int) -> None:
             assert misplaced(text) == [], path
 
 
+@pytest.mark.slow
 def test_torch_finds_its_place() -> None:
     torch = pytest.importorskip("torch")
     for path in sorted((Path(torch.__file__).parent / "optim").glob("*.py")):
