@@ -16,6 +16,8 @@ from gpulint.findings import Confidence
 if TYPE_CHECKING:
     import libcst as cst
 
+    from gpulint.analysis.code import ir
+
 
 class Question(str, Enum):
     """What is asked, as `explain` writes it."""
@@ -44,34 +46,34 @@ class Verdict(str, Enum):
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """One question's answer: `clause` says why, `node` is the line that says so, where there is one beside the claim's."""
+    """One question's answer: `clause` says why, `at` is the line that says so, where there is one beside the claim's."""
 
     question: Question
     verdict: Verdict
     clause: str
-    node: cst.CSTNode | None = None
+    at: ir.Part | None = None
 
 
-def proven(question: Question, clause: str, node: cst.CSTNode | None = None) -> Answer:
+def proven(question: Question, clause: str, at: ir.Part | None = None) -> Answer:
     """The claim holds, as far as this question goes."""
-    return Answer(question, Verdict.PROVEN, clause, node)
+    return Answer(question, Verdict.PROVEN, clause, at)
 
 
-def refuted(question: Question, clause: str, node: cst.CSTNode | None = None) -> Answer:
+def refuted(question: Question, clause: str, at: ir.Part | None = None) -> Answer:
     """The claim does not hold."""
-    return Answer(question, Verdict.REFUTED, clause, node)
+    return Answer(question, Verdict.REFUTED, clause, at)
 
 
-def left_open(question: Question, clause: str, node: cst.CSTNode | None = None) -> Answer:
+def left_open(question: Question, clause: str, at: ir.Part | None = None) -> Answer:
     """The code does not say."""
-    return Answer(question, Verdict.OPEN, clause, node)
+    return Answer(question, Verdict.OPEN, clause, at)
 
 
 @dataclass(frozen=True, slots=True)
 class Considered:
-    """A claim that a rule has considered: what it is about, at which node, and what its questions were answered."""
+    """A claim that a rule has considered: what it is about, where, and what its questions were answered."""
 
-    node: cst.CSTNode
+    at: ir.Part | cst.CSTNode
     subject: str
     answers: tuple[Answer, ...]
 

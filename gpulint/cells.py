@@ -95,22 +95,10 @@ def _python(cell: Cell, hiding: Hiding) -> tuple[str, Flaw | None]:
         code = hiding.hide(cell.source, automagic) + _newline(cell.source)
         for lead in ("if True:", "") if indented else ("",):
             found = flaw(f"{lead}\n{code}", is_cell=True)
-            if found is None or (not found.too_deep and _is_newer_python(code, found)):
+            if found is None:
                 return f"{lead}{_MARK}{cell.number}\n{code}", None
             wrong = wrong or replace(found, line=max(found.line - 1, 1))
     return "", wrong
-
-
-def _is_newer_python(code: str, found: Flaw) -> bool:
-    """Whether only the running Python is too old for a cell."""
-    from gpulint.linter import SourceError, parse
-
-    try:
-        parse(code)
-    except SourceError:
-        return False
-    # libcst also takes what no Python does, such as a `return` outside a function.
-    return found.message == "syntax error: invalid syntax"
 
 
 def _newline(source: str) -> str:

@@ -114,7 +114,6 @@ class Checker:
     _gates: dict[frozenset[str], Gate] = field(default_factory=dict, repr=False)
     _uncollected: int = field(default=0, repr=False)
     _project: Project | None = field(default=None, repr=False)
-    _unclean: set[str] = field(default_factory=set, repr=False)  # paths of texts that last had findings
 
     def __getstate__(self) -> dict[str, Any]:
         # A project's own rules are classes of modules that another process cannot import by name.
@@ -203,10 +202,7 @@ class Checker:
             self._project = Project(self.buffers, self.top)
         self._project.asked = False
         rules = self.selection(task.config).rules_for(task.path)
-        found = lint_text(text, task.path, rules, self._project, screen=task.path not in self._unclean)
-        # Fixing and editors have the same file checked again and again.
-        (self._unclean.add if found else self._unclean.discard)(task.path)
-        return self.in_force(found, task)
+        return self.in_force(lint_text(text, task.path, rules, self._project), task)
 
     def _settings(self, text: str, task: Task) -> list[Finding]:
         from gpulint.settings_linter import lint_settings
@@ -225,15 +221,23 @@ class Checker:
             from gpulint.notebook_checking import check_notebook
 
             return check_notebook(self, source, task)
-        # Where this Python's parser finds a flaw, libcst decides: the file may be written for a newer Python.
-        is_python = not is_settings_text(task.path, source.text)
-        if not task.passes_gate and (not is_python or flaw(source.text) is None):
-            return FileResult(tuple(self.unused_suppressions(source.text, task)))
+        if not task.passes_gate:
+            return self._ungated(source.text, task)
         result = self.linted(source.text, task)
         if self.wants_fixing(result):
             fix = partial(self._fix_text, source.text, task)
             result = self.fixed(source, task, result, fix)
         return result
+
+    def _ungated(self, text: str, task: Task) -> FileResult:
+        """What is left to say about a file that no rule in force has anything to say about."""
+        wrong = None if is_settings_text(task.path, text) else flaw(text)
+        if wrong is not None:
+            from gpulint.trees import is_for_another_python
+
+            if not is_for_another_python(text, wrong):
+                return self.refused(task, wrong.message, wrong.line, wrong.column)
+        return FileResult(tuple(self.unused_suppressions(text, task)))
 
     def wants_fixing(self, result: FileResult) -> bool:
         """Whether there is a finding whose fix is to be applied."""
@@ -241,7 +245,7 @@ class Checker:
 
     def linted(self, text: str, task: Task) -> FileResult:
         """The findings in `text`, or a GPU000 that says why it cannot be analysed."""
-        from gpulint.linter import SourceError
+        from gpulint.trees import SourceError
 
         try:
             found = tuple(self.lint(text, task))
@@ -287,7 +291,7 @@ class Checker:
     ) -> FileResult:
         """`result` after `fix` has been applied, in the file where that is the mode."""
         from gpulint import fixing
-        from gpulint.linter import SourceError
+        from gpulint.trees import SourceError
 
         if not source.survives_rewriting:
             return result  # the encoding is not one-to-one: writing would change bytes outside the fix

@@ -74,7 +74,8 @@ def example_problems(rule: type[Rule], rules: RuleSet) -> list[str]:
     """What is wrong with a rule's documentation, in sentences: sections that lack, an example that is not found by
     exactly this rule, a remedy that is not clean, a fix that does not lead from one to the other."""
     from gpulint.fixing import fix_text
-    from gpulint.linter import SourceError, lint_text
+    from gpulint.linter import lint_text
+    from gpulint.trees import SourceError
 
     documentation = page(rule)
     missing = [title for title in SECTIONS if not documentation.sections.get(title, "").strip()]

@@ -205,7 +205,7 @@ class _Runner:
 
         if worker_context().get_start_method() == "fork" and any(task.passes_gate for task in tasks):
             # Once here instead of once in every worker; libcst is left to those that meet a file with something to report.
-            import gpulint.analysis.code.lower_ast
+            import gpulint.analysis.code.lower
             import gpulint.analysis.file.program
             import gpulint.linter  # noqa: F401
 

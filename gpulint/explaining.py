@@ -9,16 +9,15 @@ from typing import TYPE_CHECKING, Any
 
 from gpulint.answers import Answer, Considered, Question, refuted
 from gpulint.findings import Confidence, Finding
-from gpulint.linter import analysed, lint_text
-from gpulint.rule import Report, Rule, RuleSet
-from gpulint.screening import excused
+from gpulint.linter import analysed, excused, lint_text
+from gpulint.rule import Report, Rule, RuleSet, node_of, origin_of
 
 if TYPE_CHECKING:
-    import libcst as cst
-
+    from gpulint.analysis.code import ir
     from gpulint.analysis.file.asking import FileFacts
     from gpulint.analysis.file.project import Project
     from gpulint.positions import Spans
+    from gpulint.rule import Place
 
 TOLD, DOUBTED, SILENCED, SILENT = "told", "told as a doubt", "silenced by a comment", "not told"
 ELSEWHERE = "told with another of the same cause"
@@ -75,9 +74,9 @@ def explain_text(
         from gpulint.analysis.file.project import Project
 
         project = Project()
-    found = lint_text(text, filename, replace(rules, confidence=Confidence.LOW), project, screen=False)
-    module, facts = analysed(text, filename, project)
-    file = _File(facts, Spans(module, text), filename, project, found)
+    found = lint_text(text, filename, replace(rules, confidence=Confidence.LOW), project)
+    facts = analysed(text, filename, project)
+    file = _File(facts, Spans(facts.tree, text), filename, project, found)
     claims = (pair for rule in rules.rules for pair in _of_rule(rule, rules, file))
     explained = [one for one, last in claims if row is None or one.row <= row <= last]
     return sorted(explained, key=lambda one: (one.row, one.column, one.code))
@@ -91,8 +90,8 @@ class _File:
     project: Project | None
     findings: list[Finding]
 
-    def row_of(self, node: cst.CSTNode | None, otherwise: int) -> int:
-        return self.spans.of(node)[0].row if node is not None else otherwise
+    def row_of(self, at: ir.Part | None, otherwise: int) -> int:
+        return self.spans.of(at.node)[0].row if at is not None else otherwise
 
 
 def _of_rule(rule: type[Rule], rules: RuleSet, file: _File) -> Iterator[tuple[Explained, int]]:
@@ -100,18 +99,18 @@ def _of_rule(rule: type[Rule], rules: RuleSet, file: _File) -> Iterator[tuple[Ex
     options = rules.options.get(rule.code, {})
     if file.facts.is_test and not rule.in_tests:
         return
-    reports = {id(report.node): report for report in rule().check(file.facts, options)}
+    reports = {id(origin_of(report.at)): report for report in rule().check(file.facts, options)}
     for considered in rule().considers(file.facts, options):
-        yield _claim(rule, considered, reports.pop(id(considered.node), None), file)
+        yield _claim(rule, considered, reports.pop(id(origin_of(considered.at)), None), file)
     for report in reports.values():
-        yield _claim(rule, Considered(report.node, "", ()), report, file)
+        yield _claim(rule, Considered(report.at, "", ()), report, file)
 
 
 def _claim(
     rule: type[Rule], considered: Considered, report: Report | None, file: _File
 ) -> tuple[Explained, int]:
-    start, end = file.spans.of(considered.node)
-    answers = (*considered.answers, *_taken_back(considered.node, report, rule, file))
+    start, end = file.spans.of(node_of(considered.at))
+    answers = (*considered.answers, *_taken_back(considered.at, report, rule, file))
     finding = next(
         (f for f in file.findings if (f.code, f.line, f.column) == (rule.code, start.row, start.column)), None
     )
@@ -120,9 +119,9 @@ def _claim(
         outcome = TOLD if finding.confidence is Confidence.HIGH else DOUBTED
     elif report is not None and len(answers) == len(considered.answers):
         outcome = SILENCED
-    elif considered.answers and Considered(considered.node, "", answers).confidence is not None:
+    elif considered.answers and Considered(considered.at, "", answers).confidence is not None:
         outcome = ELSEWHERE
-    rows = tuple((answer, file.row_of(answer.node, start.row)) for answer in answers)
+    rows = tuple((answer, file.row_of(answer.at, start.row)) for answer in answers)
     subject = considered.subject
     message = report.message if report is not None else ""
     explained = Explained(
@@ -131,9 +130,9 @@ def _claim(
     return explained, end.row
 
 
-def _taken_back(node: cst.CSTNode, report: Report | None, rule: type[Rule], file: _File) -> Iterator[Answer]:
+def _taken_back(at: Place, report: Report | None, rule: type[Rule], file: _File) -> Iterator[Answer]:
     """What is known only after a rule has spoken: tests, and callers in other files."""
-    if id(node) in file.facts.passed_over and not rule.in_tests:
+    if file.facts.passes_over(at) and not rule.in_tests:
         yield refuted(Question.REACHED, "it is test code, or computes with another framework")
     if report is not None and excused(report, file.filename, file.project):
         yield refuted(Question.GRAD, "every caller in the project switches grad off")

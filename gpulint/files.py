@@ -17,6 +17,8 @@ _COOKIE: Final = re.compile(rb"^[ \t\f]*#.*?coding[:=][ \t]*([-\w.]+)")
 _BLANK: Final = re.compile(rb"^[ \t\f]*(?:#.*)?$")
 _NEWLINE: Final = re.compile(r"\r\n|\r|\n")
 _BYTE_NEWLINE: Final = re.compile(rb"\r\n|\r|\n")
+# UTF-8 to all but the Pythons that did not know f-strings. None that is in use knows this encoding.
+_F_STRINGS: Final = re.compile(rb"^([ \t\f]*#.*?coding[:=][ \t]*)future[-_]fstrings\b", re.MULTILINE)
 _FOREIGN_BOMS: Final = (
     (codecs.BOM_UTF32_LE, "UTF-32"),
     (codecs.BOM_UTF32_BE, "UTF-32"),
@@ -123,6 +125,11 @@ def decode(path: str, raw: bytes) -> SourceFile:
     return SourceFile(path, raw, text, encoding, bom)
 
 
+def for_parser(raw: bytes) -> bytes:
+    """The bytes of a file as Python's own parser takes them."""
+    return _F_STRINGS.sub(rb"\1utf-8", raw, count=1) if b"fstrings" in raw[:200] else raw
+
+
 def read_source(path: str) -> SourceFile:
     """`read_bytes` and `decode` in one."""
     return decode(path, read_bytes(path))
@@ -142,6 +149,8 @@ def _encoding(body: bytes, bom: bool) -> str:
 
 
 def _known_encoding(name: str, row: int, column: int, bom: bool) -> str:
+    if name in ("future_fstrings", "future-fstrings"):
+        return "utf-8"
     try:
         codec = codecs.lookup(name)
     except LookupError:

@@ -9,9 +9,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from gpulint.findings import Confidence, Finding, Fix, Position, Related
-from gpulint.rule import Report, Rule, RuleSet
-from gpulint.screening import deep_stack, is_clean, reports
-from gpulint.syntax import flaw
+from gpulint.rule import Report, Rule, RuleSet, node_of
+from gpulint.trees import SourceError, Trees, deep_stack
 
 if TYPE_CHECKING:
     import libcst as cst
@@ -20,29 +19,12 @@ if TYPE_CHECKING:
     from gpulint.analysis.file.project import Project
     from gpulint.positions import Spans
 
-# The parser and the analysis recurse into brackets and blocks. Deeper files are refused before they can overflow the
-# stack of the native parser, which no exception would report.
-MAX_NESTING = 400
 
-
-class SourceError(Exception):
-    """The text cannot be analysed. Reported as GPU000 at `line`, `column` (both from 1)."""
-
-    def __init__(self, message: str, line: int = 1, column: int = 1) -> None:
-        super().__init__(message)
-        self.message = message
-        self.line = line
-        self.column = column
-
-
-def lint_text(
-    text: str, filename: str, rules: RuleSet, project: Project | None = None, screen: bool = True
-) -> list[Finding]:
+def lint_text(text: str, filename: str, rules: RuleSet, project: Project | None = None) -> list[Finding]:
     """The findings in `text`, sorted by place, suppressed ones left out.
 
     Imports of the file's own project are followed where `filename` is a file; `project` keeps what was read for the
-    next file, and afterwards names the files that these findings depend on. Without `screen` the text is not first
-    looked at for whether it is clean: that saves time where findings are expected, and changes none.
+    next file, and afterwards names the files that these findings depend on.
 
     Raises `SourceError` where the text does not parse or is nested too deep.
     """
@@ -57,71 +39,73 @@ def lint_text(
         project = Project()
     if project is not None:
         project.begin()
+    facts, findings = _findings(text, filename, rules, project)
     codes = frozenset(rule.code for rule in rules.rules)
-    if screen and is_clean(text, filename, rules, project):
-        return suppressed(text, [], lambda row: row, filename, codes, rules.known)
-    module, facts = analysed(text, filename, project)
-    findings = list(_findings(module, facts, text, filename, rules, project))
-    rows = _statement_rows(facts, module, text, findings)
-    left = suppressed(text, findings, rows, filename, codes, rules.known)
+    left = suppressed(text, findings, _StatementRows(facts), filename, codes, rules.known)
     return [finding for finding in left if finding.confidence.reaches(least)]
 
 
-def analysed(text: str, filename: str, project: Project | None) -> tuple[cst.Module, FileFacts]:
-    """The tree and facts of libcst's pass. What Python's own parser refuses as too deep never gets there, and where
-    both refuse, the message is Python's."""
-    wrong = flaw(text)
-    if wrong is not None and wrong.too_deep:
-        raise SourceError(wrong.message, wrong.line, wrong.column)
-    try:
-        return _facts(text, filename, project)
-    except SourceError:
-        if wrong is None:
-            raise
-        raise SourceError(wrong.message, wrong.line, wrong.column) from None
-
-
-def parse(text: str) -> cst.Module:
-    """Parse a file's text. Raises `SourceError` with the place where it stops making sense."""
-    import libcst as cst
-
-    _check_nesting(text)
-    try:
-        return cst.parse_module(text)
-    except cst.ParserSyntaxError as error:
-        message = error.message.split("\n")[0].removeprefix("parser error: error at ")
-        raise SourceError(
-            f"the file does not parse: {message}", error.raw_line, error.raw_column + 1
-        ) from None
-    except RecursionError:
-        raise SourceError("the file is nested too deeply to be parsed") from None
-
-
-def _facts(text: str, filename: str, project: Project | None) -> tuple[cst.Module, FileFacts]:
+def analysed(text: str, filename: str, project: Project | None) -> FileFacts:
+    """The facts of a text. Raises `SourceError` where it does not parse."""
+    from gpulint.analysis.code.lower import lower
     from gpulint.analysis.driver import analyse
 
+    trees = Trees(text)
     try:
         with deep_stack():
-            module = parse(text)
-            return module, analyse(module, filename, project)
+            facts = analyse(lower(trees.tree), filename, project)
+    except RecursionError:
+        raise SourceError("the file is nested too deeply to be analysed") from None
+    facts.trees = trees
+    return facts
+
+
+def _findings(
+    text: str, filename: str, rules: RuleSet, project: Project | None
+) -> tuple[FileFacts, list[Finding]]:
+    """Most files end after the analysis. libcst parses only those that a rule has something to say about, once."""
+    facts = analysed(text, filename, project)
+    try:
+        with deep_stack():
+            told = list(_reports(facts, filename, rules, project))
+            return facts, _placed(told, facts.tree, text, filename) if told else []
     except RecursionError:
         raise SourceError("the file is nested too deeply to be analysed") from None
 
 
-def _findings(
-    module: cst.Module, facts: FileFacts, text: str, filename: str, rules: RuleSet, project: Project | None
-) -> Iterator[Finding]:
-    spans: Spans | None = None
-    for rule, report in reports(facts, filename, rules, project):
-        if spans is None:
-            from gpulint.positions import Spans
+def _reports(
+    facts: FileFacts, filename: str, rules: RuleSet, project: Project | None
+) -> Iterator[tuple[type[Rule], Report]]:
+    """What the rules have to say about a file, without what its tests or its callers excuse, or what is less certain than
+    the rules in force ask for."""
+    for rule in rules.rules:
+        if facts.is_test and not rule.in_tests:
+            continue
+        for report in rule().check(facts, rules.options.get(rule.code, {})):
+            if not report.confidence.reaches(rules.confidence):
+                continue
+            passed = not rule.in_tests and facts.passes_over(report.at)
+            if not passed and not excused(report, filename, project):
+                yield rule, report
 
-            spans = Spans(module, text)
-        yield _finding(rule, report, module, spans, filename)
+
+def excused(report: Report, filename: str, project: Project | None) -> bool:
+    """Whether the callers in other files of the project take back what a report claims."""
+    entries = report.unless_guarded
+    return bool(entries) and project is not None and project.guarded_everywhere(filename, entries)
+
+
+def _placed(
+    told: list[tuple[type[Rule], Report]], module: cst.Module, text: str, filename: str
+) -> list[Finding]:
+    from gpulint.positions import Spans
+
+    spans = Spans(module, text)
+    return [_finding(rule, report, module, spans, filename) for rule, report in told]
 
 
 def _finding(rule: type[Rule], report: Report, module: cst.Module, spans: Spans, filename: str) -> Finding:
-    start, end = spans.of(report.node)
+    start, end = spans.of(node_of(report.at))
     fix = None
     repair = report.repair() if callable(report.repair) else report.repair
     if repair is not None:
@@ -133,7 +117,7 @@ def _finding(rule: type[Rule], report: Report, module: cst.Module, spans: Spans,
     related = tuple(
         Related(
             other.filename or filename,
-            spans.of(other.node)[0] if other.node is not None else Position(other.row, 1),
+            spans.of(node_of(other.at))[0] if other.at is not None else Position(other.row, 1),
             other.message,
         )
         for other in report.related
@@ -158,19 +142,11 @@ def _finding(rule: type[Rule], report: Report, module: cst.Module, spans: Spans,
     )
 
 
-def _statement_rows(
-    facts: FileFacts, module: cst.Module, text: str, findings: list[Finding]
-) -> _StatementRows:
-    return _StatementRows(facts, module, text)
-
-
 class _StatementRows:
     """First row of the innermost statement around a row: suppression comments may stand there."""
 
-    def __init__(self, facts: FileFacts, module: cst.Module, text: str) -> None:
+    def __init__(self, facts: FileFacts) -> None:
         self._facts = facts
-        self._module = module
-        self._text = text
         self._rows: list[int] | None = None
 
     def __call__(self, row: int) -> int:
@@ -181,65 +157,7 @@ class _StatementRows:
 
     def _collect(self) -> list[int]:
         from gpulint.analysis.code import ir
-        from gpulint.positions import Spans
 
-        spans = Spans(self._module, self._text)
-        rows: set[int] = set()
-        for function in self._facts.module.functions:
-            for statement in ir.statements(function.body):
-                rows.add(spans.of(statement.node)[0].row)
-        for cls in self._facts.module.classes.values():
-            rows.add(spans.of(cls.node)[0].row)
-        return sorted(rows)
-
-
-def _check_nesting(text: str) -> None:
-    """Refuse texts whose brackets or blocks nest deeper than the parser's stack can bear.
-
-    Counts brackets without looking at strings, so a line is examined closely only when the plain count is suspicious.
-    """
-    if text.count("(") + text.count("[") + text.count("{") > MAX_NESTING:
-        depth = deepest = row = 0
-        for number, line in enumerate(text.split("\n"), start=1):
-            for character in line:
-                if character in "([{":
-                    depth += 1
-                    if depth > deepest:
-                        deepest, row = depth, number
-                elif character in ")]}" and depth:
-                    depth -= 1
-        if deepest > MAX_NESTING and _really_nested(text):
-            raise SourceError(
-                f"brackets are nested more than {MAX_NESTING} deep: gpulint does not analyse this file", row
-            )
-    deepest_indent = 0
-    for number, line in enumerate(text.split("\n"), start=1):
-        indent = len(line) - len(line.lstrip(" \t"))
-        if indent > deepest_indent and line.strip():
-            deepest_indent = indent
-            if indent > MAX_NESTING and _really_nested(text):
-                raise SourceError("blocks are nested too deeply: gpulint does not analyse this file", number)
-
-
-def _really_nested(text: str) -> bool:
-    """Count nesting on tokens, where strings and comments no longer deceive."""
-    import io
-    import tokenize
-
-    depth = indent = 0
-    try:
-        for token in tokenize.generate_tokens(io.StringIO(text).readline):
-            if token.type == tokenize.OP:
-                if token.string in "([{":
-                    depth += 1
-                elif token.string in ")]}":
-                    depth -= 1
-            elif token.type == tokenize.INDENT:
-                indent += 1
-            elif token.type == tokenize.DEDENT:
-                indent -= 1
-            if depth > MAX_NESTING or indent > MAX_NESTING // 4:
-                return True
-    except (tokenize.TokenError, SyntaxError, IndentationError):
-        return depth > MAX_NESTING
-    return False
+        module = self._facts.module
+        rows = {one.row for function in module.functions for one in ir.statements(function.body)}
+        return sorted(rows | {cls.row for cls in module.classes.values()})

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from gpulint.analysis.file.asking import FileFacts
     from gpulint.answers import Considered
 
+    Place = ir.Part | cst.CSTNode  # a piece of the lowered form, or a node of libcst's tree
+
 
 @dataclass(frozen=True, slots=True)
 class Replace:
@@ -94,10 +96,10 @@ class Repair:
 
 @dataclass(frozen=True, slots=True)
 class RelatedNode:
-    """A second place: a node of this file, or a line of another."""
+    """A second place: in this file, or a line of another."""
 
     message: str
-    node: cst.CSTNode | None = None
+    at: Place | None = None
     filename: str | None = None
     row: int = 1
 
@@ -106,13 +108,13 @@ class RelatedNode:
 class Report:
     """What a check yields. The linter turns it into a `Finding` once it knows positions.
 
-    A `repair` that makes libcst nodes is given as a function: it is only called where the file is reported on. `doubt` is
+    `at` is the expression or statement that the report is about; a node of `facts.tree` will do. A `repair` that asks for or makes libcst nodes is given as a function: it is only called where the file is reported on. `doubt` is
     one clause about what the code does not show: with one, the report has low confidence and its fix is never safe.
     `subject` is the name of what it is about, as the code spells it, and `claim` what a run can say to this report, where
     that is not the rule's `runtime_claim`: the verifier goes by these and never by the message.
     """
 
-    node: cst.CSTNode
+    at: Place
     message: str
     reason: str = ""
     cost: str = ""
@@ -128,6 +130,17 @@ class Report:
     @property
     def confidence(self) -> Confidence:
         return Confidence.LOW if self.doubt else Confidence.HIGH
+
+
+def node_of(place: Place) -> cst.CSTNode:
+    """The node of a place, once libcst has read the file."""
+    node: cst.CSTNode = place.node if hasattr(place, "origin") else place  # type: ignore[union-attr]
+    return node
+
+
+def origin_of(place: Place) -> object:
+    """What tells a place from others."""
+    return getattr(place, "origin", place)
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,10 +178,6 @@ class Rule:
     triggers: ClassVar[tuple[tuple[bytes, ...], ...]]
     default: ClassVar[bool] = True
     options: ClassVar[tuple[Option, ...]] = ()
-    # Whether `check` decides by the facts alone and looks into no node, but to repair. Then a file without a finding
-    # is never parsed by libcst: `check` is first asked with nodes of Python's own `ast`.
-    facts_only: ClassVar[bool] = False
-
     # Whether some of the rule's reports have low confidence.
     doubts: ClassVar[bool] = False
 

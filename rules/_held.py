@@ -33,7 +33,7 @@ def claim(hold: Hold, facts: FileFacts) -> str | None:
 
 def considered(hold: Hold, facts: FileFacts) -> Considered:
     """The claim that the value is kept beyond its iteration together with a graph, as `explain` shows it."""
-    return Considered(hold.node, hold.holder, tuple(answers(hold, facts)))
+    return Considered(hold.at, hold.holder, tuple(answers(hold, facts)))
 
 
 def answers(hold: Hold, facts: FileFacts) -> Iterator[Answer]:
@@ -47,7 +47,7 @@ def answers(hold: Hold, facts: FileFacts) -> Iterator[Answer]:
         yield from _maybe_without_graph(hold, facts)
     yield proven(Question.GRAPH, _reason(hold, state))
     yield proven(
-        Question.OUTLIVES, f"`{hold.holder}` outlives the iteration, and nothing bounds it", hold.stmt.node
+        Question.OUTLIVES, f"`{hold.holder}` outlives the iteration, and nothing bounds it", hold.stmt
     )
 
 
@@ -61,7 +61,7 @@ def _maybe_without_graph(hold: Hold, facts: FileFacts) -> Iterator[Answer]:
             if forward.site in hold.value.sites and doubts.about_graph(function, forward):
                 path = forward.path or "the model"
                 yield refuted(
-                    Question.GRAPH, f"`{path}` may run without grad there, or on the CPU", forward.call.node
+                    Question.GRAPH, f"`{path}` may run without grad there, or on the CPU", forward.call
                 )
 
 
@@ -153,10 +153,10 @@ def report(facts: FileFacts, hold: Hold, state: str, style: str) -> Report:
     verb = "adds up" if hold.how == "add" or (hold.keep is not None and hold.keep.how == "add") else "keeps"
     related: tuple[RelatedNode, ...] = ()
     if hold.keep is not None:
-        node = None if hold.kept_elsewhere else hold.keep.stmt.node
+        at = None if hold.kept_elsewhere else hold.keep.stmt
         message = f"`{hold.keep.function.qualname}` keeps it here"
         if hold.keep.filename != "<library>":
-            related = (RelatedNode(message, node, hold.keep.filename, hold.keep.row),)
+            related = (RelatedNode(message, at, hold.keep.filename, hold.keep.row),)
     graph, cost, severity = {
         "live": ("its autograd graph, which no backward frees", _LIVE_COST, Severity.ERROR),
         "freed": ("its autograd graph", _freed_cost(hold, verb == "adds up"), Severity.WARNING),
@@ -168,7 +168,7 @@ def report(facts: FileFacts, hold: Hold, state: str, style: str) -> Report:
     message = f"{where} {verb} `{what}` across iterations together with {graph}"
     unless = hold.only_called_elsewhere if state == "live" else ()
     return Report(
-        hold.node,
+        hold.at,
         message,
         _reason(hold, state),
         cost,

@@ -18,9 +18,9 @@ def named(facts: FileFacts, call: HotCall) -> tuple[str, tuple[RelatedNode, ...]
     elsewhere = call.via.home.module is not facts.module
     where = f" in {os.path.basename(call.via.home.filename)}" if elsewhere else ""
     message = f"`{call.name}()`, which `{facts.source(call.call)}` runs{where},"
-    node = None if elsewhere else made.node
-    row = int(made.node) if elsewhere and isinstance(made.node, float) else 1
-    related = RelatedNode(f"`{call.via.qualname}` calls it here", node, call.via.home.filename, row)
+    related = RelatedNode(
+        f"`{call.via.qualname}` calls it here", None if elsewhere else made, call.via.home.filename, made.row
+    )
     return message, (related,)
 
 

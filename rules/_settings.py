@@ -25,7 +25,7 @@ def reports(rule: Rule, facts: FileFacts, options: Mapping[str, Any]) -> Iterato
 
 def _report(rule: Rule, problem: SettingProblem, setting: Setting) -> Report:
     return Report(
-        setting.value.node,
+        setting.value,
         problem.message,
         problem.reason,
         problem.cost,

@@ -99,7 +99,6 @@ class HeldGraph(Rule):
     name = "held-graph"
     severity = Severity.WARNING
     runtime_claim = Claim("drift")
-    facts_only = True
     triggers = (
         (b"torch", b"lightning", b"accelerate", b"deepspeed", b"backward", b"criterion"),
         (b"backward", b".eval()", b"training_step", b"nn.", b"_step(", b"criterion", b"compute_loss"),

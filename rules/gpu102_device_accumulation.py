@@ -66,7 +66,6 @@ class DeviceAccumulation(Rule):
     name = "device-accumulation"
     severity = Severity.WARNING
     runtime_claim = Claim("drift")
-    facts_only = True
     triggers = (
         (b"torch", b"lightning"),
         (b"no_grad", b"inference_mode", b"detach", b"set_grad_enabled", b"_step("),
@@ -78,7 +77,7 @@ class DeviceAccumulation(Rule):
     def considers(self, facts: FileFacts, options: Mapping[str, Any]) -> Iterator[Considered]:
         for hold in facts.holds():
             if hold.container:
-                yield Considered(hold.node, hold.holder, tuple(_answers(facts, hold)))
+                yield Considered(hold.at, hold.holder, tuple(_answers(facts, hold)))
 
     def check(self, facts: FileFacts, options: Mapping[str, Any]) -> Iterator[Report]:
         for hold in facts.holds():
@@ -176,7 +175,7 @@ def _report(facts: FileFacts, hold: Hold) -> Report:
     if _is_slice(hold):
         reason = "an indexed tensor is a view: it keeps the whole tensor it was taken from on the device"
     return Report(
-        hold.node,
+        hold.at,
         f"`{hold.holder}` collects `{what}` of every batch on the device",
         reason,
         "the bytes of the whole output, each batch (500 MiB a step for language-model logits; H200, torch 2.11)",

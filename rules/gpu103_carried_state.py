@@ -76,7 +76,6 @@ class CarriedState(Rule):
     name = "carried-state"
     severity = Severity.ERROR
     runtime_claim = Claim("drift")
-    facts_only = True
     triggers = ((b"torch", b"lightning"), (b"backward", b".eval()", b"autograd.grad("), (b"for ", b"while "))
 
     def check(self, facts: FileFacts, options: Mapping[str, Any]) -> Iterator[Report]:
@@ -105,7 +104,7 @@ def _report(facts: FileFacts, function: FunctionFacts, carried: Carried) -> Repo
             "grad is enabled in this evaluation: each graph is the input of the next, and none is ever freed"
         )
     return Report(
-        carried.call.node,
+        carried.call,
         f"`{what}` carries its autograd graph from one iteration into the next",
         reason,
         cost,

@@ -95,7 +95,6 @@ class GraphInLogger(Rule):
     name = "graph-in-logger"
     severity = Severity.WARNING
     runtime_claim = Claim("drift")
-    facts_only = True
     triggers = (
         (b"torch", b"lightning", b"accelerate", b"deepspeed"),
         (b"backward", b".eval()", b"training_step", b"_step(", b"compute_loss"),

@@ -86,7 +86,6 @@ class HookHolds(Rule):
     name = "hook-holds"
     severity = Severity.ERROR
     runtime_claim = Claim("drift")
-    facts_only = True
     triggers = ((b"_hook(",), (b"register_forward", b"register_full_backward", b"register_backward"))
 
     def check(self, facts: FileFacts, options: Mapping[str, Any]) -> Iterator[Report]:
@@ -102,13 +101,13 @@ def _holding(facts: FileFacts, hold: HookHold) -> Report:
     here = hold.filename is None
     what = facts.source(hold.value) if here else "what it sees"
     related = (
-        RelatedNode("the hook is registered here", hold.registration.node)
+        RelatedNode("the hook is registered here", hold.registration)
         if here
         else RelatedNode(f"`{hold.hook.qualname}` keeps it here", None, hold.filename, hold.row)
     )
     if not hold.graph:
         return Report(
-            hold.value.node if here else hold.registration.node,
+            hold.value if here else hold.registration,
             f"the hook adds `{what}` to `{hold.holder}` at every forward and leaves it on the device",
             f"`{hold.holder}` has every batch's until the function ends"
             if hold.removed
@@ -120,7 +119,7 @@ def _holding(facts: FileFacts, hold: HookHold) -> Report:
             subject=hold.holder,
         )
     return Report(
-        hold.value.node if here else hold.registration.node,
+        hold.value if here else hold.registration,
         f"the hook adds `{what}` to `{hold.holder}` at every forward, together with its autograd graph",
         f"nothing ever empties `{hold.holder}`, and batches run through the module with grad enabled",
         "the activation and the graph behind it, at every step: 16 to 34 MiB for an 8-layer MLP (H200, torch 2.11)",
@@ -133,7 +132,7 @@ def _holding(facts: FileFacts, hold: HookHold) -> Report:
 def _repeating(facts: FileFacts, repeated: RepeatedHook) -> Report:
     method = repeated.registration.method
     return Report(
-        repeated.registration.node,
+        repeated.registration,
         f"`{method}` adds one more hook in every step, and none is ever removed",
         _WHY[repeated.why],
         "one more call at every forward, and whatever the hooks' closures hold (2.00 MiB for a batch of 512 × 1,024)",

@@ -78,7 +78,6 @@ class CachedTensor(Rule):
     name = "cached-tensor"
     severity = Severity.WARNING
     runtime_claim = Claim("drift")
-    facts_only = True
     triggers = ((b"torch",), (b" in ", b".get(", b"lru_cache(", b"@cache", b"functools.cache"))
 
     def check(self, facts: FileFacts, options: Mapping[str, Any]) -> Iterator[Report]:
@@ -95,7 +94,7 @@ def _report(facts: FileFacts, cache: Cache) -> Report:
     else:
         message = f"`{cache.name}` keeps a network's output for every new key, {how}"
     return Report(
-        cache.node.node,
+        cache.node,
         message,
         "it has no bound, nothing empties it, and it lives as long as the process",
         _GRAPH_COST if cache.graph else _BYTES_COST,

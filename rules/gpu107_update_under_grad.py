@@ -67,7 +67,6 @@ class UpdateUnderGrad(Rule):
     name = "update-under-grad"
     severity = Severity.WARNING
     runtime_claim = Claim("drift")
-    facts_only = True
     triggers = (
         (b"torch", b"lightning"),
         (b"parameters()", b"backward", b"def forward"),
@@ -85,7 +84,7 @@ class UpdateUnderGrad(Rule):
             what = facts.source(average.leaves[0]) if average.leaves else "the update"
             target = facts.source(average.target)
             yield Report(
-                average.stmt.node,
+                average.stmt,
                 f"`{target}` takes in `{what}` with its graph at every update: its own graph grows without end",
                 "grad is enabled here, and nothing detaches the average or what goes into it",
                 "host memory growing by 47.8 KiB a step; hardly any time (weights of an 8-layer MLP; H200, torch 2.11)",

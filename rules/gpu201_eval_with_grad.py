@@ -78,7 +78,6 @@ class EvalWithGrad(Rule):
     name = "eval-with-grad"
     severity = Severity.WARNING
     runtime_claim = Claim("forward", unvisited=True)
-    facts_only = True
     doubts = True
     triggers = (
         (b"torch", b"lightning", b"transformers", b"backward", b"cuda", b".eval()"),
@@ -102,7 +101,7 @@ class EvalWithGrad(Rule):
         for function in facts.functions:
             for forward in function.forwards:
                 answers = tuple(_answers(facts, forward, function))
-                yield Considered(forward.call.node, forward.path or "the model", answers)
+                yield Considered(forward.call, forward.path or "the model", answers)
 
     def check(self, facts: FileFacts, options: Mapping[str, Any]) -> Iterator[Report]:
         for function in facts.functions:
@@ -192,7 +191,7 @@ def _grad_mode(forward: Forward) -> tuple[str, Any]:
     known = {Grad.ENABLED: "grad is on", Grad.DISABLED: "grad is off"}
     what = known.get(forward.grad, "whether grad is on is not shown")
     if forward.grad_set_by is not None:
-        return f"{what}: this decides", forward.grad_set_by.node
+        return f"{what}: this decides", forward.grad_set_by
     return f"{what} where `{forward.function.name}` begins", None
 
 
@@ -334,7 +333,7 @@ def _report(
         reason = "its results are only read as numbers or detached: no backward can follow"
     where = " in an evaluation" if forward.evaluating or forward.freed else ""
     return Report(
-        forward.call.node,
+        forward.call,
         f"`{path}` runs with grad enabled{where}: every activation is saved for a backward that never comes",
         reason,
         "1.36 times the forward's peak memory (1.56 against 1.15 GiB for a 4-layer language model; H200, torch 2.11)",

@@ -72,7 +72,6 @@ class FrozenForwardWithGrad(Rule):
     name = "frozen-forward-with-grad"
     severity = Severity.WARNING
     runtime_claim = Claim("forward", unvisited=True)
-    facts_only = True
     doubts = True
     triggers = (
         (b"torch", b"lightning"),
@@ -110,7 +109,7 @@ class FrozenForwardWithGrad(Rule):
                 message = f"`{path}` runs with grad enabled {where}, but no backward goes through this call"
                 reason = "the result of this call is only detached or read as a number: its activations are saved for nothing"
             yield Report(
-                wasted.forward.call.node,
+                wasted.forward.call,
                 message,
                 reason,
                 "3.63 instead of 3.22 GiB at the peak for a teacher as large as its student (4-layer language models; H200, torch 2.11)",

@@ -70,7 +70,6 @@ class IneffectiveGradMode(Rule):
     name = "ineffective-grad-mode"
     severity = Severity.WARNING
     runtime_claim = Claim("guard")
-    facts_only = True
     triggers = (
         (b"torch",),
         (
@@ -86,7 +85,7 @@ class IneffectiveGradMode(Rule):
 
         for misuse in facts.ask(grad_mode_misuses):
             yield Report(
-                misuse.node,
+                misuse.at,
                 _WHY[misuse.what].format(name=misuse.name),
                 "use it as `with torch.no_grad():` around the code, or as the decorator of the function that runs it",
                 "1.36 times the forward's peak memory (1.56 against 1.15 GiB for a 4-layer language model; H200, torch 2.11)",
@@ -102,9 +101,9 @@ def _repair(facts: FileFacts, misuse: GradModeMisuse) -> Repair | None:
     from gpulint.nodes import no_grad_with
 
     if misuse.what == "uncalled":
-        called = cst.Call(misuse.node)  # type: ignore[arg-type]
+        called = cst.Call(misuse.at.node)
         why = "the code beneath has never run: what it raises is caught" if misuse.guarded else ""
-        return Repair.unless(why, "call it", (Replace(misuse.node, called),))
+        return Repair.unless(why, "call it", (Replace(misuse.at.node, called),))
     if not misuse.rest or misuse.stmt is None or _goes_back(misuse.rest):
         return None
     lines = tuple(statement.line for statement in misuse.rest)
@@ -114,7 +113,7 @@ def _repair(facts: FileFacts, misuse: GradModeMisuse) -> Repair | None:
         name = name or "torch.no_grad"
         drop = tuple(Remove(arg) for arg in misuse.call.node.args if _is_volatile(arg))
         changes = (*drop, Wrap(lines, no_grad_with(name)), *imports)
-    elif misuse.what == "bare" and isinstance(misuse.node, cst.Call):
+    elif misuse.what == "bare" and isinstance(misuse.at.node, cst.Call):
         name = misuse.name
         changes = (Remove(misuse.stmt.node), Wrap(lines, no_grad_with(name)))
     else:

@@ -67,7 +67,6 @@ class CreateGraphBackward(Rule):
     name = "create-graph-backward"
     severity = Severity.WARNING
     runtime_claim = Claim("cycle")
-    facts_only = True
     triggers = ((b"create_graph=True", b"create_graph = True"), (b"backward",))
 
     def check(self, facts: FileFacts, options: Mapping[str, Any]) -> Iterator[Report]:
@@ -81,9 +80,9 @@ class CreateGraphBackward(Rule):
                     "a later backward frees most of the graph; the cycle stays until the gradients are reset"
                 )
                 cost = "136 instead of 56 MiB at the peak, 6.00 MiB a step kept by an input that requires grad (2-layer MLP; H200, torch 2.11)"
-                yield Report(found.call.node, message, reason, cost, Severity.INFO, subject=subject)
+                yield Report(found.call, message, reason, cost, Severity.INFO, subject=subject)
             else:
                 message = f"`{text}` keeps the step's whole graph on the parameters' gradients, in a reference cycle"
                 reason = "nothing after it in this iteration resets the gradients: the graph lives into the next forward"
                 cost = "every activation until the gradients are reset: 130 MiB instead of 32 MiB held (8-layer MLP; H200, torch 2.11)"
-                yield Report(found.call.node, message, reason, cost, subject=subject)
+                yield Report(found.call, message, reason, cost, subject=subject)

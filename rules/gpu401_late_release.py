@@ -68,7 +68,6 @@ class LateReleaseRule(Rule):
     name = "late-release"
     severity = Severity.INFO
     runtime_claim = Claim("late")
-    facts_only = True
     triggers = ((b"torch",), (b"for ", b"while "), (b"cross_entropy", b"argmax", b"criterion", b"oss"))
 
     def check(self, facts: FileFacts, options: Mapping[str, Any]) -> Iterator[Report]:
@@ -85,7 +84,7 @@ def _report(late: LateRelease) -> Report:
         else "42 % of an evaluation's peak (1.16 GiB against 683 MiB; 4-layer language model, H200, torch 2.11)"
     )
     return Report(
-        late.last_use.node,
+        late.last_use,
         f"`{late.name}` is used here for the last time but stays alive through {peak}",
         "a large output by its use, and nothing reads it again before its name is rebound",
         cost,

@@ -62,7 +62,6 @@ class OomRecoveryInExcept(Rule):
     name = "oom-recovery-in-except"
     severity = Severity.WARNING
     runtime_claim = Claim("handler")
-    facts_only = True
     triggers = (
         (b"except",),
         (b"torch",),
@@ -89,7 +88,7 @@ def _report(facts: FileFacts, handler: OomHandler) -> Report:
     from gpulint.rules.detect.oom_repair import repair
 
     return Report(
-        handler.recovery.node,
+        handler.recovery,
         f"the handler {_DOES[handler.why]} while the exception's traceback still holds the failed step's tensors",
         "inside the `except` block the frames that raised are alive; their tensors are freed when the block ends",
         "1.07 GiB allocated inside the block, 175 MiB after it (4-layer language model; H200, torch 2.11)",

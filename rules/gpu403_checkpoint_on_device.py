@@ -67,7 +67,6 @@ class CheckpointOnDevice(Rule):
     name = "checkpoint-on-device"
     severity = Severity.WARNING
     runtime_claim = Claim("growth", device_only=True)
-    facts_only = True
     triggers = ((b"torch",), (b"load(",), (b"load_state_dict",), (b"cuda", b"device"))
 
     def check(self, facts: FileFacts, options: Mapping[str, Any]) -> Iterator[Report]:
@@ -80,7 +79,7 @@ class CheckpointOnDevice(Rule):
 def _report(facts: FileFacts, load: Load) -> Report:
     where = "the GPU it was saved from" if load.location is None else f"`{facts.source(load.location)}`"
     return Report(
-        load.call.node,
+        load.call,
         f"`{facts.source(load.call).replace('( ', '(')}` puts the whole checkpoint on {where} before any of it is copied",
         "`load_state_dict` copies from the CPU just as well, one tensor at a time",
         '870 MiB allocated while loading, 348 MiB with `map_location="cpu"` (4-layer language model; H200, torch 2.11)',

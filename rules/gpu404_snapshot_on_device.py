@@ -74,7 +74,6 @@ class SnapshotOnDevice(Rule):
     name = "snapshot-on-device"
     severity = Severity.WARNING
     runtime_claim = Claim("growth", device_only=True)
-    facts_only = True
     triggers = ((b"state_dict()",), (b"deepcopy", b"clone()", b"load_state_dict"))
 
     def check(self, facts: FileFacts, options: Mapping[str, Any]) -> Iterator[Report]:
@@ -88,7 +87,7 @@ class SnapshotOnDevice(Rule):
 
 def _copy(facts: FileFacts, snapshot: Snapshot) -> Report:
     return Report(
-        snapshot.copy.node,
+        snapshot.copy,
         f"`{snapshot.holder}` keeps a copy of the weights of `{facts.source(snapshot.source)}` on the GPU",
         "nothing computes with the copy; on the CPU it waits as well",
         "one model on the GPU (173 MiB for a 4-layer language model; H200, torch 2.11)",
@@ -100,7 +99,7 @@ def _copy(facts: FileFacts, snapshot: Snapshot) -> Report:
 
 def _alias(facts: FileFacts, snapshot: Snapshot) -> Report:
     return Report(
-        snapshot.copy.node,
+        snapshot.copy,
         f"`{snapshot.holder}` is no copy: it changes with every step of training, so loading it changes nothing",
         "`state_dict()` gives the tensors of the model themselves",
         "no memory, but the weights that were meant to be kept",

@@ -69,7 +69,6 @@ class IneffectiveCleanup(Rule):
     name = "ineffective-cleanup"
     severity = Severity.WARNING
     runtime_claim = Claim("useless")
-    facts_only = True
     triggers = ((b"empty_cache",), (b"del ",))
 
     def check(self, facts: FileFacts, options: Mapping[str, Any]) -> Iterator[Report]:
@@ -82,7 +81,7 @@ class IneffectiveCleanup(Rule):
 def _helper(cleanup: IdleCleanup) -> Report:
     holder = "the caller's own name" if cleanup.what == "parameter" else "what the loop runs over"
     return Report(
-        cleanup.stmt.node,
+        cleanup.stmt,
         f"`del {cleanup.name}` frees nothing: {holder} still holds it when `{cleanup.function.name}` empties the cache",
         "`del` takes away a name; memory is free when the last reference is gone",
         "675 MiB allocated after such a helper, 175 MiB where the last name goes (4-layer language model; H200, torch 2.11)",
@@ -94,13 +93,13 @@ def _order(facts: FileFacts, cleanup: IdleCleanup) -> Report:
     assert cleanup.emptied is not None
     emptied = cleanup.emptied
     return Report(
-        emptied.node,
+        emptied,
         f"the cache is emptied before `{cleanup.name}` is deleted: what that frees stays in the cache",
         "`empty_cache()` gives back only what is free when it is called",
         "6,760 MiB reserved, 6,260 MiB in the other order (4-layer language model; H200, torch 2.11)",
         repair=lambda: _repair(facts, cleanup),
         subject=cleanup.name,
-        related=(RelatedNode(f"`{cleanup.name}` is let go of here", cleanup.stmt.node),),
+        related=(RelatedNode(f"`{cleanup.name}` is let go of here", cleanup.stmt),),
     )
 
 

@@ -67,7 +67,6 @@ class SynchronizeInHotLoop(Rule):
     name = "synchronize-in-hot-loop"
     severity = Severity.WARNING
     runtime_claim = Claim("time", ("torch.cuda.synchronize",), device_only=True)
-    facts_only = True
     doubts = True
     # The call may stand in a helper of another file: then only the step is here.
     triggers = ((b"synchronize", b"backward", b".step("), (b"cuda", b"torch", b"lightning"))
@@ -78,11 +77,11 @@ class SynchronizeInHotLoop(Rule):
         for call in facts.ask(needless_waits):
             what, related = named(facts, call)
             yield Report(
-                call.call.node,
+                call.call,
                 f"{what} in every step makes the host wait and frees nothing",
                 "the host cannot prepare the next step while the GPU works on this one",
                 "25.7 ms a step instead of 20.5 ms where the host works that much longer (H200, torch 2.11)",
-                repair=removal(call),
+                repair=lambda call=call: removal(call),  # type: ignore[misc]
                 doubt=call.doubt,
                 related=related,
                 subject=facts.called(call.call),

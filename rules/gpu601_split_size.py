@@ -67,7 +67,6 @@ class SplitSizeLimit(Rule):
     name = "split-size"
     severity = Severity.WARNING
     runtime_claim = Claim("setting", device_only=True, fragments=True)
-    facts_only = True
     reads_settings = True
     triggers = ((b"max_split_size_mb",), (b"ALLOC_CONF", b"llocator"))
 

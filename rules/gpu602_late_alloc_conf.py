@@ -63,7 +63,6 @@ class LateAllocConf(Rule):
     name = "late-alloc-conf"
     severity = Severity.WARNING
     runtime_claim = Claim("setting", device_only=True)
-    facts_only = True
     triggers = ((b"ALLOC_CONF", b"CUDA_VISIBLE_DEVICES"), (b"environ", b"putenv"), (b"cuda",))
 
     def check(self, facts: FileFacts, options: Mapping[str, Any]) -> Iterator[Report]:
@@ -78,7 +77,7 @@ def _report(facts: FileFacts, late: LateSetting) -> Report:
     claim = replace(LateAllocConf.runtime_claim, options=option_names(late.setting.text))
     if late.since is None:
         return Report(
-            late.setting.stmt.node,
+            late.setting.stmt,
             f"the backend in `{name}` is read when torch is imported, which has happened by now",
             "torch compares it with the one in use when CUDA starts, and stops",
             "an internal assertion when the first tensor goes to the GPU (torch 2.11)",
@@ -92,11 +91,11 @@ def _report(facts: FileFacts, late: LateSetting) -> Report:
         else "22.4 GiB reserved where `expandable_segments:True` takes 6.4 GiB"
     )
     return Report(
-        late.setting.stmt.node,
+        late.setting.stmt,
         f"`{name}` has no effect any more: `{facts.source(late.since)}` has started CUDA",
         f"{who} reads the variable once, at the start",
         f"{effect} (H200, torch 2.11)",
         subject=name,
         claim=claim,
-        related=(RelatedNode("CUDA is started here", late.since.node),),
+        related=(RelatedNode("CUDA is started here", late.since),),
     )

@@ -66,7 +66,6 @@ class DeprecatedMemoryApi(Rule):
     name = "deprecated-memory-api"
     severity = Severity.INFO
     runtime_claim = Claim("code")
-    facts_only = True
     in_tests = True
     triggers = (
         (b"torch",),
@@ -108,7 +107,7 @@ def _report(facts: FileFacts, old: OldCall, why_unsafe: str) -> Report:
     told = "device_type=" if old.renamed.decorator else ""
     new = old.renamed.new + (f'({told}"{old.renamed.device}", …)' if old.renamed.device else "")
     return Report(
-        (old.call or old.func).node,
+        old.call or old.func,
         f"`{old.name}` is deprecated: since torch {old.renamed.since} it is `{new}`",
         "the old name warns at every call",
         "no memory; a FutureWarning",

@@ -57,7 +57,6 @@ class UnknownAllocOption(Rule):
     name = "unknown-alloc-option"
     severity = Severity.ERROR
     runtime_claim = Claim("setting", device_only=True)
-    facts_only = True
     reads_settings = True
     triggers = ((b"ALLOC_CONF", b"llocator_settings", b"llocatorSettings"),)
     options = (Option("target-torch", "", (), "the oldest version of torch that must take the setting"),)

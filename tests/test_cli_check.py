@@ -346,9 +346,10 @@ class Restless(Rule):
         for function in facts.module.functions:
             for statement, call in ir.calls(function.body):
                 if call.method in OTHER:
+                    facts.tree
                     name = call.node.func.attr
                     change = Replace(name, cst.Name(OTHER[call.method]))
-                    yield Report(call.node, call.method, repair=Repair("safe", "the other", (change,)))
+                    yield Report(call, call.method, repair=Repair("safe", "the other", (change,)))
 """
 
 
@@ -396,7 +397,7 @@ class Misbehaving(Rule):
     triggers = ((b"misbehave",),)
 
     def check(self, facts, options):
-        if "misbehave" in facts.module.node.code:
+        if "misbehave" in facts.tree.code:
             {action}
         return iter(())
 '''

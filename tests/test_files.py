@@ -24,6 +24,7 @@ from gpulint.files import FileError, decode, read_source, split_lines
         ("#!/bin/sh\n# vim: set fileencoding=cp1252 :\nx='€'".encode("cp1252"), "cp1252", None),
         ("# coding: shift_jis\nx = '日本'\n".encode("shift_jis"), "shift_jis", None),
         (b"\xef\xbb\xbf# coding: utf-8\n", "utf-8", "# coding: utf-8\n"),
+        ("# -*- coding: future_fstrings -*-\nx = f'\u00e9'\n".encode(), "utf-8", None),
         (b"x = 1  # coding: latin-1 is no cookie after code\n", "utf-8", None),
         ("x = '日本' # no newline at the end".encode(), "utf-8", None),
     ],

@@ -8,14 +8,14 @@ from pathlib import Path
 import pytest
 from gpulint.rules.detect.requirements import newest_torch, oldest_torch
 
-from gpulint.analysis.code.lower_ast import lower_ast
+from gpulint.analysis.code.lower import lower
 from gpulint.analysis.file.program import FileAnalysis
 from gpulint.analysis.file.project import Project
 
 
 def file_of(project: Project | None, path: Path) -> FileAnalysis:
     """A file, of which only its place in a project is asked."""
-    return FileAnalysis(lower_ast(ast.parse("")), str(path), project)
+    return FileAnalysis(lower(ast.parse("")), str(path), project)
 
 
 @pytest.mark.parametrize(

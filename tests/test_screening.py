@@ -1,4 +1,4 @@
-"""The second gate: a clean file never meets libcst, a finding always comes from it."""
+"""Most files end after the analysis of Python's own tree; libcst parses those that a rule speaks about, once."""
 
 from __future__ import annotations
 
@@ -6,17 +6,18 @@ import subprocess
 import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
+import libcst as cst
 import pytest
 from gpulint.rules import all_rules
 
-from gpulint import linter, screening
+from gpulint.analysis import driver
+from gpulint.findings import Severity
 from gpulint.linter import lint_text
 from gpulint.rule import Report, Rule, RuleSet
+from gpulint.trees import SourceError
 
-ROOT = Path(__file__).parent.parent
 RULES = RuleSet(all_rules())
 
 CLEAN = """\
@@ -75,48 +76,27 @@ def test_file_with_a_finding_is_parsed_by_libcst(tmp_path: Path) -> None:
     assert "libcst" in loaded
 
 
-def test_every_rule_decides_by_facts_alone() -> None:
-    assert [rule.code for rule in all_rules() if not rule.facts_only] == []
+def test_a_file_with_findings_is_analysed_and_parsed_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    counted: list[str] = []
+    analyse, parse = driver.analyse, cst.parse_module
+    monkeypatch.setattr(driver, "analyse", lambda *given: (counted.append("analysed"), analyse(*given))[1])
+    monkeypatch.setattr(cst, "parse_module", lambda *given: (counted.append("parsed"), parse(*given))[1])
+    found = lint_text(LEAKY, "train.py", RULES)
+    assert found
+    assert counted[:2] == ["analysed", "parsed"]
+    # What follows is each fix's own proof that its text parses.
+    assert counted.count("analysed") == 1
+    counted.clear()
+    assert lint_text(CLEAN, "train.py", RULES) == []
+    assert counted == ["analysed"]
 
 
-def _places(text: str, name: str) -> list[tuple[str, int]]:
-    return [(finding.code, finding.line) for finding in lint_text(text, name, RULES)]
-
-
-def _sources() -> Iterator[Path]:
-    for folder, step in (("fixtures", 1), ("rules", 1), ("tests/cases", 4)):
-        yield from sorted((ROOT / folder).rglob("*.py"))[::step]
-
-
-def test_both_trees_agree_on_every_case(monkeypatch: pytest.MonkeyPatch) -> None:
-    clean = reported = 0
-    for path in _sources():
-        text = path.read_text(encoding="utf-8")
-        quick = screening.is_clean(text, path.name, RULES)
-        with monkeypatch.context() as patch:
-            patch.setattr(linter, "is_clean", lambda *_: False)
-            full = lint_text(text, path.name, RULES)
-        assert quick == (not [finding for finding in full if finding.code != "GPU001"]), path
-        clean += quick
-        reported += not quick
-    assert clean > 20
-    assert reported > 20
-
-
-def test_syntax_that_this_python_does_not_know_is_left_to_libcst(monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(text: str) -> None:
-        raise SyntaxError("written for a newer Python")
-
-    expected = _places(LEAKY, "train.py")
-    monkeypatch.setattr(screening, "ast", SimpleNamespace(parse=refuse))
-    assert not screening.is_clean(CLEAN, "train.py", RULES)
-    assert _places(CLEAN, "train.py") == []
-    assert _places(LEAKY, "train.py") == expected != []
-
-
-def test_deep_code_is_left_to_libcst() -> None:
-    assert not screening.is_clean("x = " + "(" * 250 + "1" + ")" * 250, "deep.py", RULES)
-    assert not screening.is_clean("x = " + "+".join(["a"] * 50_000), "long.py", RULES)
+@pytest.mark.parametrize(
+    "text", ["x = " + "(" * 250 + "1" + ")" * 250, "x = " + "+".join(["a"] * 50_000)], ids=["deep", "long"]
+)
+def test_deep_code_is_refused(text: str) -> None:
+    with pytest.raises(SourceError, match="nested too deeply"):
+        lint_text("import torch\n" + text, "deep.py", RULES)
 
 
 class LooksIntoNodes(Rule):
@@ -124,40 +104,46 @@ class LooksIntoNodes(Rule):
 
     code = "X001"
     name = "looks-into-nodes"
+    severity = Severity.WARNING
     triggers = ((b"torch",),)
 
     def check(self, facts: Any, options: Mapping[str, Any]) -> Iterator[Report]:
-        import libcst as cst
-
-        assert isinstance(facts.module.node, cst.Module)
-        return iter(())
-
-
-def test_rule_that_looks_into_nodes_always_gets_those_of_libcst() -> None:
-    rules = RuleSet((LooksIntoNodes,))
-    assert not screening.is_clean(CLEAN, "train.py", rules)
-    assert lint_text(CLEAN, "train.py", rules) == []
+        assert isinstance(facts.tree, cst.Module)
+        yield Report(facts.tree.body[1], "the second statement")
+        yield Report(facts.module.body.body[1], "the second statement")
 
 
-def test_failure_while_screening_is_met_again_in_the_full_pass() -> None:
+def test_rule_that_looks_into_nodes_gets_those_of_libcst() -> None:
+    found = lint_text(CLEAN, "train.py", RuleSet((LooksIntoNodes,)))
+    assert [(one.line, one.column, one.end_line) for one in found] == [(2, 1, 2), (2, 1, 2)]
+
+
+def test_failure_of_a_rule_is_not_hidden() -> None:
     class Broken(LooksIntoNodes):
-        facts_only = True
-
         def check(self, facts: Any, options: Mapping[str, Any]) -> Iterator[Report]:
             raise ZeroDivisionError
 
-    rules = RuleSet((Broken,))
-    assert not screening.is_clean(CLEAN, "train.py", rules)
     with pytest.raises(ZeroDivisionError):
-        lint_text(CLEAN, "train.py", rules)
+        lint_text(CLEAN, "train.py", RuleSet((Broken,)))
 
 
 def test_unused_suppression_in_a_clean_file_is_reported() -> None:
     text = CLEAN.replace("loss.item()", "loss.item()  # gpulint: ignore[GPU101]")
-    assert screening.is_clean(text, "train.py", RULES)
     assert [finding.code for finding in lint_text(text, "train.py", RULES)] == ["GPU001"]
 
 
+def test_a_comment_at_the_statements_first_row_silences() -> None:
+    text = LEAKY.replace(
+        "        total += loss\n",
+        "        total += (  # gpulint: ignore[GPU101]\n            loss\n        )\n",
+    )
+    assert [
+        finding.line
+        for finding in lint_text(text.replace("  # gpulint: ignore[GPU101]", ""), "train.py", RULES)
+    ]
+    assert lint_text(text, "train.py", RULES) == []
+
+
 def test_invalid_escapes_in_the_code_warn_nobody(recwarn: pytest.WarningsRecorder) -> None:
-    assert screening.is_clean(CLEAN + 'pattern = "\\d"\n', "train.py", RULES)
+    assert lint_text(CLEAN + 'pattern = "\\d"\n', "train.py", RULES) == []
     assert not recwarn.list

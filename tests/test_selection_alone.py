@@ -34,7 +34,7 @@ def train(model, loader, criterion, optimizer):
 def test_a_rule_selected_alone_is_asked_about_what_it_finds(program: Path) -> None:
     """Alone, a rule only sees files that have its triggers."""
     text = program.read_text(encoding="utf-8")
-    findings = lint_text(text, program.name, RULES, screen=False)
+    findings = lint_text(text, program.name, RULES)
     found = {finding.code for finding in findings if finding.code in BY_CODE}
     assert [code for code in sorted(found) if not BY_CODE[code].can_fire(text.encode())] == []
 

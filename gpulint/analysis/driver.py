@@ -6,8 +6,6 @@ records, with all of that known.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from gpulint.analysis.code import ir
 from gpulint.analysis.file.asking import FileFacts
 from gpulint.analysis.file.lookup import brings_back_only
@@ -20,9 +18,6 @@ from gpulint.analysis.torch import frameworks
 from gpulint.analysis.values.state import State
 from gpulint.analysis.values.values import Grad
 
-if TYPE_CHECKING:
-    import libcst as cst
-
 _BOTH = {Grad.ENABLED, Grad.DISABLED}
 
 _KEY_WORDS = frozenset(
@@ -32,15 +27,9 @@ _KEY_WORDS = frozenset(
 )
 
 
-def analyse(module: cst.Module, filename: str = "<stdin>", project: Project | None = None) -> FileFacts:
-    """The facts of a parsed file. Raises RecursionError where it is nested deeper than the stack allows."""
-    from gpulint.analysis.code.lower import lower
-
-    return analyse_lowered(lower(module), filename, project)
-
-
-def analyse_lowered(module: ir.Module, filename: str, project: Project | None = None) -> FileFacts:
-    """The facts of a lowered file; `project` resolves what it imports from its own project."""
+def analyse(module: ir.Module, filename: str, project: Project | None = None) -> FileFacts:
+    """The facts of a lowered file; `project` resolves what it imports from its own project. Raises RecursionError where
+    the file is nested deeper than the stack allows."""
     return Followed(module, filename, project, main=True).run()
 
 

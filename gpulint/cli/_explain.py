@@ -13,9 +13,9 @@ from gpulint.answers import Verdict
 from gpulint.config import ConfigResolver, did_you_mean
 from gpulint.explaining import SILENT, Explained, explain_text
 from gpulint.files import FileError, decode, read_bytes
-from gpulint.linter import SourceError
 from gpulint.rule import Rule, RuleSet
 from gpulint.selection import Selection
+from gpulint.trees import SourceError
 
 _SIGNS = {Verdict.PROVEN: "yes", Verdict.REFUTED: "no", Verdict.OPEN: "open"}
 

@@ -65,7 +65,7 @@ class Engine:
 
     def warm(self) -> None:
         """Import what the first check needs."""
-        import gpulint.analysis.code.lower_ast
+        import gpulint.analysis.code.lower
         import gpulint.analysis.file.program
         import gpulint.fixing
         import gpulint.linter

@@ -298,7 +298,7 @@ def _owners(call: ir.Call, lists: dict[str, ir.Expr], depth: int = 2) -> set[str
                         _key(owner).partition(".")[0] if not owner.startswith("self.") else _first(owner)
                     )
             elif isinstance(part, ir.Name) and part.id in lists and depth:
-                wrapped = ir.Call(part.node, part, (lists[part.id],), ())
+                wrapped = ir.Call(part.origin, part, (lists[part.id],), ())
                 found |= _owners(wrapped, {}, depth - 1)
     return found
 

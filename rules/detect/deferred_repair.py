@@ -20,10 +20,10 @@ def repair(facts: FileFacts, found: DeferredBackward) -> Repair | None:
         return None
     if _zeroes_between(hold, backward.stmt) or _other_uses(hold):
         return None
-    scaled = facts.module.node.code_for_node(hold.stmt.value.node)
+    scaled = facts.tree.code_for_node(hold.stmt.value.node)
     target = f"({scaled})" if isinstance(hold.stmt.value, ir.Op) else scaled
-    code = facts.module.node.code_for_node(backward.call.func.base.node)  # type: ignore[attr-defined]
-    call = facts.module.node.code_for_node(backward.call.node).replace(code, target, 1)
+    code = facts.tree.code_for_node(backward.call.func.base.node)  # type: ignore[attr-defined]
+    call = facts.tree.code_for_node(backward.call.node).replace(code, target, 1)
     statement = cst.parse_statement(call)
     detached = cst.parse_expression(f"{loss.path}.detach()")
     changes = (

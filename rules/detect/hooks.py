@@ -120,7 +120,7 @@ def hook_holds(file: FileAnalysis) -> list[HookHold]:
             if not _is_emptied(file, hook, holder) and (home is file or not _is_emptied(home, hook, holder)):
                 foreign = home is not file
                 filename = home.filename if foreign else None
-                row = ir.row_of(stmt) if foreign else 1
+                row = stmt.row if foreign else 1
                 trained = _trains_with(file, holder)
                 found.append(
                     HookHold(

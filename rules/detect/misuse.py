@@ -34,7 +34,7 @@ class GradModeMisuse:
     """
 
     what: str
-    node: cst.CSTNode
+    at: ir.Expr
     name: str
     stmt: ir.Stmt | None = None
     rest: tuple[ir.Stmt, ...] = ()
@@ -82,15 +82,13 @@ def grad_mode_misuses(file: FileAnalysis) -> list[GradModeMisuse]:
             found += _volatile(file, function)
         if function.is_async and not function.is_generator and _runs_network(file, function):
             found += [
-                GradModeMisuse("async", item.node, function.name)
+                GradModeMisuse("async", item, function.name)
                 for item in function.decorators
                 if _mode(file, item) in NO_GRAD
             ]
     for cls in file.module.classes.values():
         found += [
-            GradModeMisuse("class", item.node, cls.name)
-            for item in cls.decorators
-            if _mode(file, item) in NO_GRAD
+            GradModeMisuse("class", item, cls.name) for item in cls.decorators if _mode(file, item) in NO_GRAD
         ]
     return found
 
@@ -102,15 +100,15 @@ def _in_block(
         if isinstance(statement, ir.ExprStmt) and _is_bare(file, statement.value):
             rest = () if function is file.module.body else tuple(block[position + 1 :])
             name = _path(statement.value)
-            yield GradModeMisuse("bare", statement.value.node, name, statement, rest)
+            yield GradModeMisuse("bare", statement.value, name, statement, rest)
         elif isinstance(statement, ir.With):
             for expr, _ in statement.items:
                 if not isinstance(expr, ir.Call) and _mode(file, expr) in _MODES:
-                    yield GradModeMisuse("uncalled", expr.node, _path(expr), statement, guarded=guarded)
+                    yield GradModeMisuse("uncalled", expr, _path(expr), statement, guarded=guarded)
                 elif isinstance(expr, ir.Op) and expr.op in ("and", "or"):
                     dropped = expr.operands[0] if expr.op == "and" else expr.operands[1]
                     if isinstance(dropped, ir.Call) and _mode(file, dropped) in _MODES and _is_object(expr):
-                        yield GradModeMisuse("and", dropped.node, _path(dropped), statement)
+                        yield GradModeMisuse("and", dropped, _path(dropped), statement)
         for inner in statement.blocks():
             caught = isinstance(statement, ir.Try) and bool(statement.handlers)
             yield from _in_block(file, function, inner, guarded or caught)
@@ -155,7 +153,7 @@ def _volatile(file: FileAnalysis, function: ir.Function) -> Iterator[GradModeMis
         value = call.keyword("volatile") if call.method == "Variable" else None
         if isinstance(value, ir.Const) and value.value is True and _mode(file, call).startswith("torch."):
             rest = () if function.is_generator else _from_here_on(file, function, statement)
-            yield GradModeMisuse("volatile", call.node, _path(call), statement, rest, call, entries=entries)
+            yield GradModeMisuse("volatile", call, _path(call), statement, rest, call, entries=entries)
 
 
 def _from_here_on(file: FileAnalysis, function: ir.Function, statement: ir.Stmt) -> tuple[ir.Stmt, ...]:

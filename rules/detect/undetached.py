@@ -106,7 +106,7 @@ def _parameter_owners(call: ir.Call, lists: dict[str, ir.Expr]) -> frozenset[str
             if part.func.base.path is not None:
                 found.add(last(part.func.base.path))
         elif isinstance(part, ir.Name) and part.id in lists:
-            found |= _parameter_owners(ir.Call(part.node, part, (lists[part.id],), ()), {})
+            found |= _parameter_owners(ir.Call(part.origin, part, (lists[part.id],), ()), {})
     return frozenset(found)
 
 

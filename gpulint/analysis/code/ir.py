@@ -1,4 +1,8 @@
-"""The lowered form of a module: only what decides about memory, each piece with the libcst node it came from.
+"""The lowered form of a module: only what decides about memory, each piece with the node of Python's own tree it came
+from, its `origin`, by which it is told from others.
+
+`node` is the same place in libcst's tree, once that is attached (`gpulint.attaching`): in files that are reported on,
+where positions and repairs are made.
 
 These classes are built by the hundred thousand on the hot path, so they are plain slots classes: a frozen dataclass
 takes three times as long to construct. Nothing changes them after lowering.
@@ -11,14 +15,46 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, TypeAlias
 
-# libcst's node; in the lowering that only screens, whatever stands for its place.
-Node: TypeAlias = Any
+Origin: TypeAlias = Any  # a node of `ast`
+Node: TypeAlias = Any  # a node of libcst
 
 
-class Expr:
-    __slots__ = ("node",)
+class Unattached(LookupError):
+    """libcst's node was asked for before libcst had read the file."""
+
+
+def attach(origin: Origin, node: Node, line: Node = None) -> None:
+    """Note the libcst node at a place; of a small statement also the line that it stands in."""
+    origin.node_of_libcst = node
+    if line is not None:
+        origin.line_of_libcst = line
+
+
+class Part:
+    """What has a place in the text."""
+
+    __slots__ = ("origin",)
+    origin: Origin
+
+    @property
+    def node(self) -> Node:
+        """The node of libcst's tree."""
+        try:
+            return self.origin.node_of_libcst
+        except AttributeError:
+            raise Unattached(
+                "a rule gives the part itself to `Report`, and asks for nodes in its repair"
+            ) from None
+
+    @property
+    def row(self) -> int:
+        """The row it begins in."""
+        return getattr(self.origin, "lineno", 1)
+
+
+class Expr(Part):
+    __slots__ = ()
     path: str | None = None
-    node: Node
 
     def children(self) -> tuple[Expr, ...]:
         return ()
@@ -29,16 +65,16 @@ class Const(Expr):
 
     __slots__ = ("value",)
 
-    def __init__(self, node: Node, value: Any) -> None:
-        self.node = node
+    def __init__(self, origin: Origin, value: Any) -> None:
+        self.origin = origin
         self.value = value
 
 
 class Name(Expr):
     __slots__ = ("id", "path")
 
-    def __init__(self, node: Node, id: str) -> None:
-        self.node = node
+    def __init__(self, origin: Origin, id: str) -> None:
+        self.origin = origin
         self.id = id
         self.path = id
 
@@ -46,8 +82,8 @@ class Name(Expr):
 class Attr(Expr):
     __slots__ = ("attr", "base", "path")
 
-    def __init__(self, node: Node, base: Expr, attr: str) -> None:
-        self.node = node
+    def __init__(self, origin: Origin, base: Expr, attr: str) -> None:
+        self.origin = origin
         self.base = base
         self.attr = attr
         self.path = f"{base.path}.{attr}" if base.path is not None else None
@@ -61,8 +97,8 @@ class Sub(Expr):
 
     __slots__ = ("base", "index", "path")
 
-    def __init__(self, node: Node, base: Expr, index: Expr) -> None:
-        self.node = node
+    def __init__(self, origin: Origin, base: Expr, index: Expr) -> None:
+        self.origin = origin
         self.base = base
         self.index = index
         self.path = None
@@ -76,8 +112,8 @@ class Sub(Expr):
 class Slice(Expr):
     __slots__ = ("parts",)
 
-    def __init__(self, node: Node, parts: tuple[Expr, ...]) -> None:
-        self.node = node
+    def __init__(self, origin: Origin, parts: tuple[Expr, ...]) -> None:
+        self.origin = origin
         self.parts = parts
 
     def children(self) -> tuple[Expr, ...]:
@@ -91,12 +127,12 @@ class Call(Expr):
 
     def __init__(
         self,
-        node: Node,
+        origin: Origin,
         func: Expr,
         args: tuple[Expr, ...],
         keywords: tuple[tuple[str | None, Expr], ...],
     ) -> None:
-        self.node = node
+        self.origin = origin
         self.func = func
         self.args = args
         self.keywords = keywords
@@ -130,8 +166,8 @@ class Op(Expr):
 
     __slots__ = ("op", "operands")
 
-    def __init__(self, node: Node, op: str, operands: tuple[Expr, ...]) -> None:
-        self.node = node
+    def __init__(self, origin: Origin, op: str, operands: tuple[Expr, ...]) -> None:
+        self.origin = origin
         self.op = op
         self.operands = operands
 
@@ -144,8 +180,8 @@ class Seq(Expr):
 
     __slots__ = ("items", "kind")
 
-    def __init__(self, node: Node, kind: str, items: tuple[Expr, ...]) -> None:
-        self.node = node
+    def __init__(self, origin: Origin, kind: str, items: tuple[Expr, ...]) -> None:
+        self.origin = origin
         self.kind = kind
         self.items = items
 
@@ -158,8 +194,8 @@ class DictDisplay(Expr):
 
     __slots__ = ("pairs",)
 
-    def __init__(self, node: Node, pairs: tuple[tuple[Expr | None, Expr], ...]) -> None:
-        self.node = node
+    def __init__(self, origin: Origin, pairs: tuple[tuple[Expr | None, Expr], ...]) -> None:
+        self.origin = origin
         self.pairs = pairs
 
     def children(self) -> tuple[Expr, ...]:
@@ -173,12 +209,12 @@ class Comp(Expr):
 
     def __init__(
         self,
-        node: Node,
+        origin: Origin,
         kind: str,
         elements: tuple[Expr, ...],
         clauses: tuple[tuple[Expr, Expr, tuple[Expr, ...]], ...],
     ) -> None:
-        self.node = node
+        self.origin = origin
         self.kind = kind
         self.elements = elements
         self.clauses = clauses
@@ -195,8 +231,8 @@ class Wrapper(Expr):
 
     __slots__ = ("kind", "value")
 
-    def __init__(self, node: Node, kind: str, value: Expr) -> None:
-        self.node = node
+    def __init__(self, origin: Origin, kind: str, value: Expr) -> None:
+        self.origin = origin
         self.kind = kind
         self.value = value
 
@@ -211,8 +247,8 @@ class Starred(Wrapper):
 class Walrus(Expr):
     __slots__ = ("target", "value")
 
-    def __init__(self, node: Node, target: Expr, value: Expr) -> None:
-        self.node = node
+    def __init__(self, origin: Origin, target: Expr, value: Expr) -> None:
+        self.origin = origin
         self.target = target
         self.value = value
 
@@ -223,8 +259,8 @@ class Walrus(Expr):
 class LambdaExpr(Expr):
     __slots__ = ("function",)
 
-    def __init__(self, node: Node, function: Function) -> None:
-        self.node = node
+    def __init__(self, origin: Origin, function: Function) -> None:
+        self.origin = origin
         self.function = function
 
 
@@ -233,21 +269,23 @@ class Text(Expr):
 
     __slots__ = ("parts",)
 
-    def __init__(self, node: Node, parts: tuple[Expr, ...]) -> None:
-        self.node = node
+    def __init__(self, origin: Origin, parts: tuple[Expr, ...]) -> None:
+        self.origin = origin
         self.parts = parts
 
     def children(self) -> tuple[Expr, ...]:
         return self.parts
 
 
-class Stmt:
+class Stmt(Part):
     """`node` is the small or compound statement, `line` the statement that stands in the block."""
 
-    __slots__ = ("_calls", "line", "node")
-    node: Node
-    line: Node
+    __slots__ = ("_calls",)
     _calls: tuple[Call, ...]  # see `own_calls`
+
+    @property
+    def line(self) -> Node:
+        return getattr(self.origin, "line_of_libcst", None) or self.node
 
     def expressions(self) -> tuple[Expr, ...]:
         """The expressions evaluated by this statement itself, not by statements nested in it."""
@@ -417,13 +455,13 @@ class With(Stmt):
         return (self.body,)
 
 
-class Handler:
+class Handler(Part):
     """One `except`: the exception types, the bound name, the body."""
 
-    __slots__ = ("body", "name", "node", "types")
+    __slots__ = ("body", "name", "types")
 
-    def __init__(self, node: Node, types: tuple[Expr, ...], name: str | None, body: list[Stmt]) -> None:
-        self.node = node
+    def __init__(self, origin: Origin, types: tuple[Expr, ...], name: str | None, body: list[Stmt]) -> None:
+        self.origin = origin
         self.types = types
         self.name = name
         self.body = body
@@ -489,7 +527,7 @@ class Param:
         self.default = default
 
 
-class Function:
+class Function(Part):
     """A function, method, lambda, or the module's own body (`name` is '<module>')."""
 
     __slots__ = (
@@ -500,7 +538,6 @@ class Function:
         "is_async",
         "is_generator",
         "name",
-        "node",
         "params",
         "parent",
         "qualname",
@@ -508,7 +545,7 @@ class Function:
 
     def __init__(
         self,
-        node: Node,
+        origin: Origin,
         name: str,
         qualname: str,
         params: tuple[Param, ...],
@@ -517,7 +554,7 @@ class Function:
         cls: Class | None = None,
         parent: Function | None = None,
     ) -> None:
-        self.node = node
+        self.origin = origin
         self.name = name
         self.qualname = qualname
         self.params = params
@@ -530,18 +567,18 @@ class Function:
         self.home: Any = None  # the analysis of the file it stands in
 
 
-class Class:
-    __slots__ = ("bases", "body", "decorators", "methods", "name", "node", "qualname")
+class Class(Part):
+    __slots__ = ("bases", "body", "decorators", "methods", "name", "qualname")
 
     def __init__(
         self,
-        node: Node,
+        origin: Origin,
         name: str,
         qualname: str,
         bases: tuple[Expr, ...],
         decorators: tuple[Expr, ...],
     ) -> None:
-        self.node = node
+        self.origin = origin
         self.name = name
         self.qualname = qualname
         self.bases = bases
@@ -553,19 +590,13 @@ class Class:
 class Module:
     """A lowered file: its body as a function, and every function and class in it by qualified name."""
 
-    __slots__ = ("body", "classes", "functions", "imports", "node")
+    __slots__ = ("body", "classes", "functions", "imports")
 
-    def __init__(self, node: Node, body: Function) -> None:
-        self.node = node
+    def __init__(self, body: Function) -> None:
         self.body = body
         self.functions: list[Function] = []
         self.classes: dict[str, Class] = {}
         self.imports: dict[str, str] = {}
-
-
-def row_of(statement: Stmt) -> int:
-    """The row of a statement lowered from Python's own tree, whose pieces keep no more of their nodes than that."""
-    return int(statement.node) if isinstance(statement.node, float) else 1
 
 
 def statements(block: list[Stmt]) -> Iterator[Stmt]:

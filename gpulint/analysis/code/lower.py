@@ -1,4 +1,8 @@
-"""libcst module → functions, classes, loops and statements, in one pass and without a metadata provider."""
+"""Python's own syntax tree → functions, classes, loops and statements, in one pass.
+
+Each piece keeps the node it was made from, its `origin`. Positions and repairs need the tree that keeps the text, which
+is libcst's: `gpulint.attaching` finds its nodes for the origins, in files that have something to say.
+"""
 
 from __future__ import annotations
 
@@ -6,507 +10,449 @@ import ast
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import libcst as cst
-
 from gpulint.analysis.code import ir
 
-_BINARY = {
-    "Add": "+", "Subtract": "-", "Multiply": "*", "Divide": "/", "FloorDivide": "//", "Modulo": "%", "Power": "**",
-    "MatrixMultiply": "@", "BitOr": "|", "BitAnd": "&", "BitXor": "^", "LeftShift": "<<", "RightShift": ">>",
+_BINARY: dict[type, str] = {
+    ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.FloorDiv: "//", ast.Mod: "%", ast.Pow: "**",
+    ast.MatMult: "@", ast.BitOr: "|", ast.BitAnd: "&", ast.BitXor: "^", ast.LShift: "<<", ast.RShift: ">>",
 }  # fmt: skip
 
+_COMPARE: dict[type, str] = {
+    ast.Is: "is", ast.IsNot: "is not", ast.In: "in", ast.NotIn: "not in", ast.Eq: "==", ast.NotEq: "!=",
+}  # fmt: skip
 
-def lower(module: cst.Module) -> ir.Module:
-    """Lower a parsed module. Raises RecursionError where it is nested deeper than Python's stack allows."""
+_COMPREHENSIONS: dict[type, str] = {
+    ast.ListComp: "list",
+    ast.SetComp: "set",
+    ast.DictComp: "dict",
+    ast.GeneratorExp: "generator",
+}
+
+
+def lower(module: ast.Module) -> ir.Module:
+    """Lower a tree of `ast.parse`. Raises RecursionError where it is nested deeper than Python's stack allows."""
     return _Lowering(module).run()
 
 
 class _Lowering:
-    def __init__(self, module: cst.Module) -> None:
-        self.node = module
+    def __init__(self, module: ast.Module) -> None:
+        self.statements = module.body
         self.function = ir.Function(module, "<module>", "<module>", (), [])
-        self.module = ir.Module(module, self.function)
+        self.module = ir.Module(self.function)
         self.cls: ir.Class | None = None
         self.prefix = ""
 
     def run(self) -> ir.Module:
         self.module.functions.append(self.function)
-        self.function.body = self.block(self.node.body)
+        self.function.body = self.block(self.statements)
         return self.module
 
     # --- expressions -------------------------------------------------------------------------------------------
 
-    def expr(self, node: cst.CSTNode) -> ir.Expr:
-        handler = _EXPRESSIONS.get(type(node).__name__)
-        if handler is None:
-            return ir.Const(node, None)
-        return handler(self, node)
+    def expr(self, node: Any) -> ir.Expr:
+        handler = _EXPRESSIONS.get(node.__class__)
+        return ir.Const(node, None) if handler is None else handler(self, node)
 
-    def name(self, node: cst.Name) -> ir.Expr:
-        if node.value in _CONSTANTS:
-            return ir.Const(node, _CONSTANTS[node.value])
-        return ir.Name(node, node.value)
+    def exprs(self, nodes: Sequence[Any]) -> tuple[ir.Expr, ...]:
+        return tuple([self.expr(node) for node in nodes])
 
-    def attribute(self, node: cst.Attribute) -> ir.Expr:
-        return ir.Attr(node, self.expr(node.value), node.attr.value)
+    def name(self, node: Any) -> ir.Expr:
+        return ir.Name(node, node.id)
 
-    def literal(self, node: Any) -> ir.Expr:
-        text = node.value
-        if text[0] in "'\"" and "\\" not in text and text[:3] not in ('"""', "'''") and "\n" not in text:
-            return ir.Const(node, text[1:-1])
-        if text.isdecimal() and text[0] != "0":
-            return ir.Const(node, int(text))
-        try:
-            return ir.Const(node, ast.literal_eval(text))
-        except (ValueError, SyntaxError):
-            return ir.Const(node, node.value)
+    def constant(self, node: Any) -> ir.Expr:
+        value = node.value
+        return ir.Const(node, None if value is Ellipsis else value)
 
-    def text(self, node: cst.FormattedString) -> ir.Expr:
-        parts: list[ir.Expr] = []
-        for part in node.parts:
-            if isinstance(part, cst.FormattedStringExpression):
-                parts.append(self.expr(part.expression))
-        return ir.Text(node, tuple(parts))
+    def attribute(self, node: Any) -> ir.Expr:
+        return ir.Attr(node, self.expr(node.value), node.attr)
 
-    def concatenated(self, node: cst.ConcatenatedString) -> ir.Expr:
-        pieces: list[cst.BaseExpression] = []
-        rest: cst.BaseExpression = node
-        while isinstance(rest, cst.ConcatenatedString):
-            pieces.append(rest.left)
-            rest = rest.right
-        pieces.append(rest)
-        if all(isinstance(piece, cst.SimpleString) for piece in pieces):
-            return ir.Const(node, node.evaluated_value)
-        inner = [self.expr(piece) for piece in pieces if isinstance(piece, cst.FormattedString)]
-        return ir.Text(node, tuple(part for piece in inner for part in piece.children()))
+    def text(self, node: Any) -> ir.Expr:
+        return ir.Text(
+            node,
+            tuple([self.expr(part.value) for part in node.values if isinstance(part, ast.FormattedValue)]),
+        )
 
-    def call(self, node: cst.Call) -> ir.Expr:
-        args: list[ir.Expr] = []
+    def call(self, node: Any) -> ir.Expr:
         keywords: list[tuple[str | None, ir.Expr]] = []
-        for arg in node.args:
-            value = self.expr(arg.value)
-            if arg.keyword is not None:
-                keywords.append((arg.keyword.value, value))
-            elif arg.star == "*":
-                args.append(ir.Starred(arg.value, "star", value))
-            elif arg.star == "**":
-                keywords.append((None, value))
-            else:
-                args.append(value)
-        return ir.Call(node, self.expr(node.func), tuple(args), tuple(keywords))
-
-    def subscript(self, node: cst.Subscript) -> ir.Expr:
-        indices = [self.index(element.slice) for element in node.slice]
-        single = len(indices) == 1 and not isinstance(node.slice[0].comma, cst.Comma)
-        if single and not isinstance(indices[0], ir.Starred):
-            index = indices[0]
+        if not node.keywords:
+            args = self.exprs(node.args)
         else:
-            index = ir.Seq(node, "tuple", tuple(indices))
+            given: list[Any] = node.args + node.keywords
+            if any(isinstance(arg, ast.Starred) for arg in node.args):
+                given.sort(key=lambda arg: (arg.lineno, arg.col_offset))  # `f(k=1, *rest)`
+            positional: list[ir.Expr] = []
+            for arg in given:
+                if isinstance(arg, ast.keyword):
+                    keywords.append((arg.arg, self.expr(arg.value)))
+                else:
+                    positional.append(self.expr(arg))
+            args = tuple(positional)
+        return ir.Call(node, self.expr(node.func), args, tuple(keywords))
+
+    def starred(self, node: Any) -> ir.Expr:
+        return ir.Starred(node, "star", self.expr(node.value))
+
+    def subscript(self, node: Any) -> ir.Expr:
+        index = self.expr(node.slice)
         return ir.Sub(node, self.expr(node.value), index)
 
-    def index(self, node: cst.BaseSlice) -> ir.Expr:
-        if isinstance(node, cst.Slice):
-            parts = (node.lower, node.upper, node.step)
-            return ir.Slice(node, tuple(self.expr(part) for part in parts if part is not None))
-        assert isinstance(node, cst.Index)
-        value = self.expr(node.value)
-        return ir.Starred(node, "star", value) if node.star else value
+    def slice(self, node: Any) -> ir.Expr:
+        parts = (node.lower, node.upper, node.step)
+        return ir.Slice(node, tuple([self.expr(part) for part in parts if part is not None]))
 
-    def binary(self, node: cst.BinaryOperation) -> ir.Expr:
+    def binary(self, node: Any) -> ir.Expr:
         # A chain `a + b + … ` of a thousand terms leans left: walk it with a loop, not the stack.
-        chain: list[cst.BinaryOperation] = []
-        left: cst.BaseExpression = node
-        while isinstance(left, cst.BinaryOperation):
+        chain: list[Any] = []
+        left = node
+        while left.__class__ is ast.BinOp:
             chain.append(left)
             left = left.left
         result = self.expr(left)
         for link in reversed(chain):
-            operator = _BINARY.get(type(link.operator).__name__, "?")
-            result = ir.Op(link, operator, (result, self.expr(link.right)))
+            result = ir.Op(link, _BINARY[link.op.__class__], (result, self.expr(link.right)))
         return result
 
-    def boolean(self, node: cst.BooleanOperation) -> ir.Expr:
-        operator = "and" if isinstance(node.operator, cst.And) else "or"
-        return ir.Op(node, operator, (self.expr(node.left), self.expr(node.right)))
+    def boolean(self, node: Any) -> ir.Expr:
+        operator = "and" if node.op.__class__ is ast.And else "or"
+        result = self.expr(node.values[0])
+        *first, last = _nested(node)
+        for link in first:
+            result = ir.Op(link, operator, (result, self.expr(link.values[1])))
+        return ir.Op(last, operator, (result, self.expr(last.values[1])))
 
-    def unary(self, node: cst.UnaryOperation) -> ir.Expr:
-        operand = self.expr(node.expression)
-        if isinstance(node.operator, cst.Not):
+    def unary(self, node: Any) -> ir.Expr:
+        operand = self.expr(node.operand)
+        if node.op.__class__ is ast.Not:
             return ir.Op(node, "not", (operand,))
-        if isinstance(node.operator, cst.Minus) and isinstance(operand, ir.Const):
+        if node.op.__class__ is ast.USub and isinstance(operand, ir.Const):
             value = operand.value
             if isinstance(value, (int, float)) and not isinstance(value, bool):
                 return ir.Const(node, -value)
         return ir.Op(node, "neg", (operand,))
 
-    def comparison(self, node: cst.Comparison) -> ir.Expr:
-        operands = [self.expr(node.left), *(self.expr(part.comparator) for part in node.comparisons)]
-        operator = "cmp"
-        if len(operands) == 2:
-            kind = type(node.comparisons[0].operator)
-            operator = {cst.Is: "is", cst.IsNot: "is not", cst.In: "in", cst.NotIn: "not in"}.get(kind, "cmp")
-            if kind is cst.Equal:
-                operator = "=="
-            elif kind is cst.NotEqual:
-                operator = "!="
-        return ir.Op(node, operator, tuple(operands))
+    def comparison(self, node: Any) -> ir.Expr:
+        operator = "cmp" if len(node.ops) > 1 else _COMPARE.get(node.ops[0].__class__, "cmp")
+        return ir.Op(node, operator, (self.expr(node.left), *self.exprs(node.comparators)))
 
-    def conditional(self, node: cst.IfExp) -> ir.Expr:
+    def conditional(self, node: Any) -> ir.Expr:
         return ir.Op(node, "if", (self.expr(node.test), self.expr(node.body), self.expr(node.orelse)))
 
-    def sequence(self, node: cst.List | cst.Tuple | cst.Set) -> ir.Expr:
-        kind = type(node).__name__.lower()
-        items: list[ir.Expr] = []
-        for element in node.elements:
-            value = self.expr(element.value)
-            if isinstance(element, cst.StarredElement):
-                value = ir.Starred(element, "star", value)
-            items.append(value)
-        return ir.Seq(node, kind, tuple(items))
+    def sequence(self, node: Any) -> ir.Expr:
+        return ir.Seq(node, node.__class__.__name__.lower(), self.exprs(node.elts))
 
-    def dictionary(self, node: cst.Dict) -> ir.Expr:
+    def dictionary(self, node: Any) -> ir.Expr:
         pairs: list[tuple[ir.Expr | None, ir.Expr]] = []
-        for element in node.elements:
-            if isinstance(element, cst.DictElement):
-                pairs.append((self.expr(element.key), self.expr(element.value)))
-            else:
-                pairs.append((None, self.expr(element.value)))
+        for key, value in zip(node.keys, node.values, strict=True):
+            pairs.append((None if key is None else self.expr(key), self.expr(value)))
         return ir.DictDisplay(node, tuple(pairs))
 
     def comprehension(self, node: Any) -> ir.Expr:
-        kind = {"ListComp": "list", "SetComp": "set", "DictComp": "dict", "GeneratorExp": "generator"}[
-            type(node).__name__
-        ]
+        kind = _COMPREHENSIONS[node.__class__]
         parts = (node.key, node.value) if kind == "dict" else (node.elt,)
-        elements = tuple(self.expr(part) for part in parts)
+        elements = self.exprs(parts)
         clauses: list[tuple[ir.Expr, ir.Expr, tuple[ir.Expr, ...]]] = []
-        clause: cst.CompFor | None = node.for_in
-        while clause is not None:
-            tests = tuple(self.expr(test.test) for test in clause.ifs)
+        for clause in node.generators:
+            tests = self.exprs(clause.ifs)
             clauses.append((self.expr(clause.target), self.expr(clause.iter), tests))
-            clause = clause.inner_for_in
         return ir.Comp(node, kind, elements, tuple(clauses))
 
-    def lambda_(self, node: cst.Lambda) -> ir.Expr:
+    def lambda_(self, node: Any) -> ir.Expr:
         outer = self.function
+        params = self.params(node.args)
         function = ir.Function(
-            node,
-            "<lambda>",
-            f"{self.prefix}<lambda>",
-            self.params(node.params),
-            [],
-            cls=self.cls,
-            parent=outer,
+            node, "<lambda>", f"{self.prefix}<lambda>", params, [], cls=self.cls, parent=outer
         )
         self.function = function
         value = self.expr(node.body)
         self.function = outer
         statement = ir.Return(value)
-        statement.node = statement.line = node.body
+        statement.origin = node.body
         function.body = [statement]
         self.module.functions.append(function)
         return ir.LambdaExpr(node, function)
 
-    def await_(self, node: cst.Await) -> ir.Expr:
-        return ir.Wrapper(node, "await", self.expr(node.expression))
+    def await_(self, node: Any) -> ir.Expr:
+        return ir.Wrapper(node, "await", self.expr(node.value))
 
-    def yield_(self, node: cst.Yield) -> ir.Expr:
+    def yield_(self, node: Any) -> ir.Expr:
         self.function.is_generator = True
-        if node.value is None:
-            return ir.Wrapper(node, "yield", ir.Const(node, None))
-        if isinstance(node.value, cst.From):
-            return ir.Wrapper(node, "yield from", self.expr(node.value.item))
-        return ir.Wrapper(node, "yield", self.expr(node.value))
+        value = ir.Const(node, None) if node.value is None else self.expr(node.value)
+        return ir.Wrapper(node, "yield", value)
 
-    def walrus(self, node: cst.NamedExpr) -> ir.Expr:
+    def yield_from(self, node: Any) -> ir.Expr:
+        self.function.is_generator = True
+        return ir.Wrapper(node, "yield from", self.expr(node.value))
+
+    def walrus(self, node: Any) -> ir.Expr:
         return ir.Walrus(node, self.expr(node.target), self.expr(node.value))
 
     # --- statements --------------------------------------------------------------------------------------------
 
-    def block(self, body: Sequence[cst.CSTNode]) -> list[ir.Stmt]:
+    def block(self, body: Sequence[Any]) -> list[ir.Stmt]:
         result: list[ir.Stmt] = []
         for node in body:
-            if isinstance(node, cst.SimpleStatementLine):
-                self.small(node.body, node, result)
-            else:
-                statement = self.compound(node)
-                if statement is not None:
-                    statement.node = statement.line = node
-                    result.append(statement)
-        return result
-
-    def suite(self, node: cst.BaseSuite) -> list[ir.Stmt]:
-        if isinstance(node, cst.SimpleStatementSuite):
-            result: list[ir.Stmt] = []
-            self.small(node.body, node, result)
-            return result
-        return self.block(node.body)
-
-    def small(
-        self, nodes: Sequence[cst.BaseSmallStatement], line: cst.CSTNode, result: list[ir.Stmt]
-    ) -> None:
-        for node in nodes:
-            handler = _SMALL.get(type(node).__name__)
+            handler = _STATEMENTS.get(node.__class__)
             statement = handler(self, node) if handler is not None else None
             if statement is not None:
-                statement.node = node
-                statement.line = line
+                statement.origin = node
                 result.append(statement)
+        return result
 
-    def assign(self, node: cst.Assign) -> ir.Stmt:
-        return ir.Assign(tuple(self.expr(target.target) for target in node.targets), self.expr(node.value))
+    def assign(self, node: Any) -> ir.Stmt:
+        return ir.Assign(self.exprs(node.targets), self.expr(node.value))
 
-    def ann_assign(self, node: cst.AnnAssign) -> ir.Stmt:
+    def ann_assign(self, node: Any) -> ir.Stmt:
         value = None if node.value is None else self.expr(node.value)
-        return ir.Assign((self.expr(node.target),), value, self.expr(node.annotation.annotation))
+        return ir.Assign((self.expr(node.target),), value, self.expr(node.annotation))
 
-    def aug_assign(self, node: cst.AugAssign) -> ir.Stmt:
-        operator = _BINARY.get(type(node.operator).__name__.removesuffix("Assign"), "?")
-        return ir.AugAssign(self.expr(node.target), operator, self.expr(node.value))
+    def aug_assign(self, node: Any) -> ir.Stmt:
+        return ir.AugAssign(self.expr(node.target), _BINARY[node.op.__class__], self.expr(node.value))
 
-    def expr_stmt(self, node: cst.Expr) -> ir.Stmt | None:
-        if isinstance(node.value, (cst.SimpleString, cst.Ellipsis)):
+    def expr_stmt(self, node: Any) -> ir.Stmt | None:
+        value = node.value
+        if value.__class__ is ast.Constant and (
+            value.value is Ellipsis or isinstance(value.value, (str, bytes))
+        ):
             return None
-        value = self.expr(node.value)
-        if isinstance(value, ir.Const) and isinstance(value.value, (str, bytes)):
-            return None  # a docstring in several pieces
-        return ir.ExprStmt(value)
+        return ir.ExprStmt(self.expr(value))
 
-    def return_(self, node: cst.Return) -> ir.Stmt:
+    def return_(self, node: Any) -> ir.Stmt:
         return ir.Return(None if node.value is None else self.expr(node.value))
 
-    def raise_(self, node: cst.Raise) -> ir.Stmt:
+    def raise_(self, node: Any) -> ir.Stmt:
         return ir.Jump("raise", () if node.exc is None else (self.expr(node.exc),))
 
-    def break_(self, node: cst.Break) -> ir.Stmt:
+    def break_(self, node: Any) -> ir.Stmt:
         return ir.Jump("break")
 
-    def continue_(self, node: cst.Continue) -> ir.Stmt:
+    def continue_(self, node: Any) -> ir.Stmt:
         return ir.Jump("continue")
 
-    def delete(self, node: cst.Del) -> ir.Stmt:
-        target = self.expr(node.target)
-        return ir.Delete(target.items if isinstance(target, ir.Seq) else (target,))
+    def delete(self, node: Any) -> ir.Stmt:
+        targets = self.exprs(node.targets)
+        if len(targets) == 1 and isinstance(targets[0], ir.Seq):
+            targets = targets[0].items
+        return ir.Delete(targets)
 
-    def assert_(self, node: cst.Assert) -> ir.Stmt:
+    def assert_(self, node: Any) -> ir.Stmt:
         return ir.Check((self.expr(node.test),))
 
-    def global_(self, node: cst.Global) -> ir.Stmt:
-        return ir.Scope("global", tuple(item.name.value for item in node.names))
+    def global_(self, node: Any) -> ir.Stmt:
+        return ir.Scope("global", tuple(node.names))
 
-    def nonlocal_(self, node: cst.Nonlocal) -> ir.Stmt:
-        return ir.Scope("nonlocal", tuple(item.name.value for item in node.names))
+    def nonlocal_(self, node: Any) -> ir.Stmt:
+        return ir.Scope("nonlocal", tuple(node.names))
 
-    def import_(self, node: cst.Import) -> ir.Stmt:
+    def import_(self, node: Any) -> ir.Stmt:
         bindings: list[tuple[str, str]] = []
         for alias in node.names:
-            full = dotted(alias.name)
             if alias.asname is not None:
-                bindings.append((dotted(alias.asname.name), full))
+                bindings.append((alias.asname, alias.name))
             else:
-                first = full.split(".")[0]
+                first = alias.name.partition(".")[0]
                 bindings.append((first, first))
         return self.bind(bindings)
 
-    def import_from(self, node: cst.ImportFrom) -> ir.Stmt | None:
-        module = "." * len(node.relative) + ("" if node.module is None else dotted(node.module))
-        if isinstance(node.names, cst.ImportStar):
+    def import_from(self, node: Any) -> ir.Stmt | None:
+        module = "." * node.level + (node.module or "")
+        if node.names[0].name == "*":
             self.module.imports.setdefault(f"*{module}", module)
             return None
         separator = "" if module.endswith(".") else "."
-        bindings: list[tuple[str, str]] = []
-        for alias in node.names:
-            full = dotted(alias.name)
-            local = full if alias.asname is None else dotted(alias.asname.name)
-            bindings.append((local, f"{module}{separator}{full}"))
-        return self.bind(bindings)
+        return self.bind(
+            [(alias.asname or alias.name, f"{module}{separator}{alias.name}") for alias in node.names]
+        )
 
     def bind(self, bindings: list[tuple[str, str]]) -> ir.Stmt:
         for local, full in bindings:
             self.module.imports.setdefault(local, full)
         return ir.Import(tuple(bindings))
 
-    def compound(self, node: cst.CSTNode) -> ir.Stmt | None:
-        handler = _COMPOUND.get(type(node).__name__)
-        return handler(self, node) if handler is not None else None
-
-    def if_(self, node: cst.If) -> ir.Stmt:
+    def if_(self, node: Any) -> ir.Stmt:
         # `elif` chains can be hundreds long: build them from the end.
-        chain: list[cst.If] = [node]
-        while isinstance(chain[-1].orelse, cst.If):
-            chain.append(chain[-1].orelse)
-        last = chain[-1].orelse
-        orelse: list[ir.Stmt] = self.suite(last.body) if isinstance(last, cst.Else) else []
+        chain: list[Any] = [node]
+        last: Sequence[Any] = node.orelse
+        while len(last) == 1 and last[0].__class__ is ast.If:
+            chain.append(last[0])
+            last = last[0].orelse
+        orelse = self.block(last)
         for link in reversed(chain):
-            statement = ir.If(self.expr(link.test), self.suite(link.body), orelse)
-            statement.node = statement.line = link
+            statement = ir.If(self.expr(link.test), self.block(link.body), orelse)
+            statement.origin = link
             orelse = [statement]
         return statement
 
-    def for_(self, node: cst.For) -> ir.Stmt:
-        orelse = [] if node.orelse is None else self.suite(node.orelse.body)
-        return ir.For(self.expr(node.target), self.expr(node.iter), self.suite(node.body), orelse)
+    def for_(self, node: Any) -> ir.Stmt:
+        orelse = self.block(node.orelse)
+        return ir.For(self.expr(node.target), self.expr(node.iter), self.block(node.body), orelse)
 
-    def while_(self, node: cst.While) -> ir.Stmt:
-        orelse = [] if node.orelse is None else self.suite(node.orelse.body)
-        return ir.While(self.expr(node.test), self.suite(node.body), orelse)
+    def while_(self, node: Any) -> ir.Stmt:
+        orelse = self.block(node.orelse)
+        return ir.While(self.expr(node.test), self.block(node.body), orelse)
 
-    def with_(self, node: cst.With) -> ir.Stmt:
+    def with_(self, node: Any) -> ir.Stmt:
         items: list[tuple[ir.Expr, ir.Expr | None]] = []
         for item in node.items:
-            target = None if item.asname is None else self.expr(item.asname.name)
-            items.append((self.expr(item.item), target))
-        return ir.With(tuple(items), self.suite(node.body))
+            target = None if item.optional_vars is None else self.expr(item.optional_vars)
+            items.append((self.expr(item.context_expr), target))
+        return ir.With(tuple(items), self.block(node.body))
 
-    def try_(self, node: cst.Try | cst.TryStar) -> ir.Stmt:
+    def try_(self, node: Any) -> ir.Stmt:
         handlers: list[ir.Handler] = []
         for handler in node.handlers:
             types: tuple[ir.Expr, ...] = ()
             if handler.type is not None:
                 kind = self.expr(handler.type)
                 types = kind.items if isinstance(kind, ir.Seq) else (kind,)
-            name = None if handler.name is None else dotted(handler.name.name)
-            handlers.append(ir.Handler(handler, types, name, self.suite(handler.body)))
-        orelse = [] if node.orelse is None else self.suite(node.orelse.body)
-        final = [] if node.finalbody is None else self.suite(node.finalbody.body)
-        return ir.Try(self.suite(node.body), tuple(handlers), orelse, final)
+            handlers.append(ir.Handler(handler, types, handler.name, self.block(handler.body)))
+        orelse = self.block(node.orelse)
+        final = self.block(node.finalbody)
+        return ir.Try(self.block(node.body), tuple(handlers), orelse, final)
 
-    def match(self, node: cst.Match) -> ir.Stmt:
+    def match(self, node: Any) -> ir.Stmt:
         cases: list[tuple[tuple[str, ...], ir.Expr | None, list[ir.Stmt]]] = []
         for case in node.cases:
             guard = None if case.guard is None else self.expr(case.guard)
-            cases.append((tuple(sorted(_captures(case.pattern))), guard, self.suite(case.body)))
+            cases.append((_captures(case.pattern), guard, self.block(case.body)))
         return ir.Match(self.expr(node.subject), tuple(cases))
 
-    def function_def(self, node: cst.FunctionDef) -> ir.Stmt:
+    def function_def(self, node: Any) -> ir.Stmt:
         outer, outer_cls, outer_prefix = self.function, self.cls, self.prefix
-        name = node.name.value
-        decorators = tuple(self.expr(item.decorator) for item in node.decorators)
+        name = node.name
+        decorators = self.exprs(node.decorator_list)
         function = ir.Function(
-            node, name, f"{outer_prefix}{name}", self.params(node.params), [], decorators, outer_cls, outer
+            node,
+            name,
+            f"{outer_prefix}{name}",
+            self.params(node.args),
+            [],
+            decorators,
+            outer_cls,
+            outer,
         )
-        function.is_async = node.asynchronous is not None
+        function.is_async = node.__class__ is ast.AsyncFunctionDef
         self.module.functions.append(function)
         self.function, self.cls, self.prefix = function, None, f"{outer_prefix}{name}.<locals>."
-        function.body = self.suite(node.body)
+        function.body = self.block(node.body)
         self.function, self.cls, self.prefix = outer, outer_cls, outer_prefix
         if outer_cls is not None:
             outer_cls.methods[name] = function
         return ir.FunctionDef(function)
 
-    def class_def(self, node: cst.ClassDef) -> ir.Stmt:
+    def class_def(self, node: Any) -> ir.Stmt:
         outer_cls, outer_prefix = self.cls, self.prefix
-        name = node.name.value
-        bases = tuple(self.expr(arg.value) for arg in node.bases)
-        decorators = tuple(self.expr(item.decorator) for item in node.decorators)
-        cls = ir.Class(node, name, f"{outer_prefix}{name}", bases, decorators)
+        bases = self.exprs([base.value if base.__class__ is ast.Starred else base for base in node.bases])
+        decorators = self.exprs(node.decorator_list)
+        cls = ir.Class(node, node.name, f"{outer_prefix}{node.name}", bases, decorators)
         self.module.classes[cls.qualname] = cls
         self.cls, self.prefix = cls, f"{cls.qualname}."
-        cls.body = self.suite(node.body)
+        cls.body = self.block(node.body)
         self.cls, self.prefix = outer_cls, outer_prefix
         return ir.ClassDef(cls)
 
-    def params(self, node: cst.Parameters) -> tuple[ir.Param, ...]:
+    def params(self, node: ast.arguments) -> tuple[ir.Param, ...]:
         result: list[ir.Param] = []
 
-        def add(param: cst.Param, kind: str) -> None:
-            annotation = None if param.annotation is None else self.expr(param.annotation.annotation)
-            default = None if param.default is None else self.expr(param.default)
-            result.append(ir.Param(param.name.value, kind, annotation, default))
+        def add(param: Any, kind: str, default: Any) -> None:
+            annotation = None if param.annotation is None else self.annotation(param.annotation)
+            value = None if default is None else self.expr(default)
+            result.append(ir.Param(param.arg, kind, annotation, value))
 
-        for param in (*node.posonly_params, *node.params):
-            add(param, "normal")
-        if isinstance(node.star_arg, cst.Param):
-            add(node.star_arg, "star")
-        for param in node.kwonly_params:
-            add(param, "keyword")
-        if node.star_kwarg is not None:
-            add(node.star_kwarg, "doublestar")
+        positional = node.posonlyargs + node.args
+        missing = len(positional) - len(node.defaults)
+        for position, param in enumerate(positional):
+            add(param, "normal", node.defaults[position - missing] if position >= missing else None)
+        if node.vararg is not None:
+            add(node.vararg, "star", None)
+        for param, default in zip(node.kwonlyargs, node.kw_defaults, strict=True):
+            add(param, "keyword", default)
+        if node.kwarg is not None:
+            add(node.kwarg, "doublestar", None)
         return tuple(result)
 
-
-def dotted(node: cst.CSTNode) -> str:
-    """`a.b.c` of a Name or Attribute; '' for anything else."""
-    parts: list[str] = []
-    while isinstance(node, cst.Attribute):
-        parts.append(node.attr.value)
-        node = node.value
-    if not isinstance(node, cst.Name):
-        return ""
-    parts.append(node.value)
-    return ".".join(reversed(parts))
+    def annotation(self, node: Any) -> ir.Expr:
+        return ir.Const(node, None) if node.__class__ is ast.Starred else self.expr(node)
 
 
-def _captures(pattern: cst.CSTNode) -> list[str]:
+def _nested(node: ast.BoolOp) -> list[ast.BoolOp]:
+    """`a and b and c`, one node to Python, as `(a and b) and c`, innermost first: each step has an origin of its own, and
+    the same shape as in libcst. The node itself is changed and comes last."""
+    links: list[ast.BoolOp] = []
+    inner = node.values[0]
+    for value in node.values[1:-1]:
+        link = ast.BoolOp(node.op, [inner, value])
+        inner = ast.copy_location(link, node)
+        link.end_lineno, link.end_col_offset = value.end_lineno, value.end_col_offset
+        links.append(link)
+    node.values = [inner, node.values[-1]]
+    return [*links, node]
+
+
+def _captures(pattern: ast.AST) -> tuple[str, ...]:
     names: list[str] = []
-    stack: list[cst.CSTNode] = [pattern]
-    while stack:
-        node = stack.pop()
-        if isinstance(node, (cst.MatchAs, cst.MatchStar)) and node.name is not None:
-            names.append(node.name.value)
-        if isinstance(node, cst.MatchMapping) and node.rest is not None:
-            names.append(node.rest.value)
-        stack.extend(child for child in node.children if not isinstance(child, cst.BaseExpression))
-    return names
+    for node in ast.walk(pattern):
+        if isinstance(node, (ast.MatchAs, ast.MatchStar)) and node.name is not None:
+            names.append(node.name)
+        elif isinstance(node, ast.MatchMapping) and node.rest is not None:
+            names.append(node.rest)
+    return tuple(sorted(names))
 
 
-_CONSTANTS: dict[str, Any] = {"True": True, "False": False, "None": None}
-
-_EXPRESSIONS: dict[str, Callable[[_Lowering, Any], ir.Expr]] = {
-    "Name": _Lowering.name,
-    "Attribute": _Lowering.attribute,
-    "Call": _Lowering.call,
-    "Integer": _Lowering.literal,
-    "Float": _Lowering.literal,
-    "Imaginary": _Lowering.literal,
-    "SimpleString": _Lowering.literal,
-    "FormattedString": _Lowering.text,
-    "ConcatenatedString": _Lowering.concatenated,
-    "Subscript": _Lowering.subscript,
-    "BinaryOperation": _Lowering.binary,
-    "BooleanOperation": _Lowering.boolean,
-    "UnaryOperation": _Lowering.unary,
-    "Comparison": _Lowering.comparison,
-    "IfExp": _Lowering.conditional,
-    "List": _Lowering.sequence,
-    "Tuple": _Lowering.sequence,
-    "Set": _Lowering.sequence,
-    "Dict": _Lowering.dictionary,
-    "ListComp": _Lowering.comprehension,
-    "SetComp": _Lowering.comprehension,
-    "DictComp": _Lowering.comprehension,
-    "GeneratorExp": _Lowering.comprehension,
-    "Lambda": _Lowering.lambda_,
-    "Await": _Lowering.await_,
-    "Yield": _Lowering.yield_,
-    "NamedExpr": _Lowering.walrus,
+_EXPRESSIONS: dict[type, Callable[[_Lowering, Any], ir.Expr]] = {
+    ast.Name: _Lowering.name,
+    ast.Constant: _Lowering.constant,
+    ast.Attribute: _Lowering.attribute,
+    ast.Call: _Lowering.call,
+    ast.Starred: _Lowering.starred,
+    ast.JoinedStr: _Lowering.text,
+    ast.Subscript: _Lowering.subscript,
+    ast.Slice: _Lowering.slice,
+    ast.BinOp: _Lowering.binary,
+    ast.BoolOp: _Lowering.boolean,
+    ast.UnaryOp: _Lowering.unary,
+    ast.Compare: _Lowering.comparison,
+    ast.IfExp: _Lowering.conditional,
+    ast.List: _Lowering.sequence,
+    ast.Tuple: _Lowering.sequence,
+    ast.Set: _Lowering.sequence,
+    ast.Dict: _Lowering.dictionary,
+    ast.ListComp: _Lowering.comprehension,
+    ast.SetComp: _Lowering.comprehension,
+    ast.DictComp: _Lowering.comprehension,
+    ast.GeneratorExp: _Lowering.comprehension,
+    ast.Lambda: _Lowering.lambda_,
+    ast.Await: _Lowering.await_,
+    ast.Yield: _Lowering.yield_,
+    ast.YieldFrom: _Lowering.yield_from,
+    ast.NamedExpr: _Lowering.walrus,
 }
 
-_SMALL: dict[str, Callable[[_Lowering, Any], ir.Stmt | None]] = {
-    "Assign": _Lowering.assign,
-    "AnnAssign": _Lowering.ann_assign,
-    "AugAssign": _Lowering.aug_assign,
-    "Expr": _Lowering.expr_stmt,
-    "Return": _Lowering.return_,
-    "Raise": _Lowering.raise_,
-    "Break": _Lowering.break_,
-    "Continue": _Lowering.continue_,
-    "Del": _Lowering.delete,
-    "Assert": _Lowering.assert_,
-    "Global": _Lowering.global_,
-    "Nonlocal": _Lowering.nonlocal_,
-    "Import": _Lowering.import_,
-    "ImportFrom": _Lowering.import_from,
+_STATEMENTS: dict[type, Callable[[_Lowering, Any], ir.Stmt | None]] = {
+    ast.Assign: _Lowering.assign,
+    ast.AnnAssign: _Lowering.ann_assign,
+    ast.AugAssign: _Lowering.aug_assign,
+    ast.Expr: _Lowering.expr_stmt,
+    ast.Return: _Lowering.return_,
+    ast.Raise: _Lowering.raise_,
+    ast.Break: _Lowering.break_,
+    ast.Continue: _Lowering.continue_,
+    ast.Delete: _Lowering.delete,
+    ast.Assert: _Lowering.assert_,
+    ast.Global: _Lowering.global_,
+    ast.Nonlocal: _Lowering.nonlocal_,
+    ast.Import: _Lowering.import_,
+    ast.ImportFrom: _Lowering.import_from,
+    ast.If: _Lowering.if_,
+    ast.For: _Lowering.for_,
+    ast.AsyncFor: _Lowering.for_,
+    ast.While: _Lowering.while_,
+    ast.With: _Lowering.with_,
+    ast.AsyncWith: _Lowering.with_,
+    ast.Try: _Lowering.try_,
+    ast.Match: _Lowering.match,
+    ast.FunctionDef: _Lowering.function_def,
+    ast.AsyncFunctionDef: _Lowering.function_def,
+    ast.ClassDef: _Lowering.class_def,
 }
-
-_COMPOUND: dict[str, Callable[[_Lowering, Any], ir.Stmt | None]] = {
-    "If": _Lowering.if_,
-    "For": _Lowering.for_,
-    "While": _Lowering.while_,
-    "With": _Lowering.with_,
-    "Try": _Lowering.try_,
-    "TryStar": _Lowering.try_,
-    "Match": _Lowering.match,
-    "FunctionDef": _Lowering.function_def,
-    "ClassDef": _Lowering.class_def,
-}
+if hasattr(ast, "TryStar"):  # Python 3.11
+    _STATEMENTS[ast.TryStar] = _Lowering.try_

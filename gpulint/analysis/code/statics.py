@@ -36,7 +36,7 @@ def mark_statics(module: ir.Module) -> None:
     for owner, name in called:
         if name not in doubtful:
             function = candidates[owner, name]
-            function.decorators = (ir.Name(function.node, "staticmethod"),)
+            function.decorators = (ir.Name(function.origin, "staticmethod"),)
 
 
 def _may_be_static(function: ir.Function) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from gpulint.analysis.code import ir
 from gpulint.analysis.file.facts import FunctionFacts, Hold, HotCall
@@ -19,6 +19,13 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
+class HasModule(Protocol):
+    """The text's trees."""
+
+    @property
+    def module(self) -> cst.Module: ...
+
+
 @dataclass
 class FileFacts:
     """Everything known about one file. What is rarely wanted is found out when a rule asks for it, and never before."""
@@ -26,6 +33,7 @@ class FileFacts:
     analysis: FileAnalysis
     functions: list[FunctionFacts]
     on_gpu: bool = True
+    trees: HasModule | None = None
     _answers: dict[Callable[[FileAnalysis], Any], Any] = field(default_factory=dict)
 
     @property
@@ -47,12 +55,18 @@ class FileFacts:
         answer: T = self._answers[question]
         return answer
 
-    def source(self, part: ir.Expr | cst.CSTNode, limit: int = 40) -> str:
+    @property
+    def tree(self) -> cst.Module:
+        """The file as libcst reads it, which it does once, and for the first who asks: that takes longer than all else.
+        From then on every part has its `node`. Raises `SourceError` where libcst refuses the text."""
+        if self.trees is None:
+            raise LookupError("these facts were made without a text")
+        return self.trees.module
+
+    def source(self, part: ir.Part | cst.CSTNode, limit: int = 40) -> str:
         """The code of an expression on one line, shortened for messages."""
-        code_for_node = getattr(self.module.node, "code_for_node", None)
-        if code_for_node is None:
-            return ""  # nodes of `ast`: nobody will read the message
-        text = " ".join(code_for_node(getattr(part, "node", part)).split())
+        tree = self.tree
+        text = " ".join(tree.code_for_node(part.node if isinstance(part, ir.Part) else part).split())
         return text if len(text) <= limit else text[: limit - 1] + "…"
 
     def called(self, call: ir.Call) -> str:
@@ -82,18 +96,22 @@ class FileFacts:
                     found |= _as_values(root, names, local, imports)
         return frozenset(found)
 
+    def passes_over(self, place: ir.Part | cst.CSTNode) -> bool:
+        """Whether nothing is said about what stands at a place."""
+        return isinstance(place, ir.Part) and id(place.origin) in self._passed_over
+
     @cached_property
-    def passed_over(self) -> frozenset[int]:
-        """The nodes of functions that nothing is said about, by identity: tests, and what another framework runs."""
+    def _passed_over(self) -> frozenset[int]:
+        """The origins in functions that nothing is said about, by identity: tests, and what another framework runs."""
         silent = {function.function for function in self.functions if function.is_test or function.is_foreign}
         found: set[int] = set()
         for function in self.module.functions if silent else ():
             if not any(owner in silent for owner in _around(function)):
                 continue
             for statement in ir.statements(function.body):
-                found.add(id(statement.node))
+                found.add(id(statement.origin))
                 for root in statement.expressions():
-                    found |= {id(part.node) for part in ir.walk(root)}
+                    found |= {id(part.origin) for part in ir.walk(root)}
         return frozenset(found)
 
     def hot_calls(self, name: str) -> Iterator[HotCall]:

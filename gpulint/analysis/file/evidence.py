@@ -383,7 +383,7 @@ def unmoved(func: ir.Attr) -> ir.Attr:
     base = func.base
     while isinstance(base, ir.Call) and isinstance(base.func, ir.Attr) and base.method in GIVES_ITSELF:
         base = base.func.base
-    return ir.Attr(func.node, base, func.attr)
+    return ir.Attr(func.origin, base, func.attr)
 
 
 def _is_reduced(expr: ir.Expr) -> bool:

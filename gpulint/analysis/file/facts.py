@@ -120,7 +120,7 @@ class Hold:
 
     function: ir.Function
     stmt: ir.Stmt
-    node: cst.CSTNode
+    at: ir.Expr | ir.Stmt  # what puts it there
     how: str  # "add", "append", "extend", "insert", "item", "call", "comprehension", "join"
     holder: str
     holder_kind: str  # "variable", "attribute", "global"

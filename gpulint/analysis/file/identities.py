@@ -3,15 +3,10 @@ holders, parameters, loops."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from gpulint.analysis.code import ir
 from gpulint.analysis.code.assignments import assigned, resets
 from gpulint.analysis.file.facts import Loop
 from gpulint.analysis.values.values import Holder, ParamToken, Site
-
-if TYPE_CHECKING:
-    import libcst as cst
 
 
 class Identities:
@@ -31,10 +26,10 @@ class Identities:
             found = self.param_tokens[key] = ParamToken(function, name)
         return found
 
-    def site(self, node: cst.CSTNode, what: str, function: ir.Function, path: str | None) -> Site:
-        found = self.sites.get(id(node))
+    def site(self, at: ir.Part, what: str, function: ir.Function, path: str | None) -> Site:
+        found = self.sites.get(id(at.origin))
         if found is None:
-            found = self.sites[id(node)] = Site(node, what, function, path)
+            found = self.sites[id(at.origin)] = Site(at, what, function, path)
         return found
 
     def holder(self, scope: str, name: str, path: str) -> Holder:
@@ -60,7 +55,7 @@ class Identities:
             body: list[ir.Stmt] = [ir.ExprStmt(element) for element in expr.elements]
             statement = ir.For(target, iterable, body, [])
             for part in (statement, *body):
-                part.node = part.line = expr.node
+                part.origin = expr.origin
             found = self.loops[id(expr)] = Loop(statement, function, parent)
         return found
 

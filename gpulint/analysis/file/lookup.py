@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from gpulint.analysis.code import ir
 
@@ -62,23 +63,11 @@ def template(expr: ir.Expr) -> str | None:
     """The text of a string; `{}` stands for what an f-string puts in. None for anything else."""
     if isinstance(expr, ir.Const):
         return expr.value if isinstance(expr.value, str) else None
-    return _pieces(expr.node) if isinstance(expr, ir.Text) else None
+    return _pieces(expr.origin) if isinstance(expr, ir.Text) else None
 
 
-def _pieces(node: Any) -> str:
-    """The pieces of an f-string or of strings side by side, of Python's own tree or of libcst's."""
-    kind = type(node).__name__
-    if kind == "JoinedStr":
-        return "".join(_pieces(part) for part in node.values)
-    if kind == "ConcatenatedString":
-        return _pieces(node.left) + _pieces(node.right)
-    if kind == "FormattedString":
-        return "".join(_pieces(part) for part in node.parts)
-    if kind in ("Constant", "FormattedStringText"):
-        return str(node.value)
-    if kind == "SimpleString":
-        return str(node.evaluated_value)
-    return "{}"
+def _pieces(node: ast.JoinedStr) -> str:
+    return "".join(str(part.value) if isinstance(part, ast.Constant) else "{}" for part in node.values)
 
 
 def constant(

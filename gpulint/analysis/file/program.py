@@ -428,5 +428,4 @@ class FileAnalysis(EntryModes):
 
     def located(self, keep: Keep) -> Keep:
         """A keep of this file with its place, for a caller in another file."""
-        row = ir.row_of(keep.stmt)
-        return replace(keep, filename=self.filename, row=row)
+        return replace(keep, filename=self.filename, row=keep.stmt.row)

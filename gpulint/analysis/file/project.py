@@ -15,12 +15,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gpulint.analysis.code import ir
-from gpulint.analysis.code.lower_ast import lower_ast
+from gpulint.analysis.code.lower import lower
 from gpulint.analysis.code.outside import FileCalls, outside_calls
 from gpulint.analysis.file.reaching import Reaching, may_import
 from gpulint.analysis.file.test_code import IMPORTS_RUNNER, by_place, is_test_file
 from gpulint.analysis.values.values import Val
-from gpulint.files import content_hash, is_project_root
+from gpulint.files import content_hash, for_parser, is_project_root
 
 if TYPE_CHECKING:
     from gpulint.analysis.file.program import FileAnalysis
@@ -139,7 +139,7 @@ class Project:
         kept = self._tests.get(path)
         if kept is None or kept[0] != raw:
             try:
-                found = is_test_file(lower_ast(ast.parse(raw)), within)
+                found = is_test_file(lower(ast.parse(for_parser(raw))), within)
             except (SyntaxError, ValueError, RecursionError, MemoryError):
                 found = True
             kept = self._tests[path] = (raw, found)
@@ -253,7 +253,7 @@ class Project:
         kept = self._calls.get(path)
         if kept is None or kept[0] != raw:
             try:
-                found = outside_calls(lower_ast(ast.parse(raw)), _GUARDS)
+                found = outside_calls(lower(ast.parse(for_parser(raw))), _GUARDS)
             except (SyntaxError, ValueError, RecursionError, MemoryError):
                 found = FileCalls() if kept is None else kept[1]  # while it is typed, what it was
             kept = self._calls[path] = (raw, found)
@@ -306,7 +306,7 @@ class Project:
         if len(raw) > MAX_SIZE or self.follow is None:
             return None
         try:
-            return self.follow(lower_ast(ast.parse(raw)), path, self)
+            return self.follow(lower(ast.parse(for_parser(raw))), path, self)
         except (SyntaxError, ValueError, RecursionError, MemoryError):
             return None
 
@@ -377,7 +377,7 @@ def _project_root(origin: str, top: str) -> str:
 def _reads_name(raw: bytes, name: str, attribute: bool) -> bool:
     """Whether a file uses a name, or an attribute of that name, other than by calling it."""
     try:
-        nodes = list(ast.walk(ast.parse(raw)))
+        nodes = list(ast.walk(ast.parse(for_parser(raw))))
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return True
     called = {id(node.func) for node in nodes if isinstance(node, ast.Call)}

@@ -197,7 +197,7 @@ class Binding(Calling):
         """A graph made by something unseen: it may share parts with others unless only this iteration's data went in."""
         if self.stmt is None or self.file.other_autograd:
             return value
-        site = self.file.site(self.stmt.node, "loss", self.function, path)
+        site = self.file.site(self.stmt, "loss", self.function, path)
         inside = bool(self.loops) and self.closed(self.stmt) and _optimizes(self.loops[-1])
         site.depth = len(self.loops) if inside else -1
         self.state.fresh(site)
@@ -314,7 +314,7 @@ class Binding(Calling):
             tokens |= {token} if token is not None else frozenset()
             if (
                 self.stmt is not None
-                and (hold := self.events.holds.get((id(self.stmt.node), path))) is not None
+                and (hold := self.events.holds.get((id(self.stmt.origin), path))) is not None
             ):
                 hold.is_slot = True
         self.refill(
@@ -326,8 +326,8 @@ class Binding(Calling):
         method = self.file.method(base.ref, "__setitem__")
         if method is None:
             return
-        func = ir.Attr(target.node, target.base, "__setitem__")
-        call = ir.Call(target.node, func, (target.index, source), ())
+        func = ir.Attr(target.origin, target.base, "__setitem__")
+        call = ir.Call(target.origin, func, (target.index, source), ())
         given = Args([self.eval_quietly(target.index), value], {})
         self.function_call(call, Val(Kind.FUNCTION, ref=method), given, base, target.base.path)
 

@@ -184,7 +184,7 @@ class Calling(Keeping):
 
     def _helper_forward(self, expr: ir.Call, site: Site) -> None:
         if self.record and self.stmt is not None:
-            self.events.forwards[id(expr.node)] = Forward(
+            self.events.forwards[id(expr.origin)] = Forward(
                 self.function, self.stmt, expr, expr.func.path or "", site, self.state.grad, True, tuple(self.loops),
                 True, guarded=bool(self.guards),
             )  # fmt: skip
@@ -275,7 +275,7 @@ class Calling(Keeping):
                 self.function, self.stmt, expr, path, argument, loop, nested=nested, sites=value.sites & sites
             )
             event.starts_none = path in self.started_none
-            self.events.carried[id(argument.node)] = event
+            self.events.carried[id(argument.origin)] = event
 
     # --- what leaves the function --------------------------------------------------------------------------------
 
@@ -342,7 +342,7 @@ class Calling(Keeping):
 
     def _hot_event(self, expr: ir.Call, name: str, via: ir.Function | None) -> None:
         if self.record and self.stmt is not None:
-            self.events.hot_calls[id(expr.node), name] = HotCall(
+            self.events.hot_calls[id(expr.origin), name] = HotCall(
                 self.function,
                 self.stmt,
                 expr,
@@ -355,7 +355,7 @@ class Calling(Keeping):
 
     def oom_event(self, statement: ir.Try, handler: ir.Handler, found: tuple[ir.Stmt, str]) -> None:
         recovery, why = found
-        self.events.handlers[id(handler.node)] = OomHandler(
+        self.events.handlers[id(handler.origin)] = OomHandler(
             self.function, statement, handler, recovery, why, tuple(self.loops)
         )
 

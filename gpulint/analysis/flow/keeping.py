@@ -86,10 +86,10 @@ class Keeping(Calls):
             return None
         holder = self._holder_of(path)
         if self.record and self.stmt is not None:
-            node = expr.node if expr is not None else self.stmt.node
+            at = expr if expr is not None else self.stmt
             root = path.partition(".")[0].partition("[")[0]
             hold = Hold(
-                self.function, self.stmt, node, how, path, self._holder_kind(path, born), in_container,
+                self.function, self.stmt, at, how, path, self._holder_kind(path, born), in_container,
                 self._tensor_leaves(leaves, part.kind), part, loops,
                 bounded or self._resets(path, root, loops), self.state.grad,
                 any(site in self.file.evaluating for site in part.sites), keep=keep, holder_tokens=frozenset({holder}),
@@ -106,7 +106,7 @@ class Keeping(Calls):
             hold.made_inside = not loops or any(site.depth > outside or site.depth < 0 for site in part.sites)
             if how == "item" and self._is_overwritten_slot(loops):
                 hold.bounded = True
-            self.events.holds[(id(node), path)] = hold
+            self.events.holds[(id(at.origin), path)] = hold
         return holder
 
     def list_held(self, call: ir.Call, value: Val, leaf: ir.Expr, outer: Loop | None) -> None:
@@ -115,14 +115,14 @@ class Keeping(Calls):
         path = call.func.path or call.method
         leaves, loops = self._tensor_leaves((leaf,), Kind.DEVICE), tuple(self.loops[-1:])
         hold = Hold(
-            self.function, self.stmt, call.node, "join", path, "variable", True, leaves, value, loops,
+            self.function, self.stmt, call, "join", path, "variable", True, leaves, value, loops,
             False, self.state.grad, False,
         )  # fmt: skip
         hold.call, hold.birth_loop, hold.given = call, outer, leaf
         hold.over_data = loops[0].over_data
         hold.over_batches = loops[0].over_data and not loops[0].over_pairs
         hold.over_items = loops[0].over_items
-        self.events.holds[(id(call.node), path)] = hold
+        self.events.holds[(id(call.origin), path)] = hold
 
     def _tensor_leaves(self, leaves: tuple[ir.Expr, ...], kind: Kind) -> tuple[ir.Expr, ...]:
         """The innermost expressions, through displays and sums, whose values are what is held; the large ones first."""

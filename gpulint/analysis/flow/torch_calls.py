@@ -262,13 +262,13 @@ class TorchCalls(Evaluator):
             self.forward_event(expr, module, None)
             return detached(shape) if shape.kind in (Kind.GRAPH, Kind.CONTAINER) else Val(Kind.DEVICE)
         made = self.graph_from(expr, module, args)
-        if self.record and (event := self.events.forwards.get(id(expr.node))) is not None:
+        if self.record and (event := self.events.forwards.get(id(expr.origin))) is not None:
             event.dense |= shape.has(DENSE)
         if made.kind is not Kind.GRAPH:
             return detached(shape) if shape.kind in (Kind.GRAPH, Kind.CONTAINER) else made
         if shape.kind is Kind.UNKNOWN and self.file.guards_itself(forward):
             return made.with_flags(UNSURE_GRAD)
-        site = self.file.site(expr.node, "forward", self.function, expr.func.path)
+        site = self.file.site(expr, "forward", self.function, expr.func.path)
         site.inner = frozenset(s for s in shape.sites if s.function is not self.function and s is not site)
         return _shaped(retokened(shape, site.inner, site), made)
 
@@ -312,7 +312,7 @@ class TorchCalls(Evaluator):
         self.state.fresh(site)
 
     def site(self, expr: ir.Call, what: str, path: str | None) -> Site:
-        site = self.file.site(expr.node, what, self.function, path)
+        site = self.file.site(expr, what, self.function, path)
         site.depth = len(self.loops)
         return site
 
@@ -338,7 +338,7 @@ class TorchCalls(Evaluator):
         event.in_handler = self.handlers_open > 0
         event.by_role = module.has(ROLE)
         event.network = module.ref
-        self.events.forwards[id(expr.node)] = event
+        self.events.forwards[id(expr.origin)] = event
         return event
 
     # --- backward ------------------------------------------------------------------------------------------------
@@ -379,7 +379,7 @@ class TorchCalls(Evaluator):
         self.summary.backwards += 1
         self.summary.direct_backwards += not self.loops
         if self.record and self.stmt is not None:
-            self.events.backwards[id(expr.node)] = Backward(
+            self.events.backwards[id(expr.origin)] = Backward(
                 self.function, self.stmt, expr, tuple(self.loops), value.tokens, retain, create,
                 expr.keyword("retain_graph") is not None, path, value, grad_only,
                 training_only=any(_asks_for_training(guard) for guard in self.guards),

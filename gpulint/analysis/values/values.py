@@ -15,8 +15,6 @@ from enum import Flag as Flags
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 if TYPE_CHECKING:
-    import libcst as cst
-
     from gpulint.analysis.code import ir
 
 
@@ -118,12 +116,10 @@ class Token:
 class Site(Token):
     """A call that made a graph."""
 
-    __slots__ = ("depth", "function", "inner", "known", "node", "path", "shown", "what")
+    __slots__ = ("depth", "function", "inner", "known", "origin", "path", "shown", "what")
 
-    def __init__(
-        self, node: cst.CSTNode | None, what: str, function: ir.Function | None, path: str | None
-    ) -> None:
-        self.node = node
+    def __init__(self, at: ir.Part | None, what: str, function: ir.Function | None, path: str | None) -> None:
+        self.origin: ir.Origin = at.origin if at is not None else None
         self.what = what  # "forward", "loss", "leaf", "call"
         self.function = function
         self.path = path

@@ -199,7 +199,7 @@ def _needed_by_callee(file: FileAnalysis, hold: Hold, value: str) -> str:
         return f"`{callee.qualname}` may want the graph of {value}"
     statement = hold.stmt
     alone = isinstance(statement, ir.ExprStmt) and isinstance(statement.value, ir.Call)
-    if isinstance(statement, ir.ExprStmt) and alone and statement.value.node is hold.node:
+    if isinstance(statement, ir.ExprStmt) and alone and statement.value.origin is hold.at.origin:
         return ""
     given = any(
         isinstance(token, ParamToken) and token.name == hold.keep.param

@@ -20,7 +20,7 @@ def only_read_by_callers(file: FileAnalysis, forward: Forward) -> bool:
     if forward.escaped or forward.stored or function.decorators:
         return False
     results = file.results_of_calls.get(site, set())
-    followed = {id(result.node) for result in results}
+    followed = {id(result.origin) for result in results}
     if not results or any(
         {result} & file.returned
         or {result} & file.escaped
@@ -37,7 +37,7 @@ def only_read_by_callers(file: FileAnalysis, forward: Forward) -> bool:
         for _, call in ir.calls(other.body)
         if call.method == function.name
     ]
-    return all(id(call.node) in followed for call in calls) and not _is_seen_elsewhere(file, function)
+    return all(id(call.origin) in followed for call in calls) and not _is_seen_elsewhere(file, function)
 
 
 def _is_seen_elsewhere(file: FileAnalysis, function: ir.Function) -> bool:

@@ -69,7 +69,7 @@ def is_list_of_things(function: ir.Function, arg: ir.Expr) -> bool:
         elif isinstance(statement, (ir.For, ir.With)):
             for target in targets(statement):
                 if isinstance(target, ir.Name):
-                    made.setdefault(target.id, []).append(ir.Name(target.node, ""))
+                    made.setdefault(target.id, []).append(ir.Name(target.origin, ""))
     values = made.get(arg.id, [])
     if not values or not all(isinstance(value, ir.Seq) and not value.items for value in values):
         return False

@@ -87,7 +87,11 @@ class Strangers:
         for _, call in ir.calls(body):
             arguments = (*call.args, *(value for _, value in call.keywords))
             takes = any(part.path in names for arg in arguments for part in ir.walk(arg) if part.path)
-            if takes and call.node is not hold.node and not self._is_harmless(hold.function, call, _DEPTH):
+            if (
+                takes
+                and call.origin is not hold.at.origin
+                and not self._is_harmless(hold.function, call, _DEPTH)
+            ):
                 return call.func.path or call.method
         return None
 

@@ -1,0 +1,466 @@
+"""libcst's nodes for the nodes of Python's own tree that the lowered form came from.
+
+Both trees have the same grammar, so they are walked side by side: the third argument of a call is the third argument in
+the other tree. No position is compared, and nothing depends on tabs, encodings, line ends, or on where Python says that
+the pieces of an f-string stand. Where the two cannot be matched, what is beneath has its statement's node.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
+
+import libcst as cst
+
+from gpulint.analysis.code.ir import attach
+
+Pair = tuple[Any, Any]  # a node of `ast`, the same of libcst
+
+
+def attach_all(tree: ast.Module, module: cst.Module) -> None:
+    """Give every statement and expression of `tree` the node of `module`, parsed from the same text."""
+    attach(tree, module)
+    stack = list(_block(tree.body, module.body))
+    while stack:
+        mine, theirs, line, statement = stack.pop()
+        statement = theirs if isinstance(mine, ast.stmt) else statement
+        names = _KINDS.get(mine.__class__)
+        if names is not None and theirs.__class__.__name__ not in names:
+            _give_up(mine, statement)
+            continue
+        attach(mine, theirs, line)
+        beneath = _BENEATH.get(mine.__class__)
+        if beneath is None:
+            continue
+        try:
+            found = list(beneath(mine, theirs))
+        except (AttributeError, IndexError, ValueError, TypeError):  # another shape than the one expected
+            for child in ast.iter_child_nodes(mine):
+                _give_up(child, statement)
+            continue
+        for one in found:
+            stack.append(one if len(one) == 4 else (*one, None, statement))
+
+
+def _give_up(mine: ast.AST, statement: Any) -> None:
+    for part in ast.walk(mine):
+        attach(part, statement)
+
+
+# --- statements ----------------------------------------------------------------------------------------------------
+
+
+def _block(mine: Sequence[ast.stmt], theirs: Sequence[Any], line: Any = None) -> Iterator[Any]:
+    """The statements of a block, those on one line one by one, each with its line."""
+    found: list[tuple[Any, Any]] = []
+    for node in theirs:
+        if isinstance(node, cst.SimpleStatementLine):
+            found += [(small, node) for small in node.body]
+        else:
+            found.append((node, line))
+    for statement, (node, around) in zip(mine, found, strict=True):
+        yield statement, node, around, node
+
+
+def _suite(mine: Sequence[ast.stmt], theirs: Any) -> Iterator[Any]:
+    """The statements of an indented block, or of the rest of a line."""
+    if theirs is None:
+        return
+    if isinstance(theirs, (cst.Else, cst.Finally)):
+        theirs = theirs.body
+    yield from _block(mine, theirs.body, theirs if isinstance(theirs, cst.SimpleStatementSuite) else None)
+
+
+def _if(mine: ast.If, theirs: cst.If) -> Iterator[Any]:
+    yield mine.test, theirs.test
+    yield from _suite(mine.body, theirs.body)
+    if isinstance(theirs.orelse, cst.If):
+        (inner,) = mine.orelse
+        yield inner, theirs.orelse, None, theirs.orelse
+    else:
+        yield from _suite(mine.orelse, theirs.orelse)
+
+
+def _for(mine: ast.For, theirs: cst.For) -> Iterator[Any]:
+    yield mine.target, theirs.target
+    yield mine.iter, theirs.iter
+    yield from _suite(mine.body, theirs.body)
+    yield from _suite(mine.orelse, theirs.orelse)
+
+
+def _while(mine: ast.While, theirs: cst.While) -> Iterator[Any]:
+    yield mine.test, theirs.test
+    yield from _suite(mine.body, theirs.body)
+    yield from _suite(mine.orelse, theirs.orelse)
+
+
+def _with(mine: ast.With, theirs: cst.With) -> Iterator[Any]:
+    for item, other in zip(mine.items, theirs.items, strict=True):
+        yield item.context_expr, other.item
+        if item.optional_vars is not None:
+            yield item.optional_vars, _of(other.asname).name
+    yield from _suite(mine.body, theirs.body)
+
+
+def _try(mine: ast.Try, theirs: cst.Try) -> Iterator[Any]:
+    yield from _suite(mine.body, theirs.body)
+    yield from zip(mine.handlers, theirs.handlers, strict=True)
+    yield from _suite(mine.orelse, theirs.orelse)
+    yield from _suite(mine.finalbody, theirs.finalbody)
+
+
+def _handler(mine: ast.ExceptHandler, theirs: cst.ExceptHandler) -> Iterator[Any]:
+    if mine.type is not None:
+        yield mine.type, theirs.type
+    yield from _suite(mine.body, theirs.body)
+
+
+def _match(mine: ast.Match, theirs: cst.Match) -> Iterator[Any]:
+    yield mine.subject, theirs.subject
+    for case, other in zip(mine.cases, theirs.cases, strict=True):
+        if case.guard is not None:
+            yield case.guard, other.guard
+        yield from _suite(case.body, other.body)
+
+
+def _function(mine: ast.FunctionDef, theirs: cst.FunctionDef) -> Iterator[Any]:
+    for decorator, other in zip(mine.decorator_list, theirs.decorators, strict=True):
+        yield decorator, other.decorator
+    yield from _parameters(mine.args, theirs.params)
+    if mine.returns is not None:
+        yield mine.returns, _of(theirs.returns).annotation
+    yield from _suite(mine.body, theirs.body)
+
+
+def _class(mine: ast.ClassDef, theirs: cst.ClassDef) -> Iterator[Any]:
+    for decorator, other in zip(mine.decorator_list, theirs.decorators, strict=True):
+        yield decorator, other.decorator
+    yield from _arguments(mine.bases, mine.keywords, (*theirs.bases, *theirs.keywords))
+    yield from _suite(mine.body, theirs.body)
+
+
+def _assign(mine: ast.Assign, theirs: cst.Assign) -> Iterator[Pair]:
+    for target, other in zip(mine.targets, theirs.targets, strict=True):
+        yield target, other.target
+    yield mine.value, theirs.value
+
+
+def _ann_assign(mine: ast.AnnAssign, theirs: cst.AnnAssign) -> Iterator[Pair]:
+    yield mine.target, theirs.target
+    yield mine.annotation, theirs.annotation.annotation
+    if mine.value is not None:
+        yield mine.value, theirs.value
+
+
+def _delete(mine: ast.Delete, theirs: cst.Del) -> Iterator[Pair]:
+    target = theirs.target
+    if isinstance(target, cst.Tuple) and not target.lpar:
+        yield from _elements(mine.targets, target.elements)
+    else:
+        (only,) = mine.targets
+        yield only, target
+
+
+def _raise(mine: ast.Raise, theirs: cst.Raise) -> Iterator[Pair]:
+    if mine.exc is not None:
+        yield mine.exc, theirs.exc
+    if mine.cause is not None:
+        yield mine.cause, _of(theirs.cause).item
+
+
+def _assert(mine: ast.Assert, theirs: cst.Assert) -> Iterator[Pair]:
+    yield mine.test, theirs.test
+    if mine.msg is not None:
+        yield mine.msg, theirs.msg
+
+
+def _value(mine: Any, theirs: Any) -> Iterator[Pair]:
+    if mine.value is not None:
+        yield mine.value, theirs.value
+
+
+def _parameters(mine: ast.arguments, theirs: cst.Parameters) -> Iterator[Pair]:
+    positional = zip((*mine.posonlyargs, *mine.args), (*theirs.posonly_params, *theirs.params), strict=True)
+    named = zip(mine.kwonlyargs, theirs.kwonly_params, strict=True)
+    pairs: list[Pair] = [*positional, *named, (mine.vararg, theirs.star_arg), (mine.kwarg, theirs.star_kwarg)]
+    for param, other in pairs:
+        if param is not None and param.annotation is not None:
+            yield param.annotation, other.annotation.annotation
+    defaults = [param for param in (*theirs.posonly_params, *theirs.params) if param.default is not None]
+    for default, other in zip(mine.defaults, defaults, strict=True):
+        yield default, other.default
+    for value, other in zip(mine.kw_defaults, theirs.kwonly_params, strict=True):
+        if value is not None:
+            yield value, other.default
+
+
+# --- expressions ---------------------------------------------------------------------------------------------------
+
+
+def _of(node: Any) -> Any:
+    """A node that must be there."""
+    if node is None:
+        raise ValueError
+    return node
+
+
+def _call(mine: ast.Call, theirs: cst.Call) -> Iterator[Pair]:
+    yield mine.func, theirs.func
+    yield from _arguments(mine.args, mine.keywords, theirs.args)
+
+
+def _arguments(args: Sequence[Any], keywords: Sequence[Any], theirs: Iterable[cst.Arg]) -> Iterator[Pair]:
+    """Arguments by position and by keyword, which libcst keeps in the order of the text."""
+    positional: list[cst.Arg] = []
+    named: list[cst.Arg] = []
+    for arg in theirs:
+        (named if arg.keyword is not None or arg.star == "**" else positional).append(arg)
+    for mine, other in zip(args, positional, strict=True):
+        yield mine, other.value
+        if isinstance(mine, ast.Starred):
+            yield mine.value, other.value
+    for mine, other in zip(keywords, named, strict=True):
+        yield mine.value, other.value
+
+
+def _elements(mine: Sequence[Any], theirs: Sequence[Any]) -> Iterator[Pair]:
+    for element, other in zip(mine, theirs, strict=True):
+        if isinstance(element, ast.Starred):
+            yield element, other
+            yield element.value, other.value
+        else:
+            yield element, other.value
+
+
+def _display(mine: Any, theirs: Any) -> Iterator[Pair]:
+    yield from _elements(mine.elts, theirs.elements)
+
+
+def _dict(mine: ast.Dict, theirs: cst.Dict) -> Iterator[Pair]:
+    for key, value, other in zip(mine.keys, mine.values, theirs.elements, strict=True):
+        if key is not None:
+            yield key, _of(other).key
+        yield value, other.value
+
+
+def _subscript(mine: ast.Subscript, theirs: cst.Subscript) -> Iterator[Pair]:
+    yield mine.value, theirs.value
+    first = theirs.slice[0]
+    several = len(theirs.slice) > 1 or isinstance(first.comma, cst.Comma)
+    if not several and not (isinstance(first.slice, cst.Index) and first.slice.star):
+        yield from _index(mine.slice, first.slice)
+        return
+    whole: Any = mine.slice
+    attach(whole, theirs)
+    for element, other in zip(whole.elts, theirs.slice, strict=True):
+        yield from _index(element, other.slice)
+
+
+def _index(mine: ast.expr, theirs: cst.BaseSlice) -> Iterator[Pair]:
+    if isinstance(theirs, cst.Slice):
+        yield mine, theirs
+    elif isinstance(mine, ast.Starred):
+        yield mine, theirs
+        yield mine.value, _of(theirs).value
+    else:
+        yield mine, _of(theirs).value
+
+
+def _slice(mine: ast.Slice, theirs: cst.Slice) -> Iterator[Pair]:
+    for part, other in ((mine.lower, theirs.lower), (mine.upper, theirs.upper), (mine.step, theirs.step)):
+        if part is not None:
+            yield part, other
+
+
+def _attribute(mine: ast.Attribute, theirs: cst.Attribute) -> Iterator[Pair]:
+    yield mine.value, theirs.value
+
+
+def _binary(mine: ast.BinOp, theirs: cst.BinaryOperation) -> Iterator[Pair]:
+    yield mine.left, theirs.left
+    yield mine.right, theirs.right
+
+
+def _boolean(mine: ast.BoolOp, theirs: cst.BooleanOperation) -> Iterator[Pair]:
+    # `a and b and c` is one node to Python where the lowering has not been: libcst's leans left.
+    node: Any = theirs
+    for value in reversed(mine.values[1:]):
+        yield value, node.right
+        node = node.left
+    yield mine.values[0], node
+
+
+def _unary(mine: ast.UnaryOp, theirs: cst.UnaryOperation) -> Iterator[Pair]:
+    yield mine.operand, theirs.expression
+
+
+def _comparison(mine: ast.Compare, theirs: cst.Comparison) -> Iterator[Pair]:
+    yield mine.left, theirs.left
+    for value, other in zip(mine.comparators, theirs.comparisons, strict=True):
+        yield value, other.comparator
+
+
+def _conditional(mine: ast.IfExp, theirs: cst.IfExp) -> Iterator[Pair]:
+    yield mine.test, theirs.test
+    yield mine.body, theirs.body
+    yield mine.orelse, theirs.orelse
+
+
+def _comprehension(mine: Any, theirs: Any) -> Iterator[Pair]:
+    if isinstance(mine, ast.DictComp):
+        yield mine.key, theirs.key
+        yield mine.value, theirs.value
+    else:
+        yield mine.elt, theirs.elt
+    clause = theirs.for_in
+    for generator in mine.generators:
+        yield generator.target, clause.target
+        yield generator.iter, clause.iter
+        for test, other in zip(generator.ifs, clause.ifs, strict=True):
+            yield test, other.test
+        clause = clause.inner_for_in
+
+
+def _lambda(mine: ast.Lambda, theirs: cst.Lambda) -> Iterator[Pair]:
+    yield from _parameters(mine.args, theirs.params)
+    yield mine.body, theirs.body
+
+
+def _await(mine: ast.Await, theirs: cst.Await) -> Iterator[Pair]:
+    yield mine.value, theirs.expression
+
+
+def _yield_from(mine: ast.YieldFrom, theirs: cst.Yield) -> Iterator[Pair]:
+    yield mine.value, _of(theirs.value).item
+
+
+def _walrus(mine: ast.NamedExpr, theirs: cst.NamedExpr) -> Iterator[Pair]:
+    yield mine.target, theirs.target
+    yield mine.value, theirs.value
+
+
+def _text(mine: ast.JoinedStr, theirs: Any) -> Iterator[Pair]:
+    yield from _formatted(mine.values, _pieces(theirs))
+
+
+def _formatted(values: Sequence[ast.expr], pieces: Iterable[Any]) -> Iterator[Pair]:
+    """What an f-string puts in, and what its format puts in."""
+    put_in = [value for value in values if isinstance(value, ast.FormattedValue)]
+    others = [piece for piece in pieces if isinstance(piece, cst.FormattedStringExpression)]
+    for value, other in zip(put_in, others, strict=True):
+        yield value.value, other.expression
+        if isinstance(value.format_spec, ast.JoinedStr) and other.format_spec is not None:
+            yield from _formatted(value.format_spec.values, other.format_spec)
+
+
+def _pieces(node: Any) -> Iterator[Any]:
+    """The pieces of f-strings side by side."""
+    while isinstance(node, cst.ConcatenatedString):
+        yield from getattr(node.left, "parts", ())
+        node = node.right
+    yield from getattr(node, "parts", ())
+
+
+_NUMBERS = "Integer Float Imaginary"
+
+# What each node of Python's is to libcst: anything else means that the trees differ.
+_KINDS: dict[type, frozenset[str]] = {
+    kind: frozenset(names.split())
+    for kind, names in {
+        ast.Name: "Name",
+        ast.Constant: f"Name {_NUMBERS} SimpleString ConcatenatedString Ellipsis",
+        ast.JoinedStr: "FormattedString ConcatenatedString",
+        ast.Attribute: "Attribute",
+        ast.Call: "Call",
+        ast.Subscript: "Subscript",
+        ast.Slice: "Slice",
+        ast.BinOp: "BinaryOperation",
+        ast.BoolOp: "BooleanOperation",
+        ast.UnaryOp: "UnaryOperation",
+        ast.Compare: "Comparison",
+        ast.IfExp: "IfExp",
+        ast.List: "List",
+        ast.Tuple: "Tuple",
+        ast.Set: "Set",
+        ast.Dict: "Dict",
+        ast.ListComp: "ListComp",
+        ast.SetComp: "SetComp",
+        ast.DictComp: "DictComp",
+        ast.GeneratorExp: "GeneratorExp",
+        ast.Lambda: "Lambda",
+        ast.Await: "Await",
+        ast.Yield: "Yield",
+        ast.YieldFrom: "Yield",
+        ast.NamedExpr: "NamedExpr",
+        ast.Expr: "Expr",
+        ast.Assign: "Assign",
+        ast.AnnAssign: "AnnAssign",
+        ast.AugAssign: "AugAssign",
+        ast.Return: "Return",
+        ast.Raise: "Raise",
+        ast.Delete: "Del",
+        ast.Assert: "Assert",
+        ast.If: "If",
+        ast.For: "For",
+        ast.AsyncFor: "For",
+        ast.While: "While",
+        ast.With: "With",
+        ast.AsyncWith: "With",
+        ast.Try: "Try TryStar",
+        ast.Match: "Match",
+        ast.ExceptHandler: "ExceptHandler ExceptStarHandler",
+        ast.FunctionDef: "FunctionDef",
+        ast.AsyncFunctionDef: "FunctionDef",
+        ast.ClassDef: "ClassDef",
+    }.items()
+}
+
+_BENEATH: dict[type, Callable[[Any, Any], Iterator[Any]]] = {
+    ast.JoinedStr: _text,
+    ast.Attribute: _attribute,
+    ast.Call: _call,
+    ast.Subscript: _subscript,
+    ast.Slice: _slice,
+    ast.BinOp: _binary,
+    ast.BoolOp: _boolean,
+    ast.UnaryOp: _unary,
+    ast.Compare: _comparison,
+    ast.IfExp: _conditional,
+    ast.List: _display,
+    ast.Tuple: _display,
+    ast.Set: _display,
+    ast.Dict: _dict,
+    ast.ListComp: _comprehension,
+    ast.SetComp: _comprehension,
+    ast.DictComp: _comprehension,
+    ast.GeneratorExp: _comprehension,
+    ast.Lambda: _lambda,
+    ast.Await: _await,
+    ast.Yield: _value,
+    ast.YieldFrom: _yield_from,
+    ast.NamedExpr: _walrus,
+    ast.Expr: _value,
+    ast.Assign: _assign,
+    ast.AnnAssign: _ann_assign,
+    ast.AugAssign: _walrus,
+    ast.Return: _value,
+    ast.Raise: _raise,
+    ast.Delete: _delete,
+    ast.Assert: _assert,
+    ast.If: _if,
+    ast.For: _for,
+    ast.AsyncFor: _for,
+    ast.While: _while,
+    ast.With: _with,
+    ast.AsyncWith: _with,
+    ast.Try: _try,
+    ast.Match: _match,
+    ast.ExceptHandler: _handler,
+    ast.FunctionDef: _function,
+    ast.AsyncFunctionDef: _function,
+    ast.ClassDef: _class,
+}
+if hasattr(ast, "TryStar"):  # Python 3.11
+    _KINDS[ast.TryStar] = _KINDS[ast.Try]
+    _BENEATH[ast.TryStar] = _try
