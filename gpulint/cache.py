@@ -180,14 +180,16 @@ def _own_sources() -> list[str]:
 
     home = os.path.dirname(os.path.abspath(gpulint.__file__))
     rules = os.path.dirname(os.path.abspath(gpulint.rules.__file__ or home))
-    folders = dict.fromkeys((home, os.path.join(home, "analysis"), rules))
-    return sorted(
-        os.path.join(folder, name) for folder in folders for name in _names(folder) if name.endswith(".py")
-    )
+    trees = (os.path.join(home, "analysis"), rules)
+    found = [entry.path for entry in _entries(home)]
+    found += [
+        os.path.join(folder, name) for tree in trees for folder, _, names in os.walk(tree) for name in names
+    ]
+    return sorted({path for path in found if path.endswith(".py")})
 
 
-def _names(folder: str) -> list[str]:
+def _entries(folder: str) -> list[os.DirEntry[str]]:
     try:
-        return os.listdir(folder)
+        return list(os.scandir(folder))
     except OSError:
         return []

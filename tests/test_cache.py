@@ -212,3 +212,10 @@ def test_findings_that_rest_on_callers_are_found_anew(tmp_path: Path) -> None:
     assert b"evaluation.py:9:" in done.stdout
     (tmp_path / "main.py").write_text(CALLER)
     assert gpulint(".", cwd=tmp_path).returncode == 0
+
+
+def test_every_module_that_decides_is_part_of_the_key() -> None:
+    from gpulint.cache import _own_sources
+
+    sources = {Path(path).name for path in _own_sources()}
+    assert {"linter.py", "driver.py", "doubts.py", "averages.py", "gpu101_held_graph.py"} <= sources

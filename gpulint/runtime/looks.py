@@ -38,11 +38,11 @@ class Looks:
             if steps in (4, *LOOKS, wanted) and self.is_to_be_judged(phase, steps):
                 self._judged[phase] = steps
                 self._evaluations += 1
-                self.look(series, 1 if steps < 6 else 2, passing=steps <= LOOKS[-1])
+                self.look(series, 1 if steps < 6 else 2, passing=steps < LOOKS[-1])
             if steps > wanted and session.probe is not None:
                 session.probe.watch(False)  # no look comes any more
         elif series.warm and (steps in LOOKS if steps < wanted else session.endless and steps == wanted):
-            self.look(series, 2, passing=steps <= LOOKS[-1])
+            self.look(series, 2, passing=steps < LOOKS[-1])
 
     def is_to_be_judged(self, phase: Any, steps: int = LOOKS[-1]) -> bool:
         """Whether a look at so many steps of an evaluation loop is due: one that has run before as long is not judged
