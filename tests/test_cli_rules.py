@@ -58,7 +58,7 @@ class NoSleep(Rule):
         for function in facts.module.functions:
             for statement, call in ir.calls(function.body):
                 if call.method == "sleep":
-                    yield Report(call.node, "sleeps")
+                    yield Report(call, "sleeps")
 '''
 
 

@@ -69,8 +69,7 @@ class Commands(click.Group):
                     formatter.write_dl(rows)
 
     def format_usage(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        formatter.write_usage("gpulint", "[PATHS]... [OPTIONS]")
-        formatter.write_usage("gpulint", "COMMAND [ARGS]...", prefix="       ")
+        formatter.write_usage("gpulint", "[PATHS]... [OPTIONS]  or  gpulint COMMAND [ARGS]...")
 
 
 @click.command(cls=Commands, context_settings=SETTINGS, no_args_is_help=True)
