@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from gpulint.analysis.file.program import FileAnalysis
 
 # Who switches gradients by hand has decided about graphs in a way that no name shows.
-_SWITCHING = frozenset(
+SWITCHES_GRAD = frozenset(
     "requires_grad requires_grad_ set_requires_grad toggle_grad toggle_optimizer freeze unfreeze set_grad_enabled "
     "register_hook retain_grad functional_call vmap".split()
 )
@@ -40,7 +40,7 @@ def untrained_forwards(
         for forward in facts.forwards
         if _is_candidate(facts, forward)
     ]
-    if not candidates or any(evidence.words & _SWITCHING for evidence in file.evidence.values()):
+    if not candidates or any(evidence.words & SWITCHES_GRAD for evidence in file.evidence.values()):
         return []
     networks = _Networks(file)
     if not networks.trained:
@@ -205,7 +205,7 @@ class _Networks:
         found = self.file.imported_value(qualified)
         if found is not None:
             return found.kind is Kind.CLASS and not any(
-                found.ref.home.evidence[method].words & (_SWITCHING | {"no_grad", "inference_mode"})
+                found.ref.home.evidence[method].words & (SWITCHES_GRAD | {"no_grad", "inference_mode"})
                 for method in found.ref.cls.methods.values()
             )
         parent = qualified.rpartition(".")[0]

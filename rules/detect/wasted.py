@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from gpulint.rules.detect.auxiliary import untrained_forwards
+from gpulint.rules.detect.auxiliary import SWITCHES_GRAD, untrained_forwards
 
 from gpulint.analysis.code import ir
 from gpulint.analysis.file.facts import Forward, FunctionFacts
@@ -18,10 +18,7 @@ if TYPE_CHECKING:
     from gpulint.analysis.file.program import FileAnalysis
 
 # Who switches requires_grad by hand decides about graphs in a way that no name shows.
-SWITCHING = frozenset(
-    "requires_grad requires_grad_ set_requires_grad toggle_grad toggle_optimizer freeze unfreeze set_grad_enabled "
-    "register_forward_hook register_hook retain_grad functional_call vmap".split()
-)
+SWITCHING = SWITCHES_GRAD | {"register_forward_hook"}
 
 
 @dataclass(slots=True)
