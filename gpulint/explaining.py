@@ -97,8 +97,6 @@ class _File:
 def _of_rule(rule: type[Rule], rules: RuleSet, file: _File) -> Iterator[tuple[Explained, int]]:
     """Each claim of a rule's, with the last row of what it is about."""
     options = rules.options.get(rule.code, {})
-    if file.facts.is_test and not rule.in_tests:
-        return
     reports = {id(origin_of(report.at)): report for report in rule().check(file.facts, options)}
     for considered in rule().considers(file.facts, options):
         yield _claim(rule, considered, reports.pop(id(origin_of(considered.at)), None), file)
@@ -132,7 +130,7 @@ def _claim(
 
 def _taken_back(at: Place, report: Report | None, rule: type[Rule], file: _File) -> Iterator[Answer]:
     """What is known only after a rule has spoken: tests, and callers in other files."""
-    if file.facts.passes_over(at) and not rule.in_tests:
+    if (file.facts.is_test or file.facts.passes_over(at)) and not rule.in_tests:
         yield refuted(Question.REACHED, "it is test code, or computes with another framework")
     if report is not None and excused(report, file.filename, file.project):
         yield refuted(Question.GRAD, "every caller in the project switches grad off")

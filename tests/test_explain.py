@@ -138,6 +138,14 @@ def test_what_a_comment_silences_is_said_to_be_silenced() -> None:
     assert {one.outcome for one in explained(text, 12) if one.code in ("GPU101", "GPU201")} == {SILENCED}
 
 
+def test_that_a_file_is_one_of_tests_is_said(tmp_path: Path) -> None:
+    text = EVALUATION + "\n\ndef test_it():\n    assert evaluate([]) == 0\n"
+    found = [
+        one for one in explained(text, 12, str(tmp_path / "tests" / "test_model.py")) if one.code == "GPU201"
+    ]
+    assert [(one.outcome, one.answers[-1][0].question) for one in found] == [(SILENT, Question.REACHED)]
+
+
 def test_one_cause_is_told_once() -> None:
     text = EVALUATION.replace(
         "    return total\n", "        total += criterion(model(inputs * 2), targets)\n    return total\n"
