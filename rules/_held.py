@@ -38,9 +38,11 @@ def considered(hold: Hold, facts: FileFacts) -> Considered:
 
 def answers(hold: Hold, facts: FileFacts) -> Iterator[Answer]:
     """On what that claim stands, the cheap questions first."""
-    against = tuple(_against(hold))
-    yield from against
-    if against:
+    holds = True
+    for answer in _against(hold):  # one at a time: whoever only asks whether it holds stops at the first
+        yield answer
+        holds = False
+    if not holds:
         return
     state = _state(hold)
     if state == "live":
