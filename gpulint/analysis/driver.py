@@ -15,6 +15,7 @@ from gpulint.analysis.file.summaries import Summary
 from gpulint.analysis.flow.flow import Flow
 from gpulint.analysis.settle import finish
 from gpulint.analysis.torch import frameworks
+from gpulint.analysis.values.constants import Constants
 from gpulint.analysis.values.state import State
 from gpulint.analysis.values.values import Grad
 
@@ -48,7 +49,7 @@ class Followed(FileAnalysis):
         for record in (False, True):
             self.record = record
             self.summaries = {}
-            self.with_grad = {}
+            self.summaries_for = {}
             for function in wanted:
                 self.summary(function)
         facts = self.function_facts
@@ -114,18 +115,23 @@ class Followed(FileAnalysis):
             self.facts[function] = flow.facts
         return flow.summary
 
-    def summary_for(self, function: ir.Function, caller: Grad) -> Summary | None:
-        """The summary for a caller with this grad mode, where callers with and without grad share the function."""
-        if caller is not Grad.ENABLED or self.callers.get(function) != _BOTH or function in self.running:
+    def summary_for(self, function: ir.Function, caller: Grad, constants: Constants) -> Summary | None:
+        """The summary for a caller with this grad mode, where callers with and without grad share the function, that gives
+        these constants to its parameters."""
+        if function in self.running or len(self.running) > 40:
             return self.summary(function)
-        if self.grad_at_entry(function) is not Grad.UNKNOWN or len(self.running) > 40:
+        entry = self.grad_at_entry(function)
+        shared = caller is Grad.ENABLED and entry is Grad.UNKNOWN and self.callers.get(function) == _BOTH
+        if not shared and not constants:
             return self.summary(function)
-        found = self.with_grad.get(function)
+        key = (function, caller if shared else None, frozenset(constants.items()))
+        found = self.summaries_for.get(key)
         if found is None:
             self.summary(function)
             self.running.add(function)
-            flow = Flow(self, function, self.evidence[function], State(Grad.ENABLED), False)
+            flow = Flow(self, function, self.evidence[function], State(caller if shared else entry), False)
+            flow.constants = constants
             flow.run()
             self.running.discard(function)
-            found = self.with_grad[function] = flow.summary
+            found = self.summaries_for[key] = flow.summary
         return found

@@ -86,13 +86,13 @@ def _switches(expr: ir.Expr, guards: frozenset[str]) -> bool:
 
 
 def _entered(statement: ir.Stmt, guards: frozenset[str]) -> bool:
-    """`stack.enter_context(torch.no_grad())`: off for the rest of the block."""
+    """`stack.enter_context(torch.no_grad())`, `torch.no_grad().__enter__()`: off for the rest of the block."""
     call = statement.value if isinstance(statement, ir.ExprStmt) else None
-    return (
-        isinstance(call, ir.Call)
-        and call.method == "enter_context"
-        and any(_switches(arg, guards) for arg in call.args)
-    )
+    if not isinstance(call, ir.Call):
+        return False
+    if call.method == "__enter__" and isinstance(call.func, ir.Attr):
+        return _switches(call.func.base, guards)
+    return call.method == "enter_context" and any(_switches(arg, guards) for arg in call.args)
 
 
 def _note_calls(

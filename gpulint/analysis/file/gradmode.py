@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from gpulint.analysis.code import ir
 from gpulint.analysis.torch.names import ENABLE_GRAD, NEUTRAL_CONTEXTS, NO_GRAD, SET_GRAD
+from gpulint.analysis.values.constants import NO_CONSTANTS, Constants, truth
 from gpulint.analysis.values.values import Grad
 
 # Decorators, by last name, known to leave grad mode alone.
@@ -23,27 +24,24 @@ NEUTRAL_DECORATORS = frozenset(
 )
 
 
-def of_call(qualified: str | None, call: ir.Call | None) -> Grad | None:
-    """The grad mode that entering `torch.no_grad()` and its like sets; None where the name is no such thing."""
+def of_call(
+    qualified: str | None, call: ir.Call | None, constants: Constants = NO_CONSTANTS
+) -> Grad | None:
+    """The grad mode that entering `torch.no_grad()` and its like sets; None where the name is no such thing. `constants`
+    are the parameters whose values are known."""
     if qualified is None:
         return None
+    argument = call.argument(0, "mode") if call is not None else None
     if qualified in NO_GRAD:
-        if (
-            call is not None
-            and call.args
-            and isinstance(call.args[0], ir.Const)
-            and call.args[0].value is False
-        ):
-            return Grad.ENABLED if qualified.endswith("inference_mode") else Grad.DISABLED
-        return Grad.DISABLED
+        if not qualified.endswith("inference_mode") or argument is None:
+            return Grad.DISABLED
+        return _MODES[truth(argument, constants)]
     if qualified in ENABLE_GRAD:
         return Grad.ENABLED
-    if qualified in SET_GRAD:
-        value = call.argument(0, "mode") if call is not None else None
-        if isinstance(value, ir.Const) and isinstance(value.value, bool):
-            return Grad.ENABLED if value.value else Grad.DISABLED
-        return Grad.UNKNOWN
-    return None
+    return _MODES[truth(argument, constants)] if qualified in SET_GRAD else None
+
+
+_MODES = {True: Grad.ENABLED, False: Grad.DISABLED, None: Grad.UNKNOWN}
 
 
 def is_neutral_context(expr: ir.Expr) -> bool:

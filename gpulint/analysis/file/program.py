@@ -16,7 +16,8 @@ from gpulint.analysis.file.summaries import Summary
 from gpulint.analysis.file.surroundings import Surroundings
 from gpulint.analysis.file.test_code import is_test_file
 from gpulint.analysis.torch import frameworks
-from gpulint.analysis.torch.names import Names
+from gpulint.analysis.torch.names import GRAD_SWITCHES, Names
+from gpulint.analysis.values.constants import Constants
 from gpulint.analysis.values.state import State
 from gpulint.analysis.values.values import (
     HOST,
@@ -95,7 +96,7 @@ class FileAnalysis(EntryModes):
         self.record = False
         self.states: dict[ir.Function, State] = {}
         self.summaries: dict[ir.Function, Summary] = {}
-        self.with_grad: dict[ir.Function, Summary] = {}
+        self.summaries_for: dict[tuple[ir.Function, Grad | None, frozenset[tuple[str, object]]], Summary] = {}
         self.running: set[ir.Function] = set()
         self.facts: dict[ir.Function, FunctionFacts] = {}
         self.roles: dict[ir.Function, dict[str, Val]] = {}
@@ -188,9 +189,21 @@ class FileAnalysis(EntryModes):
         """What a function does for its callers; None while it is being followed (recursion)."""
         raise NotImplementedError
 
-    def summary_for(self, function: ir.Function, caller: Grad) -> Summary | None:
-        """The summary for a caller with this grad mode, where callers with and without grad share the function."""
+    def summary_for(self, function: ir.Function, caller: Grad, constants: Constants) -> Summary | None:
+        """The summary for a caller with this grad mode, where callers with and without grad share the function, that gives
+        these constants to its parameters."""
         raise NotImplementedError
+
+    def may_switch_grad(self, function: ir.Function) -> bool:
+        """Whether a function, or one of the file's that it calls, says anything about grad mode: then what its flags are
+        may decide it."""
+        evidence = self.evidence[function]
+        return bool(evidence.words & GRAD_SWITCHES or evidence.called & self._switching)
+
+    @cached_property
+    def _switching(self) -> frozenset[str]:
+        """The names of the functions of the file that say anything about grad mode."""
+        return frozenset(f.name for f, evidence in self.evidence.items() if evidence.words & GRAD_SWITCHES)
 
     @property
     def function_facts(self) -> list[FunctionFacts]:

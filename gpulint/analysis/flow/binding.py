@@ -278,7 +278,7 @@ class Binding(Calling):
                 self.refill(
                     path, Val(Kind.GRAPH, base.tokens | value.tokens, MAYBE | NAMED)
                 )  # a dict, no tensor
-            else:
+            elif self.state.grad is not Grad.DISABLED:  # a copy that autograd does not see leaves no graph
                 self.set_slot(path, base, value, source, constant)
         if target.path is not None:
             self.state.assign(target.path, value, len(self.loops))

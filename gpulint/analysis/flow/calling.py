@@ -15,6 +15,7 @@ from gpulint.analysis.flow.keeping import Keeping
 from gpulint.analysis.flow.refollow import Follower, with_given
 from gpulint.analysis.torch import frameworks
 from gpulint.analysis.values.arguments import Args, bind_arguments, bind_sources
+from gpulint.analysis.values.constants import NO_CONSTANTS, given_constants
 from gpulint.analysis.values.state import State
 from gpulint.analysis.values.values import (
     EVAL,
@@ -80,7 +81,11 @@ class Calling(Keeping):
         self.file.called_from.setdefault(function, set()).add(self.function)
         if any(loop.over_data for loop in self.loops):
             self.file.called_in_data_loop.add(function)
-        summary = home.summary_for(function, self.state.grad)
+        constants = NO_CONSTANTS
+        if home.may_switch_grad(function):
+            assigned = home.evidence[function].assigned
+            constants = given_constants(function, expr, owner is not None, self.constants, assigned)
+        summary = home.summary_for(function, self.state.grad, constants)
         if summary is None:
             for value in args.all():
                 self.escape(value)

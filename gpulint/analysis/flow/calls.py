@@ -97,7 +97,7 @@ class Calls(Methods):
     # --- names from other modules --------------------------------------------------------------------------------
 
     def qualified_call(self, expr: ir.Call, qualified: str) -> Val:
-        mode = of_call(qualified, expr)
+        mode = of_call(qualified, expr, self.constants)
         if mode is not None:
             args = self.arguments(expr)
             if qualified.endswith("set_grad_enabled") and self.is_statement(expr):

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from gpulint.analysis.code import ir
 from gpulint.analysis.file import lookup
 from gpulint.analysis.torch.names import HOST_ATTRS, PAIRS
+from gpulint.analysis.values.constants import NO_CONSTANTS, Constants, truth
 from gpulint.analysis.values.records import field, is_dict
 from gpulint.analysis.values.state import State, merge
 from gpulint.analysis.values.values import (
@@ -121,6 +122,7 @@ class Evaluator:
         self.function = function
         self.evidence = evidence
         self.state = state
+        self.constants: Constants = NO_CONSTANTS  # of the parameters, where the function is followed for some callers alone
         self.loops: list[Loop] = []
         self.record = False
         self.stmt: ir.Stmt | None = None
@@ -438,6 +440,9 @@ class Evaluator:
     def conditional(self, expr: ir.Op) -> Val:
         test, then, otherwise = expr.operands
         self.eval(test)
+        decided = truth(test, self.constants)
+        if decided is not None:
+            return self.eval(then if decided else otherwise)
         before = self.state
         self.state = before.copy()
         first = self.eval(then)

@@ -10,6 +10,7 @@ from gpulint.analysis.code.oom import is_oom_handler, leaves_frames, recovery_in
 from gpulint.analysis.file.gradmode import is_neutral_context
 from gpulint.analysis.flow.loops import Loops
 from gpulint.analysis.torch import frameworks
+from gpulint.analysis.values.constants import truth
 from gpulint.analysis.values.state import State, merge
 from gpulint.analysis.values.values import (
     HOST,
@@ -134,6 +135,10 @@ class Flow(Loops):
 
     def if_(self, statement: ir.If) -> None:
         self.eval(statement.test)
+        decided = truth(statement.test, self.constants)
+        if decided is not None:
+            self.block(statement.body if decided else statement.orelse)
+            return
         guarded = not _is_availability(statement.test)
         if guarded:
             self.guards.append(statement)

@@ -58,6 +58,9 @@ class Methods(TorchCalls):
             found = self.tensor_method(expr, func, base)
             if found is not None:
                 return found
+        if kind is Kind.CONTEXT and name in ("__enter__", "__exit__"):
+            self.state.set_grad(base.ref if name == "__enter__" else self.facts.grad_at_entry, expr)
+            return UNKNOWN
         if kind is Kind.CONTAINER:
             return self.container_method(expr, func, base)
         if kind is Kind.MODULE:

@@ -121,6 +121,9 @@ SET_GRAD = frozenset(
     }
 )  # fmt: skip
 
+# The last names by which a function's text says that it sets the grad mode.
+GRAD_SWITCHES = frozenset({"no_grad", "inference_mode", "set_grad_enabled", "enable_grad"})
+
 # Context managers whatever their owner that leave grad mode alone.
 NEUTRAL_CONTEXTS = frozenset(
     (

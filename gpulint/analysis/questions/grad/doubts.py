@@ -27,6 +27,7 @@ from gpulint.analysis.questions.grad.own_guards import guards_by_name, is_list_o
 from gpulint.analysis.questions.grad.results import Result
 from gpulint.analysis.torch import frameworks
 from gpulint.analysis.torch.methods import GIVES_ITSELF
+from gpulint.analysis.torch.names import GRAD_SWITCHES
 from gpulint.analysis.values.values import Kind
 from gpulint.answers import Answer, Question, refuted
 
@@ -34,7 +35,6 @@ if TYPE_CHECKING:
     from gpulint.analysis.file.facts import Forward, FunctionFacts
     from gpulint.analysis.file.program import FileAnalysis
 
-_SWITCHES = frozenset({"no_grad", "inference_mode", "set_grad_enabled"})
 # What takes inputs from the CPU to wherever the network is.
 _PLACING = frozenset(
     "device_map DataParallel DistributedDataParallel prepare setup dispatch_model set_default_device set_default_tensor_type "
@@ -130,7 +130,7 @@ class Doubts:
     def chooses_mode(self, function: ir.Function) -> bool:
         """Whether the code around a forward speaks of grad modes: where one is not known there, somebody decides about it."""
         around = {*_around(function), *self._beside(function)}
-        known = any(self._file.evidence[one].words & _SWITCHES for one in around)
+        known = any(self._file.evidence[one].words & GRAD_SWITCHES for one in around)
         return known or bool(self._words & {"set_grad_enabled", "enable_grad"})
 
     # --- probes and try-outs -------------------------------------------------------------------------------------
@@ -466,7 +466,7 @@ def may_guard(info: ClassInfo, name: str, depth: int) -> bool:
     evidence = method.home.evidence[method]
     if "set_grad_enabled" in evidence.words or method.home.switches_grad_off(method):
         return True
-    if evidence.words & _SWITCHES and _runs_under_guard(method):
+    if evidence.words & GRAD_SWITCHES and _runs_under_guard(method):
         return True
     return depth > 0 and any(
         may_guard(info, called, depth - 1) for called in evidence.called if called != name
@@ -485,7 +485,7 @@ def _runs_under_guard(method: ir.Function) -> bool:
             for part in ir.walk(item)
             if isinstance(part, (ir.Attr, ir.Name))
         }
-        if words & _SWITCHES and any(
+        if words & GRAD_SWITCHES and any(
             (c.func.path or "").startswith(own) for _, c in ir.calls(statement.body)
         ):
             return True
