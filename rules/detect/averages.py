@@ -143,6 +143,8 @@ def _of_weights(file: FileAnalysis, function: ir.Function) -> Iterator[Average]:
         for update in ir.statements(statement.body):
             if id(update) in inner & outer:
                 for target, value in _updates(update):
+                    if _is_cut_before(statement.body, target):
+                        continue
                     leaves = tuple(part for part in _summands(value) if keeps_graph(part, weights))
                     if leaves and not _detaches(target) and not _is_own(target, weights, leaves):
                         yield Average(function, update, target, _names_in(leaves, weights), "weights")
@@ -273,6 +275,14 @@ def _names_in(leaves: tuple[ir.Expr, ...], graphs: set[str]) -> tuple[ir.Expr, .
 def _is_own(target: ir.Expr, weights: set[str], leaves: tuple[ir.Expr, ...]) -> bool:
     """Whether only the target itself, a parameter of the loop, is what has a graph."""
     return all(same(leaf, target) for leaf in leaves)
+
+
+def _is_cut_before(body: list[ir.Stmt], target: ir.Expr) -> bool:
+    """`target.detach_()`, `target.requires_grad_(False)` in the same round: there is one link of the chain at most."""
+    return any(
+        isinstance(call.func, ir.Attr) and call.method in ("detach_", "requires_grad_") and same(call.func.base, target)
+        for _, call in ir.calls(body)
+    )
 
 
 def _detaches(target: ir.Expr) -> bool:
