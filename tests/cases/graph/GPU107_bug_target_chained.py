@@ -9,7 +9,7 @@ from torch import nn
 class Agent:
     def __init__(self):
         self.critic = nn.Linear(24, 1).cuda()
-        self.target = copy.deepcopy(self.critic)
+        self.target = copy.deepcopy(self.critic).requires_grad_(False)
         self.optimizer = torch.optim.Adam(self.critic.parameters())
 
     def follow(self, tau):
