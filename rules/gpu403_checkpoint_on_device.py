@@ -67,6 +67,7 @@ class CheckpointOnDevice(Rule):
     name = "checkpoint-on-device"
     severity = Severity.WARNING
     runtime_claim = Claim("growth", device_only=True)
+    doubts = True
     triggers = ((b"torch",), (b"load(",), (b"load_state_dict",), (b"cuda", b"device"))
 
     def check(self, facts: FileFacts, options: Mapping[str, Any]) -> Iterator[Report]:
@@ -85,8 +86,16 @@ def _report(facts: FileFacts, load: Load) -> Report:
         '870 MiB allocated while loading, 348 MiB with `map_location="cpu"` (4-layer language model; H200, torch 2.11)',
         None if load.held else Severity.INFO,
         lambda: _repair(facts, load),
+        doubts=_doubts(load),
         subject=facts.called(load.call),
     )
+
+
+def _doubts(load: Load) -> tuple[str, ...]:
+    """Where nothing of a checkpoint stays, it only matters if it is large beside what the training takes later."""
+    if load.stays or load.brings_optimizer or load.by_every_rank:
+        return ()
+    return ("it is let go of before any step runs", "how large it is, the code does not say")
 
 
 def _repair(facts: FileFacts, load: Load) -> Repair | None:

@@ -67,6 +67,7 @@ class EmptyCacheInHotLoop(Rule):
     name = "empty-cache-in-hot-loop"
     severity = Severity.WARNING
     runtime_claim = Claim("time", ("torch.cuda.empty_cache",), device_only=True)
+    doubts = True
     # The call may stand in a helper of another file: then only the step is here.
     triggers = ((b"empty_cache", b"backward", b".step("),)
 
@@ -79,6 +80,7 @@ class EmptyCacheInHotLoop(Rule):
                 "the next step takes the same memory from the driver again; allocated memory and its peak stay as they are",
                 "1.11 times the step time of a 4-layer language model, 1.1 times that of a 16-layer MLP (H200, torch 2.11)",
                 repair=lambda call=call: removal(call),  # type: ignore[misc]
+                doubts=(call.doubt,) if call.doubt else (),
                 related=related,
                 subject=facts.called(call.call),
             )

@@ -69,6 +69,7 @@ class GcCollectInHotLoop(Rule):
     name = "gc-collect-in-hot-loop"
     severity = Severity.WARNING
     runtime_claim = Claim("time", ("gc.collect",))
+    doubts = True
     # The call may stand in a helper of another file: then only the step is here.
     triggers = (
         (b"collect", b"backward", b".step("),
@@ -85,6 +86,7 @@ class GcCollectInHotLoop(Rule):
                 "tensors are freed with their last reference; only reference cycles wait for the collector",
                 "22 times the step time of a 16-layer MLP, 2.2 times that of a 4-layer language model (H200, torch 2.11)",
                 repair=lambda call=call: removal(call),  # type: ignore[misc]
+                doubts=(call.doubt,) if call.doubt else (),
                 related=related,
                 subject=facts.called(call.call),
             )

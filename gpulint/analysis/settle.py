@@ -25,7 +25,7 @@ from gpulint.analysis.questions.outlives.collecting import is_metric, is_unread
 from gpulint.analysis.questions.outlives.handed import goes_through_fields
 from gpulint.analysis.questions.outlives.piles import judge
 from gpulint.analysis.questions.outlives.rounds import counts_micro_batches, over_members
-from gpulint.analysis.questions.repeats.hot import runs_per_step, why_kept
+from gpulint.analysis.questions.repeats.hot import runs_per_step, why_cheap, why_kept
 from gpulint.analysis.torch.backward import WANTS_GRAD
 from gpulint.analysis.torch.methods import GIVES_ITSELF
 from gpulint.analysis.values.values import (
@@ -96,6 +96,7 @@ def finish(file: FileAnalysis, facts: list[FunctionFacts]) -> None:
         for call in function.hot_calls:
             call.per_step = runs_per_step(file, call)
             call.unproven = why_kept(file, call) if call.per_step else ""
+            call.doubt = why_cheap(file, call) if call.per_step and "synchronize" not in call.name else ""
         _whole_function(function)
         for hold in function.holds:
             hold.made_in_loop = any(

@@ -40,7 +40,7 @@ class Load:
     """`torch.load` of a training checkpoint onto the GPU. `location` is the given `map_location`, None where none is.
 
     `plain_uses` says that what is loaded only goes into `load_state_dict`, or is a number; `held`, that a name keeps it;
-    `host_branch` is the branch of the same `if` that loads the same file to the CPU.
+    `stays`, that it does so through a loop of steps; `brings_optimizer`, that an optimizer is restored from it too; `by_every_rank`, that all ranks bring it back to one GPU. `host_branch` is the branch of the same `if` that loads the same file to the CPU.
     """
 
     function: ir.Function
@@ -50,6 +50,9 @@ class Load:
     plain_uses: bool
     held: bool = True
     host_branch: HostBranch | None = None
+    stays: bool = False
+    brings_optimizer: bool = False
+    by_every_rank: bool = False
 
 
 @dataclass(slots=True)
@@ -61,6 +64,7 @@ class _Candidate:
     formatted: bool  # an entry of what is loaded is restored: the file is a checkpoint, not bare weights
 
 
+_RANKS = frozenset({"init_process_group", "DistributedDataParallel", "local_rank", "LOCAL_RANK"})
 _OWN_LOADING = re.compile(rb"def (?:_load_from_state_dict|load_state_dict|set_extra_state)\(")
 
 
@@ -90,6 +94,9 @@ def loads(file: FileAnalysis) -> list[Load]:
         return []
     trained = {place for candidate in found if candidate.formatted for place in _places(candidate)}
     writes = any(candidate.load.location is None for candidate in found) and _writes_states(file)
+    several = any(evidence.words & _RANKS for evidence in file.evidence.values())
+    for candidate in found:
+        candidate.load.by_every_rank = several and candidate.load.location is None
     return [
         candidate.load
         for candidate in found
@@ -212,6 +219,8 @@ def _under_a_name(
     load = Load(function, statement, call, location, plain)
     if location is None:
         load.host_branch = host_branch(function, statement, call)
+    load.stays = lives_through_loop(function, statement, path)
+    load.brings_optimizer = any(_is_of_optimizer(restored) for _, restored in restoring)
     formatted = entry or found.entries or any(_is_entry(use) for use in uses)
     return _Candidate(load, [restored for _, restored in restoring], formatted)
 

@@ -7,7 +7,7 @@ class Student(nn.Module):
         super().__init__()
         body = build(cfg)
         if cfg.weights:
-            start = torch.load(cfg.weights)  # expect: GPU403
+            start = torch.load(cfg.weights)  # low: GPU403
             body.load_state_dict(start["model"], strict=False)
         self.parts = nn.ModuleDict({"body": body})
 

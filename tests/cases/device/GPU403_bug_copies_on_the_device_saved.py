@@ -12,6 +12,6 @@ class Tagger:
         torch.save({"epoch": epoch, "weights": weights}, path)
 
     def load(self, path):
-        state = torch.load(path)  # expect: GPU403
+        state = torch.load(path)  # low: GPU403
         self.net.load_state_dict(state["weights"])
         return state["epoch"]

@@ -4,7 +4,7 @@ import torch
 
 
 def load_and_run(config, build, path, data):
-    checkpoint = torch.load(path)  # expect: GPU403
+    checkpoint = torch.load(path)  # low: GPU403
     model = build(config, data).to(config["device"])
     model.load_state_dict(checkpoint["state_dict"])
     return model

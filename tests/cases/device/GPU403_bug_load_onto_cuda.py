@@ -13,4 +13,4 @@ class Saver:
         return state["step"]
 
     def restore_best(self):
-        self.net.load_state_dict(torch.load("best.pt"))  # expect: GPU403
+        self.net.load_state_dict(torch.load("best.pt"))  # low: GPU403

@@ -12,7 +12,7 @@ class WorldModel(nn.Module):
         torch.save({"body": self.body.state_dict()}, path)
 
     def restore(self, path):
-        payload = torch.load(path, map_location=self.device)  # expect: GPU403
+        payload = torch.load(path, map_location=self.device)  # low: GPU403
         if "body" not in payload:
             raise ValueError(path)
         self.body.load_state_dict(payload["body"])

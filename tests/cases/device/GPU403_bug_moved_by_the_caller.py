@@ -2,7 +2,7 @@ import torch
 
 
 def restore(make, path):
-    checkpoint = torch.load(path)  # expect: GPU403
+    checkpoint = torch.load(path)  # low: GPU403
     weights = checkpoint
     for key in ("network", "state_dict"):
         if key in checkpoint:

@@ -7,7 +7,7 @@ class Features(nn.Module):
         super().__init__()
         net = make()
         if torch.cuda.is_available():
-            state = torch.load(weights)  # expect: GPU403
+            state = torch.load(weights)  # low: GPU403
         else:
             state = torch.load(weights, map_location="cpu")
         net.load_state_dict(state)

@@ -14,7 +14,7 @@ def build(make, path, folder, device):
         net.load_state_dict(state["ema"]["params"])
     else:
         file = path
-        state = torch.load(file)  # expect: GPU403
+        state = torch.load(file)  # low: GPU403
         if "ema" in state:
             state = state["ema"]["params"]
         net.load_state_dict(state)

@@ -6,5 +6,5 @@ def measure_memory(net, x, rounds):
     net.cuda().eval()
     for _ in range(rounds):
         net(x.cuda())
-        torch.cuda.empty_cache()  # expect: GPU501
+        torch.cuda.empty_cache()  # low: GPU501
     return torch.cuda.max_memory_allocated()

@@ -6,14 +6,14 @@ import torch
 
 
 def by_comprehension(net, path):
-    ckpt = torch.load(path)  # expect: GPU403
+    ckpt = torch.load(path)  # low: GPU403
     weights = {k.replace("module.", ""): v for k, v in ckpt["state_dict"].items()}
     net.load_state_dict(weights)
     return net.cuda()
 
 
 def by_loop(net, path):
-    weights = torch.load(path)["net"]  # expect: GPU403
+    weights = torch.load(path)["net"]  # low: GPU403
     renamed = OrderedDict()
     for key, value in weights.items():
         renamed[key[7:]] = value
@@ -22,12 +22,12 @@ def by_loop(net, path):
 
 
 def by_choice(net, path):
-    ckpt = torch.load(path)  # expect: GPU403
+    ckpt = torch.load(path)  # low: GPU403
     weights = ckpt["model"] if "model" in ckpt else ckpt
     net.load_state_dict(weights)
     return net.cuda()
 
 
 def of_a_module(net, path):
-    net.load_state_dict(torch.load(path)["model"].float().state_dict())  # expect: GPU403
+    net.load_state_dict(torch.load(path)["model"].float().state_dict())  # low: GPU403
     return net.cuda()

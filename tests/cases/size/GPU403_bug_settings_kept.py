@@ -12,7 +12,7 @@ class Decoder(nn.Module):
 
 class Translation:
     def __init__(self, path):
-        saved = torch.load(path)  # expect: GPU403
+        saved = torch.load(path)  # low: GPU403
         choices = saved["built with"]
         self.choices = choices
         net = Decoder(choices.width, depth=choices.depth)

@@ -147,6 +147,17 @@ def why_kept(file: FileAnalysis, call: HotCall) -> str:
     return ""
 
 
+def why_cheap(file: FileAnalysis, call: HotCall) -> str:
+    """In a clause, why a call in every round may not matter beside the rest of the round; empty where the round is a step
+    of training."""
+    trains = file.facts.get(call.function)
+    if any(loop.backwards or loop.steps for loop in call.loops) or not call.loops:
+        return ""
+    if trains is not None and trains.has_backward:
+        return ""
+    return "how long the rest of a round takes, which does not train, the code does not say"
+
+
 def _dropped_before(block: list[ir.Stmt], wanted: ir.Stmt) -> str | None:
     """The name that the statements before this one delete, with nothing but cleaning in between."""
     for position, statement in enumerate(block):
