@@ -12,7 +12,7 @@ class DeepKernelSurrogate:
 
     def _solve(self):
         if self._mean_cache is None:
-            z = self.features(self.x)
+            z = self.features(self.x)  # maybe: GPU201
             gram = z @ z.t() + self.noise * torch.eye(len(z), device=z.device)
             self._mean_cache = (z, torch.linalg.solve(gram, self.y))  # expect: GPU101
         return self._mean_cache
