@@ -28,4 +28,4 @@ def train(generator: torch.nn.Module, critic: torch.nn.Module, loader, epochs):
 
             step += 1
             if step % 300 == 0:
-                save_image(generator(fixed), f"drawn/{step:06}.png", normalize=True)  # expect: GPU201
+                save_image(generator(fixed), f"drawn/{step:06}.png", normalize=True)  # expect: GPU201|GPU202

@@ -16,7 +16,7 @@ def main(loader, steps=100_000):
         loss.backward()
         optimizer.step()
         if step % 5_000 == 0:
-            save_image(process.draw((16, 3, 64, 64)).cpu(), f"samples/{step}.png")  # expect: GPU201@a
+            save_image(process.draw((16, 3, 64, 64)).cpu(), f"samples/{step}.png")  # expect: GPU201|GPU202@a
 # file: diffusion.py
 import torch
 import torch.nn.functional as F
@@ -36,13 +36,13 @@ class Diffusion:
 
     def back_one(self, x, t):
         at = torch.full((len(x),), t, device=self.device)
-        noise = self.denoiser(x, at)  # expect: GPU201@a
+        noise = self.denoiser(x, at)  # expect: GPU201|GPU202@a
         return x - (1 - self.alpha_bar[t]).sqrt() * noise
 
     def draw(self, shape):
         x = torch.randn(shape, device=self.device)
         for t in reversed(range(len(self.alpha_bar))):
-            x = self.back_one(x, t)  # expect: GPU201@a
+            x = self.back_one(x, t)  # expect: GPU201|GPU202@a
         return x
 # file: unet.py
 from torch import nn
