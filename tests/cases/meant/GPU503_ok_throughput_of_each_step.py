@@ -24,7 +24,7 @@ import torch.nn.functional as F
 
 def train_step(net, batch, opt):
     batch = batch.cuda(non_blocking=True)
-    loss = F.cross_entropy(net(batch[:, :-1]).transpose(1, 2), batch[:, 1:])  # maybe: GPU401
+    loss = F.cross_entropy(net(batch[:, :-1]).transpose(1, 2), batch[:, 1:])
     opt.zero_grad(set_to_none=True)
     loss.backward()
     opt.step()
