@@ -25,5 +25,5 @@ class Forecasting:
         total = 0.0
         for past, future in loader:
             for _ in range(samples):
-                total += self.error(past, future)  # expect: GPU101
+                total += self.error(past, future)  # expect: GPU101  # maybe: GPU201
         return (total / len(loader) / samples).item()

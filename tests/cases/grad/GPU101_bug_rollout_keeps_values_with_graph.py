@@ -13,11 +13,11 @@ class Agent:
         steps, seen = [], self.envs.reset()
         for _ in range(self.horizon):
             seen = torch.as_tensor(seen, dtype=torch.float32).cuda()
-            logits, value = self.net(seen)  # maybe: GPU201
+            logits, value = self.net(seen)  # expect: GPU101|GPU201@r
             dist = torch.distributions.Categorical(logits=logits)
             action = dist.sample()
             nxt, reward, done, _ = self.envs.step(action.cpu().numpy())
-            steps.append([seen, action, dist.log_prob(action), value, torch.as_tensor(reward).cuda()])  # expect: GPU101
+            steps.append([seen, action, dist.log_prob(action), value, torch.as_tensor(reward).cuda()])  # expect: GPU101|GPU201@r
             seen = nxt
         return [torch.stack(column).data for column in zip(*steps)]
 

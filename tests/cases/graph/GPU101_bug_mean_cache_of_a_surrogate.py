@@ -12,9 +12,9 @@ class DeepKernelSurrogate:
 
     def _solve(self):
         if self._mean_cache is None:
-            z = self.features(self.x)  # maybe: GPU201
+            z = self.features(self.x)  # expect: GPU101|GPU201@c
             gram = z @ z.t() + self.noise * torch.eye(len(z), device=z.device)
-            self._mean_cache = (z, torch.linalg.solve(gram, self.y))  # expect: GPU101
+            self._mean_cache = (z, torch.linalg.solve(gram, self.y))  # expect: GPU101|GPU201@c
         return self._mean_cache
 
     def mean(self, points):
