@@ -536,6 +536,35 @@ def test_a_fix_is_as_safe_as_can_be_proven(code: str, name: str, safety: list[st
     assert all(bool(why) == (applicability == "unsafe") for _, applicability, why in found)
 
 
+@pytest.mark.parametrize(
+    ("code", "name"),
+    [
+        # a tuple, a list, a dict: nothing that has a `detach`
+        ("GPU101", "bug_terms_kept_after_their_sum_went_backward"),
+        ("GPU101", "bug_rest_of_a_list_is_kept"),
+        ("GPU101", "bug_dict_of_losses_extended_and_kept"),
+        # what is kept is trained on: it has to be emptied, not cut
+        ("GPU101", "bug_terms_of_all_steps_in_a_list"),
+        # cutting one of several carried values cuts nothing
+        ("GPU103", "bug_three_values_carried_through_a_decoder"),
+        # deleting the word leaves grad on
+        ("GPU204", "bug_volatile_inputs_of_a_sampler"),
+        # the program will load other weights than before
+        ("GPU404", "bug_networks_best_so_far"),
+    ],
+)
+def test_a_fix_that_would_be_wrong_is_never_safe(code: str, name: str) -> None:
+    assert "safe" not in [applicability for _, applicability, _ in offered(code, name)]
+
+
+def test_an_average_that_starts_in_the_same_expression_is_cut_in_both_branches() -> None:
+    text = labelled("GPU107", "bug_average_starts_with_the_first")
+    done = fixed(text, "train.py")
+    both = "mean.detach() if self.centre is None" in done and "+ mean.detach() * (1" in done
+    assert both or done == text
+    assert "return teacher_scores - mean\n" in done
+
+
 def test_volatile_is_cured_and_not_only_dropped() -> None:
     name = "train.py"
     text = labelled("GPU204", "bug_volatile_carried_state")

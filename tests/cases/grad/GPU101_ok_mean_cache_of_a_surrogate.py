@@ -1,0 +1,31 @@
+"""The cache is filled under the guard that the public method stands under."""
+
+import torch
+from torch import nn
+
+
+class DeepKernelSurrogate:
+    def __init__(self, features: nn.Module, x, y, noise=1e-3):
+        self.features = features.cuda()
+        self.x, self.y, self.noise = x.cuda(), y.cuda(), noise
+        self._mean_cache = None
+
+    def _solve(self):
+        if self._mean_cache is None:
+            z = self.features(self.x)
+            gram = z @ z.t() + self.noise * torch.eye(len(z), device=z.device)
+            self._mean_cache = (z, torch.linalg.solve(gram, self.y))
+        return self._mean_cache
+
+    @torch.no_grad()
+    def mean(self, points):
+        z, weights = self._solve()
+        return (self.features(points.cuda()) @ z.t() @ weights).cpu()
+
+
+def search(features, x, y, candidates, rounds):
+    features.eval()
+    surrogate = DeepKernelSurrogate(features, x, y)
+    for batch in candidates.split(4096)[:rounds]:
+        best = surrogate.mean(batch).argmax().item()
+        print(batch[best].tolist())

@@ -1,0 +1,25 @@
+"""A metric of a toolbox: whoever feeds it stands elsewhere. It keeps the sum of what it is given, graph and all."""
+
+import torch
+
+
+class RunningMean:
+    """The mean of a scalar over an epoch, over all processes."""
+
+    def __init__(self, device="cuda"):
+        self.device = device
+        self.reset()
+
+    def reset(self):
+        self.total = torch.zeros((), device=self.device)
+        self.count = 0
+
+    def update(self, value: torch.Tensor, n: int = 1):
+        self.total = self.total + value.to(self.device) * n  # low: GPU101
+        self.count += n
+
+    def compute(self):
+        packed = torch.stack([self.total, torch.tensor(float(self.count), device=self.device)])
+        if torch.distributed.is_initialized():
+            torch.distributed.all_reduce(packed)
+        return (packed[0] / packed[1]).item()
