@@ -25,8 +25,8 @@ TOLD, SILENCED, SILENT = "told", "silenced by a comment", "not told"
 ELSEWHERE = "told with another of the same cause"
 OUTCOMES = {
     Confidence.HIGH: TOLD,
-    Confidence.MEDIUM: "told with medium confidence",
-    Confidence.LOW: "told with low confidence",
+    Confidence.MEDIUM: "told with --confidence medium",
+    Confidence.LOW: "told with --confidence low",
 }
 # What an answer says to a claim, for people.
 SIGNS = {Verdict.PROVEN: "yes", Verdict.REFUTED: "no", Verdict.OPEN: "open"}

@@ -134,7 +134,7 @@ def test_where_grad_is_off_for_the_whole_function_that_is_said() -> None:
 
 @pytest.mark.parametrize(
     ("batch", "number", "outcome"),
-    [('batch.to("cuda")', 1, "told with medium confidence"), ("batch", 2, "told with low confidence")],
+    [('batch.to("cuda")', 1, "told with --confidence medium"), ("batch", 2, "told with --confidence low")],
 )
 def test_a_doubt_is_an_open_answer(batch: str, number: int, outcome: str) -> None:
     text = "import torch\nfrom torch import nn\n\n\ndef scores(model: nn.Module, batch):\n    model.eval()\n"

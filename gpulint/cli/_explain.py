@@ -7,7 +7,6 @@ import os
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 
 import click
 
@@ -35,7 +34,7 @@ def explain(location: str, codes: Sequence[str], file: str | None, isolated: boo
     rules = _rules(path, codes, file, isolated)
     try:
         text = decode(path, read_bytes(path)).text
-        explained = [one for one in explain_text(text, path, rules) if place.has(one, text)]
+        explained = _at(place, explain_text(text, path, rules), text)
     except (SourceError, FileError) as error:
         raise _Unexplained(f"{path} cannot be checked: {error}") from None
     if output_format == "json":
@@ -53,18 +52,6 @@ class _Place:
     row: int | None = None
     cell: int | None = None
 
-    def has(self, one: Explained, text: str) -> bool:
-        if self.cell not in (None, one.cell):
-            return False
-        if self.row is None:
-            return True
-        if self.cell == one.cell:
-            return one.is_at(self.row)
-        assert one.cell is not None
-        # A row alone is one of the notebook's JSON, as the formats for code hosts give it.
-        in_file = partial(notebook_of(text).file_row, one.cell)
-        return in_file(one.row) <= self.row <= in_file(one.end_row)
-
 
 def _place(location: str) -> _Place:
     """As findings are placed: FILE:ROW:COLUMN, FILE:cell CELL:ROW:COLUMN in a notebook, each without its end."""
@@ -80,6 +67,21 @@ def _place(location: str) -> _Place:
     if 0 in (cell, row):
         raise click.BadParameter("lines and cells count from 1", param_hint=_FORM)
     return _Place(path, row, cell)
+
+
+def _at(place: _Place, explained: list[Explained], text: str) -> list[Explained]:
+    """What stands at a place. A row without its cell is one of a notebook's JSON, as the formats for code hosts give it."""
+    row = place.row
+    if row is None:
+        return [one for one in explained if place.cell in (None, one.cell)]
+    if place.cell is None and is_notebook(place.path):
+        in_file = notebook_of(text).file_row
+        return [
+            one
+            for one in explained
+            if in_file(one.cell or 0, one.row) <= row <= in_file(one.cell or 0, one.end_row)
+        ]
+    return [one for one in explained if one.cell == place.cell and one.is_at(row)]
 
 
 def _rules(path: str, codes: Sequence[str], file: str | None, isolated: bool) -> RuleSet:
