@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from gpulint.analysis.code import ir
+from gpulint.analysis.code.assignments import targets
 from gpulint.analysis.torch.backward import runs_backward
 from gpulint.analysis.torch.names import ENABLE_GRAD, NO_GRAD
 from gpulint.analysis.values.values import Grad
@@ -149,8 +150,17 @@ def _volatile(file: FileAnalysis, function: ir.Function) -> Iterator[GradModeMis
     if file.guards_itself(function) or (facts is not None and facts.grad_at_entry is Grad.DISABLED):
         return  # dead text: what it was meant for is done
     entries = facts.entries if facts is not None else (function,)
+    given = {
+        part.path
+        for forward in (facts.forwards if facts is not None else ())
+        for part in ir.walk(forward.call)
+        if part.path is not None
+    }
     for statement, call in ir.calls(function.body):
         value = call.keyword("volatile") if call.method == "Variable" else None
+        bound = {target.path for target in targets(statement)}
+        if bound and not bound & given:
+            continue  # a target or a constant: no network keeps activations for it
         if isinstance(value, ir.Const) and value.value is True and _mode(file, call).startswith("torch."):
             rest = () if function.is_generator else _from_here_on(file, function, statement)
             yield GradModeMisuse("volatile", call, _path(call), statement, rest, call, entries=entries)

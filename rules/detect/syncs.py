@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from gpulint.analysis.code import ir
 from gpulint.analysis.code.following import waits_anyway
+from gpulint.analysis.file.gradmode import decorator_name
 from gpulint.analysis.flow.evaluate import CRITERION_NAME
 from gpulint.analysis.torch.methods import WAITS
 from gpulint.analysis.torch.names import (
@@ -21,6 +22,7 @@ from gpulint.analysis.torch.names import (
     TO_HOST,
     is_loss_function,
 )
+from gpulint.analysis.values.values import Kind
 
 if TYPE_CHECKING:
     from gpulint.analysis.file.facts import FunctionFacts, HotCall, Loop
@@ -79,6 +81,8 @@ def _is_measured(file: FileAnalysis, facts: FunctionFacts, call: HotCall) -> boo
             return True
         seen |= callers
         queue += callers
+    if any(_measures(one.home, one) for function in seen for one in _decorating(file, function)):
+        return True
     if not facts.entries:
         return False
     for entry in facts.entries:
@@ -91,6 +95,16 @@ def _is_measured(file: FileAnalysis, facts: FunctionFacts, call: HotCall) -> boo
     if not call.loops:
         call.doubt = f"what calls `{call.function.name}` may read a clock after each step"
     return False
+
+
+def _decorating(file: FileAnalysis, function: ir.Function) -> Iterator[ir.Function]:
+    """The project's own functions that decorate a function, and what they put around it."""
+    for decorator in function.decorators:
+        path, _ = decorator_name(decorator)
+        value = file.free_name(function.home.module.body, path) if path is not None and "." not in path else None
+        if value is not None and value.kind is Kind.FUNCTION:
+            yield value.ref
+            yield from (inner for inner in value.ref.home.module.functions if inner.parent is value.ref)
 
 
 def _measures(file: FileAnalysis, function: ir.Function) -> bool:

@@ -116,6 +116,20 @@ def is_accumulation(target: ir.Expr, value: ir.Expr) -> bool:
     return any(leaf.path == target.path for leaf in arithmetic_leaves(value))
 
 
+def _emptied(loop: ir.For) -> str | None:
+    """`kept` of `for values in kept.values(): values.clear()`."""
+    over = loop.iterable
+    if isinstance(over, ir.Call) and over.method in ("values", "items") and isinstance(over.func, ir.Attr):
+        over = over.func.base
+    names = {part.path for part in ir.walk(loop.target) if isinstance(part, ir.Name)}
+    for statement in loop.body:
+        call = statement.value if isinstance(statement, ir.ExprStmt) else None
+        if isinstance(call, ir.Call) and call.method == "clear" and isinstance(call.func, ir.Attr):
+            if call.func.base.path in names:
+                return over.path
+    return None
+
+
 def resets(block: list[ir.Stmt]) -> frozenset[str]:
     """The paths that a loop's body starts afresh: `x = 0`, `x.clear()`, `del x[:]`, `x.pop(0)`, `x = x.detach()`."""
     found: set[str] = set()
@@ -132,6 +146,8 @@ def resets(block: list[ir.Stmt]) -> frozenset[str]:
                     found.add(target.path)
                 elif isinstance(target, ir.Sub) and isinstance(target.index, ir.Slice) and target.base.path:
                     found.add(target.base.path)
+        elif isinstance(statement, ir.For) and (emptied := _emptied(statement)) is not None:
+            found.add(emptied)
         elif isinstance(statement, ir.Delete):
             for target in statement.targets:
                 base = target.base if isinstance(target, ir.Sub) else target

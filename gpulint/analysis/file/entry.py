@@ -6,6 +6,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from gpulint.analysis.code import ir
+from gpulint.analysis.code.outside import switched
 from gpulint.analysis.file import gradmode
 from gpulint.analysis.file.classes import ClassInfo
 from gpulint.analysis.file.identities import Identities
@@ -184,5 +185,7 @@ class EntryModes(Identities):
             return Grad.UNKNOWN
         words = enter.home.evidence[enter].words
         if words & {"no_grad", "inference_mode"}:
+            return Grad.DISABLED
+        if any(switched(statement) is False for statement in enter.body):
             return Grad.DISABLED
         return Grad.UNKNOWN if words & {"set_grad_enabled", "enable_grad"} else None

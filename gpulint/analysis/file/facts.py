@@ -79,6 +79,7 @@ class Keep:
     filename: str | None = None  # None: this file
     row: int = 1
     detached: bool = False  # what is kept is the parameter without its graph
+    of_collections: bool | None = None  # in a branch for lists and the like alone, or for all but those
 
 
 @dataclass(slots=True)

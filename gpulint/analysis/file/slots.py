@@ -32,4 +32,18 @@ def has_one_key(keep: Keep, sources: dict[str, ir.Expr]) -> bool:
     if not isinstance(target, ir.Sub) or target.index.path is None:
         return False
     adds = any(part.path == target.base.path for part in ir.walk(statement.value))
-    return not adds and isinstance(sources.get(target.index.path), ir.Const)
+    named = isinstance(sources.get(target.index.path), ir.Const) or _is_keyword(keep.function, target.index)
+    return not adds and named
+
+
+def _is_keyword(function: ir.Function, index: ir.Expr) -> bool:
+    """`for name, value in values.items():` of a `**values`: there are as many names as the calls have."""
+    given = {param.name for param in function.params if param.kind == "doublestar"}
+    return any(
+        isinstance(statement, ir.For)
+        and isinstance(statement.iterable, ir.Call)
+        and isinstance(statement.iterable.func, ir.Attr)
+        and statement.iterable.func.base.path in given
+        and any(part.path == index.path for part in ir.walk(statement.target))
+        for statement in ir.statements(function.body)
+    )

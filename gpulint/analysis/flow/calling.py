@@ -117,6 +117,10 @@ class Calling(Keeping):
             and (known := with_given(function, summary, given, self.anew)) is not None
         ):
             result = known
+        asked = summary.grad_in_training
+        recorded = not (asked and self._is_evaluating(asked, given, owner_path))
+        if not recorded:
+            result = detached(result)
         self.state.freed |= frozenset(t for t in summary.freed if not isinstance(t, ParamToken))
         if not forward:
             self.carried(
@@ -126,7 +130,8 @@ class Calling(Keeping):
                     s for s in result.sites if s.function not in (self.function, None) and _makes(summary, s)
                 ),
             )
-            result = self._made_here(expr, summary, result, given, owner, owner_path)
+            if recorded:
+                result = self._made_here(expr, summary, result, given, owner, owner_path)
         for name in summary.frees:
             if name in given:
                 self.free(given[name], False)
@@ -177,15 +182,16 @@ class Calling(Keeping):
 
     def _evaluates(self, summary: Summary, given: dict[str, Val], owner_path: str | None) -> bool:
         """Whether the modules that the callee runs are in eval mode at this call."""
-        for path in summary.forward_paths:
-            root, _, attr = path.partition(".")
-            if root == "self" and attr and owner_path is not None:
-                known = self.state.vars.get(f"{owner_path}.{attr}")
-            else:
-                known = given.get(path)
-            if known is not None and known.has(EVAL):
-                return True
-        return False
+        return any(self._is_evaluating(path, given, owner_path) for path in summary.forward_paths)
+
+    def _is_evaluating(self, path: str, given: dict[str, Val], owner_path: str | None) -> bool:
+        """Whether what the callee knows as `self.net`, or as a parameter, is in eval mode at this call."""
+        root, _, attr = path.partition(".")
+        if root == "self" and attr and owner_path is not None:
+            known = self.state.vars.get(f"{owner_path}.{attr}")
+        else:
+            known = given.get(path)
+        return known is not None and known.has(EVAL)
 
     def _helper_forward(self, expr: ir.Call, site: Site) -> None:
         if self.record and self.stmt is not None:
@@ -215,7 +221,7 @@ class Calling(Keeping):
         owner_path: str | None,
     ) -> None:
         value = given.get(keep.param)
-        if value is None:
+        if value is None or (keep.of_collections is False and value.kind is Kind.CONTAINER):
             return
         if keep.into == "self":
             if owner_path is None:

@@ -100,6 +100,8 @@ class Calls(Methods):
         mode = of_call(qualified, expr, self.constants)
         if mode is not None:
             args = self.arguments(expr)
+            if mode is Grad.UNKNOWN:
+                self.summary.grad_in_training = _asked_for_its_mode(expr)
             if qualified.endswith("set_grad_enabled") and self.is_statement(expr):
                 self.state.set_grad(mode, expr)
             if args.positional and args.positional[0].kind is Kind.FUNCTION:
@@ -364,3 +366,10 @@ class Calls(Methods):
 
     def is_statement(self, expr: ir.Call) -> bool:
         return isinstance(self.stmt, ir.ExprStmt) and self.stmt.value is expr
+
+
+def _asked_for_its_mode(call: ir.Call) -> str:
+    """`self.net` of `torch.set_grad_enabled(self.net.training)`."""
+    argument = call.argument(0, "mode")
+    asked = isinstance(argument, ir.Attr) and argument.attr == "training"
+    return (argument.base.path or "") if asked else ""  # type: ignore[union-attr]

@@ -185,6 +185,8 @@ class Evaluator:
             known = None if any(isinstance(item, ir.Starred) for item in expr.items) else items
             if known is not None:
                 return container(items=known)
+            if expr.items and not any(isinstance(item, ir.Starred) for item in expr.items[:-1]):
+                return container(items=items)  # what stands for the rest comes last
             elem: Val | None = None
             for item in items:
                 elem = item if elem is None else join(elem, item)

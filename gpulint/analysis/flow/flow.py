@@ -163,6 +163,8 @@ class Flow(Loops):
             if test.method == "isinstance" and not _names_tensor(test):
                 negated = not negated
                 if _names_only(test, _COLLECTIONS):
+                    if path is not None:
+                        state.collections = {**state.collections, path: holds == negated}
                     return self._as_collection(state, path, holds == negated)
                 if not _names_number(test):
                     path = None

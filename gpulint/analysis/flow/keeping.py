@@ -225,7 +225,10 @@ class Keeping(Calls):
                         how_kept = via.how if via is not None else how
                         place = (via.filename, via.row) if via is not None else (None, 1)
                         self.summary.keeps.append(
-                            Keep(origin, token.name, holder, into, how_kept, stmt, bounded, *place, cut)
+                            Keep(
+                                origin, token.name, holder, into, how_kept, stmt, bounded, *place, cut,
+                                self.state.collections.get(token.name),
+                            )  # fmt: skip
                         )
 
     def _keeper(self, path: str) -> tuple[str | None, str]:

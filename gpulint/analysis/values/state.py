@@ -10,16 +10,17 @@ class State:
     """Mutable while a path is followed, copied where control splits.
 
     vars: path → value. born: path → how many loops were open when it was last assigned afresh (-1: outside the
-    function). freed/retained: graphs that a backward went through, on some path. grad: grad mode; grad_set_by: what in this
+    function). collections: parameter → whether, on this path, it is a list, tuple or dict. freed/retained: graphs that a backward went through, on some path. grad: grad mode; grad_set_by: what in this
     function set it last, None where it is as the function found it, or paths that differ have met.
     """
 
-    __slots__ = ("alive", "born", "dotted", "freed", "grad", "grad_set_by", "retained", "vars")
+    __slots__ = ("alive", "born", "collections", "dotted", "freed", "grad", "grad_set_by", "retained", "vars")
 
     def __init__(self, grad: Grad) -> None:
         self.vars: dict[str, Val] = {}
         self.born: dict[str, int] = {}
         self.dotted: set[str] = set()
+        self.collections: dict[str, bool] = {}
         self.freed: frozenset[Token] = NO_TOKENS
         self.retained: frozenset[Token] = NO_TOKENS
         self.grad = grad
@@ -32,6 +33,7 @@ class State:
         other.vars = self.vars.copy()
         other.born = self.born.copy()
         other.dotted = self.dotted.copy()
+        other.collections = self.collections
         other.freed = self.freed
         other.retained = self.retained
         other.alive = self.alive
@@ -89,6 +91,7 @@ def merge(a: State, b: State) -> State:
     if not b.alive or a is b:
         return a
     result = State(a.grad if a.grad is b.grad else Grad.UNKNOWN)
+    result.collections = {k: v for k, v in a.collections.items() if b.collections.get(k) is v}
     result.grad_set_by = a.grad_set_by if a.grad_set_by is b.grad_set_by else None
     for path, value in a.vars.items():
         other = b.vars.get(path)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from gpulint.analysis.code import ir
 from gpulint.analysis.code.assignments import targets
 from gpulint.analysis.torch.backward import runs_backward
-from gpulint.analysis.torch.names import MEASURING
+from gpulint.analysis.torch.names import MEASURES_MEMORY, MEASURING
 
 if TYPE_CHECKING:
     from gpulint.analysis.file.facts import HotCall, Loop
@@ -19,6 +19,8 @@ def runs_per_step(file: FileAnalysis, call: HotCall) -> bool:
     """Whether a watched call is made in every step of a loop, or of a function that is one step."""
     if call.in_handler or (call.guarded and not _beside_step(call)):
         return False
+    if file.evidence[call.function].words & MEASURES_MEMORY:
+        return False  # each figure shall begin from the same state
     if call.loops:
         loop = call.loops[-1]
         made_here = loop.assigned & file.evidence[call.function].modules
