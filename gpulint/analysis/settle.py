@@ -208,6 +208,7 @@ def _finish_hold(file: FileAnalysis, facts: FunctionFacts, hold: Hold, uses: Use
         and not file.reset_anywhere(hold.holder)
     )
     hold.read_back = hold.in_module and hold.how == "item" and is_read_back(hold)
+    hold.bounded |= hold.holder_kind == "global" and _emptied_in_loop(file, hold)
     if hold.holder_kind == "variable":
         found = uses.of(hold.holder)
         hold.number_uses = found.only_numbers
@@ -516,3 +517,12 @@ def _whole_function(facts: FunctionFacts) -> None:
     for order, forward in enumerate(facts.forwards, start=1):
         forward.order = order
         forward.loop_is_evaluation = bool(forward.loops) and (not needs or _evaluates_alone(facts, forward))
+
+
+def _emptied_in_loop(file: FileAnalysis, hold: Hold) -> bool:
+    """Whether a function that the loop calls empties what the file keeps under this name."""
+    root = hold.holder.partition(".")[0].partition("[")[0]
+    called = {call.method for loop in hold.loops for _, call in ir.calls(loop.stmt.body)}
+    return any(
+        function.name in called and root in file.resets_of(function) for function in file.module.functions
+    )

@@ -110,11 +110,15 @@ class Sub(Expr):
 
 
 class Slice(Expr):
-    __slots__ = ("parts",)
+    """`lower:upper:step`; `parts` are those of the three that are there."""
 
-    def __init__(self, origin: Origin, parts: tuple[Expr, ...]) -> None:
+    __slots__ = ("lower", "parts", "upper")
+
+    def __init__(self, origin: Origin, lower: Expr | None, upper: Expr | None, step: Expr | None) -> None:
         self.origin = origin
-        self.parts = parts
+        self.lower = lower
+        self.upper = upper
+        self.parts = tuple(part for part in (lower, upper, step) if part is not None)
 
     def children(self) -> tuple[Expr, ...]:
         return self.parts

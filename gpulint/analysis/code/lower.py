@@ -98,7 +98,7 @@ class _Lowering:
 
     def slice(self, node: Any) -> ir.Expr:
         parts = (node.lower, node.upper, node.step)
-        return ir.Slice(node, tuple([self.expr(part) for part in parts if part is not None]))
+        return ir.Slice(node, *(None if part is None else self.expr(part) for part in parts))
 
     def binary(self, node: Any) -> ir.Expr:
         # A chain `a + b + … ` of a thousand terms leans left: walk it with a loop, not the stack.

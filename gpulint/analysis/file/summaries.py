@@ -104,7 +104,7 @@ def retokened(value: Val, old: frozenset[Site], new: Site) -> Val:
 
 def _uncut(value: Val, given: dict[str, Val], function: ir.Function) -> Val:
     """A detached parameter in the caller's terms: the argument without its graph."""
-    for token in value.tokens:
+    for token in value.tokens if len(value.tokens) == 1 else ():
         if isinstance(token, Detached) and token.param.function is function:
             argument = given.get(token.param.name)
             if argument is not None and argument.kind in (Kind.GRAPH, Kind.DEVICE, Kind.HOST, Kind.SYMBOL):

@@ -346,7 +346,7 @@ class Evaluator:
             ):
                 return base.items[constant]
             if isinstance(expr.index, ir.Slice):
-                return container(base.elem)
+                return _sliced(base, expr.index)
             return self.with_evidence(expr.path or "", element(base))
         if base.kind is Kind.GRAPH:
             item = self.graph_item(base, expr, constant)
@@ -544,6 +544,15 @@ def _self_name(function: ir.Function) -> str | None:
     if any(isinstance(item, ir.Name) and item.id == "staticmethod" for item in function.decorators):
         return None
     return function.params[0].name if function.params else None
+
+
+def _sliced(base: Val, index: ir.Slice) -> Val:
+    """`outputs[1:]` of values of which each is known."""
+    ends = [part.value if isinstance(part, ir.Const) else part for part in (index.lower, index.upper)]
+    counted = all(end is None or isinstance(end, int) for end in ends) and len(index.parts) < 3
+    if base.items is None or base.ref is not None or not counted:
+        return container(base.elem)
+    return container(items=base.items[slice(*ends)])  # type: ignore[misc]
 
 
 def _constant(expr: ir.Const) -> Val:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 from gpulint.analysis.code import ir
-from gpulint.analysis.values.values import LARGE, Grad, Kind, ParamToken, Val, held_parts
+from gpulint.analysis.values.values import LARGE, Detached, Grad, Kind, ParamToken, Val, held_parts
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -33,11 +33,12 @@ def with_given(
     """What a helper returns under no_grad for an output and something unknown: `mean_pooling(output, mask)`. A summary
     only knows that both went into it. `anew` begins to follow a function under a grad mode."""
     returns, home = summary.returns, function.home
-    if returns is None or returns.kind is not Kind.SYMBOL or summary.runs or function in home.running:
+    if returns is None or returns.kind not in (Kind.SYMBOL, Kind.DEVICE) or summary.runs:
         return None
-    names = {
-        token.name for token in returns.tokens if isinstance(token, ParamToken) and token.function is function
-    }
+    if function in home.running:
+        return None
+    tokens = (token.param if isinstance(token, Detached) else token for token in returns.tokens)
+    names = {token.name for token in tokens if isinstance(token, ParamToken) and token.function is function}
     values = [given[name] for name in names if name in given]
     parts = [part for value in values for part in held_parts(value)]
     if len(values) < 2 or any(part.kind is Kind.GRAPH for part in parts):

@@ -206,7 +206,8 @@ class TorchCalls(Evaluator):
         if self.state.grad is Grad.DISABLED and Kind.DEVICE in kinds and kinds <= _OPERANDS:
             return Val(Kind.DEVICE, flags=flags & LARGE)
         if Kind.SYMBOL in kinds and Kind.MODULE not in kinds:
-            return Val(Kind.SYMBOL, tokens)
+            symbol = Val(Kind.SYMBOL, tokens)
+            return detached(symbol) if self.state.grad is Grad.DISABLED else symbol
         if Kind.DEVICE in kinds and kinds <= {Kind.DEVICE, Kind.HOST, Kind.NUMBER, Kind.CONTAINER}:
             return Val(Kind.DEVICE, flags=flags & LARGE)
         if self.state.grad is Grad.DISABLED and kinds & {Kind.UNKNOWN, Kind.SYMBOL, Kind.DEVICE}:

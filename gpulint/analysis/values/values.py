@@ -368,5 +368,5 @@ def detached(val: Val) -> Val:
         )
     if val.kind is Kind.SYMBOL:
         cut = frozenset(Detached(token) for token in val.tokens if isinstance(token, ParamToken))
-        return Val(Kind.DEVICE, cut) if len(cut) == 1 else DEVICE
+        return Val(Kind.DEVICE, cut)
     return UNKNOWN if val.kind in (Kind.UNKNOWN, Kind.DISTRIBUTION) else val
