@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 from gpulint.analysis.code import ir
-from gpulint.analysis.values.values import LARGE, Detached, Grad, Kind, ParamToken, Val, held_parts
+from gpulint.analysis.values.values import LARGE, Grad, Kind, ParamToken, Val, held_parts
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -37,8 +37,10 @@ def with_given(
         return None
     if function in home.running:
         return None
-    tokens = (token.param if isinstance(token, Detached) else token for token in returns.tokens)
+    tokens = returns.tokens
     names = {token.name for token in tokens if isinstance(token, ParamToken) and token.function is function}
+    if returns.kind is Kind.DEVICE:
+        names = set(given)
     values = [given[name] for name in names if name in given]
     parts = [part for value in values for part in held_parts(value)]
     if len(values) < 2 or any(part.kind is Kind.GRAPH for part in parts):
