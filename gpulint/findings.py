@@ -50,7 +50,7 @@ def in_words(doubts: Sequence[str], until: str = "") -> str:
     """What is left open, in one line for people, and how sure the claim is for that; empty where nothing is."""
     if not doubts:
         return ""
-    return f"{'; and '.join(doubts)} ({Confidence.with_doubts(len(doubts)).value} confidence{until})"
+    return f"{'; '.join(doubts)} ({Confidence.with_doubts(len(doubts)).value} confidence{until})"
 
 
 @dataclass(frozen=True, slots=True, order=True)

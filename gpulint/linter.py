@@ -125,7 +125,7 @@ def _finding(rule: type[Rule], report: Report, module: cst.Module, spans: Spans,
 
         fix = render(module, spans, repair)
         if fix is not None and report.doubts:
-            fix = Fix("unsafe", fix.message, fix.edits, fix.unsafe_because or "; and ".join(report.doubts))
+            fix = Fix("unsafe", fix.message, fix.edits, fix.unsafe_because or "; ".join(report.doubts))
     related = tuple(
         Related(
             other.filename or filename,

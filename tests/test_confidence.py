@@ -63,10 +63,17 @@ def test_several_doubts_are_all_told_at_the_lowest_level(folder: Path) -> None:
     }
     assert levels == {"high": [], "medium": ["scores.py"], "low": ["dark.py", "scores.py"]}
     told = gpulint("--no-cache", "--confidence", LOW, "dark.py", cwd=folder).stdout.decode()
-    assert f"= doubt:  {RESULT}; and {GPU} (low confidence)" in told
+    assert f"= doubt:  {RESULT}; {GPU} (low confidence)" in told
     (found,) = findings("--no-cache", "--confidence", LOW, "dark.py", cwd=folder)
     assert (found["confidence"], found["doubts"]) == ("low", [RESULT, GPU])
     assert found["fix"]["applicability"] == "unsafe"
+
+
+def test_a_rule_passes_on_all_that_is_open() -> None:
+    text = DARK + "\n\ndef start(pool, batches):\n    pool.submit(scores, batches)\n"
+    (found,) = api.check_source(text, config={"confidence": "low"})
+    handed = "`scores` is handed to others, who may call it with grad switched off"
+    assert (found.doubts, found.confidence) == ((RESULT, GPU, handed), Confidence.LOW)
 
 
 @pytest.mark.parametrize(

@@ -133,9 +133,8 @@ def place(finding: Finding) -> str:
 
 def details(finding: Finding) -> Iterator[str]:
     """What a finding has to say besides its message, for formats that have one text for all of it."""
-    yield from filter(
-        None, (finding.reason, f"Doubt: {finding.doubt}" if finding.doubts else "", finding.cost)
-    )
+    doubt = f"Doubt: {finding.doubt}" if finding.doubts else ""
+    yield from filter(None, (finding.reason, doubt, finding.cost))
 
 
 def in_cell(finding: Finding) -> str:
