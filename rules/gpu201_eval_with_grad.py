@@ -128,10 +128,9 @@ def _answers(facts: FileFacts, forward: Forward, function: FunctionFacts) -> Ite
     if not any(answer.verdict is Verdict.REFUTED for answer in own):
         doubts = facts.ask(Doubts)
         yield from doubts.against(function, forward)
-        doubt = doubts.open(function, forward)
-        if doubt:
-            yield left_open(Question.REACHED, doubt)
-        certain = not doubt and all(answer.verdict is Verdict.PROVEN for answer in own)
+        doubtful = tuple(doubts.open(function, forward))
+        yield from doubtful
+        certain = not doubtful and all(answer.verdict is Verdict.PROVEN for answer in own)
         if _is_callback(facts, function) and not (forward.evaluating and certain):
             name = function.function.name
             why = f"`{name}` is handed to others, who may call it with grad switched off"

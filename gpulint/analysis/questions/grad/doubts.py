@@ -29,7 +29,7 @@ from gpulint.analysis.torch import frameworks
 from gpulint.analysis.torch.methods import GIVES_ITSELF
 from gpulint.analysis.torch.names import GRAD_SWITCHES
 from gpulint.analysis.values.values import Kind
-from gpulint.answers import Answer, Question, refuted
+from gpulint.answers import Answer, Question, left_open, refuted
 
 if TYPE_CHECKING:
     from gpulint.analysis.file.facts import Forward, FunctionFacts
@@ -102,19 +102,19 @@ class Doubts:
         if not (forward.evaluating or forward.pretrained or self.names_gpu_for(forward)):
             yield refuted(Question.DEVICE, "neither eval mode nor a GPU is in sight: two doubts are too many")
 
-    def open(self, facts: FunctionFacts, forward: Forward) -> str:
-        """What leaves the same claim open, in one clause; empty where nothing does."""
+    def open(self, facts: FunctionFacts, forward: Forward) -> Iterator[Answer]:
+        """What leaves the same claim open."""
         path = forward.path or "the model"
         base = next((name for entry in facts.entries if (name := self._unseen_base(entry))), "")
         if base:
-            return f"`{base}` is not seen: it may call this with grad switched off"
-        if self._is_up_to_caller(facts, forward):
-            return f"what becomes of `{path}` is up to callers that are not seen"
+            yield left_open(Question.REACHED, f"`{base}` is not seen: it may call this with grad switched off")
+        elif self._is_up_to_caller(facts, forward):
+            yield left_open(Question.REACHED, f"what becomes of `{path}` is up to callers that are not seen")
         if not self.names_gpu_for(forward):
-            return "nothing in the file says that a GPU is used"
-        if not (forward.evaluating or forward.loops) and self._runs_once(forward.function):
-            return f"`{forward.function.name}` runs once, which may be too little to matter"
-        return ""
+            yield left_open(Question.DEVICE, "nothing in the file says that a GPU is used")
+        elif not (forward.evaluating or forward.loops) and self._runs_once(forward.function):
+            why = f"`{forward.function.name}` runs once, which may be too little to matter"
+            yield left_open(Question.SIZE, why)
 
     def about_graph(self, facts: FunctionFacts, forward: Forward) -> bool:
         """Whether the forward may make no graph after all, or none on a GPU: for a claim about what keeps its result."""
