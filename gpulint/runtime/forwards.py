@@ -15,10 +15,9 @@ import torch
 from gpulint.runtime.frames import Frames
 from gpulint.runtime.result import ForwardFigures
 
-FOLLOWED = (
-    8  # calls of one kind from one place that are followed to their end, or measured where they save nothing;
-)
-# of those that save, every 2ⁿ-th call is followed then, and all are measured
+# Calls of one kind from one place that are followed to their end, or measured where they save nothing. Of those that save
+# something every 2ⁿ-th call is followed then, and all are measured.
+FOLLOWED = 8
 ENDS = 8  # nodes that are watched at either end of a call's graph
 MOST_NODES = 1000  # visited in search of the first ones
 
