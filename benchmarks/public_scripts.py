@@ -1,7 +1,7 @@
 """The verifier on public training scripts: does it leave their own output as it is, and what does it cost?
 
     python benchmarks/public_scripts.py compare CHECKOUTS OUT.json [--device cpu|cuda] [--jobs 2] [--only NAME]
-    python benchmarks/public_scripts.py overhead CHECKOUTS OUT.json [--device cpu|cuda] [--pairs 3]
+    python benchmarks/public_scripts.py overhead CHECKOUTS OUT.json [--device cpu|cuda] [--pairs 3] [--side-by-side]
     python benchmarks/public_scripts.py list        # which repositories at which commits, and the arguments
 
 CHECKOUTS has a folder `owner+name` for each repository of `list`. Scripts run in fresh copies, with synthetic
@@ -15,6 +15,12 @@ that differs is run plainly once more: where two plain runs differ too, it is co
 `overhead` runs the scripts that have a loop of 200 steps, plain and watched by turns, and takes the wall time
 from the line of their first step to that of their last. Watched, 20 steps are sampled and the script goes on to its
 end, as it does where lines with findings have not run. `--verify name=value` sets options of `gpulint.verify`.
+
+Where a machine's pace varies by more than what is measured, turns say little. `--side-by-side` runs the two of a pair
+at the same time instead, so that it varies for both: one on the first GPU and the first half of the cores, the other on
+the second. They change places with every pair, and two pairs that follow each other are one reading (`couples`): what
+one place is faster than the other cancels out in it. The one that gets to its loop sooner is started later by that.
+`--plain` runs the plain script in the watched one's stead: what is left then is the method's own error.
 """
 
 from __future__ import annotations
@@ -23,7 +29,9 @@ import argparse
 import importlib.util
 import itertools
 import json
+import math
 import os
+import random
 import re
 import shutil
 import signal
@@ -31,12 +39,13 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -74,11 +83,24 @@ class Printed:
     errors: str
     status: int
     seconds: float
+    begun: float = 0.0  # on the clock that all runs share
     watched: Mapping[str, Any] | None = None
 
     def figures(self) -> list[str]:
         """The lines to compare."""
         return [normalised(line) for line in self.lines]
+
+
+@dataclass(frozen=True, slots=True)
+class Seat:
+    """The part of the machine that a run may use."""
+
+    gpu: int | None
+    cores: frozenset[int]
+
+
+def no_wait() -> None:
+    """Start at once."""
 
 
 class Bench:
@@ -89,14 +111,27 @@ class Bench:
         self.device = device
         self.verify = verify
         self.folder = folder
+        self.watcher = HERE / "public_scripts.py"  # what is started to watch a script
 
-    def run(self, script: Script, watch: bool, loop: Loop | None = None) -> Printed:
-        """One run in a fresh copy. A copy is always at the same place: scripts print paths."""
+    def run(
+        self,
+        script: Script,
+        watch: bool,
+        loop: Loop | None = None,
+        seat: Seat | None = None,
+        wait: Callable[[], None] = no_wait,
+    ) -> Printed:
+        """One run in a fresh copy. A copy is always at the same place: scripts print paths. `wait` returns when the run
+        is to start; with a `seat` the calling thread moves there, and the run with it."""
         home = self.folder / re.sub(r"\W+", "-", script.name)
         shutil.rmtree(home, ignore_errors=True)
         cwd = script.prepare(self.checkouts, home / "code", loop)
         environment = self._environment(script, home)
         arguments = script.command(self.device, loop)
+        if seat is not None:
+            os.sched_setaffinity(0, seat.cores)  # this thread's, which what it starts inherits
+            environment |= {} if seat.gpu is None else {"CUDA_VISIBLE_DEVICES": str(seat.gpu)}
+        wait()
         if not watch:
             return follow([sys.executable, script.script, *arguments], cwd, environment)
         answer = home / "watched.json"
@@ -107,17 +142,10 @@ class Bench:
             "answer": str(answer),
         }
         order = json.dumps({**asked, "options": dict(self.verify)})
-        printed = follow([sys.executable, str(HERE / "public_scripts.py"), "watch", order], cwd, environment)
+        printed = follow([sys.executable, str(self.watcher), "watch", order], cwd, environment)
         if not answer.exists():
             raise RuntimeError(f"gpulint.verify did not return: {printed.errors[-1000:]}")
-        return Printed(
-            printed.lines,
-            printed.stamps,
-            printed.errors,
-            printed.status,
-            printed.seconds,
-            json.loads(answer.read_text(encoding="utf-8")),
-        )
+        return replace(printed, watched=json.loads(answer.read_text(encoding="utf-8")))
 
     def _environment(self, script: Script, home: Path) -> dict[str, str]:
         installed = (
@@ -167,7 +195,7 @@ def follow(command: Sequence[str], cwd: Path, environment: Mapping[str, str]) ->
         process.stdout.close()
         errors.seek(max(0, errors.seek(0, os.SEEK_END) - 4000))
         words = errors.read().decode(errors="replace").strip()
-    return Printed(tuple(lines), tuple(stamps), words, status, seconds)
+    return Printed(tuple(lines), tuple(stamps), words, status, seconds, begin)
 
 
 def split(stream: int) -> Iterator[str]:
@@ -183,8 +211,6 @@ def split(stream: int) -> Iterator[str]:
 @contextmanager
 def interrupted_after(process: subprocess.Popen[bytes], seconds: float) -> Iterator[None]:
     """Ctrl-C after so many seconds, a kill a minute later."""
-    import threading
-
     timers = [
         threading.Timer(seconds + later, process.send_signal, [word])
         for later, word in ((0, signal.SIGINT), (60, signal.SIGKILL))
@@ -371,6 +397,7 @@ class Timed:
     early: float
     late: float
     total: float
+    begun: float = 0.0
 
     def to_json(self) -> dict[str, float]:
         milliseconds = {"early_ms": round(1000 * self.early, 3), "late_ms": round(1000 * self.late, 3)}
@@ -392,7 +419,7 @@ def timed(printed: Printed, loop: Loop) -> Timed:
         raise RuntimeError(f"only {len(stamps)} lines tell of steps: {last_line(printed.errors)}")
     early = (stamps[edge] - stamps[0]) / (edge * loop.every)
     late = (stamps[-1] - stamps[edge]) / ((len(stamps) - 1 - edge) * loop.every)
-    return Timed(stamps[0], stamps[-1] - stamps[0], early, late, printed.seconds)
+    return Timed(stamps[0], stamps[-1] - stamps[0], early, late, printed.seconds, printed.begun)
 
 
 def overhead(bench: Bench, script: Script, pairs: int) -> dict[str, Any]:
@@ -404,12 +431,21 @@ def overhead(bench: Bench, script: Script, pairs: int) -> dict[str, Any]:
     for _ in range(pairs):
         plain.append(timed(bench.run(script, False, loop), loop))
         run = bench.run(script, True, loop)
-        told_last = dict(run.watched or {})
-        if told_last.get("end") != "finished":
-            raise RuntimeError(f"{script.name} did not run to its end: {told_last.get('message')}")
+        told_last = to_its_end(script, run)
         watched.append(timed(run, loop))
+    return {**described(script, bench.device, loop), **compared(plain, watched), **of_the_run(told_last)}
+
+
+def to_its_end(script: Script, run: Printed) -> dict[str, Any]:
+    """What the verifier says of a run that came to its end."""
+    said = dict(run.watched or {"end": "finished"})
+    if said.get("end") != "finished":
+        raise RuntimeError(f"{script.name} did not run to its end: {said.get('message')}")
+    return said
+
+
+def compared(plain: Sequence[Timed], watched: Sequence[Timed]) -> dict[str, Any]:
     return {
-        **described(script, bench.device, loop),
         "plain": [one.to_json() for one in plain],
         "watched": [one.to_json() for one in watched],
         "ratios": [round(w.loop / p.loop, 4) for p, w in zip(plain, watched, strict=True)],
@@ -417,18 +453,100 @@ def overhead(bench: Bench, script: Script, pairs: int) -> dict[str, Any]:
         "ratio_early": median_ratio("early", plain, watched),
         "ratio_late": median_ratio("late", plain, watched),
         "ratio_whole_process": median_ratio("total", plain, watched),
-        "lint_seconds": told_last["lint_seconds"],
-        "steps": told_last["steps"],
-        "sampled": told_last["sampled"],
-        "environment": told_last["environment"],
-        "problems": [],
     }
+
+
+def of_the_run(said: Mapping[str, Any]) -> dict[str, Any]:
+    known = {name: said.get(name) for name in ("lint_seconds", "steps", "sampled", "environment")}
+    return {**known, "problems": []}
 
 
 def median_ratio(what: str, plain: Sequence[Timed], watched: Sequence[Timed]) -> float:
     return round(
         statistics.median(getattr(w, what) / getattr(p, what) for p, w in zip(plain, watched, strict=True)), 4
     )
+
+
+# -- overhead, side by side ----------------------------------------------------------------------------------
+
+
+def seats(device: str) -> tuple[Seat, Seat]:
+    """Both halves of the machine."""
+    cores = sorted(os.sched_getaffinity(0))
+    half = len(cores) // 2
+    gpus = (0, 1) if device == "cuda" else (None, None)
+    return Seat(gpus[0], frozenset(cores[:half])), Seat(gpus[1], frozenset(cores[half:]))
+
+
+def side_by_side(bench: Bench, script: Script, pairs: int, watch: bool) -> dict[str, Any]:
+    """Plain and watched at the same time, in changing places. Not `watch`: plain and plain."""
+    loop = script.loop
+    assert loop is not None
+    places = seats(bench.device)
+    together(bench, script, watch, places, 0.0)  # files come into memory, kernels into their caches
+    plain, watched, lead, told_last = [], [], 0.0, {}
+    for number in range(2 * (pairs // 2)):
+        first, second = places if number % 2 == 0 else places[::-1]
+        one, other = together(bench, script, watch, (first, second), lead)
+        told_last = to_its_end(script, other)
+        plain.append(timed(one, loop))
+        watched.append(timed(other, loop))
+        lead = max(0.0, watched[-1].start - plain[-1].start)
+    shares = [round(overlap(p, w), 3) for p, w in zip(plain, watched, strict=True)]
+    figures = {**compared(plain, watched), "overlaps": shares}
+    return {
+        **described(script, bench.device, loop),
+        **figures,
+        **coupled(figures["ratios"]),
+        **of_the_run(told_last),
+    }
+
+
+def together(
+    bench: Bench, script: Script, watch: bool, places: tuple[Seat, Seat], lead: float
+) -> tuple[Printed, Printed]:
+    """A plain run in the first place and a watched one, started `lead` seconds before, in the second."""
+    ready = threading.Barrier(2)
+
+    def later() -> None:
+        ready.wait()
+        time.sleep(lead)
+
+    waits = (later, ready.wait)
+    benches = [
+        Bench(bench.checkouts, bench.device, bench.verify, bench.folder / name) for name in ("one", "two")
+    ]
+    with ThreadPoolExecutor(2) as pool:  # new threads for each pair: they stay where they have moved to
+        jobs = [
+            pool.submit(benches[i].run, script, watch and i == 1, script.loop, places[i], waits[i])
+            for i in (0, 1)
+        ]
+        one, other = (job.result() for job in jobs)
+    return one, other
+
+
+def overlap(plain: Timed, watched: Timed) -> float:
+    """The part of the plain loop's time in which the watched one was in its own."""
+    begin, end = (
+        max(plain.begun + plain.start, watched.begun + watched.start),
+        plain.begun + plain.start + plain.loop,
+    )
+    end = min(end, watched.begun + watched.start + watched.loop)
+    return max(0.0, end - begin) / plain.loop
+
+
+def coupled(ratios: Sequence[float]) -> dict[str, Any]:
+    """Two pairs with changed places are one reading: their geometric mean. The middle of the readings, and between which
+    figures it lies 95 times of 100 where the readings are drawn anew (bootstrap)."""
+    couples = [math.sqrt(a * b) for a, b in zip(ratios[::2], ratios[1::2], strict=True)]
+    draw = random.Random(0)
+    again = [draw.choices(couples, k=len(couples)) for _ in range(10_000)]
+    found: dict[str, Any] = {"couples": [round(couple, 4) for couple in couples]}
+    for name, middle in (("median", statistics.median), ("mean", statistics.geometric_mean)):
+        drawn = sorted(map(middle, again))
+        found[f"ratio_{name}"] = round(middle(couples), 4)
+        found[f"ratio_{name}_95"] = [round(drawn[250], 4), round(drawn[-251], 4)]
+    return found
 
 
 def overhead_table(records: Sequence[Mapping[str, Any]]) -> str:
@@ -445,16 +563,23 @@ def overhead_row(record: Mapping[str, Any]) -> tuple[str, ...]:
 
     return (
         record["name"],
-        str(record["steps"].get("train", 0) + record["steps"].get("explicit", 0)),
+        str(sum((record["steps"] or {}).get(kind, 0) for kind in ("train", "explicit"))),
         f"{middle('plain', 'loop'):.2f} s",
         f"{middle('watched', 'loop'):.2f} s",
-        f"{record['ratio']:.3f}",
+        said_ratio(record),
         f"{middle('plain', 'early_ms'):.1f} ms x {record['ratio_early']:.2f}",
         f"{middle('plain', 'late_ms'):.1f} ms x {record['ratio_late']:.2f}",
         f"{middle('plain', 'start'):.1f} s",
         f"{middle('watched', 'start'):.1f} s",
-        f"{record['lint_seconds']:.1f} s",
+        f"{record['lint_seconds'] or 0:.1f} s",
     )
+
+
+def said_ratio(record: Mapping[str, Any]) -> str:
+    if "couples" not in record:
+        return f"{record['ratio']:.3f}"
+    low, high = record["ratio_median_95"]
+    return f"{record['ratio_median']:.3f} ({low:.3f} to {high:.3f})"
 
 
 # -- the commands --------------------------------------------------------------------------------------------
@@ -466,7 +591,11 @@ def one_of(bench: Bench, script: Script, given: argparse.Namespace) -> dict[str,
     if why:
         return {"name": script.name, "left_out": why, "problems": []}
     try:
-        return compare(bench, script) if given.command == "compare" else overhead(bench, script, given.pairs)
+        if given.command == "compare":
+            return compare(bench, script)
+        if given.side_by_side:
+            return side_by_side(bench, script, given.pairs, not given.plain)
+        return overhead(bench, script, given.pairs)
     except RuntimeError as error:
         return {**described(script, bench.device), "problems": [str(error)]}
 
@@ -525,6 +654,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         command.add_argument("--verify", action="append", default=[], metavar="NAME=JSON")
         command.add_argument("--jobs", type=int, default=1, help="scripts at the same time (compare only)")
         command.add_argument("--pairs", type=int, default=3, help="plain and watched runs (overhead only)")
+        command.add_argument(
+            "--side-by-side", action="store_true", help="both of a pair at once (overhead only)"
+        )
+        command.add_argument(
+            "--plain", action="store_true", help="both of a pair plain (with --side-by-side)"
+        )
     commands.add_parser("watch").add_argument("order", type=json.loads)
     given = parser.parse_args(arguments)
     if given.command == "list":

@@ -15,10 +15,14 @@ from _scripts import SCRIPTS, Loop, Script, chosen
 from public_scripts import (
     Bench,
     Printed,
+    Timed,
     compare,
+    coupled,
     first_difference,
     normalised,
     overhead,
+    overlap,
+    side_by_side,
     timed,
 )
 
@@ -126,3 +130,25 @@ def test_the_cost_of_a_whole_run(tmp_path: Path) -> None:
     assert record["steps"]["train"] >= 47  # where the last one ends, no further step begins
     assert record["ratio"] > 0
     assert record["plain"][0]["loop"] > 0
+
+
+def test_the_cost_side_by_side(tmp_path: Path) -> None:
+    own = bench(tmp_path, TRAINING)
+    own.verify = {"steps": 1000}
+    record = side_by_side(own, replace(SCRIPT, loop=Loop(r"^step \d+", ())), 2, watch=True)
+    assert record["problems"] == []
+    assert len(record["ratios"]) == len(record["overlaps"]) == 2
+    assert record["steps"]["train"] >= 47
+    assert len(record["couples"]) == 1
+
+
+def test_what_one_place_is_faster_than_the_other_cancels_out() -> None:
+    found = coupled([1.2 * 1.04, 1.04 / 1.2] * 4)
+    assert found["ratio_median"] == found["ratio_mean"] == 1.04
+    assert found["ratio_median_95"] == [1.04, 1.04]
+
+
+def test_how_far_two_loops_were_under_way_together() -> None:
+    plain = Timed(start=2.0, loop=4.0, early=0.0, late=0.0, total=7.0, begun=10.0)
+    assert overlap(plain, replace(plain, begun=11.0)) == 0.75
+    assert overlap(plain, replace(plain, begun=15.0)) == 0.0

@@ -7,6 +7,7 @@ import gc
 import sys
 import time
 from collections.abc import Callable
+from types import CodeType
 from typing import Any
 
 from gpulint.runtime.frames import Frames
@@ -39,15 +40,20 @@ class Calls:
     def _wrap(self, owner: Any, name: str, what: str) -> None:
         original = getattr(owner, name)
         inherited = name not in vars(owner)
+        timed = (self._direct if what.startswith("Tensor.") else self._timed)(what, original)
+        setattr(owner, name, functools.wraps(original)(timed))
+        if inherited:
+            self._undo.append(lambda: delattr(owner, name))
+        else:
+            self._undo.append(lambda: setattr(owner, name, original))
+
+    def _timed(self, what: str, original: Any) -> Callable[..., Any]:
+        """Counted for the user's line behind the call, whoever calls."""
         frames, cells, clock = self._frames, self._cells, time.perf_counter
-        direct = what.startswith("Tensor.")
         weighs = what == "torch.cuda.empty_cache"
 
-        @functools.wraps(original)
         def timed(*args: Any, **kwargs: Any) -> Any:
             caller = sys._getframe(1)
-            if direct and not frames.is_user(caller.f_code.co_filename):
-                return original(*args, **kwargs)  # torch's own use of it, inside an optimizer, say
             before = self._reserved() if weighs else None
             begin = clock()
             try:
@@ -57,11 +63,37 @@ class Calls:
                 released = before - (self._reserved() or 0) if before is not None else 0
                 self._count(cells.setdefault((what, frames.index(caller)), [0, 0, 0.0, 0]), took, released)
 
-        setattr(owner, name, timed)
-        if inherited:
-            self._undo.append(lambda: delattr(owner, name))
-        else:
-            self._undo.append(lambda: setattr(owner, name, original))
+        return timed
+
+    def _direct(self, what: str, original: Any) -> Callable[..., Any]:
+        """Counted where the user's code itself calls, and not torch in an optimizer, say. Loops over tensors call
+        thousands of times: each place is looked up once, and timed only while steps are sampled."""
+        frames, cells, clock = self._frames, self._cells, time.perf_counter
+        places: dict[
+            tuple[int, int], tuple[CodeType, list[float] | None]
+        ] = {}  # the code is kept: ids are used again
+
+        def timed(*args: Any, **kwargs: Any) -> Any:
+            caller = sys._getframe(1)
+            code = caller.f_code
+            known = places.get((id(code), caller.f_lasti))
+            if known is None:
+                users = frames.is_user(code.co_filename)
+                cell = cells.setdefault((what, frames.index(caller)), [0, 0, 0.0, 0]) if users else None
+                known = places[id(code), caller.f_lasti] = (code, cell)
+            cell = known[1]
+            if cell is None:
+                return original(*args, **kwargs)
+            if not self.sampling:
+                cell[0] += 1
+                return original(*args, **kwargs)
+            begin = clock()
+            try:
+                return original(*args, **kwargs)
+            finally:
+                self._count(cell, clock() - begin, 0)
+
+        return timed
 
     def _count(self, cell: list[float], took: float, released: int) -> None:
         cell[0] += 1

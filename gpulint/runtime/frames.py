@@ -40,6 +40,7 @@ class Frames:
         self._index: dict[tuple[int, int], int] = {}
         self._by_site: dict[Site, int] = {NOWHERE: 0}
         self._codes: list[CodeType] = []  # keeps ids in `_index` from being reused
+        self._stacked: dict[int, CodeType] = {}  # and those in the numbers of stacks
         self.sites: list[Site] = [NOWHERE]
 
     def is_user(self, filename: str) -> bool:
@@ -94,8 +95,10 @@ class Frames:
         """A number for the user's lines that are running, from `frame` outwards."""
         number = 0
         while frame is not None:
-            if self._user.get(frame.f_code.co_filename) or self.is_user(frame.f_code.co_filename):
-                number = hash((number, frame.f_code, frame.f_lineno))
+            code = frame.f_code
+            if self._user.get(code.co_filename) or self.is_user(code.co_filename):
+                # By its id: to hash a code object takes as long as the code is.
+                number = hash((number, id(self._stacked.setdefault(id(code), code)), frame.f_lineno))
             frame = frame.f_back
         return number
 

@@ -40,6 +40,8 @@ _ATOMS = (
     types.BuiltinFunctionType,
     type(...),
 )
+_ATOMIC = frozenset(_ATOMS)
+_CONTAINERS = frozenset({dict, OrderedDict, list, tuple, set, frozenset})  # a module has ten that are empty
 
 
 _SUSPENDED = (types.GeneratorType, types.CoroutineType, types.AsyncGeneratorType)
@@ -98,6 +100,8 @@ def find(
     walk = _Walk(targets, key_of, old)
     try:
         _explore(walk, _user_roots(frames, _running_frames(frames, extra_frames)))
+        if not targets and not _reaches_old(walk):
+            return []  # as it is where nothing leaks: what the nodes keep need not be looked at then
         _graphs(walk)
         for roots in (_other_roots(frames), _library_frames(frames), _instances(frames)):
             if not leaking <= walk.found:
@@ -130,9 +134,30 @@ def _user_roots(frames: Frames, running: list[types.FrameType]) -> Iterator[tupl
         if frame.f_code.co_name != "<module>":
             for name, value in frame_locals(frame).items():
                 yield value, Root("local", name, frame)
-    for module in list(sys.modules.values()):
+    for module in _user_modules(frames):
+        yield from _globals_of(module)
+
+
+def _user_modules(frames: Frames) -> Iterator[types.ModuleType]:
+    """Those of the modules that are the user's. The parts of a package that is not are not either: of torch's and numpy's,
+    which are most, only the names are looked at."""
+    modules = dict(sys.modules)
+    foreign: dict[str, bool] = {}
+    for name, module in modules.items():
+        package, dot, _ = name.partition(".")
+        if dot:
+            if package not in foreign:
+                foreign[package] = _is_foreign(modules.get(package), frames)
+            if foreign[package]:
+                continue
         if isinstance(module, types.ModuleType) and _is_user_module(module, frames):
-            yield from _globals_of(module)
+            yield module
+
+
+def _is_foreign(package: Any, frames: Frames) -> bool:
+    """Whether it is known to be a package that is not the user's; one without a file may be anybody's."""
+    file = getattr(package, "__file__", None)
+    return isinstance(package, types.ModuleType) and isinstance(file, str) and not frames.is_user(file)
 
 
 def _is_user_module(module: types.ModuleType, frames: Frames) -> bool:
@@ -203,7 +228,7 @@ def _drain(walk: _Walk, queue: deque[Any]) -> None:
 
 def _reach(walk: _Walk, queue: deque[Any], value: Any, parent: Any) -> None:
     kind = type(value)
-    if kind in _ATOMS or id(value) in walk.parents:
+    if kind in _ATOMIC or id(value) in walk.parents or (kind in _CONTAINERS and not value):
         return
     skip = walk.skipped.get(kind)
     if skip is None:
@@ -214,7 +239,7 @@ def _reach(walk: _Walk, queue: deque[Any], value: Any, parent: Any) -> None:
     walk.kept.append(value)
     if issubclass(kind, torch.Tensor):
         walk.tensors.append(value)
-        key = walk.key_of(value)
+        key = walk.key_of(value) if walk.targets else None
         if key in walk.targets and key not in walk.found:
             walk.found.add(key)
             walk.finds.append(Find(walk.targets[key], value, False))
@@ -238,8 +263,8 @@ def _children(parent: Any) -> Iterator[Any]:
     """
     kind = type(parent)
     if issubclass(kind, dict):
-        yield from list(parent.values())
-        yield from list(parent.keys())
+        yield from _inner(list(parent.values()))
+        yield from _inner(list(parent.keys()))
     elif kind is types.FunctionType:
         yield from parent.__closure__ or ()
         yield from parent.__defaults__ or ()
@@ -262,10 +287,30 @@ def _children(parent: Any) -> Iterator[Any]:
             yield parent.grad
         yield from gc.get_referents(parent)
     else:
-        yield from gc.get_referents(parent)
+        yield from _inner(gc.get_referents(parent))
+
+
+def _inner(values: list[Any]) -> list[Any]:
+    """Without what leads nowhere: a vocabulary of thousands of words is passed by at once."""
+    return [value for value in values if type(value) not in _ATOMIC]
 
 
 # -- the walk over autograd graphs ---------------------------------------------------------------------------
+
+
+def _reaches_old(walk: _Walk) -> bool:
+    """Whether a node of the judged steps is behind any of the tensors that were found."""
+    seen: set[Any] = set()
+    pending = [tensor.grad_fn for tensor in walk.tensors if tensor.grad_fn is not None]
+    while pending:
+        node = pending.pop()
+        if node in seen:
+            continue
+        seen.add(node)
+        if _sequence(node) in walk.old:
+            return True
+        pending += [following for following, _ in node.next_functions if following is not None]
+    return False
 
 
 def _graphs(walk: _Walk) -> None:

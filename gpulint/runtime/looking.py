@@ -24,12 +24,14 @@ def look(
     sequences: tuple[int, int],
     extra_frames: tuple[FrameType, ...] = (),
     passing: bool = False,
+    last: bool = True,
 ) -> tuple[list[Drift], list[Holder]]:
     """Judge the steps between `boundaries` (mark numbers; the first is the window's start).
 
     Memory younger than `age` steps is left out. `sequences` are the first and the end of the autograd
     sequence numbers that belong to judged steps. A `passing` look, which others will follow, saves time where nothing
-    leaks: it does not search for garbage then, nor for holders.
+    leaks: it does not search for garbage then, nor for holders. One that is not the `last` searches for holders of what
+    leaks and of autograd nodes, and leaves it to the last to say who keeps the rest.
     """
     start = boundaries[0]
     judged_until = boundaries[-1 - age] if len(boundaries) > age else start
@@ -57,7 +59,7 @@ def look(
     leaks = {(d.site, d.place) for d in drifts if d.status == "leak"}
     if passing and not leaks:
         return drifts, []
-    suspects = {(d.site, d.place) for d in drifts if d.status in ("leak", "occasional", "bounded")}
+    suspects = {(d.site, d.place) for d in drifts if last and d.status in ("occasional", "bounded")} | leaks
     targets = {
         key: block
         for key, block in probe.keys(start).items()

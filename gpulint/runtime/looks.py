@@ -38,11 +38,11 @@ class Looks:
             if steps in (4, *LOOKS, wanted) and self.is_to_be_judged(phase, steps):
                 self._judged[phase] = steps
                 self._evaluations += 1
-                self.look(series, 1 if steps < 6 else 2, passing=steps < LOOKS[-1])
+                self.look(series, 1 if steps < 6 else 2, passing=steps < LOOKS[-1], last=steps >= wanted)
             if steps > wanted and session.probe is not None:
                 session.probe.watch(False)  # no look comes any more
         elif series.warm and (steps in LOOKS if steps < wanted else session.endless and steps == wanted):
-            self.look(series, 2, passing=steps < LOOKS[-1])
+            self.look(series, 2, passing=steps < LOOKS[-1], last=steps >= wanted)
 
     def is_to_be_judged(self, phase: Any, steps: int = LOOKS[-1]) -> bool:
         """Whether a look at so many steps of an evaluation loop is due: one that has run before as long is not judged
@@ -50,7 +50,12 @@ class Looks:
         return self._evaluations < MOST_EVALUATIONS and self._judged.get(phase, 0) < steps
 
     def look(
-        self, series: Series, age: int, extra_frames: tuple[FrameType, ...] = (), passing: bool = False
+        self,
+        series: Series,
+        age: int,
+        extra_frames: tuple[FrameType, ...] = (),
+        passing: bool = False,
+        last: bool = True,
     ) -> None:
         """Judge the window so far. Keeps what earlier looks found if this one cannot say anything."""
         session = self._session
@@ -63,7 +68,7 @@ class Looks:
             until = session.marks[marks[-1 - age]].sequence if len(marks) > age else 0
             sequences = (session.marks[marks[0]].sequence, until)
             drifts, holders = self._judge(
-                session.probe, session.frames, series.kind, marks, age, sequences, extra_frames, passing
+                session.probe, session.frames, series.kind, marks, age, sequences, extra_frames, passing, last
             )
             series.window = Window(drifts, holders, len(marks) - 1)
             session.lines.judge(marks[0], marks[-1 - age] if len(marks) > age else marks[0])

@@ -18,7 +18,7 @@ from typing import Any
 
 import torch
 
-from gpulint.runtime.frames import NOWHERE, Frames
+from gpulint.runtime.frames import Frames
 from gpulint.runtime.probes.base import Block, Figures
 from gpulint.runtime.result import Place, Site
 
@@ -42,6 +42,7 @@ class CudaProbe:
         self._marks = 0
         self._snapshots: list[tuple[int, _Live]] = []  # mark, what was alive then
         self._sums: dict[int, dict[int, int]] = {}  # of each snapshot: live bytes by birth site
+        self._sites: dict[tuple[str, int, str], int] = {}
         self._settled: _Live = {}
         self._born: dict[int, int] = {}  # address -> mark after which the block appeared
         self._addresses: list[int] = []
@@ -168,11 +169,15 @@ class CudaProbe:
         return live
 
     def _site(self, stack: Any) -> int:
+        """The user's line in a block's stack: looked up once, because most blocks are there in every snapshot."""
         for frame in stack:
-            filename = frame["filename"]
-            if self._frames.is_user(filename):
-                return self._frames.intern(Site(filename, frame["line"], frame["name"]))
-        return self._frames.intern(NOWHERE)
+            if self._frames.is_user(frame["filename"]):
+                line = (frame["filename"], frame["line"], frame["name"])
+                site = self._sites.get(line)
+                if site is None:
+                    site = self._sites[line] = self._frames.intern(Site(*line))
+                return site
+        return 0  # nowhere
 
     def settle(self) -> None:
         self._settled = self._snapshot() if self._started else {}
