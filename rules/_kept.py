@@ -107,7 +107,7 @@ def _texts(facts: FileFacts, kept: Kept) -> tuple[str, str, str]:
     if kept.how is How.RETURNED and " " in kept.holder:
         return f"{kept.holder} keeps the autograd graph of `{what}` until the epoch's end", reason, cost
     if kept.how is How.RETURNED:
-        return f"{kept.holder} returns `{what}` with its autograd graph, after the backward through it", reason, cost
+        return f"{holder} returns `{what}` with its autograd graph, after the backward through it", reason, cost
     if kept.how is How.STORED:
         return f"{holder} keeps `{what}` with its autograd graph until the next call", live, _ONE
     if kept.how is How.CACHED and kept.device:

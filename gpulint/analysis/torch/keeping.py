@@ -21,6 +21,15 @@ BROUGHT: Final = re.compile(
     r"bbox|bboxes|boxes|annotations?|timestep|timesteps|t|i|j|value_format|line|row|record|item|file|url)\d*$"
 )
 
+# Of these, what may also be made by a network, where it is said to be a tensor.
+SHOWN: Final = re.compile(r"(?i)(?:^|_)(?:images?|samples?|img|states?|actions?|words?|weights?|x|y)\d*$")
+
+# Names of dicts that are for figures.
+FIGURES: Final = re.compile(r"(?i)(?:^|_)(?:stats?|statistics|metrics?|info|infos|logs?|logging\w*|log_\w+|summary|tb\w*|monitor\w*)$")
+
+# What runs one step of training and gives its loss.
+STEPS: Final = re.compile(r"(?i)^_*(?:train|train_\w+|\w*_?train_step|update\w*|learn\w*|optimi[sz]e\w*|fit_batch|step_\w+|run_step)$")
+
 # What goes backward, or was made to, by its name.
 LOSSLIKE: Final = re.compile(
     r"(?i)(?:^|_)(?:loss|losses|nll|elbo|kl|kld|kl_div|entropy|objective|perplexity|mse|bce|ce|cost|penalty)(?:_|\d|$)|"

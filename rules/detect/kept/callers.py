@@ -11,6 +11,7 @@ from gpulint.analysis.code import ir
 from gpulint.analysis.code.assignments import pairs
 from gpulint.analysis.file.lookup import called
 from gpulint.analysis.file.reaching import fits
+from gpulint.analysis.questions.grad.guarding import uses_as_value
 from gpulint.analysis.torch.methods import NO_GRAPH
 from gpulint.analysis.torch.names import NUMERIC_SINKS, SINK_METHODS, TO_HOST
 
@@ -51,6 +52,40 @@ def call_sites(file: FileAnalysis, function: ir.Function) -> list[CallSite]:
                         if len(found) > _MOST:
                             return found
     return found
+
+
+def is_followed(file: FileAnalysis, function: ir.Function) -> bool:
+    """Whether a call in this file is known to run the function: the flow of values follows that, and tells where it is kept."""
+    return any(
+        caller is not function
+        and function.name in file.evidence[caller].called
+        and any(
+            call.method == function.name and called(file, caller, call) is function
+            for _, call in ir.calls(caller.body)
+        )
+        for caller in file.module.functions
+    )
+
+
+def is_handed_on(file: FileAnalysis, function: ir.Function) -> bool:
+    """Whether the file uses the function as a value: a framework is given it, or it is returned."""
+    return any(
+        function.name in file.evidence[other].words
+        and any(
+            uses_as_value(root, function)
+            for statement in ir.statements(other.body)
+            for root in statement.expressions()
+            if not isinstance(statement, ir.Return) or function.name in _called_makers(file, other)
+        )
+        for other in file.module.functions
+    )
+
+
+def _called_makers(file: FileAnalysis, maker: ir.Function) -> frozenset[str]:
+    """The functions that another one makes and returns, where the file itself calls that one: it follows them."""
+    inner = frozenset(one.name for one in file.module.functions if one.parent is maker)
+    called_here = any(maker.name in file.evidence[one].called for one in file.module.functions if one is not maker)
+    return inner if called_here else frozenset()
 
 
 def _in_file(file: FileAnalysis, function: ir.Function) -> Iterator[CallSite]:

@@ -6,13 +6,14 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from gpulint.rules.detect.kept.callers import CallSite, call_sites
+from gpulint.rules.detect.kept.callers import CallSite, call_sites, is_followed
 from gpulint.rules.detect.kept.consumed import puts
-from gpulint.rules.detect.kept.graphs import OPEN, PROVEN, REFUTED, Graphs, Traced, Tracing
+from gpulint.rules.detect.kept.graphs import OPEN, PROVEN, REFUTED, UNKNOWN, Graphs, Traced, Tracing
 from gpulint.rules.detect.kept.record import How, Kept, about
 
 from gpulint.analysis.code import ir
-from gpulint.analysis.code.assignments import targets
+from gpulint.analysis.code.assignments import resets, targets
+from gpulint.analysis.torch import frameworks
 from gpulint.analysis.torch.keeping import COUNTS, LOSSLIKE, REPLAYS, TAKES_IN
 from gpulint.answers import Answer, Question, left_open, proven, refuted
 
@@ -44,7 +45,11 @@ def _collects(file: FileAnalysis, info: ClassInfo, function: ir.Function) -> boo
     """Whether a method of a class may take in values call after call, for figures and not for a gradient to come."""
     if not file.evidence[function].accumulates or function.name in ("__init__", "forward", "reset"):
         return False
-    if info.is_lightning or info.is_hf_trainer or (info.is_module and not _has_halves(info)):
+    if info.is_lightning or info.is_hf_trainer:
+        return False
+    halves = frameworks.METRIC_HALVES.get(function.name, frozenset())
+    is_half = any(info.method(other) is not None for other in halves)
+    if info.is_module and not is_half and not _has_halves(info):
         return False
     if info.backward or REPLAYS.search(info.cls.name):
         return False
@@ -52,7 +57,7 @@ def _collects(file: FileAnalysis, info: ClassInfo, function: ir.Function) -> boo
     if any("backward" in word or word in ("optimizer", "zero_grad", "optim") for word in words):
         return False
     named = any(COUNTS.search(name) for name in (info.cls.name, *(base.rpartition(".")[2] for base in info.base_names)))
-    return bool(TAKES_IN.match(function.name)) and (named or _has_halves(info))
+    return bool(TAKES_IN.match(function.name)) and (named or is_half or _has_halves(info))
 
 
 def _has_halves(info: ClassInfo) -> bool:
@@ -172,6 +177,8 @@ def _by_callers(tracing: Tracing, function: ir.Function, traced: Traced, given: 
     if all(one.graph is REFUTED for one in found):
         return replace(traced, graph=REFUTED, why="each caller that is seen hands over numbers, or what is detached")
     if any(one.graph is PROVEN for one in found):
+        if is_followed(tracing.file, function) or any(site.function.home is tracing.file for site in sites):
+            return replace(traced, graph=REFUTED, why="it is told where the value is handed over")
         return replace(traced, graph=PROVEN, tensor=PROVEN, why="a caller hands over a value with its graph")
     return traced
 
@@ -184,6 +191,8 @@ def _handed(tracing: Tracing, function: ir.Function, site: CallSite, given: froz
             argument = site.call.argument(number, param.name)
             if argument is not None:
                 yield graphs.of(argument, site.stmt)
+            elif any(isinstance(arg, ir.Starred) for arg in site.call.args) or site.call.keyword(None) is not None:  # type: ignore[arg-type]
+                yield UNKNOWN
 
 
 def _is_bounded(info: ClassInfo, path: str) -> bool:
@@ -230,6 +239,18 @@ def _module_lists(file: FileAnalysis) -> Iterator[str]:
             yield from (target.id for target in targets(statement) if isinstance(target, ir.Name))
 
 
+def _of_shared(file: FileAnalysis, path: str) -> Iterator[Answer]:
+    """How long a list of the module keeps what it is given."""
+    for statement in file.module.body.body:
+        if isinstance(statement, (ir.For, ir.While)) and path in resets(statement.body):
+            yield refuted(Question.OUTLIVES, f"`{path}` is emptied in each round")
+    emptying = [one for one in file.module.functions if one is not file.module.body and path in resets(one.body)]
+    if emptying:
+        yield left_open(Question.OUTLIVES, f"`{emptying[0].name}` empties `{path}`; how often is not seen")
+    else:
+        yield proven(Question.OUTLIVES, f"`{path}` belongs to the module")
+
+
 def _in_storage(tracing: Tracing, function: ir.Function, shared: frozenset[str]) -> Iterator[Kept]:
     """`EVENTS.append({"value": value})` in a function of the module that is given the value."""
     graphs = tracing.of(function)
@@ -244,7 +265,7 @@ def _in_storage(tracing: Tracing, function: ir.Function, shared: frozenset[str])
                     continue
                 answers = (
                     *about(_by_callers(tracing, function, traced, given), part),
-                    proven(Question.OUTLIVES, f"`{holder.path}` belongs to the module"),
+                    *_of_shared(tracing.file, holder.path),
                 )
                 yield Kept(function, statement, part, holder.path, how, answers, scalar=traced.scalar)
                 break

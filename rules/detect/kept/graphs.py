@@ -17,7 +17,7 @@ from gpulint.analysis.code.assignments import additive_terms, pairs, unscaled
 from gpulint.analysis.file.gradmode import of_call
 from gpulint.analysis.file.lookup import called, qualified
 from gpulint.analysis.torch.frameworks import GRAPH_KEEPING, HOST_LIBRARIES
-from gpulint.analysis.torch.keeping import BROUGHT, CUTS, LOSSLIKE
+from gpulint.analysis.torch.keeping import BROUGHT, CUTS, LOSSLIKE, SHOWN
 from gpulint.analysis.torch.methods import GIVES_ITSELF, NO_GRAPH
 from gpulint.analysis.torch.names import (
     HOST_ATTRS,
@@ -29,7 +29,7 @@ from gpulint.analysis.torch.names import (
     TO_HOST,
     is_loss_function,
 )
-from gpulint.analysis.values.values import MAYBE, MIXED, UNSURE_GRAD, Grad, Kind, Val
+from gpulint.analysis.values.values import MAYBE, MIXED, UNSURE_GRAD, Grad, Kind, Val, held_parts
 from gpulint.answers import Verdict
 
 if TYPE_CHECKING:
@@ -95,38 +95,58 @@ class Graphs:
     def _went_backward(self) -> tuple[frozenset[str], frozenset[str]]:
         """The names that a backward of this function goes through as a whole or as a summand; and the containers and
         tuples that such a sum takes its terms from."""
-        if not self._evidence.backward and not self._evidence.terms:
+        if not self._evidence.backward and not self._by_own_method():
             return frozenset(), frozenset()
-        whole = set(self._evidence.backward)
+        whole = set(self._evidence.backward | self._evidence.terms | self._by_own_method())
         parts: set[str] = set()
-        for _ in range(4):
-            known = len(whole) + len(parts)
-            for statement in ir.statements(self.function.body):
-                if isinstance(statement, ir.Assign) and statement.value is not None:
-                    for target, value in pairs(statement):
-                        if target.path in whole:
-                            _summed(value, whole, parts)
-                elif isinstance(statement, ir.AugAssign) and statement.target.path in whole:
-                    _summed(statement.value, whole, parts)
-                elif isinstance(statement, ir.For):
-                    self._looped(statement, whole, parts)
-                for call in ir.own_calls(statement):
-                    if call.method == "backward" and isinstance(call.func, ir.Attr):
-                        _summed(call.func.base, whole, parts)
-            if len(whole) + len(parts) == known:
-                break
+        wanted: list[tuple[str, ir.Stmt]] = []
+        for statement in ir.statements(self.function.body):
+            for call in ir.own_calls(statement):
+                if "backward" in call.method:
+                    terms: set[str] = set()
+                    for given in (*call.args[:1], *((call.func.base,) if isinstance(call.func, ir.Attr) else ())):
+                        _summed(given, terms, parts)
+                    whole |= {term for term in terms if call.method == "backward" and not call.args}
+                    wanted += [(path, statement) for path in terms]
+        seen: set[tuple[str, int]] = set()
+        while wanted:
+            path, statement = wanted.pop()
+            if (path, id(statement)) not in seen and len(seen) < 60:
+                seen.add((path, id(statement)))
+                for term, at in self._terms(path, statement, parts):
+                    whole.add(term)
+                    wanted.append((term, at))
         return frozenset(whole), frozenset(parts)
 
-    @staticmethod
-    def _looped(statement: ir.For, whole: set[str], parts: set[str]) -> None:
-        """`for loss in losses: loss.backward()`: the losses are what it goes through."""
-        bound = {part.path for part in ir.walk(statement.target) if isinstance(part, ir.Name)}
-        if bound & whole:
-            iterable = statement.iterable
-            if isinstance(iterable, ir.Call) and iterable.method in ("values", "items"):
-                iterable = iterable.func.base if isinstance(iterable.func, ir.Attr) else iterable
-            if iterable.path is not None:
-                parts.add(iterable.path)
+    def _by_own_method(self) -> frozenset[str]:
+        """`self.loss`, where the function calls a method of its object that goes backward through it."""
+        info = self.file.class_of(self.function) if self.function.cls is not None else None
+        if info is None or not info.backward:
+            return frozenset()
+        for name in self._evidence.called:
+            method = info.method(name)
+            if method is not None and method is not self.function:
+                known = method.home.evidence[method].backward
+                if any(path.startswith("self.") for path in known):
+                    return frozenset(path for path in known if path.startswith("self."))
+        return frozenset()
+
+    def _terms(self, path: str, stmt: ir.Stmt, parts: set[str]) -> Iterator[tuple[str, ir.Stmt]]:
+        """The summands of what a name has at a statement, where it is bound in one way only."""
+        definitions, _ = self.definitions.reaching(path, stmt)
+        if sum(definition.whole for definition in definitions) > 1:
+            return
+        for definition in definitions:
+            if definition.element:
+                iterable = definition.value
+                if isinstance(iterable, ir.Call) and iterable.method in ("values", "items"):
+                    iterable = iterable.func.base if isinstance(iterable.func, ir.Attr) else None
+                if iterable is not None and iterable.path is not None:
+                    parts.add(iterable.path)
+            elif definition.value is not None and not definition.part:
+                terms: set[str] = set()
+                _summed(definition.value, terms, parts)
+                yield from ((term, definition.stmt) for term in terms if term != path)
 
     @property
     def _is_forward(self) -> bool:
@@ -200,7 +220,10 @@ class Graphs:
             return _made_without("it is the answer to a question")
         if expr.op == "if":
             return joined(self.of(part, stmt, depth) for part in expr.operands[1:])
-        found = joined(self.of(part, stmt, depth) for part in expr.operands)
+        parts = [self.of(part, stmt, depth) for part in expr.operands]
+        if any(part.cut for part in parts) and not any(part.graph is PROVEN or part.given for part in parts):
+            return next(part for part in parts if part.cut)  # `float(loss) * data.num_graphs`
+        found = joined(parts)
         if expr.op in ("and", "or"):
             return found
         return self._computed(found, stmt)
@@ -243,6 +266,9 @@ class Graphs:
         found = [self._defined(name, definition, depth) for definition in definitions]
         if not found and from_outside:
             return self._from_outside(name, stmt)
+        for definition, one in zip(definitions, found, strict=True):
+            if not definition.whole and one.cut and definition.value is not None and isinstance(definition.stmt, ir.Assign):
+                return Traced(PROVEN, REFUTED, "its entries are detached, or made numbers", cut=True)
         whole = [one for definition, one in zip(definitions, found, strict=True) if definition.whole]
         if whole and all(one.graph is REFUTED for one in found):
             return found[0]
@@ -309,7 +335,24 @@ class Graphs:
             return NUMBER if is_key else Traced(PROVEN, PROVEN, f"`{name}` is a parameter of a network")
         if value is None or (isinstance(value, ir.Call) and value.method == "range"):
             return NUMBER if value is not None else UNKNOWN
-        return self.of(value, definition.stmt, depth)
+        if definition.value is value and self._is_keyed(value):
+            return NUMBER  # `for name in report`
+        found = self.of(value, definition.stmt, depth)
+        if found.given and found.graph is OPEN and not LOSSLIKE.search(found.given):
+            return Traced(OPEN, REFUTED, f"`{name}` comes out of `{found.given}`, as data does")
+        return found
+
+    def _is_keyed(self, value: ir.Expr) -> bool:
+        """Whether the function takes entries out of something by name: what a loop takes out of it are the names."""
+        return value.path is not None and any(
+            isinstance(part, ir.Sub)
+            and part.base.path == value.path
+            and isinstance(part.index, ir.Const)
+            and isinstance(part.index.value, str)
+            for statement in ir.statements(self.function.body)
+            for root in statement.expressions()
+            for part in ir.walk(root)
+        )
 
     def _from_outside(self, name: str, stmt: ir.Stmt) -> Traced:
         """A parameter, or a name of the file."""
@@ -319,7 +362,7 @@ class Graphs:
         tensor = _by_annotation(param)
         if tensor is REFUTED or (tensor is OPEN and BROUGHT.search(name)):
             return Traced(REFUTED, REFUTED, f"`{name}` is no tensor, by its annotation or its name")
-        if BROUGHT.search(name):
+        if BROUGHT.search(name) and not (tensor is PROVEN and SHOWN.search(name)):
             return Traced(tensor, REFUTED, f"`{name}` is what a batch brings, by its name")
         if tensor is OPEN and self._is_forward:
             tensor = PROVEN
@@ -366,9 +409,22 @@ class Graphs:
                 return self._after_backward(expr.path, UNKNOWN, stmt)
         found = self.of(expr.base, stmt, depth)
         if found.graph is PROVEN and expr.base.path in self.parts:
-            # One of several of which a backward takes some.
-            return replace(found, graph=OPEN, why="a backward goes through others of its kind", freed=True)
+            return self._other_entry(expr, found)
+        named = isinstance(expr.index, ir.Const) and isinstance(expr.index.value, str)
+        if found.graph is PROVEN and (named or expr.base.path in self.backwarded) and isinstance(expr.index, ir.Const):
+            return Traced(OPEN, OPEN, "what else it holds is not shown")
         return found
+
+    @staticmethod
+    def _other_entry(expr: ir.Sub, found: Traced) -> Traced:
+        """One of several of which a backward takes some: a loss like those, or a count."""
+        if not isinstance(expr.index, ir.Const):
+            return found
+        key = expr.index.value
+        alike = LOSSLIKE.search(key) if isinstance(key, str) else "losses" in (expr.base.path or "")
+        if alike:
+            return replace(found, graph=OPEN, why="a backward goes through others of its kind", freed=True)
+        return Traced(OPEN, OPEN, "a backward goes through others beside it")
 
     # --- calls ---------------------------------------------------------------------------------------------------
 
@@ -385,7 +441,7 @@ class Graphs:
             return self._of_forward(self._forwards[id(call)])
         local = called(self.file, self.function, call)
         if local is not None:
-            return self._of_local(call, local, stmt)
+            return self._of_local(call, local, stmt, depth)
         if isinstance(call.func, ir.Attr):
             return self._of_method(call, call.func, stmt, depth)
         if CUTS.search(method):
@@ -396,6 +452,8 @@ class Graphs:
 
     def _of_torch(self, call: ir.Call, name: str, stmt: ir.Stmt, depth: int) -> Traced:
         last = name.rpartition(".")[2]
+        if name in GRAPH_KEEPING and call.args:
+            return self.of(call.args[0], stmt, depth)
         if last in TO_HOST:
             return replace(NUMBER, cut=True)
         if last in TO_DEVICE:
@@ -417,8 +475,10 @@ class Graphs:
         why = f"`{path}` makes it with grad enabled" if sure else f"whether `{path}` makes it with a graph is not certain"
         return Traced(PROVEN, PROVEN if sure else OPEN, why, freed=forward.freed)
 
-    def _of_local(self, call: ir.Call, local: ir.Function, stmt: ir.Stmt) -> Traced:
+    def _of_local(self, call: ir.Call, local: ir.Function, stmt: ir.Stmt, depth: int) -> Traced:
         summary = self.file.summaries.get(local)
+        if summary is not None and summary.returns is not None and summary.returns.kind is Kind.SYMBOL:
+            return self._computed(joined(self.of(arg, stmt, depth) for arg in call.args), stmt)
         found = _of_value(summary.returns) if summary is not None and summary.returns is not None else None
         if found is None and self.file.switches_grad_off(local):
             return NO_GRAPH_MADE
@@ -457,7 +517,7 @@ class Graphs:
         """The result of code that is not seen."""
         mode = self.grad_at(stmt)
         if mode is Grad.DISABLED:
-            return replace(NO_GRAPH_MADE, tensor=PROVEN if network else OPEN)
+            return NO_GRAPH_MADE  # who switches grad off around a call does so for its tensors
         shown = call.func.path or call.method
         if network:
             sure = mode is Grad.ENABLED
@@ -487,6 +547,9 @@ def _weight(one: Traced) -> tuple[int, int]:
 
 def _of_value(value: Val) -> Traced | None:
     """What the flow of values knows, in these terms; None where it knows nothing."""
+    if value.kind is Kind.CONTAINER:
+        inside = [found for part in held_parts(value) if (found := _of_value(part)) is not None]
+        return joined(inside) if inside else None
     if value.kind in (Kind.HOST, Kind.NUMBER):
         return replace(NUMBER, cut=value.kind is Kind.HOST)
     if value.kind is Kind.DEVICE:
@@ -588,10 +651,14 @@ def _registered(cls: ir.Class, how: str) -> Iterator[str]:
                 name = call.argument(0, "name")
                 if how.startswith("register") and isinstance(name, ir.Const) and isinstance(name.value, str):
                     yield name.value
-                elif isinstance(statement, ir.Assign):
+                elif isinstance(statement, ir.Assign) and not _is_off(call.keyword("requires_grad")):
                     yield from (
                         target.attr for target in statement.targets if isinstance(target, ir.Attr)
                     )
+
+
+def _is_off(flag: ir.Expr | None) -> bool:
+    return isinstance(flag, ir.Const) and flag.value is False
 
 
 class Tracing:

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from gpulint.rules.detect.kept.callers import Use, call_sites, uses_of
+from gpulint.rules.detect.kept.callers import Use, call_sites, is_followed, is_handed_on, uses_of
 from gpulint.rules.detect.kept.graphs import OPEN, PROVEN, REFUTED, Graphs, Traced, Tracing
 from gpulint.rules.detect.kept.record import How, Kept, about
 from gpulint.rules.detect.kept.statistics import is_cut
 
 from gpulint.analysis.code import ir
+from gpulint.analysis.file.classes import is_abstract
 from gpulint.analysis.file.lookup import qualified
 from gpulint.analysis.torch.keeping import LOSSLIKE
 from gpulint.analysis.values.values import Grad
@@ -106,7 +107,14 @@ def _switches_on(graphs: Graphs) -> bool:
         method = info.method(name) if info is not None else None
         if method is not None:
             words |= file.evidence[method].words if method.home is file else set()
-    return bool(words & {"enable_grad", "set_grad_enabled"})
+    if words & {"enable_grad", "set_grad_enabled"}:
+        return True
+    project = file.project
+    return project is not None and any(
+        project.files_defining(file.filename, name, b"enable_grad")
+        for name in sorted(file.evidence[function].called)
+        if info is not None and name in info.cls.methods and is_abstract(info.cls.methods[name])
+    )
 
 
 def _framework_answers(
@@ -143,6 +151,11 @@ def _is_under_enabled(graphs: Graphs, stmt: ir.Stmt) -> bool:
 
 def _runs_own_backward(file: FileAnalysis, function: ir.Function) -> bool:
     evidence = file.evidence[function]
+    info = file.class_of(function) if function.cls is not None else None
+    if info is not None and info.backward and any(
+        (method := info.method(name)) is not None and method.home.evidence[method].backward for name in evidence.called
+    ):
+        return function.name not in ("forward", "closure", "__init__", "backward")
     if function.name in ("forward", "closure", "__init__", "backward") or function.name == "<lambda>":
         return False
     if "backward" not in evidence.called and not any("backward" in name for name in evidence.called):
@@ -166,6 +179,10 @@ def _after_backward(graphs: Graphs) -> Iterator[Kept]:
     function = graphs.function
     if _is_closure(graphs.file, function) or _goes_on(graphs):
         return
+    if is_handed_on(graphs.file, function):
+        return
+    if any(is_cut(part) for statement in _returns(function) for _, part in _parts(graphs, statement)):
+        return  # the author gives numbers; what is left beside them is told with the statistics, or asked for by a flag
     differentiated = _differentiated(graphs.file, function)
     for statement in _returns(function):
         if not _follows_backward(graphs, statement):
@@ -177,9 +194,9 @@ def _after_backward(graphs: Graphs) -> Iterator[Kept]:
         answers = (*about(traced, part), *_caller_answers(graphs, position))
         yield Kept(
             function,
-            statement,
+            part if isinstance(part, (ir.Name, ir.Attr, ir.Sub)) else statement,
             part,
-            f"`{function.name}`",
+            function.name,
             How.RETURNED,
             answers,
             freed=True,
@@ -194,6 +211,8 @@ def _attached(
 ) -> Iterator[tuple[int | None, ir.Expr, Traced]]:
     """The parts of what is returned that a backward of the function has gone through."""
     for position, part in _parts(graphs, statement):
+        if _is_gathered(graphs, statement, part):
+            continue
         traced = graphs.of(part, statement)
         if part.path in differentiated and traced.graph is not REFUTED:
             traced = Traced(PROVEN, PROVEN, f"its gradient has been taken, and `{part.path}` keeps its graph", freed=True)
@@ -201,6 +220,20 @@ def _attached(
             yield position, part, traced
         elif isinstance(part, ir.Attr) and part.path in graphs.backwarded and traced.graph is OPEN:
             yield position, part, traced
+
+
+def _is_gathered(graphs: Graphs, statement: ir.Stmt, part: ir.Expr) -> bool:
+    """Whether it was added up or collected on the way, or comes out of a loop that trains: it is told where that happens."""
+    for name in (one for one in ir.walk(part) if one.path is not None):
+        definitions, _ = graphs.definitions.reaching(name.path or "", statement)
+        for definition in definitions:
+            if not definition.whole or isinstance(definition.value, (ir.Seq, ir.Const)):
+                return True
+            around = set(map(id, graphs.definitions.owners(statement)))
+            for owner in graphs.definitions.owners(definition.stmt):
+                if isinstance(owner, (ir.For, ir.While)) and id(owner) not in around:
+                    return True
+    return isinstance(part, ir.Attr) and "." in part.path[5:] if part.path else False
 
 
 def _parts(graphs: Graphs, statement: ir.Return) -> Iterator[tuple[int | None, ir.Expr]]:
@@ -229,7 +262,17 @@ def _follows_backward(graphs: Graphs, statement: ir.Stmt) -> bool:
             return False
         if any("backward" in call.method or call.method == "grad" for call in ir.own_calls(earlier)):
             return True
+        if any(self_backward(graphs, call) for call in ir.own_calls(earlier)):
+            return True
     return False
+
+
+def self_backward(graphs: Graphs, call: ir.Call) -> bool:
+    """`self.opt_step(…)`, a method of the same object that goes backward."""
+    info = graphs.file.class_of(graphs.function) if graphs.function.cls is not None else None
+    own = isinstance(call.func, ir.Attr) and call.func.base.path == graphs.function.params[0].name if info else False
+    method = info.method(call.method) if info is not None and own else None
+    return method is not None and bool(method.home.evidence[method].backward)
 
 
 def _is_closure(file: FileAnalysis, function: ir.Function) -> bool:
@@ -256,7 +299,9 @@ def _caller_answers(graphs: Graphs, position: int | None) -> Iterator[Answer]:
     sites = call_sites(graphs.file, function)
     uses = [(site, uses_of(site, position)) for site in sites]
     kept = [site for site, use in uses if use is Use.KEPT]
-    if kept:
+    if kept and is_followed(graphs.file, function):
+        yield refuted(Question.OUTLIVES, "it is told where a caller in this file keeps it")
+    elif kept:
         yield proven(Question.OUTLIVES, f"`{kept[0].function.name}` calls it and keeps what it returns")
     elif uses and all(use is Use.READ for _, use in uses):
         yield refuted(Question.OUTLIVES, "each caller that is seen only reads a number of it")

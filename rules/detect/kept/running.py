@@ -10,7 +10,7 @@ from gpulint.rules.detect.kept.graphs import OPEN, PROVEN, REFUTED, Graphs, Trac
 from gpulint.rules.detect.kept.record import How, Kept, about
 
 from gpulint.analysis.code import ir
-from gpulint.analysis.code.assignments import cuts, targets
+from gpulint.analysis.code.assignments import cuts, resets, targets
 from gpulint.analysis.torch.keeping import LOSSLIKE
 from gpulint.analysis.values.values import Grad
 from gpulint.answers import Answer, Question, left_open, proven, refuted
@@ -151,6 +151,12 @@ def _answers(
         yield refuted(Question.GRAPH, f"`{path}` is detached again")
     if _starts_afresh(graphs.function, path):
         yield refuted(Question.OUTLIVES, f"`{path}` is made anew in the same call")
+    elif any(
+        path in resets(method.body)
+        for method in info.cls.methods.values()
+        if method.name != "__init__" and method is not graphs.function
+    ):
+        yield refuted(Question.OUTLIVES, f"another method starts `{path}` anew")
     elif is_buffer:
         yield proven(Question.OUTLIVES, f"`{path}` is a buffer, which lives as long as the module")
     else:

@@ -8,15 +8,18 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from gpulint.rules.detect.kept.callers import Use, call_sites, is_followed, uses_of
 from gpulint.rules.detect.kept.graphs import OPEN, PROVEN, REFUTED, Graphs, Traced, Tracing
 from gpulint.rules.detect.kept.record import How, Kept, about
 
 from gpulint.analysis.code import ir
+from gpulint.analysis.code.assignments import additive_terms, unscaled
+from gpulint.analysis.code.reading import innermost
 from gpulint.analysis.torch.frameworks import SINKS
-from gpulint.analysis.torch.keeping import LOSSLIKE
+from gpulint.analysis.torch.keeping import FIGURES, LOSSLIKE
 from gpulint.analysis.torch.methods import NO_GRAPH
 from gpulint.analysis.torch.names import NUMERIC_SINKS, SINK_METHODS, TO_HOST
 from gpulint.answers import Answer, Question, left_open, proven, refuted
@@ -63,11 +66,24 @@ def statistics(file: FileAnalysis) -> list[Kept]:
     found: list[Kept] = []
     for function in file.module.functions:
         words = file.evidence[function].words
-        if words & {"item", "detach", "tolist", "get_numpy", "float"}:
+        numbers = bool(words & {"item", "detach", "tolist", "get_numpy", "float"})
+        if numbers or any(FIGURES.search(word) for word in words):
             for group in groups(function):
-                if len(group.entries) > 1 and any(is_cut(entry.value) for entry in group.entries):
+                cut = numbers and any(is_cut(entry.value) for entry in group.entries)
+                named = bool(FIGURES.search(group.path)) and _is_returned(function, group)
+                if len(group.entries) > 1 and (cut or named):
                     found += _of_group(tracing.of(function), group)
     return found
+
+
+def _is_returned(function: ir.Function, group: Group) -> bool:
+    """`return loss, stats`."""
+    return any(
+        isinstance(statement, ir.Return)
+        and isinstance(statement.value, ir.Seq)
+        and any(_is_of(item, group) for item in statement.value.items)
+        for statement in ir.statements(function.body)
+    )
 
 
 def groups(function: ir.Function) -> Iterator[Group]:
@@ -131,15 +147,18 @@ def is_cut(value: ir.Expr) -> bool:
 
 def _of_group(graphs: Graphs, group: Group) -> Iterator[Kept]:
     attached: list[tuple[Entry, Traced]] = []
+    apart = _apart(graphs, group)
     for entry in group.entries:
         if not is_cut(entry.value):
-            traced = graphs.of(entry.value, entry.stmt)
+            traced = _as_term(graphs.of(entry.value, entry.stmt), entry, apart)
             if traced.graph is not REFUTED and _is_statistic(entry, traced):
                 attached.append((entry, traced))
     cut = sum(is_cut(entry.value) for entry in group.entries)
-    if not attached or cut < len(attached):
+    if not attached or (cut < len(attached) and not apart):
         return
-    for entry, traced in attached:
+    attached.sort(key=lambda one: _weight(one[1]), reverse=True)
+    first = _weight(attached[0][1])
+    for entry, traced in [one for one in attached if _weight(one[1]) == first][: _MOST if cut else 1]:
         yield Kept(
             graphs.function,
             entry.value if isinstance(entry.value, ir.Call) else entry.stmt if group.path and group.display is None else entry.value,
@@ -151,6 +170,46 @@ def _of_group(graphs: Graphs, group: Group) -> Iterator[Kept]:
             scalar=traced.scalar,
             number=any(_is_number(other.value) for other in group.entries),
         )
+
+
+_MOST = 4  # told of one dict
+
+
+def _weight(traced: Traced) -> tuple[bool, bool, bool]:
+    return traced.graph is PROVEN, traced.tensor is PROVEN, traced.freed
+
+
+def _apart(graphs: Graphs, group: Group) -> frozenset[str]:
+    """What goes into the loss that is returned beside the dict: the loss itself and its terms."""
+    if graphs.has_backward:
+        return frozenset()
+    found: set[str] = set()
+    for statement in ir.statements(graphs.function.body):
+        value = statement.value if isinstance(statement, ir.Return) else None
+        if isinstance(value, ir.Seq) and len(value.items) > 1 and any(_is_of(item, group) for item in value.items):
+            wanted = [(item.path, 0) for item in value.items if item.path is not None and LOSSLIKE.search(item.path)]
+            for item in value.items:
+                if isinstance(item, ir.Op):
+                    wanted += [(part.path, 1) for part in additive_terms(item) if part.path is not None]
+            while wanted:
+                path, depth = wanted.pop()
+                if path in found or depth > 3:
+                    continue
+                found.add(path)
+                for definition in graphs.definitions.reaching(path, statement)[0]:
+                    for term in additive_terms(definition.value) if definition.value is not None else ():
+                        term = unscaled(term)
+                        if term.path is not None:
+                            wanted.append((term.path, depth + 1))
+    return frozenset(found)
+
+
+def _as_term(traced: Traced, entry: Entry, apart: frozenset[str]) -> Traced:
+    """A term of the loss that is returned to be trained by has a graph."""
+    name = innermost(entry.value)
+    if traced.graph is REFUTED or name.path is None or not (entry.value.path in apart or name.path in apart):
+        return traced
+    return replace(traced, tensor=PROVEN, graph=PROVEN, why=f"`{name.path}` is a term of the loss that is returned beside it")
 
 
 def _is_number(value: ir.Expr) -> bool:
@@ -168,7 +227,10 @@ def _is_statistic(entry: Entry, traced: Traced) -> bool:
 
 def _answers(graphs: Graphs, group: Group, entry: Entry, traced: Traced) -> Iterator[Answer]:
     yield from about(traced, entry.value)
-    yield proven(Question.MEANT, "other entries of the same dict are made numbers, or detached")
+    if any(is_cut(other.value) for other in group.entries):
+        yield proven(Question.MEANT, "other entries of the same dict are made numbers, or detached")
+    else:
+        yield left_open(Question.MEANT, "only its name says that it is for figures alone")
     if not traced.freed:
         yield from _wanted(graphs, group, entry)
     yield from stays(graphs, group.path, group.display, group.stmt)
@@ -224,12 +286,25 @@ def stays(graphs: Graphs, path: str, display: ir.Expr | None, stmt: ir.Stmt) -> 
     ways = set(_ways(graphs, path, display))
     if "kept" in ways:
         yield proven(Question.OUTLIVES, "the dict is put by for later")
+    elif "returned" in ways and (told := _by_callers(graphs)) is not None:
+        yield told
     elif "returned" in ways:
         yield left_open(Question.OUTLIVES, f"who calls `{function.name}` may read the figures at once and drop the dict")
     elif "handed" in ways:
         yield left_open(Question.OUTLIVES, "whether what gets the dict keeps it is not seen")
     else:
         yield refuted(Question.OUTLIVES, "the dict is written at once, or dropped")
+
+
+def _by_callers(graphs: Graphs) -> Answer | None:
+    """What the callers in sight do with the figures; None where that is not seen."""
+    sites = call_sites(graphs.file, graphs.function)
+    uses = {uses_of(site, None) for site in sites}
+    if uses == {Use.READ}:
+        return refuted(Question.OUTLIVES, "each caller that is seen only reads numbers of it")
+    if Use.KEPT in uses and is_followed(graphs.file, graphs.function):
+        return refuted(Question.OUTLIVES, "it is told where a caller in this file keeps it")
+    return None
 
 
 def _ways(graphs: Graphs, path: str, display: ir.Expr | None) -> Iterator[str]:

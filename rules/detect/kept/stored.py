@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from gpulint.rules.detect.kept.callers import call_sites
 from gpulint.rules.detect.kept.graphs import OPEN, PROVEN, REFUTED, Graphs, Traced, Tracing
 from gpulint.rules.detect.kept.record import How, Kept, about
 from gpulint.rules.detect.kept.statistics import is_cut
@@ -40,7 +41,7 @@ def stored(file: FileAnalysis) -> list[Kept]:
         for method in info.cls.methods.values():
             if method.name in ("__init__", "__setstate__", "reset") or not method.params:
                 continue
-            if file.evidence[method].stored or _sets_items(file, method):
+            if file.evidence[method].stored or _sets_items(method):
                 graphs = tracing.of(method)
                 found += _memos(graphs, info)
                 found += _by_key(graphs, info)
@@ -48,8 +49,13 @@ def stored(file: FileAnalysis) -> list[Kept]:
     return found
 
 
-def _sets_items(file: FileAnalysis, method: ir.Function) -> bool:
-    return file.evidence[method].accumulates
+def _sets_items(method: ir.Function) -> bool:
+    own = method.params[0].name
+    return any(
+        isinstance(target, ir.Sub) and (target.base.path or "").startswith(f"{own}.")
+        for statement in ir.statements(method.body)
+        for target in targets(statement)
+    )
 
 
 def _own_assignments(graphs: Graphs) -> Iterator[tuple[ir.Assign, ir.Attr, ir.Expr]]:
@@ -183,6 +189,8 @@ def _looks_like_tensor(graphs: Graphs, value: ir.Expr) -> bool:
 def _key_answers(
     graphs: Graphs, info: ClassInfo, statement: ir.Assign, target: ir.Sub, path: str, traced: Traced
 ) -> Iterator[Answer]:
+    if traced.graph is REFUTED and _is_looked_up(graphs, statement, path):
+        yield refuted(Question.OUTLIVES, "it is looked up before, and stored once for each key")
     if traced.graph is REFUTED:
         yield left_open(Question.DEVICE, "that it is large, and on a GPU, is not shown")
     else:
@@ -191,7 +199,7 @@ def _key_answers(
     emptied = [method for method in info.cls.methods.values() if path in resets(method.body) and method.name != "__init__"]
     if any(method is graphs.function or method.name == "forward" for method in emptied):
         yield refuted(Question.OUTLIVES, f"`{path}` is emptied in the course of each call")
-    elif _is_slot(graphs, statement, target.index):
+    elif _is_slot(graphs, statement, target.index) or _is_named(graphs, target.index):
         yield refuted(Question.OUTLIVES, f"the entries of `{path}` are written anew with each call")
     elif emptied:
         yield left_open(Question.OUTLIVES, f"`{emptied[0].name}` empties `{path}`; how often is not seen")
@@ -212,6 +220,28 @@ def _is_slot(graphs: Graphs, statement: ir.Stmt, key: ir.Expr) -> bool:
         if isinstance(part, ir.Name)
     }
     return names <= looped
+
+
+def _is_named(graphs: Graphs, key: ir.Expr) -> bool:
+    """Whether the key is a parameter for which the callers in this file give a name that stands in the text."""
+    params = [param.name for param in graphs.function.params]
+    if not isinstance(key, ir.Name) or key.id not in params:
+        return False
+    position = params.index(key.id) - 1
+    given = [site.call.argument(position, key.id) for site in call_sites(graphs.file, graphs.function)]
+    return bool(given) and all(isinstance(one, (ir.Const, ir.Text)) for one in given)
+
+
+def _is_looked_up(graphs: Graphs, statement: ir.Stmt, path: str) -> bool:
+    """`if key not in self.known:` around it."""
+    return any(
+        isinstance(owner, ir.If)
+        and any(
+            isinstance(part, ir.Op) and part.op == "not in" and part.operands[1].path == path
+            for part in ir.walk(owner.test)
+        )
+        for owner in graphs.definitions.owners(statement)
+    )
 
 
 def _over_data(loop: ir.For) -> bool:
@@ -239,7 +269,7 @@ def _recorded(graphs: Graphs, info: ClassInfo) -> Iterator[Kept]:
         traced = graphs.of(value, statement)
         if traced.graph is REFUTED or traced.tensor is not PROVEN or not (asked or graphs.function.name == "forward"):
             continue
-        reads = tuple(_reads_with_graph(graphs.file, info, graphs.function, target.attr, memo=False))
+        reads = tuple(_reads_with_graph(graphs.file, info, graphs.function, target.attr, memo=False, asked=asked))
         answers = (
             *about(traced, value),
             *reads,
@@ -258,7 +288,7 @@ def _is_asked_for(graphs: Graphs, statement: ir.Stmt) -> bool:
 
 
 def _reads_with_graph(
-    file: FileAnalysis, info: ClassInfo, writer: ir.Function, attr: str, memo: bool
+    file: FileAnalysis, info: ClassInfo, writer: ir.Function, attr: str, memo: bool, asked: bool = False
 ) -> Iterator[Answer]:
     """Whether somebody computes with the attribute: then its graph may be wanted."""
     read = cut = False
@@ -276,7 +306,9 @@ def _reads_with_graph(
                             read = True
     if memo:
         return
-    if read:
+    if read and asked:
+        yield left_open(Question.BACKWARD, f"`{attr}` is computed with, and a backward may go through that")
+    elif read:
         yield refuted(Question.BACKWARD, f"`{attr}` is read with its graph, and a backward may go through it")
     elif not cut and _is_read_elsewhere(file, attr):
         yield left_open(Question.BACKWARD, f"another file reads `{attr}`, and may go backward through it")
