@@ -115,6 +115,8 @@ def uses_of(site: CallSite, position: int | None) -> Use:
         return above
     if not isinstance(statement, ir.Assign) or statement.value is None:
         return _kept_by(statement, site.call) or Use.UNSEEN
+    if _takes_another(statement.value, site.call, position):
+        return Use.READ
     names = list(_names(statement, site.call, position))
     if not names:
         return Use.UNSEEN
@@ -123,6 +125,18 @@ def uses_of(site: CallSite, position: int | None) -> Use:
         if use in found:
             return use
     return Use.READ
+
+
+def _takes_another(value: ir.Expr, call: ir.Call, position: int | None) -> bool:
+    """`step(x)[0]`, where the other one is asked about."""
+    return position is not None and any(
+        isinstance(part, ir.Sub)
+        and part.base is call
+        and isinstance(part.index, ir.Const)
+        and isinstance(part.index.value, int)
+        and part.index.value != position
+        for part in ir.walk(value)
+    )
 
 
 def _names(statement: ir.Assign, call: ir.Call, position: int | None) -> Iterator[str]:

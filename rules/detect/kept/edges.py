@@ -15,6 +15,7 @@ from gpulint.analysis.code import ir
 from gpulint.analysis.code.assignments import resets, targets
 from gpulint.analysis.torch import frameworks
 from gpulint.analysis.torch.keeping import COUNTS, LOSSLIKE, REPLAYS, TAKES_IN
+from gpulint.analysis.values.values import Kind
 from gpulint.answers import Answer, Question, left_open, proven, refuted
 
 if TYPE_CHECKING:
@@ -177,10 +178,19 @@ def _by_callers(tracing: Tracing, function: ir.Function, traced: Traced, given: 
     if all(one.graph is REFUTED for one in found):
         return replace(traced, graph=REFUTED, why="each caller that is seen hands over numbers, or what is detached")
     if any(one.graph is PROVEN for one in found):
-        if is_followed(tracing.file, function) or any(site.function.home is tracing.file for site in sites):
+        if is_followed(tracing.file, function) or _is_held_by_flow(tracing.file, function):
             return replace(traced, graph=REFUTED, why="it is told where the value is handed over")
         return replace(traced, graph=PROVEN, tensor=PROVEN, why="a caller hands over a value with its graph")
     return traced
+
+
+def _is_held_by_flow(file: FileAnalysis, function: ir.Function) -> bool:
+    """Whether the flow of values has come by what the function keeps, with a graph."""
+    return any(
+        hold.keep is not None and hold.keep.function is function and hold.value.kind is Kind.GRAPH
+        for facts in file.function_facts
+        for hold in facts.holds
+    )
 
 
 def _handed(tracing: Tracing, function: ir.Function, site: CallSite, given: frozenset[str]) -> Iterator[Traced]:

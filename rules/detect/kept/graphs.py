@@ -29,7 +29,7 @@ from gpulint.analysis.torch.names import (
     TO_HOST,
     is_loss_function,
 )
-from gpulint.analysis.values.values import MAYBE, MIXED, UNSURE_GRAD, Grad, Kind, Val, held_parts
+from gpulint.analysis.values.values import MAYBE, MIXED, UNSURE_GRAD, Grad, Kind, ParamToken, Val, held_parts
 from gpulint.answers import Verdict
 
 if TYPE_CHECKING:
@@ -478,7 +478,11 @@ class Graphs:
     def _of_local(self, call: ir.Call, local: ir.Function, stmt: ir.Stmt, depth: int) -> Traced:
         summary = self.file.summaries.get(local)
         if summary is not None and summary.returns is not None and summary.returns.kind is Kind.SYMBOL:
-            return self._computed(joined(self.of(arg, stmt, depth) for arg in call.args), stmt)
+            names = {token.name for token in summary.returns.tokens if isinstance(token, ParamToken)}
+            params = local.params[1:] if local.cls is not None else local.params
+            given = [call.argument(place, param.name) for place, param in enumerate(params) if param.name in names]
+            carried = [self.of(one, stmt, depth) for one in given if one is not None]
+            return self._computed(joined(carried), stmt) if carried else UNKNOWN
         found = _of_value(summary.returns) if summary is not None and summary.returns is not None else None
         if found is None and self.file.switches_grad_off(local):
             return NO_GRAPH_MADE

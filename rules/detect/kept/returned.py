@@ -62,7 +62,8 @@ def _to_framework(graphs: Graphs) -> Iterator[Kept]:
         parts = [
             (part, traced)
             for part in _given_back(graphs, statement, training)
-            if (traced := graphs.of(part, statement)).graph is not REFUTED and not is_cut(part)
+            if not (traced := graphs.of(part, statement)).cut and not is_cut(part)
+            if not training or traced.graph is not REFUTED
         ]
         if not parts or (training and not collector):
             continue
@@ -227,7 +228,8 @@ def _is_gathered(graphs: Graphs, statement: ir.Stmt, part: ir.Expr) -> bool:
     for name in (one for one in ir.walk(part) if one.path is not None):
         definitions, _ = graphs.definitions.reaching(name.path or "", statement)
         for definition in definitions:
-            if not definition.whole or isinstance(definition.value, (ir.Seq, ir.Const)):
+            grows = not definition.whole and name.path not in graphs.backwarded
+            if grows or isinstance(definition.value, ir.Seq):
                 return True
             around = set(map(id, graphs.definitions.owners(statement)))
             for owner in graphs.definitions.owners(definition.stmt):
@@ -302,7 +304,8 @@ def _caller_answers(graphs: Graphs, position: int | None) -> Iterator[Answer]:
     if kept and is_followed(graphs.file, function):
         yield refuted(Question.OUTLIVES, "it is told where a caller in this file keeps it")
     elif kept:
-        yield proven(Question.OUTLIVES, f"`{kept[0].function.name}` calls it and keeps what it returns")
+        name = kept[0].function.name
+        yield left_open(Question.OUTLIVES, f"`{name}` keeps what a function of this name returns, which may be another")
     elif uses and all(use is Use.READ for _, use in uses):
         yield refuted(Question.OUTLIVES, "each caller that is seen only reads a number of it")
     elif uses:

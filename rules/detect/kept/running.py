@@ -94,9 +94,13 @@ def _own(graphs: Graphs, info: ClassInfo) -> Iterator[Kept]:
             attr = path.partition(".")[2]
             if not path.startswith(f"{own}.") or "." in attr or graphs.grad_at(statement) is Grad.DISABLED:
                 continue
+            if not info.is_module and isinstance(statement, ir.AugAssign) and not graphs.has_backward:
+                continue  # a sum of what callers hand over
             if not _is_running(info, attr, buffers) or path in graphs.backwarded or path in graphs.parts:
                 continue
             traced = _taken_in(graphs, value, path, statement)
+            if traced.tensor is OPEN and isinstance(target, ir.Sub) and isinstance(target.index, ir.Slice):
+                traced = replace(traced, tensor=PROVEN)  # only a tensor is written into so
             if traced.graph is REFUTED or (traced.tensor is not PROVEN and not traced.freed):
                 continue
             answers = tuple(_answers(graphs, info, path, value, traced, cut, attr in buffers))

@@ -156,9 +156,10 @@ def _of_group(graphs: Graphs, group: Group) -> Iterator[Kept]:
     cut = sum(is_cut(entry.value) for entry in group.entries)
     if not attached or (cut < len(attached) and not apart):
         return
-    attached.sort(key=lambda one: _weight(one[1]), reverse=True)
-    first = _weight(attached[0][1])
-    for entry, traced in [one for one in attached if _weight(one[1]) == first][: _MOST if cut else 1]:
+    attached.sort(key=_weight, reverse=True)
+    first = _weight(attached[0])
+    sure = cut and attached[0][1].graph is PROVEN
+    for entry, traced in [one for one in attached if _weight(one) == first][: _MOST if sure else 1]:
         yield Kept(
             graphs.function,
             entry.value if isinstance(entry.value, ir.Call) else entry.stmt if group.path and group.display is None else entry.value,
@@ -175,8 +176,10 @@ def _of_group(graphs: Graphs, group: Group) -> Iterator[Kept]:
 _MOST = 4  # told of one dict
 
 
-def _weight(traced: Traced) -> tuple[bool, bool, bool]:
-    return traced.graph is PROVEN, traced.tensor is PROVEN, traced.freed
+def _weight(attached: tuple[Entry, Traced]) -> tuple[bool, bool, bool, bool]:
+    entry, traced = attached
+    sought = bool(LOSSLIKE.search((innermost(entry.value).path or "").rpartition(".")[2]))
+    return traced.graph is PROVEN, traced.tensor is PROVEN, traced.freed, sought
 
 
 def _apart(graphs: Graphs, group: Group) -> frozenset[str]:

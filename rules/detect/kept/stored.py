@@ -197,7 +197,7 @@ def _key_answers(
         yield from about(Traced(PROVEN, traced.graph, traced.why), statement.value)
         yield from _mode(graphs) if traced.graph is PROVEN else ()
     emptied = [method for method in info.cls.methods.values() if path in resets(method.body) and method.name != "__init__"]
-    if any(method is graphs.function or method.name == "forward" for method in emptied):
+    if any((method is graphs.function and not _only_takes_out(method, path)) or method.name == "forward" for method in emptied):
         yield refuted(Question.OUTLIVES, f"`{path}` is emptied in the course of each call")
     elif _is_slot(graphs, statement, target.index) or _is_named(graphs, target.index):
         yield refuted(Question.OUTLIVES, f"the entries of `{path}` are written anew with each call")
@@ -220,6 +220,16 @@ def _is_slot(graphs: Graphs, statement: ir.Stmt, key: ir.Expr) -> bool:
         if isinstance(part, ir.Name)
     }
     return names <= looped
+
+
+def _only_takes_out(method: ir.Function, path: str) -> bool:
+    """Whether a method only takes single entries out: `self.maps.pop(key)`."""
+    clearing = any(
+        call.method in ("clear", "reset") and isinstance(call.func, ir.Attr) and call.func.base.path == path
+        for _, call in ir.calls(method.body)
+    )
+    anew = any(target.path == path for statement in ir.statements(method.body) for target in targets(statement))
+    return not clearing and not anew
 
 
 def _is_named(graphs: Graphs, key: ir.Expr) -> bool:
