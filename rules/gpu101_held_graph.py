@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from gpulint.rules._held import considered, report
+from gpulint.rules._kept import considered_kept, report_kept
 
 from gpulint.analysis.file.asking import FileFacts
 from gpulint.answers import Considered
@@ -101,7 +102,7 @@ class HeldGraph(Rule):
     runtime_claim = Claim("drift")
     triggers = (
         (b"torch", b"lightning", b"accelerate", b"deepspeed", b"backward", b"criterion"),
-        (b"backward", b".eval()", b"training_step", b"nn.", b"_step(", b"criterion", b"compute_loss"),
+        (b"backward", b".eval()", b"training_step", b"nn.", b"_step(", b"criterion", b"compute_loss", b"def update", b"detach", b"Tensor"),
         (
             b"+=",
             b"append",
@@ -117,13 +118,16 @@ class HeldGraph(Rule):
         ),
         (b"for ", b"while ", b"self."),
     )
+    doubts = True
     options = (Option("style", "auto", ("auto", "detach"), "how a held scalar is fixed"),)
 
     def considers(self, facts: FileFacts, options: Mapping[str, Any]) -> Iterator[Considered]:
-        return (considered(hold, facts) for hold in facts.holds() if not hold.kept_elsewhere)
+        yield from (considered(hold, facts) for hold in facts.holds() if not hold.kept_elsewhere)
+        yield from considered_kept(facts, self.code)
 
     def check(self, facts: FileFacts, options: Mapping[str, Any]) -> Iterator[Report]:
         for hold in facts.holds():
             found = report(facts, hold, options.get("style", "auto")) if not hold.kept_elsewhere else None
             if found is not None:
                 yield found
+        yield from report_kept(facts, self.code)

@@ -3,9 +3,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from gpulint.rules._kept import considered_kept, report_kept
 from gpulint.rules.detect.caches import Cache
 
 from gpulint.analysis.file.asking import FileFacts
+from gpulint.answers import Considered
 from gpulint.claims import Claim
 from gpulint.findings import Severity
 from gpulint.rule import Repair, Replace, Report, Rule
@@ -78,13 +80,18 @@ class CachedTensor(Rule):
     name = "cached-tensor"
     severity = Severity.WARNING
     runtime_claim = Claim("drift")
+    doubts = True
     triggers = ((b"torch",), (b" in ", b".get(", b"lru_cache(", b"@cache", b"functools.cache"))
+
+    def considers(self, facts: FileFacts, options: Mapping[str, Any]) -> Iterator[Considered]:
+        return considered_kept(facts, self.code)
 
     def check(self, facts: FileFacts, options: Mapping[str, Any]) -> Iterator[Report]:
         from gpulint.rules.detect.caches import caches
 
         for cache in facts.ask(caches):
             yield _report(facts, cache)
+        yield from report_kept(facts, self.code)
 
 
 def _report(facts: FileFacts, cache: Cache) -> Report:

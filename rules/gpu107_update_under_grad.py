@@ -3,9 +3,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from gpulint.rules._kept import considered_kept, report_kept
 from gpulint.rules.detect.averages import Average
 
 from gpulint.analysis.file.asking import FileFacts
+from gpulint.answers import Considered
 from gpulint.claims import Claim
 from gpulint.findings import Severity
 from gpulint.rule import Repair, Replace, Report, Rule
@@ -67,12 +69,16 @@ class UpdateUnderGrad(Rule):
     name = "update-under-grad"
     severity = Severity.WARNING
     runtime_claim = Claim("drift")
+    doubts = True
     triggers = (
         (b"torch", b"lightning"),
         (b"parameters()", b"backward", b"def forward"),
         (b" * ", b"*", b"lerp"),
         (b"self.", b"decay", b"momentum", b"0.9", b"beta", b"alpha", b"tau"),
     )
+
+    def considers(self, facts: FileFacts, options: Mapping[str, Any]) -> Iterator[Considered]:
+        return considered_kept(facts, self.code)
 
     def check(self, facts: FileFacts, options: Mapping[str, Any]) -> Iterator[Report]:
         from gpulint.rules._held import is_certain
@@ -92,6 +98,7 @@ class UpdateUnderGrad(Rule):
                 unless_guarded=average.only_called_elsewhere,
                 subject=facts.source(average.target, limit=200),
             )
+        yield from report_kept(facts, self.code)
 
 
 def _repair(facts: FileFacts, average: Average) -> Repair | None:

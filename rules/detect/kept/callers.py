@@ -67,6 +67,13 @@ def is_followed(file: FileAnalysis, function: ir.Function) -> bool:
     )
 
 
+def is_told_there(file: FileAnalysis, function: ir.Function, sites: list[CallSite]) -> bool:
+    """Whether the flow of values follows the calls: those of this file that are known to mean the function, and those of a
+    function that other files import by its name."""
+    elsewhere = function.cls is None and any(site.function.home is not file for site in sites)
+    return is_followed(file, function) or elsewhere
+
+
 def is_handed_on(file: FileAnalysis, function: ir.Function) -> bool:
     """Whether the file uses the function as a value: a framework is given it, or it is returned."""
     return any(

@@ -338,8 +338,9 @@ class Graphs:
         if definition.value is value and self._is_keyed(value):
             return NUMBER  # `for name in report`
         found = self.of(value, definition.stmt, depth)
-        if found.given and found.graph is OPEN and not LOSSLIKE.search(found.given):
-            return Traced(OPEN, REFUTED, f"`{name}` comes out of `{found.given}`, as data does")
+        source = found.given or (isinstance(value, ir.Call) and found.tensor is OPEN and value.method)
+        if source and found.graph is OPEN and not LOSSLIKE.search(source):
+            return Traced(OPEN, REFUTED, f"`{name}` comes out of `{source}`, as data does")
         return found
 
     def _is_keyed(self, value: ir.Expr) -> bool:
@@ -435,6 +436,9 @@ class Graphs:
             return self._of_torch(call, name, stmt, depth)
         if name.partition(".")[0] in HOST_LIBRARIES:
             return replace(NUMBER, cut=True)
+        if call.func.path == "map" and len(call.args) == 2:
+            numbers = CUTS.search(call.args[0].path or "") is not None
+            return replace(NUMBER, cut=True) if numbers else UNKNOWN
         if isinstance(call.func, ir.Name) and method in _BUILT_IN and not name:
             return self._computed(joined(self.of(arg, stmt, depth) for arg in call.args), stmt)
         if id(call) in self._forwards:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from gpulint.rules.detect.kept.callers import Use, call_sites, is_followed, is_handed_on, uses_of
+from gpulint.rules.detect.kept.callers import Use, call_sites, is_handed_on, is_told_there, uses_of
 from gpulint.rules.detect.kept.graphs import OPEN, PROVEN, REFUTED, Graphs, Traced, Tracing
 from gpulint.rules.detect.kept.record import How, Kept, about
 from gpulint.rules.detect.kept.statistics import is_cut
@@ -130,6 +130,8 @@ def _framework_answers(
         yield left_open(Question.GRAPH, "whether it is made where grad is switched on is not shown")
     if collector:
         yield proven(Question.OUTLIVES, f"`{collector}` is given what every step of the epoch has returned")
+        if function.name == "training_step":
+            yield left_open(Question.GRAPH, "some versions of the framework detach what they collect")
     else:
         yield left_open(Question.OUTLIVES, "not every version of the framework collects what steps return")
 
@@ -301,8 +303,8 @@ def _caller_answers(graphs: Graphs, position: int | None) -> Iterator[Answer]:
     sites = call_sites(graphs.file, function)
     uses = [(site, uses_of(site, position)) for site in sites]
     kept = [site for site, use in uses if use is Use.KEPT]
-    if kept and is_followed(graphs.file, function):
-        yield refuted(Question.OUTLIVES, "it is told where a caller in this file keeps it")
+    if kept and is_told_there(graphs.file, function, kept):
+        yield refuted(Question.OUTLIVES, "it is told where a caller keeps it")
     elif kept:
         name = kept[0].function.name
         yield left_open(Question.OUTLIVES, f"`{name}` keeps what a function of this name returns, which may be another")

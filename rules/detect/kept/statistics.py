@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from gpulint.rules.detect.kept.callers import Use, call_sites, is_followed, uses_of
+from gpulint.rules.detect.kept.callers import Use, call_sites, is_told_there, uses_of
 from gpulint.rules.detect.kept.graphs import OPEN, PROVEN, REFUTED, Graphs, Traced, Tracing
 from gpulint.rules.detect.kept.record import How, Kept, about
 
@@ -234,14 +234,14 @@ def _answers(graphs: Graphs, group: Group, entry: Entry, traced: Traced) -> Iter
         yield proven(Question.MEANT, "other entries of the same dict are made numbers, or detached")
     else:
         yield left_open(Question.MEANT, "only its name says that it is for figures alone")
-    if not traced.freed:
+    if not traced.freed or not any("backward" in name for name in graphs.file.evidence[graphs.function].called):
         yield from _wanted(graphs, group, entry)
     yield from stays(graphs, group.path, group.display, group.stmt)
 
 
 def _wanted(graphs: Graphs, group: Group, entry: Entry) -> Iterator[Answer]:
     """Whether somebody may go backward through the entry: who gets the dict alone, without a backward in sight."""
-    if graphs.has_backward:
+    if any("backward" in name for name in graphs.file.evidence[graphs.function].called):
         return
     if graphs.function.name in ("forward", "loss", "compute_loss", "criterion") or _is_sought(entry):
         if not _returns_apart(graphs, group, entry):
@@ -305,8 +305,8 @@ def _by_callers(graphs: Graphs) -> Answer | None:
     uses = {uses_of(site, None) for site in sites}
     if uses == {Use.READ}:
         return refuted(Question.OUTLIVES, "each caller that is seen only reads numbers of it")
-    if Use.KEPT in uses and is_followed(graphs.file, graphs.function):
-        return refuted(Question.OUTLIVES, "it is told where a caller in this file keeps it")
+    if Use.KEPT in uses and is_told_there(graphs.file, graphs.function, sites):
+        return refuted(Question.OUTLIVES, "it is told where a caller keeps it")
     return None
 
 
