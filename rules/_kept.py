@@ -16,9 +16,13 @@ from gpulint.rule import Repair, Replace, Report
 if TYPE_CHECKING:
     from gpulint.rules.detect.kept.record import Kept
 
-_FREED = "at most 512 B a step on the GPU, and 131 KiB of host memory (4-layer language model; H200, torch 2.11)"
+_FREED = (
+    "at most 512 B a step on the GPU, and 131 KiB of host memory (4-layer language model; H200, torch 2.11)"
+)
 _LIVE = "every activation behind it, for as long as no backward frees them (925 MiB a step for a 4-layer language model; H200, torch 2.11)"
-_EITHER = "512 B a call where a backward follows, every activation behind it where none does (H200, torch 2.11)"
+_EITHER = (
+    "512 B a call where a backward follows, every activation behind it where none does (H200, torch 2.11)"
+)
 _ONE = "the graph of one call, alive beside the next (925 MiB for a 4-layer language model, where no backward frees it; H200, torch 2.11)"
 _CHAIN = "host memory growing by 23.3 KiB a step, and every activation where no backward frees them (8-layer MLP; H200, torch 2.11)"
 _BYTES = "its own bytes on the device, for each new key (2 MiB for 512 × 1,024 floats; H200, torch 2.11)"
@@ -107,11 +111,19 @@ def _texts(facts: FileFacts, kept: Kept) -> tuple[str, str, str]:
     if kept.how is How.RETURNED and " " in kept.holder:
         return f"{kept.holder} keeps the autograd graph of `{what}` until the epoch's end", reason, cost
     if kept.how is How.RETURNED:
-        return f"{holder} returns `{what}` with its autograd graph, after the backward through it", reason, cost
+        return (
+            f"{holder} returns `{what}` with its autograd graph, after the backward through it",
+            reason,
+            cost,
+        )
     if kept.how is How.STORED:
         return f"{holder} keeps `{what}` with its autograd graph until the next call", live, _ONE
     if kept.how is How.CACHED and kept.device:
-        return f"{holder} keeps `{what}` on the device for each new key", "no graph, but nothing moves it to the host", _BYTES
+        return (
+            f"{holder} keeps `{what}` on the device for each new key",
+            "no graph, but nothing moves it to the host",
+            _BYTES,
+        )
     if kept.how is How.CACHED:
         return f"{holder} keeps `{what}` together with its autograd graph for later calls", live, _LIVE
     return (
@@ -131,4 +143,6 @@ def _repair(kept: Kept) -> Repair | None:
         return None  # it may be a tuple or a dict of tensors
     values = (kept.value, *(other for other in kept.others if isinstance(other, (ir.Name, ir.Attr, ir.Call))))
     changes = tuple(Replace(value.node, method_chain(value.node, ("detach",))) for value in values)
-    return Repair("unsafe", "keep it without its graph: `.detach()`", changes, "what reads it may want its graph")
+    return Repair(
+        "unsafe", "keep it without its graph: `.detach()`", changes, "what reads it may want its graph"
+    )

@@ -24,11 +24,20 @@ BROUGHT: Final = re.compile(
 # Of these, what may also be made by a network, where it is said to be a tensor.
 SHOWN: Final = re.compile(r"(?i)(?:^|_)(?:images?|samples?|img|states?|actions?|words?|weights?|x|y)\d*$")
 
+# What settings are read from.
+SETTINGS: Final = re.compile(
+    r"(?i)(?:^|[._])(?:config|cfg|conf|args|opts?|hparams|hp|params|options|settings|flags|hyper_params)\."
+)
+
 # Names of dicts that are for figures.
-FIGURES: Final = re.compile(r"(?i)(?:^|_)(?:stats?|statistics|metrics?|info|infos|logs?|logging\w*|log_\w+|summary|tb\w*|monitor\w*)$")
+FIGURES: Final = re.compile(
+    r"(?i)(?:^|_)(?:stats?|statistics|metrics?|info|infos|logs?|logging\w*|log_\w+|summary|tb\w*|monitor\w*)$"
+)
 
 # What runs one step of training and gives its loss.
-STEPS: Final = re.compile(r"(?i)^_*(?:train|train_\w+|\w*_?train_step|update\w*|learn\w*|optimi[sz]e\w*|fit_batch|step_\w+|run_step)$")
+STEPS: Final = re.compile(
+    r"(?i)^_*(?:train|train_\w+|\w*_?train_step|update\w*|learn\w*|optimi[sz]e\w*|fit_batch|step_\w+|run_step)$"
+)
 
 # What goes backward, or was made to, by its name.
 LOSSLIKE: Final = re.compile(

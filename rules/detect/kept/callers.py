@@ -91,7 +91,9 @@ def is_handed_on(file: FileAnalysis, function: ir.Function) -> bool:
 def _called_makers(file: FileAnalysis, maker: ir.Function) -> frozenset[str]:
     """The functions that another one makes and returns, where the file itself calls that one: it follows them."""
     inner = frozenset(one.name for one in file.module.functions if one.parent is maker)
-    called_here = any(maker.name in file.evidence[one].called for one in file.module.functions if one is not maker)
+    called_here = any(
+        maker.name in file.evidence[one].called for one in file.module.functions if one is not maker
+    )
     return inner if called_here else frozenset()
 
 

@@ -26,7 +26,7 @@ def consumed(file: FileAnalysis) -> list[Kept]:
     found: list[Kept] = []
     for function in file.module.functions:
         evidence = file.evidence[function]
-        if evidence.has_loop and (evidence.backward or evidence.terms) and evidence.accumulates:
+        if evidence.has_loop and evidence.backward:
             found += _in_function(tracing.of(function))
     return found
 
@@ -100,7 +100,12 @@ def _owner(expr: ir.Expr) -> ir.Expr:
 
 
 def _answers(
-    graphs: Graphs, loop: ir.For | ir.While, statement: ir.Stmt, path: str, value: ir.Expr, emptied: frozenset[str]
+    graphs: Graphs,
+    loop: ir.For | ir.While,
+    statement: ir.Stmt,
+    path: str,
+    value: ir.Expr,
+    emptied: frozenset[str],
 ) -> Iterator[Answer]:
     if graphs.grad_at(statement) is Grad.DISABLED and not isinstance(value, (ir.Name, ir.Attr)):
         yield refuted(Question.GRAD, "grad is off there")
@@ -141,7 +146,9 @@ def _of_flow(graphs: Graphs, statement: ir.Stmt, path: str) -> Iterator[Answer]:
 
 def _is_of_micro_batches(graphs: Graphs, statement: ir.Stmt) -> bool:
     """Whether the optimizer steps only after the loop, and what is added is local to it."""
-    loop = next((one for one in graphs.definitions.owners(statement) if isinstance(one, (ir.For, ir.While))), None)
+    loop = next(
+        (one for one in graphs.definitions.owners(statement) if isinstance(one, (ir.For, ir.While))), None
+    )
     if loop is None:
         return False
     inside = any(call.method == "step" for _, call in ir.calls(loop.body))
@@ -158,13 +165,17 @@ _COLLECTIONS = frozenset({"list", "deque", "defaultdict", "dict", "OrderedDict"}
 
 def is_collection(graphs: Graphs, path: str) -> bool:
     """Whether a name, or an attribute of the object, is made a list or a dict of lists somewhere in sight."""
-    functions = graphs.function.cls.methods.values() if graphs.function.cls is not None and "." in path else ()
+    functions = (
+        graphs.function.cls.methods.values() if graphs.function.cls is not None and "." in path else ()
+    )
     attr = path.rpartition(".")[2]
     for function in (*functions, graphs.function, graphs.file.module.body):
         for statement in ir.statements(function.body):
             if isinstance(statement, ir.Assign) and statement.value is not None:
                 for target, value in pairs(statement):
-                    if target.path == path or ("." in path and (target.path or "").rpartition(".")[2] == attr):
+                    if target.path == path or (
+                        "." in path and (target.path or "").rpartition(".")[2] == attr
+                    ):
                         if _makes_collection(value):
                             return True
     return False
@@ -173,7 +184,9 @@ def is_collection(graphs: Graphs, path: str) -> bool:
 def _makes_collection(value: ir.Expr) -> bool:
     if isinstance(value, ir.Call):
         return value.method in _COLLECTIONS
-    return isinstance(value, (ir.Comp, ir.DictDisplay)) or (isinstance(value, ir.Seq) and value.kind == "list")
+    return isinstance(value, (ir.Comp, ir.DictDisplay)) or (
+        isinstance(value, ir.Seq) and value.kind == "list"
+    )
 
 
 def _feeds(graphs: Graphs, path: str, loop: ir.Stmt) -> bool:

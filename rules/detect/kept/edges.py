@@ -57,7 +57,10 @@ def _collects(file: FileAnalysis, info: ClassInfo, function: ir.Function) -> boo
     words = set().union(*(file.evidence[method].words for method in info.cls.methods.values()))
     if any("backward" in word or word in ("optimizer", "zero_grad", "optim") for word in words):
         return False
-    named = any(COUNTS.search(name) for name in (info.cls.name, *(base.rpartition(".")[2] for base in info.base_names)))
+    named = any(
+        COUNTS.search(name)
+        for name in (info.cls.name, *(base.rpartition(".")[2] for base in info.base_names))
+    )
     return bool(TAKES_IN.match(function.name)) and (named or is_half or _has_halves(info))
 
 
@@ -65,7 +68,20 @@ def _has_halves(info: ClassInfo) -> bool:
     """Whether it is made to be fed, asked and emptied: `reset`, and `compute`, `avg` or the like beside it."""
     names = set(info.cls.methods)
     return bool(names & {"reset", "_reset", "clear"}) and bool(
-        names & {"compute", "result", "avg", "average", "mean", "value", "get", "summary", "summarize", "report", "get_metric"}
+        names
+        & {
+            "compute",
+            "result",
+            "avg",
+            "average",
+            "mean",
+            "value",
+            "get",
+            "summary",
+            "summarize",
+            "report",
+            "get_metric",
+        }
     )
 
 
@@ -123,7 +139,9 @@ def _given(graphs: Graphs, expr: ir.Expr) -> frozenset[str]:
 def _is_sought(expr: ir.Expr) -> bool:
     """Whether a value of unknown kind is called a loss."""
     return any(
-        isinstance(part, ir.Name) and LOSSLIKE.search(part.id) is not None and not part.id.endswith(("_fn", "_name", "_type"))
+        isinstance(part, ir.Name)
+        and LOSSLIKE.search(part.id) is not None
+        and not part.id.endswith(("_fn", "_name", "_type"))
         for part in ir.walk(expr)
     )
 
@@ -176,7 +194,9 @@ def _by_callers(tracing: Tracing, function: ir.Function, traced: Traced, given: 
     if not found:
         return traced
     if all(one.graph is REFUTED for one in found):
-        return replace(traced, graph=REFUTED, why="each caller that is seen hands over numbers, or what is detached")
+        return replace(
+            traced, graph=REFUTED, why="each caller that is seen hands over numbers, or what is detached"
+        )
     if any(one.graph is PROVEN for one in found):
         if is_followed(tracing.file, function) or _is_held_by_flow(tracing.file, function):
             return replace(traced, graph=REFUTED, why="it is told where the value is handed over")
@@ -193,7 +213,9 @@ def _is_held_by_flow(file: FileAnalysis, function: ir.Function) -> bool:
     )
 
 
-def _handed(tracing: Tracing, function: ir.Function, site: CallSite, given: frozenset[str]) -> Iterator[Traced]:
+def _handed(
+    tracing: Tracing, function: ir.Function, site: CallSite, given: frozenset[str]
+) -> Iterator[Traced]:
     graphs = tracing.of(site.function)
     params = function.params[1:] if function.cls is not None else function.params
     for number, param in enumerate(params):
@@ -201,7 +223,10 @@ def _handed(tracing: Tracing, function: ir.Function, site: CallSite, given: froz
             argument = site.call.argument(number, param.name)
             if argument is not None:
                 yield graphs.of(argument, site.stmt)
-            elif any(isinstance(arg, ir.Starred) for arg in site.call.args) or site.call.keyword(None) is not None:  # type: ignore[arg-type]
+            elif (
+                any(isinstance(arg, ir.Starred) for arg in site.call.args)
+                or site.call.keyword(None) is not None
+            ):  # type: ignore[arg-type]
                 yield UNKNOWN
 
 
@@ -245,7 +270,11 @@ def _is_reset(info: ClassInfo, path: str) -> bool:
 def _module_lists(file: FileAnalysis) -> Iterator[str]:
     """The empty lists that stand at the top of the file."""
     for statement in file.module.body.body:
-        if isinstance(statement, ir.Assign) and isinstance(statement.value, ir.Seq) and not statement.value.items:
+        if (
+            isinstance(statement, ir.Assign)
+            and isinstance(statement.value, ir.Seq)
+            and not statement.value.items
+        ):
             yield from (target.id for target in targets(statement) if isinstance(target, ir.Name))
 
 
@@ -254,7 +283,9 @@ def _of_shared(file: FileAnalysis, path: str) -> Iterator[Answer]:
     for statement in file.module.body.body:
         if isinstance(statement, (ir.For, ir.While)) and path in resets(statement.body):
             yield refuted(Question.OUTLIVES, f"`{path}` is emptied in each round")
-    emptying = [one for one in file.module.functions if one is not file.module.body and path in resets(one.body)]
+    emptying = [
+        one for one in file.module.functions if one is not file.module.body and path in resets(one.body)
+    ]
     if emptying:
         yield left_open(Question.OUTLIVES, f"`{emptying[0].name}` empties `{path}`; how often is not seen")
     else:

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING
 from gpulint.rules.detect.kept.definitions import Definition, Definitions
 
 from gpulint.analysis.code import ir
-from gpulint.analysis.code.assignments import additive_terms, pairs, unscaled
+from gpulint.analysis.code.assignments import additive_terms, unscaled
 from gpulint.analysis.file.gradmode import of_call
 from gpulint.analysis.file.lookup import called, qualified
 from gpulint.analysis.torch.frameworks import GRAPH_KEEPING, HOST_LIBRARIES
-from gpulint.analysis.torch.keeping import BROUGHT, CUTS, LOSSLIKE, SHOWN
+from gpulint.analysis.torch.keeping import BROUGHT, CUTS, LOSSLIKE, SETTINGS, SHOWN
 from gpulint.analysis.torch.methods import GIVES_ITSELF, NO_GRAPH
 from gpulint.analysis.torch.names import (
     HOST_ATTRS,
@@ -104,7 +104,10 @@ class Graphs:
             for call in ir.own_calls(statement):
                 if "backward" in call.method:
                     terms: set[str] = set()
-                    for given in (*call.args[:1], *((call.func.base,) if isinstance(call.func, ir.Attr) else ())):
+                    for given in (
+                        *call.args[:1],
+                        *((call.func.base,) if isinstance(call.func, ir.Attr) else ()),
+                    ):
                         _summed(given, terms, parts)
                     whole |= {term for term in terms if call.method == "backward" and not call.args}
                     wanted += [(path, statement) for path in terms]
@@ -143,6 +146,8 @@ class Graphs:
                     iterable = iterable.func.base if isinstance(iterable.func, ir.Attr) else None
                 if iterable is not None and iterable.path is not None:
                     parts.add(iterable.path)
+            elif isinstance(definition.stmt, ir.AugAssign) and definition.stmt.op not in ("+", "-"):
+                continue
             elif definition.value is not None and not definition.part:
                 terms: set[str] = set()
                 _summed(definition.value, terms, parts)
@@ -256,7 +261,11 @@ class Graphs:
         if isinstance(inner, ir.Name) and inner.id in bound and not isinstance(element, ir.Op):
             return self.of(bound[inner.id], stmt, depth)
         if any(isinstance(part, ir.Name) and part.id in bound for part in ir.walk(element)):
-            return UNKNOWN if not _cuts(element) else Traced(REFUTED, REFUTED, "its parts are made numbers", cut=True)
+            return (
+                UNKNOWN
+                if not _cuts(element)
+                else Traced(REFUTED, REFUTED, "its parts are made numbers", cut=True)
+            )
         return self.of(element, stmt, depth)
 
     # --- names ---------------------------------------------------------------------------------------------------
@@ -267,7 +276,12 @@ class Graphs:
         if not found and from_outside:
             return self._from_outside(name, stmt)
         for definition, one in zip(definitions, found, strict=True):
-            if not definition.whole and one.cut and definition.value is not None and isinstance(definition.stmt, ir.Assign):
+            if (
+                not definition.whole
+                and one.cut
+                and definition.value is not None
+                and isinstance(definition.stmt, ir.Assign)
+            ):
                 return Traced(PROVEN, REFUTED, "its entries are detached, or made numbers", cut=True)
         whole = [one for definition, one in zip(definitions, found, strict=True) if definition.whole]
         if whole and all(one.graph is REFUTED for one in found):
@@ -375,7 +389,14 @@ class Graphs:
             return NUMBER
         if expr.attr in ("data", "grad"):
             return Traced(PROVEN, REFUTED, f"`.{expr.attr}` has no graph", cut=True)
-        if expr.path is not None and isinstance(expr.base, ir.Name) and expr.base.id == self._own and self._own:
+        if SETTINGS.search(expr.path or ""):
+            return NUMBER
+        if (
+            expr.path is not None
+            and isinstance(expr.base, ir.Name)
+            and expr.base.id == self._own
+            and self._own
+        ):
             return self._own_attribute(expr, stmt, depth)
         if expr.path is not None and expr.path in self.backwarded:
             return self._after_backward(expr.path, UNKNOWN, stmt)
@@ -412,7 +433,11 @@ class Graphs:
         if found.graph is PROVEN and expr.base.path in self.parts:
             return self._other_entry(expr, found)
         named = isinstance(expr.index, ir.Const) and isinstance(expr.index.value, str)
-        if found.graph is PROVEN and (named or expr.base.path in self.backwarded) and isinstance(expr.index, ir.Const):
+        if (
+            found.graph is PROVEN
+            and (named or expr.base.path in self.backwarded)
+            and isinstance(expr.index, ir.Const)
+        ):
             return Traced(OPEN, OPEN, "what else it holds is not shown")
         return found
 
@@ -451,7 +476,7 @@ class Graphs:
         if CUTS.search(method):
             return replace(NUMBER, cut=True)
         if method[:1].isupper():
-            return UNKNOWN
+            return _made_without("it is made of numbers") if method.endswith("Tensor") else UNKNOWN
         return self._of_stranger(call, stmt)
 
     def _of_torch(self, call: ir.Call, name: str, stmt: ir.Stmt, depth: int) -> Traced:
@@ -460,9 +485,15 @@ class Graphs:
             return self.of(call.args[0], stmt, depth)
         if last in TO_HOST:
             return replace(NUMBER, cut=True)
-        if last in TO_DEVICE:
+        if last in TO_DEVICE or last.endswith("Tensor"):
             return _made_without(f"`{last}` makes no graph")
-        if last in JOINS or last in KEEPS_GRAPH or last in REDUCTIONS or last in PAIRS or is_loss_function(name):
+        if (
+            last in JOINS
+            or last in KEEPS_GRAPH
+            or last in REDUCTIONS
+            or last in PAIRS
+            or is_loss_function(name)
+        ):
             given = [self.of(arg, stmt, depth) for arg in call.args if not isinstance(arg, ir.Const)]
             found = joined(given)
             if given and found.tensor is not REFUTED:
@@ -476,7 +507,11 @@ class Graphs:
         if forward.grad is Grad.DISABLED:
             return NO_GRAPH_MADE
         sure = forward.grad is Grad.ENABLED and forward.proven and not forward.by_role
-        why = f"`{path}` makes it with grad enabled" if sure else f"whether `{path}` makes it with a graph is not certain"
+        why = (
+            f"`{path}` makes it with grad enabled"
+            if sure
+            else f"whether `{path}` makes it with a graph is not certain"
+        )
         return Traced(PROVEN, PROVEN if sure else OPEN, why, freed=forward.freed)
 
     def _of_local(self, call: ir.Call, local: ir.Function, stmt: ir.Stmt, depth: int) -> Traced:
@@ -484,7 +519,9 @@ class Graphs:
         if summary is not None and summary.returns is not None and summary.returns.kind is Kind.SYMBOL:
             names = {token.name for token in summary.returns.tokens if isinstance(token, ParamToken)}
             params = local.params[1:] if local.cls is not None else local.params
-            given = [call.argument(place, param.name) for place, param in enumerate(params) if param.name in names]
+            given = [
+                call.argument(place, param.name) for place, param in enumerate(params) if param.name in names
+            ]
             carried = [self.of(one, stmt, depth) for one in given if one is not None]
             return self._computed(joined(carried), stmt) if carried else UNKNOWN
         found = _of_value(summary.returns) if summary is not None and summary.returns is not None else None
@@ -496,9 +533,16 @@ class Graphs:
         method = func.attr
         if method in NO_GRAPH or method in TO_HOST:
             return Traced(REFUTED, REFUTED, f"`.{method}()` leaves no graph", cut=True)
-        if method in TO_DEVICE and method not in KEEPS_GRAPH:
+        if (
+            method in TO_DEVICE or method in ("zero_", "fill_", "normal_", "uniform_")
+        ) and method not in KEEPS_GRAPH:
             return _made_without(f"`.{method}()` makes no graph")
         if self._is_network(func, method):
+            given = [self.of(arg, stmt, depth) for arg in call.args]
+            if given and all(one.cut for one in given):
+                return Traced(
+                    PROVEN, OPEN, f"whether `{call.method}` makes a graph of what is detached is not shown"
+                )
             return self._of_stranger(call, stmt, network=True)
         if method in KEEPS_GRAPH or method in REDUCTIONS or method in _CARRIERS or method in PAIRS:
             found = self.of(func.base, stmt, depth)
@@ -529,7 +573,11 @@ class Graphs:
         shown = call.func.path or call.method
         if network:
             sure = mode is Grad.ENABLED
-            why = f"`{shown}` is a network, run with grad enabled" if sure else f"`{shown}` may run with grad off"
+            why = (
+                f"`{shown}` is a network, run with grad enabled"
+                if sure
+                else f"`{shown}` may run with grad off"
+            )
             return Traced(PROVEN, PROVEN if sure else OPEN, why)
         if LOSSLIKE.search(call.method):
             return Traced(OPEN, OPEN, f"`{shown}` makes a loss, by its name", scalar=True)
@@ -566,7 +614,9 @@ def _of_value(value: Val) -> Traced | None:
         unsure = value.has(MAYBE) or value.has(MIXED) or value.has(UNSURE_GRAD)
         made = any(site.what in ("forward", "loss") for site in value.sites)
         if unsure or not made:
-            return Traced(PROVEN if not value.has(MAYBE) else OPEN, OPEN, "not all that it may be has a graph")
+            return Traced(
+                PROVEN if not value.has(MAYBE) else OPEN, OPEN, "not all that it may be has a graph"
+            )
         return Traced(PROVEN, PROVEN, "a network or a loss makes it with grad enabled")
     return None
 
@@ -605,7 +655,13 @@ def _summed_by(call: ir.Call, whole: set[str], parts: set[str]) -> None:
                 _summed(item, whole, parts)
         else:
             _summed(inner, whole, parts) if isinstance(inner, ir.Call) else None
-    elif isinstance(call.func, ir.Attr) and call.method in REDUCTIONS | {"squeeze", "float", "to", "cuda", "view"}:
+    elif isinstance(call.func, ir.Attr) and call.method in REDUCTIONS | {
+        "squeeze",
+        "float",
+        "to",
+        "cuda",
+        "view",
+    }:
         _summed(call.func.base, whole, parts)
 
 
@@ -622,7 +678,10 @@ def _within(target: ir.Expr, name: str) -> bool:
 
 
 def _cuts(expr: ir.Expr) -> bool:
-    return any(isinstance(part, ir.Call) and part.method in NO_GRAPH | TO_HOST | {"float", "int"} for part in ir.walk(expr))
+    return any(
+        isinstance(part, ir.Call) and part.method in NO_GRAPH | TO_HOST | {"float", "int"}
+        for part in ir.walk(expr)
+    )
 
 
 _NUMERIC = frozenset("int float bool str Path dict Dict ndarray".split())
@@ -660,9 +719,7 @@ def _registered(cls: ir.Class, how: str) -> Iterator[str]:
                 if how.startswith("register") and isinstance(name, ir.Const) and isinstance(name.value, str):
                     yield name.value
                 elif isinstance(statement, ir.Assign) and not _is_off(call.keyword("requires_grad")):
-                    yield from (
-                        target.attr for target in statement.targets if isinstance(target, ir.Attr)
-                    )
+                    yield from (target.attr for target in statement.targets if isinstance(target, ir.Attr))
 
 
 def _is_off(flag: ir.Expr | None) -> bool:

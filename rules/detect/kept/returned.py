@@ -13,7 +13,6 @@ from gpulint.rules.detect.kept.statistics import is_cut
 from gpulint.analysis.code import ir
 from gpulint.analysis.file.classes import is_abstract
 from gpulint.analysis.file.lookup import qualified
-from gpulint.analysis.torch.keeping import LOSSLIKE
 from gpulint.analysis.values.values import Grad
 from gpulint.answers import Answer, Question, left_open, proven, refuted
 
@@ -155,8 +154,13 @@ def _is_under_enabled(graphs: Graphs, stmt: ir.Stmt) -> bool:
 def _runs_own_backward(file: FileAnalysis, function: ir.Function) -> bool:
     evidence = file.evidence[function]
     info = file.class_of(function) if function.cls is not None else None
-    if info is not None and info.backward and any(
-        (method := info.method(name)) is not None and method.home.evidence[method].backward for name in evidence.called
+    if (
+        info is not None
+        and info.backward
+        and any(
+            (method := info.method(name)) is not None and method.home.evidence[method].backward
+            for name in evidence.called
+        )
     ):
         return function.name not in ("forward", "closure", "__init__", "backward")
     if function.name in ("forward", "closure", "__init__", "backward") or function.name == "<lambda>":
@@ -218,11 +222,40 @@ def _attached(
             continue
         traced = graphs.of(part, statement)
         if part.path in differentiated and traced.graph is not REFUTED:
-            traced = Traced(PROVEN, PROVEN, f"its gradient has been taken, and `{part.path}` keeps its graph", freed=True)
-        if traced.graph is PROVEN and traced.freed:
+            traced = Traced(
+                PROVEN, PROVEN, f"its gradient has been taken, and `{part.path}` keeps its graph", freed=True
+            )
+        if (
+            traced.graph is PROVEN
+            and traced.freed
+            and _went_backward_before(graphs, statement, part, differentiated)
+        ) or (isinstance(part, ir.Attr) and part.path in graphs.backwarded and traced.graph is OPEN):
             yield position, part, traced
-        elif isinstance(part, ir.Attr) and part.path in graphs.backwarded and traced.graph is OPEN:
-            yield position, part, traced
+
+
+def _went_backward_before(
+    graphs: Graphs, statement: ir.Stmt, part: ir.Expr, differentiated: frozenset[str]
+) -> bool:
+    """Whether a name in it is what a backward goes through, and got its value before one."""
+    through = graphs.backwarded | graphs.parts | differentiated
+    for name in (one for one in ir.walk(part) if one.path in through):
+        definitions, _ = graphs.definitions.reaching(name.path or "", statement)
+        made = [definition.stmt for definition in definitions if definition.whole]
+        if not made or any(_has_backward_between(graphs, one, statement) for one in made):
+            return True
+    return False
+
+
+def _has_backward_between(graphs: Graphs, made: ir.Stmt, end: ir.Stmt) -> bool:
+    for later in graphs.definitions.after(made):
+        if later is end:
+            return False
+        if any(
+            "backward" in call.method or call.method == "grad" or self_backward(graphs, call)
+            for call in ir.own_calls(later)
+        ):
+            return True
+    return False
 
 
 def _is_gathered(graphs: Graphs, statement: ir.Stmt, part: ir.Expr) -> bool:
@@ -274,7 +307,11 @@ def _follows_backward(graphs: Graphs, statement: ir.Stmt) -> bool:
 def self_backward(graphs: Graphs, call: ir.Call) -> bool:
     """`self.opt_step(…)`, a method of the same object that goes backward."""
     info = graphs.file.class_of(graphs.function) if graphs.function.cls is not None else None
-    own = isinstance(call.func, ir.Attr) and call.func.base.path == graphs.function.params[0].name if info else False
+    own = (
+        isinstance(call.func, ir.Attr) and call.func.base.path == graphs.function.params[0].name
+        if info
+        else False
+    )
     method = info.method(call.method) if info is not None and own else None
     return method is not None and bool(method.home.evidence[method].backward)
 
@@ -284,18 +321,22 @@ def _is_closure(file: FileAnalysis, function: ir.Function) -> bool:
     if function.parent is None or function.parent is file.module.body:
         return False
     return any(
-        call.method in ("step", "minimize", "optimizer_step") and any(arg.path == function.name for arg in call.args)
+        call.method in ("step", "minimize", "optimizer_step")
+        and any(arg.path == function.name for arg in call.args)
         for _, call in ir.calls(function.parent.body)
     )
 
 
 def _goes_on(graphs: Graphs) -> bool:
     """Whether what is returned may go backward once more: the graph is retained, or made of gradients."""
-    return any(
-        isinstance(flag := call.keyword(name), ir.Const) and bool(flag.value)
-        for _, call in ir.calls(graphs.function.body)
-        for name in ("retain_graph", "create_graph")
-    ) or graphs.grad_at(graphs.function.body[0]) is Grad.DISABLED
+    return (
+        any(
+            isinstance(flag := call.keyword(name), ir.Const) and bool(flag.value)
+            for _, call in ir.calls(graphs.function.body)
+            for name in ("retain_graph", "create_graph")
+        )
+        or graphs.grad_at(graphs.function.body[0]) is Grad.DISABLED
+    )
 
 
 def _caller_answers(graphs: Graphs, position: int | None) -> Iterator[Answer]:
@@ -307,7 +348,9 @@ def _caller_answers(graphs: Graphs, position: int | None) -> Iterator[Answer]:
         yield refuted(Question.OUTLIVES, "it is told where a caller keeps it")
     elif kept:
         name = kept[0].function.name
-        yield left_open(Question.OUTLIVES, f"`{name}` keeps what a function of this name returns, which may be another")
+        yield left_open(
+            Question.OUTLIVES, f"`{name}` keeps what a function of this name returns, which may be another"
+        )
     elif uses and all(use is Use.READ for _, use in uses):
         yield refuted(Question.OUTLIVES, "each caller that is seen only reads a number of it")
     elif uses:

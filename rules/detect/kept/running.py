@@ -28,7 +28,10 @@ def running(file: FileAnalysis) -> list[Kept]:
     found: list[Kept] = []
     for function in file.module.functions:
         evidence = file.evidence[function]
-        if function.name in ("__init__", "<module>", "<lambda>") or file.grad_at_entry(function) is Grad.DISABLED:
+        if (
+            function.name in ("__init__", "<module>", "<lambda>")
+            or file.grad_at_entry(function) is Grad.DISABLED
+        ):
             continue
         info = file.class_of(function) if function.cls is not None else None
         if info is not None and function.params and _writes_own(function):
@@ -54,11 +57,7 @@ def updates(statement: ir.Stmt) -> Iterator[tuple[ir.Expr, ir.Expr]]:
         yield statement.target, statement.value
     elif isinstance(statement, ir.Assign) and statement.value is not None and len(statement.targets) == 1:
         target, value = statement.targets[0], statement.value
-        if isinstance(target, ir.Sub) and isinstance(target.index, (ir.Slice, ir.Const)):
-            yield target, value
-        elif isinstance(target, ir.Attr) and isinstance(value, ir.Op) and _mentions(value, target.path):
-            yield target, value
-        elif isinstance(target, ir.Attr) and isinstance(value, ir.Call) and value.method == "lerp":
+        if (isinstance(target, ir.Sub) and isinstance(target.index, (ir.Slice, ir.Const))) or (isinstance(target, ir.Attr) and isinstance(value, ir.Op) and _mentions(value, target.path)) or (isinstance(target, ir.Attr) and isinstance(value, ir.Call) and value.method == "lerp"):
             yield target, value
     elif isinstance(statement, ir.ExprStmt) and isinstance(statement.value, ir.Call):
         call = statement.value
@@ -104,13 +103,15 @@ def _own(graphs: Graphs, info: ClassInfo) -> Iterator[Kept]:
             if traced.graph is REFUTED or (traced.tensor is not PROVEN and not traced.freed):
                 continue
             answers = tuple(_answers(graphs, info, path, value, traced, cut, attr in buffers))
-            yield Kept(function, statement, value, path, How.AVERAGED, answers, traced.freed, scalar=traced.scalar)
+            yield Kept(
+                function, statement, value, path, How.AVERAGED, answers, traced.freed, scalar=traced.scalar
+            )
 
 
 def _is_running(info: ClassInfo, attr: str, buffers: frozenset[str]) -> bool:
     """Whether an attribute is a buffer, or a plain tensor or number that a constructor has made: no parameter, which the
     optimizer updates, no container, no term of the loss."""
-    if attr in registered(info.cls, "Parameter") or LOSSLIKE.search(attr) and not attr.startswith("running"):
+    if attr in registered(info.cls, "Parameter") or (LOSSLIKE.search(attr) and not attr.startswith("running")):
         return False
     if attr in buffers:
         return True
@@ -122,7 +123,8 @@ def _is_running(info: ClassInfo, attr: str, buffers: frozenset[str]) -> bool:
                     value = statement.value
                     return (isinstance(value, ir.Const) and not isinstance(value.value, (str, bool))) or (
                         isinstance(value, ir.Call)
-                        and value.method in ("zeros", "ones", "tensor", "full", "zeros_like", "ones_like", "to", "cuda")
+                        and value.method
+                        in ("zeros", "ones", "tensor", "full", "zeros_like", "ones_like", "to", "cuda")
                     )
     method = info.method(attr)
     return method is not None and any(decorator.path == "property" for decorator in method.decorators)
@@ -146,7 +148,13 @@ def _taken_in(graphs: Graphs, value: ir.Expr, path: str, statement: ir.Stmt) -> 
 
 
 def _answers(
-    graphs: Graphs, info: ClassInfo, path: str, value: ir.Expr, traced: Traced, cut: frozenset[str], is_buffer: bool
+    graphs: Graphs,
+    info: ClassInfo,
+    path: str,
+    value: ir.Expr,
+    traced: Traced,
+    cut: frozenset[str],
+    is_buffer: bool,
 ) -> Iterator[Answer]:
     yield from about(traced, value)
     if graphs.grad_at(graphs.function.body[0]) is Grad.UNKNOWN:
@@ -193,13 +201,15 @@ def _weights(graphs: Graphs) -> Iterator[Kept]:
             if not isinstance(statement, ir.ExprStmt) or graphs.grad_at(statement) is not Grad.ENABLED:
                 continue
             for target, value in updates(statement):
-                if any(isinstance(part, ir.Attr) and part.attr in ("data", "grad") for part in ir.walk(target)):
+                if any(
+                    isinstance(part, ir.Attr) and part.attr in ("data", "grad") for part in ir.walk(target)
+                ):
                     continue
                 traced = graphs.of(value, statement)
                 own = graphs.of(target, statement)
                 if "parameter of a network" not in traced.why or traced.graph is not PROVEN:
                     continue
-                if own.graph is PROVEN or own.graph is REFUTED and own.cut:
+                if own.graph is PROVEN or (own.graph is REFUTED and own.cut):
                     continue  # a leaf that requires grad cannot be written in place; a detached one is the average's own
                 answers = (
                     proven(Question.GRAPH, traced.why, value),

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from gpulint.rules.detect.kept.callers import Use, call_sites, is_told_there, uses_of
-from gpulint.rules.detect.kept.graphs import OPEN, PROVEN, REFUTED, Graphs, Traced, Tracing
+from gpulint.rules.detect.kept.graphs import PROVEN, REFUTED, Graphs, Traced, Tracing
 from gpulint.rules.detect.kept.record import How, Kept, about
 
 from gpulint.analysis.code import ir
@@ -20,14 +20,13 @@ from gpulint.analysis.code.assignments import additive_terms, unscaled
 from gpulint.analysis.code.reading import innermost
 from gpulint.analysis.torch.frameworks import SINKS
 from gpulint.analysis.torch.keeping import FIGURES, LOSSLIKE
-from gpulint.analysis.torch.methods import NO_GRAPH
-from gpulint.analysis.torch.names import NUMERIC_SINKS, SINK_METHODS, TO_HOST
+from gpulint.analysis.torch.names import NUMERIC_SINKS, SINK_METHODS
 from gpulint.answers import Answer, Question, left_open, proven, refuted
 
 if TYPE_CHECKING:
     from gpulint.analysis.file.program import FileAnalysis
 
-_CUTTING = (NO_GRAPH | TO_HOST | {"float", "int", "get_numpy", "to_np", "to_numpy"}) - {"size", "dim", "numel", "bool"}
+_CUTTING = frozenset("item detach tolist numpy get_numpy to_np to_numpy".split())
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +115,9 @@ def groups(function: ir.Function) -> Iterator[Group]:
 
 def _displays(root: ir.Expr) -> Iterator[ir.Expr]:
     """The outermost dict displays in an expression."""
-    if isinstance(root, ir.DictDisplay) or (isinstance(root, ir.Call) and root.func.path in ("dict", "OrderedDict")):
+    if isinstance(root, ir.DictDisplay) or (
+        isinstance(root, ir.Call) and root.func.path in ("dict", "OrderedDict")
+    ):
         yield root
         return
     for child in root.children():
@@ -139,7 +140,12 @@ def _entries(display: ir.Expr, statement: ir.Stmt) -> Iterator[Entry]:
 def is_cut(value: ir.Expr) -> bool:
     """Whether the text of an entry says that it is no tensor with a graph any more: `loss.item()`, `float(x)`."""
     if isinstance(value, ir.Call):
-        return value.method in _CUTTING or (isinstance(value.func, ir.Attr) and is_cut(value.func.base))
+        number = value.func.path in ("float", "int")
+        return (
+            number
+            or value.method in _CUTTING
+            or (isinstance(value.func, ir.Attr) and is_cut(value.func.base))
+        )
     if isinstance(value, ir.Op):
         return all(is_cut(part) or isinstance(part, ir.Const) for part in value.operands)
     return False
@@ -162,7 +168,11 @@ def _of_group(graphs: Graphs, group: Group) -> Iterator[Kept]:
     for entry, traced in [one for one in attached if _weight(one) == first][: _MOST if sure else 1]:
         yield Kept(
             graphs.function,
-            entry.value if isinstance(entry.value, ir.Call) else entry.stmt if group.path and group.display is None else entry.value,
+            entry.value
+            if isinstance(entry.value, ir.Call)
+            else entry.stmt
+            if group.path and group.display is None
+            else entry.value,
             entry.value,
             group.path or f"the dict that `{graphs.function.name}` makes",
             How.ENTRY,
@@ -189,8 +199,14 @@ def _apart(graphs: Graphs, group: Group) -> frozenset[str]:
     found: set[str] = set()
     for statement in ir.statements(graphs.function.body):
         value = statement.value if isinstance(statement, ir.Return) else None
-        if isinstance(value, ir.Seq) and len(value.items) > 1 and any(_is_of(item, group) for item in value.items):
-            wanted = [(item.path, 0) for item in value.items if item.path is not None and LOSSLIKE.search(item.path)]
+        if (
+            isinstance(value, ir.Seq)
+            and len(value.items) > 1
+            and any(_is_of(item, group) for item in value.items)
+        ):
+            wanted = [
+                (item.path, 0) for item in value.items if item.path is not None and LOSSLIKE.search(item.path)
+            ]
             for item in value.items:
                 if isinstance(item, ir.Op):
                     wanted += [(part.path, 1) for part in additive_terms(item) if part.path is not None]
@@ -212,11 +228,16 @@ def _as_term(traced: Traced, entry: Entry, apart: frozenset[str]) -> Traced:
     name = innermost(entry.value)
     if traced.graph is REFUTED or name.path is None or not (entry.value.path in apart or name.path in apart):
         return traced
-    return replace(traced, tensor=PROVEN, graph=PROVEN, why=f"`{name.path}` is a term of the loss that is returned beside it")
+    return replace(
+        traced,
+        tensor=PROVEN,
+        graph=PROVEN,
+        why=f"`{name.path}` is a term of the loss that is returned beside it",
+    )
 
 
 def _is_number(value: ir.Expr) -> bool:
-    return isinstance(value, ir.Call) and value.method in ("item", "float")
+    return isinstance(value, ir.Call) and (value.method == "item" or value.func.path == "float")
 
 
 def _is_statistic(entry: Entry, traced: Traced) -> bool:
@@ -234,7 +255,9 @@ def _answers(graphs: Graphs, group: Group, entry: Entry, traced: Traced) -> Iter
         yield proven(Question.MEANT, "other entries of the same dict are made numbers, or detached")
     else:
         yield left_open(Question.MEANT, "only its name says that it is for figures alone")
-    if not traced.freed or not any("backward" in name for name in graphs.file.evidence[graphs.function].called):
+    if not traced.freed or not any(
+        "backward" in name for name in graphs.file.evidence[graphs.function].called
+    ):
         yield from _wanted(graphs, group, entry)
     yield from stays(graphs, group.path, group.display, group.stmt)
 
@@ -292,7 +315,9 @@ def stays(graphs: Graphs, path: str, display: ir.Expr | None, stmt: ir.Stmt) -> 
     elif "returned" in ways and (told := _by_callers(graphs)) is not None:
         yield told
     elif "returned" in ways:
-        yield left_open(Question.OUTLIVES, f"who calls `{function.name}` may read the figures at once and drop the dict")
+        yield left_open(
+            Question.OUTLIVES, f"who calls `{function.name}` may read the figures at once and drop the dict"
+        )
     elif "handed" in ways:
         yield left_open(Question.OUTLIVES, "whether what gets the dict keeps it is not seen")
     else:
@@ -334,7 +359,10 @@ def _given_to(call: ir.Call) -> Iterator[str]:
     if method in ("append", "extend", "appendleft", "put"):
         yield "kept"
     elif not (
-        method in SINK_METHODS or method in SINKS or method in NUMERIC_SINKS or method.startswith(("log", "print", "write"))
+        method in SINK_METHODS
+        or method in SINKS
+        or method in NUMERIC_SINKS
+        or method.startswith(("log", "print", "write"))
     ):
         yield "handed"
 

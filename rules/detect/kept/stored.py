@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from gpulint.rules.detect.kept.callers import call_sites
-from gpulint.rules.detect.kept.graphs import OPEN, PROVEN, REFUTED, Graphs, Traced, Tracing
+from gpulint.rules.detect.kept.graphs import PROVEN, REFUTED, Graphs, Traced, Tracing
 from gpulint.rules.detect.kept.record import How, Kept, about
 from gpulint.rules.detect.kept.statistics import is_cut
 
@@ -30,7 +30,9 @@ _CONSTANT = re.compile(
 )
 _CACHE = re.compile(r"(?i)cache|memo|precomput|stored|saved")
 # The words of a switch that asks for something to be recorded.
-_RECORDING = re.compile(r"(?i)store|record|save|stat|collect|keep|track|log|monitor|debug|visuali|vis$|return_att|output_att")
+_RECORDING = re.compile(
+    r"(?i)store|record|save|stat|collect|keep|track|log|monitor|debug|visuali|vis$|return_att|output_att"
+)
 
 
 def stored(file: FileAnalysis) -> list[Kept]:
@@ -74,7 +76,12 @@ def _memos(graphs: Graphs, info: ClassInfo) -> Iterator[Kept]:
     for statement, target, value in _own_assignments(graphs):
         path = target.path or ""
         guard = _guard_of(graphs, statement, path, target.attr)
-        if guard is None or isinstance(value, ir.Const) or _CONSTANT.search(target.attr) or path in graphs.backwarded:
+        if (
+            guard is None
+            or isinstance(value, ir.Const)
+            or _CONSTANT.search(target.attr)
+            or path in graphs.backwarded
+        ):
             continue
         traced = graphs.of(value, statement)
         if traced.graph is REFUTED:
@@ -132,17 +139,30 @@ def _by_key(graphs: Graphs, info: ClassInfo) -> Iterator[Kept]:
         path = target.base.path or ""
         if not path.startswith(f"{own}.") or not _is_dict(info, path):
             continue
+        if any(part.path == path for part in ir.walk(statement.value)):
+            continue  # an entry that is moved, or counted up
         traced = graphs.of(statement.value, statement)
         if traced.tensor is not PROVEN and not _looks_like_tensor(graphs, statement.value):
             continue
-        if is_cut(statement.value) or _is_moved(statement.value) and traced.graph is REFUTED:
+        if is_cut(statement.value) or (_is_moved(statement.value) and traced.graph is REFUTED):
             continue
-        if traced.cut or (traced.graph is REFUTED and graphs.grad_at(statement) is Grad.ENABLED and not traced.why.startswith("grad")):
+        if traced.cut or (
+            traced.graph is REFUTED
+            and graphs.grad_at(statement) is Grad.ENABLED
+            and not traced.why.startswith("grad")
+        ):
             continue
         answers = tuple(_key_answers(graphs, info, statement, target, path, traced))
         device = traced.graph is REFUTED
         yield Kept(
-            graphs.function, statement, statement.value, path, How.CACHED, answers, device=device, scalar=traced.scalar
+            graphs.function,
+            statement,
+            statement.value,
+            path,
+            How.CACHED,
+            answers,
+            device=device,
+            scalar=traced.scalar,
         )
 
 
@@ -161,7 +181,11 @@ def _is_dict(info: ClassInfo, path: str) -> bool:
                         value = statement.value
                         if isinstance(value, ir.DictDisplay) and not value.pairs:
                             return True
-                        if isinstance(value, ir.Call) and value.method in ("dict", "OrderedDict", "defaultdict"):
+                        if isinstance(value, ir.Call) and value.method in (
+                            "dict",
+                            "OrderedDict",
+                            "defaultdict",
+                        ):
                             return not value.keywords
     return False
 
@@ -196,8 +220,15 @@ def _key_answers(
     else:
         yield from about(Traced(PROVEN, traced.graph, traced.why), statement.value)
         yield from _mode(graphs) if traced.graph is PROVEN else ()
-    emptied = [method for method in info.cls.methods.values() if path in resets(method.body) and method.name != "__init__"]
-    if any((method is graphs.function and not _only_takes_out(method, path)) or method.name == "forward" for method in emptied):
+    emptied = [
+        method
+        for method in info.cls.methods.values()
+        if path in resets(method.body) and method.name != "__init__"
+    ]
+    if any(
+        (method is graphs.function and not _only_takes_out(method, path)) or method.name == "forward"
+        for method in emptied
+    ):
         yield refuted(Question.OUTLIVES, f"`{path}` is emptied in the course of each call")
     elif _is_slot(graphs, statement, target.index) or _is_named(graphs, target.index):
         yield refuted(Question.OUTLIVES, f"the entries of `{path}` are written anew with each call")
@@ -228,7 +259,9 @@ def _only_takes_out(method: ir.Function, path: str) -> bool:
         call.method in ("clear", "reset") and isinstance(call.func, ir.Attr) and call.func.base.path == path
         for _, call in ir.calls(method.body)
     )
-    anew = any(target.path == path for statement in ir.statements(method.body) for target in targets(statement))
+    anew = any(
+        target.path == path for statement in ir.statements(method.body) for target in targets(statement)
+    )
     return not clearing and not anew
 
 
@@ -269,7 +302,12 @@ def _recorded(graphs: Graphs, info: ClassInfo) -> Iterator[Kept]:
         return
     for statement, target, value in _own_assignments(graphs):
         path = target.path or ""
-        if isinstance(value, ir.Const) or is_cut(value) or _CONSTANT.search(target.attr) or path in graphs.backwarded:
+        if (
+            isinstance(value, ir.Const)
+            or is_cut(value)
+            or _CONSTANT.search(target.attr)
+            or path in graphs.backwarded
+        ):
             continue
         if _guard_of(graphs, statement, path, target.attr) is not None or LOSSLIKE.search(target.attr):
             continue
@@ -277,13 +315,25 @@ def _recorded(graphs: Graphs, info: ClassInfo) -> Iterator[Kept]:
             continue
         asked = _is_asked_for(graphs, statement)
         traced = graphs.of(value, statement)
-        if traced.graph is REFUTED or traced.tensor is not PROVEN or not (asked or graphs.function.name == "forward"):
+        if (
+            traced.graph is REFUTED
+            or traced.tensor is not PROVEN
+            or not (asked or graphs.function.name == "forward")
+        ):
             continue
-        reads = tuple(_reads_with_graph(graphs.file, info, graphs.function, target.attr, memo=False, asked=asked))
+        if not asked and not _is_read_as_number(graphs.file, target.attr):
+            continue
+        reads = tuple(
+            _reads_with_graph(graphs.file, info, graphs.function, target.attr, memo=False, asked=asked)
+        )
         answers = (
             *about(traced, value),
             *reads,
-            left_open(Question.OUTLIVES, f"the next call overwrites `{path}`: it is the graph of one call that stays"),
+            left_open(
+                Question.OUTLIVES,
+                f"the next call overwrites `{path}`: it is the graph of one call that stays",
+            ),
+            left_open(Question.REACHED, "where a backward follows each call, little is left of that graph"),
         )
         yield Kept(graphs.function, statement, value, path, How.STORED, answers, scalar=traced.scalar)
 
@@ -294,6 +344,18 @@ def _is_asked_for(graphs: Graphs, statement: ir.Stmt) -> bool:
         isinstance(owner, ir.If)
         and any(_RECORDING.search(part.path or "") for part in ir.walk(owner.test) if part.path)
         for owner in graphs.definitions.owners(statement)
+    )
+
+
+def _is_read_as_number(file: FileAnalysis, attr: str) -> bool:
+    """Whether the file reads numbers off an attribute: `self.activity.mean().item()`."""
+    return any(
+        isinstance(part, ir.Attr) and part.attr == attr and _reads_number(above)
+        for function in file.module.functions
+        if attr in file.evidence[function].words
+        for statement in ir.statements(function.body)
+        for root in statement.expressions()
+        for part, above in _with_above(root)
     )
 
 
@@ -342,7 +404,10 @@ def _with_above(root: ir.Expr) -> Iterator[tuple[ir.Expr, tuple[ir.Expr, ...]]]:
 
 def _reads_number(above: tuple[ir.Expr, ...]) -> bool:
     return any(
-        (isinstance(part, ir.Attr) and (part.attr in ("data", "shape") or part.attr in NO_GRAPH or part.attr in TO_HOST))
+        (
+            isinstance(part, ir.Attr)
+            and (part.attr in ("data", "shape") or part.attr in NO_GRAPH or part.attr in TO_HOST)
+        )
         or (isinstance(part, ir.Call) and part.method in ("float", "print", "format"))
         or isinstance(part, ir.Text)
         for part in above
