@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from gpulint.rules.detect.kept.graphs import PROVEN, Graphs, Tracing
+from gpulint.rules.detect.kept.graphs import Graphs, Tracing
 from gpulint.rules.detect.kept.record import How, Kept, about
+from gpulint.rules.detect.kept.traced import PROVEN
 
 from gpulint.analysis.code import ir
 from gpulint.analysis.code.assignments import is_accumulation, pairs, resets, targets

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 
 from gpulint.rules.detect.kept.callers import CallSite, call_sites, is_followed
 from gpulint.rules.detect.kept.consumed import puts
-from gpulint.rules.detect.kept.graphs import OPEN, PROVEN, REFUTED, UNKNOWN, Graphs, Traced, Tracing
+from gpulint.rules.detect.kept.graphs import Graphs, Tracing
 from gpulint.rules.detect.kept.record import How, Kept, about
+from gpulint.rules.detect.kept.traced import OPEN, PROVEN, REFUTED, UNKNOWN, Traced
 
 from gpulint.analysis.code import ir
 from gpulint.analysis.code.assignments import resets, targets
@@ -223,10 +224,9 @@ def _handed(
             argument = site.call.argument(number, param.name)
             if argument is not None:
                 yield graphs.of(argument, site.stmt)
-            elif (
-                any(isinstance(arg, ir.Starred) for arg in site.call.args)
-                or site.call.keyword(None) is not None
-            ):  # type: ignore[arg-type]
+            elif any(isinstance(arg, ir.Starred) for arg in site.call.args) or any(
+                key is None for key, _ in site.call.keywords
+            ):
                 yield UNKNOWN
 
 

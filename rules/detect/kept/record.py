@@ -7,11 +7,14 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING
 
-from gpulint.rules.detect.kept.graphs import PROVEN, REFUTED, Traced
+from gpulint.rules.detect.kept.traced import PROVEN, REFUTED, Traced
 
+from gpulint.analysis.values.values import Grad
 from gpulint.answers import Answer, Question, left_open, proven, refuted
 
 if TYPE_CHECKING:
+    from gpulint.rules.detect.kept.graphs import Graphs
+
     from gpulint.analysis.code import ir
 
 
@@ -59,8 +62,10 @@ def about(traced: Traced, at: ir.Part) -> Iterator[Answer]:
         yield left_open(Question.GRAPH, traced.why, at)
 
 
-def holds(kept: Kept) -> bool:
-    """Whether nothing refutes the claim."""
-    from gpulint.answers import confidence_of
-
-    return confidence_of(kept.answers) is not None
+def called_with_grad(graphs: Graphs) -> Iterator[Answer]:
+    """Whether those who call the method may do so with grad off."""
+    mode = graphs.grad_at(graphs.function.body[0])
+    if mode is Grad.DISABLED:
+        yield refuted(Question.GRAD, "grad is off there")
+    elif mode is Grad.UNKNOWN or not graphs.file.callers.get(graphs.function):
+        yield left_open(Question.GRAD, f"who calls `{graphs.function.name}` may switch grad off")

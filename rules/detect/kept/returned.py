@@ -6,9 +6,10 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from gpulint.rules.detect.kept.callers import Use, call_sites, is_handed_on, is_told_there, uses_of
-from gpulint.rules.detect.kept.graphs import OPEN, PROVEN, REFUTED, Graphs, Traced, Tracing
+from gpulint.rules.detect.kept.graphs import Graphs, Tracing
 from gpulint.rules.detect.kept.record import How, Kept, about
 from gpulint.rules.detect.kept.statistics import is_cut
+from gpulint.rules.detect.kept.traced import OPEN, PROVEN, REFUTED, Traced
 
 from gpulint.analysis.code import ir
 from gpulint.analysis.file.classes import is_abstract

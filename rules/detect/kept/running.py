@@ -6,8 +6,10 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from gpulint.rules.detect.kept.graphs import OPEN, PROVEN, REFUTED, Graphs, Traced, Tracing, registered
+from gpulint.rules.detect.kept.declared import registered
+from gpulint.rules.detect.kept.graphs import Graphs, Tracing
 from gpulint.rules.detect.kept.record import How, Kept, about
+from gpulint.rules.detect.kept.traced import OPEN, PROVEN, REFUTED, Traced, joined
 
 from gpulint.analysis.code import ir
 from gpulint.analysis.code.assignments import cuts, resets, targets
@@ -57,7 +59,11 @@ def updates(statement: ir.Stmt) -> Iterator[tuple[ir.Expr, ir.Expr]]:
         yield statement.target, statement.value
     elif isinstance(statement, ir.Assign) and statement.value is not None and len(statement.targets) == 1:
         target, value = statement.targets[0], statement.value
-        if (isinstance(target, ir.Sub) and isinstance(target.index, (ir.Slice, ir.Const))) or (isinstance(target, ir.Attr) and isinstance(value, ir.Op) and _mentions(value, target.path)) or (isinstance(target, ir.Attr) and isinstance(value, ir.Call) and value.method == "lerp"):
+        if (
+            (isinstance(target, ir.Sub) and isinstance(target.index, (ir.Slice, ir.Const)))
+            or (isinstance(target, ir.Attr) and isinstance(value, ir.Op) and _mentions(value, target.path))
+            or (isinstance(target, ir.Attr) and isinstance(value, ir.Call) and value.method == "lerp")
+        ):
             yield target, value
     elif isinstance(statement, ir.ExprStmt) and isinstance(statement.value, ir.Call):
         call = statement.value
@@ -111,7 +117,9 @@ def _own(graphs: Graphs, info: ClassInfo) -> Iterator[Kept]:
 def _is_running(info: ClassInfo, attr: str, buffers: frozenset[str]) -> bool:
     """Whether an attribute is a buffer, or a plain tensor or number that a constructor has made: no parameter, which the
     optimizer updates, no container, no term of the loss."""
-    if attr in registered(info.cls, "Parameter") or (LOSSLIKE.search(attr) and not attr.startswith("running")):
+    if attr in registered(info.cls, "Parameter") or (
+        LOSSLIKE.search(attr) and not attr.startswith("running")
+    ):
         return False
     if attr in buffers:
         return True
@@ -142,8 +150,6 @@ def _taken_in(graphs: Graphs, value: ir.Expr, path: str, statement: ir.Stmt) -> 
                 leaves.append(part)
     found = [graphs.of(leaf, statement) for leaf in leaves if not isinstance(leaf, ir.Const)]
     sure = [one for one in found if one.tensor is PROVEN or one.freed] or found
-    from gpulint.rules.detect.kept.graphs import joined
-
     return joined(sure)
 
 

@@ -12,8 +12,9 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from gpulint.rules.detect.kept.callers import Use, call_sites, is_told_there, uses_of
-from gpulint.rules.detect.kept.graphs import PROVEN, REFUTED, Graphs, Traced, Tracing
+from gpulint.rules.detect.kept.graphs import Graphs, Tracing
 from gpulint.rules.detect.kept.record import How, Kept, about
+from gpulint.rules.detect.kept.traced import PROVEN, REFUTED, Traced
 
 from gpulint.analysis.code import ir
 from gpulint.analysis.code.assignments import additive_terms, unscaled
