@@ -41,8 +41,6 @@ def told_here(facts: FileFacts) -> frozenset[int]:
 
 def kept_for(facts: FileFacts, code: str) -> Iterator[Kept]:
     """What a rule has to say of it, each place once."""
-    if not facts.analysis.uses_torch:
-        return
     from gpulint.rules.detect.kept.all import everything
 
     for kept in facts.ask(everything):

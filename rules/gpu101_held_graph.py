@@ -19,6 +19,10 @@ class HeldGraph(Rule):
     Finds values with an autograd graph that outlive their iteration: a loss added to a running total, appended to
     a list, put into a dict, or handed to a meter that keeps it.
 
+    With doubts, each in words, it also tells of a step that returns its loss after the backward through it, a metric or
+    reporter that adds up what its callers hand over, one entry of a dict of figures that still has its graph beside
+    entries that are numbers, what a training step returns besides its loss, and attributes that keep a result for later.
+
     ## Why is this bad
     A tensor keeps the graph that made it. Held across iterations, so is everything the graph saved. Where no
     backward goes through the value (evaluation without `no_grad`), that is every activation of every batch: an
@@ -101,8 +105,31 @@ class HeldGraph(Rule):
     severity = Severity.WARNING
     runtime_claim = Claim("drift")
     triggers = (
-        (b"torch", b"lightning", b"accelerate", b"deepspeed", b"backward", b"criterion"),
-        (b"backward", b".eval()", b"training_step", b"nn.", b"_step(", b"criterion", b"compute_loss", b"def update", b"detach", b"Tensor"),
+        (
+            b"torch",
+            b"lightning",
+            b"accelerate",
+            b"deepspeed",
+            b"backward",
+            b"criterion",
+            b".learn(",
+            b".train(",
+            b"train_step(",
+        ),
+        (
+            b"backward",
+            b".eval()",
+            b"training_step",
+            b"nn.",
+            b"_step(",
+            b"criterion",
+            b"compute_loss",
+            b"def update",
+            b"detach",
+            b"Tensor",
+            b".learn(",
+            b".train(",
+        ),
         (
             b"+=",
             b"append",

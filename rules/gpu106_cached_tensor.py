@@ -23,6 +23,8 @@ class CachedTensor(Rule):
     a function that returns them, a dict of the module or of a class that is filled with them key by key, and a dict of
     an object that is filled with outputs and their autograd graphs.
 
+    With doubts, each in words, it also tells of an object's dict that is filled under keys which may never repeat.
+
     ## Why is this bad
     The cache lives as long as the process and grows with every new key. An output with its autograd graph keeps every
     activation behind it as well: that is an *error*, and the second backward through it fails.

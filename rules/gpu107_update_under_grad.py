@@ -19,6 +19,9 @@ class UpdateUnderGrad(Rule):
     Finds running averages that are updated with grad enabled from something that has a graph: moving averages of
     weights, target networks, running statistics of activations, baselines.
 
+    With doubts, each in words, it also tells of buffers and attributes that take in what may have a graph: what a layer
+    is given, or one of several losses beside that which goes backward.
+
     ## Why is this bad
     The average then has a graph of its own, and each update puts one more link into it: the chain reaches back to the
     first step and is never freed. Fed into the loss, it makes the next backward fail, or asks for `retain_graph`.

@@ -10,6 +10,7 @@ from gpulint.rules.detect.kept.returned import returned
 from gpulint.rules.detect.kept.running import running
 from gpulint.rules.detect.kept.statistics import statistics
 from gpulint.rules.detect.kept.stored import stored
+from gpulint.rules.detect.kept.unseen_steps import unseen_steps
 
 from gpulint.answers import Verdict
 
@@ -18,15 +19,14 @@ if TYPE_CHECKING:
 
     from gpulint.analysis.file.program import FileAnalysis
 
-_KINDS = (consumed, statistics, returned, running, edges, stored)
+_KINDS = (consumed, statistics, returned, running, edges, stored, unseen_steps)
 
 
 def everything(file: FileAnalysis) -> list[Kept]:
     """What the file keeps, or gives away, with a graph."""
-    if not file.uses_torch:
-        return []
     best: dict[int, Kept] = {}
-    for kind in _KINDS:
+    # A script that only calls a trainer of another file need not import torch itself.
+    for kind in _KINDS if file.uses_torch else (unseen_steps,):
         for kept in kind(file):
             row = kept.at.row
             if row not in best or _doubts(kept) < _doubts(best[row]):

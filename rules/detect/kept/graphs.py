@@ -7,6 +7,7 @@ with grad enabled, or it is a parameter of a network. What the function is given
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from gpulint.rules.detect.kept.declared import by_annotation, registered
@@ -47,7 +48,6 @@ class Graphs(Results):
     def __init__(self, file: FileAnalysis, function: ir.Function) -> None:
         self.file = file
         self.function = function
-        self.definitions = Definitions(function)
         self._evidence = file.evidence[function]
         facts = file.facts.get(function)
         self._forwards: dict[int, Forward] = {
@@ -56,8 +56,25 @@ class Graphs(Results):
         self._params = {param.name: param for param in function.params}
         self._own = function.params[0].name if function.cls is not None and function.params else ""
         self._active: set[tuple[int, int]] = set()
-        sums = Sums(file, function, self.definitions)
-        self.backwarded, self.parts = sums.whole, sums.parts
+
+    @cached_property
+    def definitions(self) -> Definitions:
+        """What the function's names stand for."""
+        return Definitions(self.function)
+
+    @cached_property
+    def _sums(self) -> Sums:
+        return Sums(self.file, self.function, self.definitions)
+
+    @property
+    def backwarded(self) -> frozenset[str]:
+        """The names that a backward of the function goes through, as a whole or as a summand."""
+        return self._sums.whole
+
+    @property
+    def parts(self) -> frozenset[str]:
+        """The containers and tuples that such sums take their terms from."""
+        return self._sums.parts
 
     @property
     def _is_forward(self) -> bool:

@@ -234,6 +234,19 @@ def _attached(
             yield position, part, traced
 
 
+def attached_results(graphs: Graphs) -> frozenset[int | None]:
+    """The places of its results that a step gives away with a graph which its own backward has gone through."""
+    function = graphs.function
+    if not _runs_own_backward(graphs.file, function) or _goes_on(graphs):
+        return frozenset()
+    differentiated = _differentiated(graphs.file, function)
+    found: set[int | None] = set()
+    for statement in _returns(function):
+        if _follows_backward(graphs, statement):
+            found |= {position for position, _, _ in _attached(graphs, statement, differentiated)}
+    return frozenset(found)
+
+
 def _went_backward_before(
     graphs: Graphs, statement: ir.Stmt, part: ir.Expr, differentiated: frozenset[str]
 ) -> bool:
