@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from gpulint.rules._held import considered, report
+from gpulint.rules._kept import considered_kept, report_kept
 
 from gpulint.analysis.file.asking import FileFacts
 from gpulint.answers import Considered
@@ -17,6 +18,10 @@ class HeldGraph(Rule):
     ## What it does
     Finds values with an autograd graph that outlive their iteration: a loss added to a running total, appended to
     a list, put into a dict, or handed to a meter that keeps it.
+
+    With doubts, each in words, it also tells of a step that returns its loss after the backward through it, a metric or
+    reporter that adds up what its callers hand over, one entry of a dict of figures that still has its graph beside
+    entries that are numbers, what a training step returns besides its loss, and attributes that keep a result for later.
 
     ## Why is this bad
     A tensor keeps the graph that made it. Held across iterations, so is everything the graph saved. Where no
@@ -100,8 +105,31 @@ class HeldGraph(Rule):
     severity = Severity.WARNING
     runtime_claim = Claim("drift")
     triggers = (
-        (b"torch", b"lightning", b"accelerate", b"deepspeed", b"backward", b"criterion"),
-        (b"backward", b".eval()", b"training_step", b"nn.", b"_step(", b"criterion", b"compute_loss"),
+        (
+            b"torch",
+            b"lightning",
+            b"accelerate",
+            b"deepspeed",
+            b"backward",
+            b"criterion",
+            b".learn(",
+            b".train(",
+            b"train_step(",
+        ),
+        (
+            b"backward",
+            b".eval()",
+            b"training_step",
+            b"nn.",
+            b"_step(",
+            b"criterion",
+            b"compute_loss",
+            b"def update",
+            b"detach",
+            b"Tensor",
+            b".learn(",
+            b".train(",
+        ),
         (
             b"+=",
             b"append",
@@ -117,13 +145,16 @@ class HeldGraph(Rule):
         ),
         (b"for ", b"while ", b"self."),
     )
+    doubts = True
     options = (Option("style", "auto", ("auto", "detach"), "how a held scalar is fixed"),)
 
     def considers(self, facts: FileFacts, options: Mapping[str, Any]) -> Iterator[Considered]:
-        return (considered(hold, facts) for hold in facts.holds() if not hold.kept_elsewhere)
+        yield from (considered(hold, facts) for hold in facts.holds() if not hold.kept_elsewhere)
+        yield from considered_kept(facts, self.code)
 
     def check(self, facts: FileFacts, options: Mapping[str, Any]) -> Iterator[Report]:
         for hold in facts.holds():
             found = report(facts, hold, options.get("style", "auto")) if not hold.kept_elsewhere else None
             if found is not None:
                 yield found
+        yield from report_kept(facts, self.code)

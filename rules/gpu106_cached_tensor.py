@@ -3,9 +3,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from gpulint.rules._kept import considered_kept, report_kept
 from gpulint.rules.detect.caches import Cache
 
 from gpulint.analysis.file.asking import FileFacts
+from gpulint.answers import Considered
 from gpulint.claims import Claim
 from gpulint.findings import Severity
 from gpulint.rule import Repair, Replace, Report, Rule
@@ -20,6 +22,8 @@ class CachedTensor(Rule):
     Finds caches without a bound that keep a network's outputs on the device: `@cache` and `@lru_cache(maxsize=None)` on
     a function that returns them, a dict of the module or of a class that is filled with them key by key, and a dict of
     an object that is filled with outputs and their autograd graphs.
+
+    With doubts, each in words, it also tells of an object's dict that is filled under keys which may never repeat.
 
     ## Why is this bad
     The cache lives as long as the process and grows with every new key. An output with its autograd graph keeps every
@@ -78,13 +82,18 @@ class CachedTensor(Rule):
     name = "cached-tensor"
     severity = Severity.WARNING
     runtime_claim = Claim("drift")
+    doubts = True
     triggers = ((b"torch",), (b" in ", b".get(", b"lru_cache(", b"@cache", b"functools.cache"))
+
+    def considers(self, facts: FileFacts, options: Mapping[str, Any]) -> Iterator[Considered]:
+        return considered_kept(facts, self.code)
 
     def check(self, facts: FileFacts, options: Mapping[str, Any]) -> Iterator[Report]:
         from gpulint.rules.detect.caches import caches
 
         for cache in facts.ask(caches):
             yield _report(facts, cache)
+        yield from report_kept(facts, self.code)
 
 
 def _report(facts: FileFacts, cache: Cache) -> Report:

@@ -3,9 +3,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from gpulint.rules._kept import considered_kept, report_kept
 from gpulint.rules.detect.averages import Average
 
 from gpulint.analysis.file.asking import FileFacts
+from gpulint.answers import Considered
 from gpulint.claims import Claim
 from gpulint.findings import Severity
 from gpulint.rule import Repair, Replace, Report, Rule
@@ -16,6 +18,9 @@ class UpdateUnderGrad(Rule):
     ## What it does
     Finds running averages that are updated with grad enabled from something that has a graph: moving averages of
     weights, target networks, running statistics of activations, baselines.
+
+    With doubts, each in words, it also tells of buffers and attributes that take in what may have a graph: what a layer
+    is given, or one of several losses beside that which goes backward.
 
     ## Why is this bad
     The average then has a graph of its own, and each update puts one more link into it: the chain reaches back to the
@@ -67,12 +72,16 @@ class UpdateUnderGrad(Rule):
     name = "update-under-grad"
     severity = Severity.WARNING
     runtime_claim = Claim("drift")
+    doubts = True
     triggers = (
         (b"torch", b"lightning"),
         (b"parameters()", b"backward", b"def forward"),
         (b" * ", b"*", b"lerp"),
         (b"self.", b"decay", b"momentum", b"0.9", b"beta", b"alpha", b"tau"),
     )
+
+    def considers(self, facts: FileFacts, options: Mapping[str, Any]) -> Iterator[Considered]:
+        return considered_kept(facts, self.code)
 
     def check(self, facts: FileFacts, options: Mapping[str, Any]) -> Iterator[Report]:
         from gpulint.rules._held import is_certain
@@ -92,6 +101,7 @@ class UpdateUnderGrad(Rule):
                 unless_guarded=average.only_called_elsewhere,
                 subject=facts.source(average.target, limit=200),
             )
+        yield from report_kept(facts, self.code)
 
 
 def _repair(facts: FileFacts, average: Average) -> Repair | None:

@@ -16,7 +16,7 @@ class Trainer:
         loss.backward()
         self.optimizer.step()
         torch.cuda.synchronize()
-        return loss
+        return loss  # maybe: GPU101
 
     def turn(self, x, y):
         return self.step(x, y)

@@ -10,4 +10,4 @@ def step(net, optimizer, x, y):
     loss.backward()
     optimizer.step()
     torch.cuda.synchronize()  # low: GPU503
-    return loss
+    return loss  # maybe: GPU101

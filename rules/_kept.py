@@ -1,0 +1,146 @@
+"""What GPU101, GPU106 and GPU107 tell of values that are kept where the flow of values loses sight of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from gpulint.rules.detect.kept.record import How
+
+from gpulint.analysis.code import ir
+from gpulint.analysis.file.asking import FileFacts
+from gpulint.answers import Considered, confidence_of, doubts_of
+from gpulint.findings import Severity
+from gpulint.rule import Repair, Replace, Report
+
+if TYPE_CHECKING:
+    from gpulint.rules.detect.kept.record import Kept
+
+_FREED = (
+    "at most 512 B a step on the GPU, and 131 KiB of host memory (4-layer language model; H200, torch 2.11)"
+)
+_LIVE = "every activation behind it, for as long as no backward frees them (925 MiB a step for a 4-layer language model; H200, torch 2.11)"
+_EITHER = (
+    "512 B a call where a backward follows, every activation behind it where none does (H200, torch 2.11)"
+)
+_ONE = "the graph of one call, alive beside the next (925 MiB for a 4-layer language model, where no backward frees it; H200, torch 2.11)"
+_CHAIN = "host memory growing by 23.3 KiB a step, and every activation where no backward frees them (8-layer MLP; H200, torch 2.11)"
+_BYTES = "its own bytes on the device, for each new key (2 MiB for 512 × 1,024 floats; H200, torch 2.11)"
+
+
+def told_here(facts: FileFacts) -> frozenset[int]:
+    """The rows where the flow of values has already led to a claim: what it tells there wins."""
+    from gpulint.rules._held import answers
+    from gpulint.rules.detect.averages import averages
+    from gpulint.rules.detect.caches import caches
+
+    rows = {hold.at.row for hold in facts.holds() if confidence_of(answers(hold, facts)) is not None}
+    rows |= {average.stmt.row for average in facts.ask(averages)}
+    return frozenset(rows | {cache.node.row for cache in facts.ask(caches)})
+
+
+def kept_for(facts: FileFacts, code: str) -> Iterator[Kept]:
+    """What a rule has to say of it, each place once."""
+    from gpulint.rules.detect.kept.all import everything
+
+    for kept in facts.ask(everything):
+        if _code_of(kept) == code:
+            yield kept
+
+
+def _code_of(kept: Kept) -> str:
+    if kept.how is How.AVERAGED:
+        return "GPU107"
+    if kept.how is How.CACHED and isinstance(kept.at, ir.Assign) and isinstance(kept.at.targets[0], ir.Sub):
+        return "GPU106"
+    return "GPU101"
+
+
+def considered_kept(facts: FileFacts, code: str) -> Iterator[Considered]:
+    """The claims that were considered, as `explain` shows them."""
+    for kept in kept_for(facts, code):
+        yield Considered(kept.at, kept.holder, kept.answers)
+
+
+def report_kept(facts: FileFacts, code: str) -> Iterator[Report]:
+    """The claims that hold, where nothing else is told."""
+    standing = [kept for kept in kept_for(facts, code) if confidence_of(kept.answers) is not None]
+    if not standing:
+        return
+    told = told_here(facts)
+    for kept in standing:
+        if kept.at.row not in told:
+            yield _report(facts, kept)
+
+
+def _report(facts: FileFacts, kept: Kept) -> Report:
+    message, reason, cost = _texts(facts, kept)
+    doubts = doubts_of(kept.answers)
+    known = facts.analysis.facts.get(kept.function)
+    unless = known.only_called_elsewhere if known is not None else (kept.function,)
+    return Report(
+        kept.at,
+        message,
+        reason,
+        cost,
+        Severity.INFO if len(doubts) > 1 else Severity.WARNING,
+        lambda: _repair(kept),
+        unless_guarded=() if kept.freed else unless,
+        doubts=doubts,
+        subject=kept.holder,
+    )
+
+
+def _texts(facts: FileFacts, kept: Kept) -> tuple[str, str, str]:
+    """The message, the reason and the cost."""
+    what, holder = facts.source(kept.value), f"`{kept.holder}`"
+    cost = _FREED if kept.freed else _EITHER
+    freed = "backward has gone through it: the graph's nodes stay as long as the value is held"
+    live = "grad is on where it is made, and nothing detaches it"
+    reason = freed if kept.freed else live
+    if kept.how in (How.SUMMED, How.LISTED):
+        return f"{holder} {kept.how.value} `{what}` together with its autograd graph", reason, cost
+    if kept.how is How.ENTRY:
+        return (
+            f"`{what}` goes into {kept.holder if ' ' in kept.holder else holder} with its autograd graph, unlike the entries beside it",
+            "`.cpu()`, `.mean()` and `.to()` keep the graph; the entries beside it are detached or made numbers",
+            cost,
+        )
+    if kept.how is How.RETURNED and " " in kept.holder:
+        return f"{kept.holder} keeps the autograd graph of `{what}` until the epoch's end", reason, cost
+    if kept.how is How.RETURNED:
+        return (
+            f"{holder} returns `{what}` with its autograd graph, after the backward through it",
+            reason,
+            cost,
+        )
+    if kept.how is How.STORED:
+        return f"{holder} keeps `{what}` with its autograd graph until the next call", live, _ONE
+    if kept.how is How.CACHED and kept.device:
+        return (
+            f"{holder} keeps `{what}` on the device for each new key",
+            "no graph, but nothing moves it to the host",
+            _BYTES,
+        )
+    if kept.how is How.CACHED:
+        return f"{holder} keeps `{what}` together with its autograd graph for later calls", live, _LIVE
+    return (
+        f"{holder} takes in `{what}` with its graph at every update: its own graph grows without end",
+        live,
+        _CHAIN,
+    )
+
+
+def _repair(kept: Kept) -> Repair | None:
+    """`.detach()` on what is kept, and on what is kept beside it; a doubt makes it unsafe."""
+    from gpulint.nodes import method_chain
+
+    if kept.device or not isinstance(kept.value, (ir.Name, ir.Attr, ir.Call)):
+        return None
+    if not kept.scalar:
+        return None  # it may be a tuple or a dict of tensors
+    values = (kept.value, *(other for other in kept.others if isinstance(other, (ir.Name, ir.Attr, ir.Call))))
+    changes = tuple(Replace(value.node, method_chain(value.node, ("detach",))) for value in values)
+    return Repair(
+        "unsafe", "keep it without its graph: `.detach()`", changes, "what reads it may want its graph"
+    )
