@@ -14,6 +14,7 @@ from gpulint.rule import AddImport, Repair, Report, Wrap
 
 # What another look may answer otherwise: an export that only looks like one, a result whose reader is not seen.
 _ASKED_AGAIN = frozenset({Question.READS, Question.REPEATS, Question.MEANT})
+_EXPORTING = frozenset({"jit", "onnx", "export", "trace_module", "script"})
 
 
 def unseen_considered(facts: FileFacts) -> Iterator[Considered]:
@@ -35,16 +36,29 @@ def unseen_reports(
     for function in facts.module.functions:
         if function in told:
             continue
-        again = (unseen.of_forward(function, forward) for forward in refused.get(function, ()))
+        exports = facts.analysis.evidence[function].words & _EXPORTING
+        again = (unseen.of_forward(function, one) for one in refused.get(function, ()) if not exports)
         ones = [one for one in (*unseen.considered(function), *again) if one is not None and one.holds]
         if ones:
             causes.add(function)
             found.append((function, sorted(ones, key=lambda one: one.sight.order)))
     for function, ones in found:
+        if _is_helper_of(facts, function, causes):
+            continue
         left = [one for one in ones if one.run.callee is None or one.run.callee not in causes]
         if left:
             fewest = min(len(one.doubts) for one in left)
             yield _report(facts, function, next(one for one in left if len(one.doubts) == fewest))
+
+
+def _is_helper_of(facts: FileFacts, function: ir.Function, causes: Set[ir.Function]) -> bool:
+    """Whether all that the file calls a function for is told: one guard in its callers mends both."""
+    callers = {
+        other
+        for other, evidence in facts.analysis.evidence.items()
+        if function.name in evidence.called and other is not function
+    }
+    return bool(callers) and callers <= causes
 
 
 def may_be_asked_again(answers: tuple[Answer, ...]) -> bool:
@@ -52,7 +66,7 @@ def may_be_asked_again(answers: tuple[Answer, ...]) -> bool:
     last = answers[-1] if answers else None
     if last is None or last.verdict is not Verdict.REFUTED or last.question not in _ASKED_AGAIN:
         return False
-    return last.question is not Question.MEANT or "export" in last.clause
+    return last.question is not Question.MEANT or "export" in last.clause  # `np.trace` is none
 
 
 def _report(facts: FileFacts, function: ir.Function, one: Evaluation) -> Report:

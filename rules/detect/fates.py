@@ -229,6 +229,7 @@ class _Follower:
             for target in targets(statement):
                 self._bind(target)
         elif isinstance(statement, ir.AugAssign):
+            self.fate.kept = self.fate.kept or current
             self._bind(statement.target)
 
     def _bind(self, target: ir.Expr) -> None:

@@ -91,9 +91,9 @@ class Networks:
         return None
 
     def _of_function(self, function: ir.Function, call: ir.Call, callee: ir.Function) -> Run | None:
-        if callee is function or not self.runs(callee):
-            return None
         name = call.func.path or call.method
+        if callee is function or RUNS_NOT.search(callee.name) or not self.runs(callee):
+            return None
         if self.guards(callee):
             answers = (refuted(Question.GRAD, f"`{name}` switches grad off by itself"),)
         else:
@@ -190,7 +190,7 @@ class Networks:
     def _is_run(self, function: ir.Function, call: ir.Call, depth: int) -> bool:
         home: FileAnalysis = function.home
         path = call.func.path
-        if path is None or not (call.args or call.keywords):
+        if path is None or not (call.args or call.keywords) or RUNS_NOT.search(call.method):
             return False
         info = home.class_of(function)
         place = path.removesuffix(".forward").removesuffix(".__call__")

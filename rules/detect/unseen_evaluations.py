@@ -136,20 +136,30 @@ class UnseenEvaluations:
 
     def _reached(self, function: ir.Function, sight: Sight, run: Run, becomes: Fate) -> Answer:
         """Whether this evaluates."""
-        settled = self._settling.at(function, sight.order, _concerned(function, run))
+        depth = 0 if self._is_part(function) else 2
+        settled = self._settling.at(function, sight.order, _concerned(function, run), depth)
         if settled is not None and settled.always:
             return proven(Question.REACHED, settled.where, settled.at)
         if settled is not None:
             return left_open(Question.REACHED, f"{settled.where} only under a condition", settled.at)
+        if self._is_part(function):
+            return refuted(Question.REACHED, "it runs in a method of a module, as a part of whatever calls that")
+        unsure = any(answer.verdict is Verdict.OPEN and answer.question is Question.GRAPH for answer in run.answers)
+        if not becomes.only_read and (unsure or becomes.kept is None):
+            return refuted(Question.REACHED, "nothing puts it in eval mode, and its result goes on as a tensor")
         name = function.name if function.name != "<module>" else PurePath(self._file.filename).stem
         if TRAINS.search(name):
             return refuted(Question.REACHED, f"`{name}` is a part of the training by its name")
         owner = function.cls.name if function.cls is not None else ""
         if EVALUATES.search(name) or EVALUATES.search(_words(owner)):
             return left_open(Question.REACHED, f"only its name says that `{name}` evaluates")
-        if PRODUCES.search(name) and (becomes.only_read or becomes.kept is not None):
+        if PRODUCES.search(name):
             return left_open(Question.REACHED, f"only its name says that nobody trains in `{name}`")
         return refuted(Question.REACHED, "neither eval mode nor a name says that this evaluates")
+
+    def _is_part(self, function: ir.Function) -> bool:
+        info = self._file.class_of(function)
+        return info is not None and info.is_module
 
     def _backward(self, function: ir.Function, run: Run, becomes: Fate) -> Answer:
         if becomes.backward:
