@@ -12,7 +12,9 @@ from gpulint.analysis.code import ir
 from gpulint.analysis.code.assignments import targets
 from gpulint.analysis.code.loaded import Chain, chain_of, parents_of
 from gpulint.analysis.code.reading import is_bound
+from gpulint.analysis.file.lookup import called
 from gpulint.analysis.torch.names import JOINS, REDUCTIONS
+from gpulint.analysis.values.arguments import bind_sources
 
 if TYPE_CHECKING:
     from gpulint.analysis.file.program import FileAnalysis
@@ -24,7 +26,8 @@ _JOINS = JOINS | {"concat", "nested_concat", "pad_sequence"}
 
 @dataclass(frozen=True, slots=True)
 class Drain:
-    """How a container ends. `elsewhere`: in another method of the object, or with whoever handed the container over."""
+    """How a container ends. `elsewhere`: in another method of the object, or with whoever handed the container over;
+    not `joined`: its items are only looked at, one by one."""
 
     at: ir.Expr
     joined: bool
@@ -44,7 +47,8 @@ class Drains:
         """The end of a container that a function fills; None where none is seen."""
         if isinstance(holder, ir.Name) and not any(param.name == holder.id for param in function.params):
             inside = {id(s) for loop in put.loops[-1:] for s in ir.statements(loop.body)}
-            return _best(_ends(function, holder.id, inside))
+            ends = [*_ends(function, holder.id, inside), *self._handed(function, holder.id, inside)]
+            return _best(iter(ends)) or _looked_at(function, holder.id, put, inside)
         if holder.path is None or function.cls is None:
             return None
         found: list[Drain] = []
@@ -53,6 +57,27 @@ class Drains:
                 name = holder.path if isinstance(holder, ir.Attr) else holder.path.partition(".")[0]
                 found += _ends(method, name, set(), elsewhere=True)
         return _best(iter(found))
+
+
+    def _handed(self, function: ir.Function, name: str, inside: set[int]) -> Iterator[Drain]:
+        """`return merge(outputs)` of a function in sight, which joins what it is given."""
+        for statement, call in ir.calls(function.body):
+            if id(statement) in inside or not any(arg.path == name for arg in call.args):
+                continue
+            callee = called(self._file, function, call)
+            if callee is not None and callee is not function:
+                for param, arg in bind_sources(callee, call, callee.cls is not None).items():
+                    if arg.path == name:
+                        yield from _ends(callee, param, set())
+
+
+def _looked_at(function: ir.Function, name: str, put: Sight, inside: set[int]) -> Drain | None:
+    """A loop over the container, after the one that fills it."""
+    for statement in ir.statements(function.body):
+        if isinstance(statement, ir.For) and id(statement) not in inside and statement not in put.loops:
+            if statement.iterable.path == name:
+                return Drain(statement.iterable, False, False)
+    return None
 
 
 def _best(drains: Iterator[Drain]) -> Drain | None:
@@ -68,7 +93,8 @@ def _ends(function: ir.Function, path: str, inside: set[int], elsewhere: bool = 
             continue
         for root in statement.expressions():
             for part in ir.walk(root):
-                if part.path not in names or is_bound(statement, part):
+                place = part.base if isinstance(part, ir.Sub) else part
+                if place.path not in names or is_bound(statement, part):
                     continue
                 drain = _end(function, statement, part, chain_of(part, parents_of(statement)), elsewhere)
                 if drain is not None:

@@ -12,7 +12,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from gpulint.rules.detect.drains import Drain, Drains
-from gpulint.rules.detect.leaves import Leaf, Leaves
+from gpulint.rules.detect.leaves import SMALL, Leaf, Leaves
 from gpulint.rules.detect.sights import Sight, sights
 
 from gpulint.analysis.code import ir
@@ -105,10 +105,16 @@ class Gathered:
         yield from self._trained(function, put.sight, drain)
         if leaf.on_host:
             yield refuted(Question.DEVICE, "it is moved to the host before it is kept")
-        if drain.small or leaf.small:
+        if drain.small or leaf.small or SMALL.search(put.holder.path or ""):
             yield refuted(Question.SIZE, "one number a round")
         yield from _repeats(self._file, put, drain)
-        if drain.to_host:
+        if leaf.maker is None and not drain.to_host:
+            yield refuted(Question.TENSOR, "nothing shows what is kept")
+        if not drain.joined and leaf.doubt is not None and len(put.what) < 2:
+            yield refuted(Question.TENSOR, "nothing shows that tensors are kept")
+        if not drain.joined:
+            yield proven(Question.READS, f"the items of {holder} are only looked at, one by one", drain.at)
+        elif drain.to_host:
             yield proven(Question.READS, f"{holder} is made one tensor on the device, and then moved", drain.at)
         else:
             yield left_open(Question.READS, f"what {holder} is made into may be needed on the device", drain.at)
@@ -121,7 +127,7 @@ class Gathered:
             yield proven(Question.GRAPH, "grad is off here: it has no graph")
         elif trains:
             yield refuted(Question.BACKWARD, "the function goes backward")
-        elif not drain.cut:
+        elif not drain.cut or not drain.to_host:
             yield refuted(Question.BACKWARD, "grad may be on here, and nothing shows that nobody goes backward")
         else:
             yield proven(Question.BACKWARD, "it is detached, or becomes an array, where it ends", drain.at)

@@ -16,15 +16,14 @@ from gpulint.analysis.file.evidence import LOSSY
 from gpulint.analysis.file.lookup import qualified
 from gpulint.analysis.torch import frameworks
 from gpulint.analysis.torch.names import HOST_ATTRS, KEEPS_GRAPH, PAIRS, REDUCTIONS, TO_HOST
-from gpulint.answers import Verdict
 
 if TYPE_CHECKING:
     from gpulint.analysis.file.program import FileAnalysis
 
 _DEPTH = 6
 _TO_HOST = TO_HOST | {"cpu", "to_cpu", "to_numpy", "to_np", "asnumpy", "len", "int", "float", "str", "bool"}
-_HOST_NAME = re.compile(r"(?i)(?:^|_)(?:to_)?(?:cpu|numpy|np|list|host|text|texts|string|strings|str|json|decoded|path|name|id)s?(?:_|$)")
-_SMALL = re.compile(r"(?i)(?:^|_)(?:loss|losses|acc|accuracy|correct|count|num|total|n|time|reward|lr|step|epoch|metric|score|error)s?(?:_|$)")
+_HOST_NAME = re.compile(r"(?i)(?:^|_)(?:to_)?(?:cpu|numpy|np|list|host|string|str|json|decoded|path|name)s?(?:_|$)|batch_decode")
+SMALL = re.compile(r"(?i)(?:^|_)(?:loss|losses|acc|accuracy|correct|count|num|total|n|time|reward|lr|step|epoch|metric|score|error)s?(?:_|$)")
 _GATHERS = frozenset("gather_for_metrics gather all_gather pad_across_processes reduce concat_all_gather".split())
 
 
@@ -100,8 +99,7 @@ class Leaves:
         run = self._networks.run(function, call)
         path = call.func.path or call.method
         if run is not None:
-            open_ = next((a.clause for a in run.answers if a.verdict is Verdict.OPEN), None)
-            return Leaf(kept, call, small=small, doubt=open_ and f"`{path}` is not seen: what it gives may be small")
+            return Leaf(kept, call, small=small, doubt=f"what `{path}` gives of a batch may be small")
         if path and self._file.treated_as_module(function, path.removesuffix(".forward")):
             return Leaf(kept, call, small=small)
         if not (call.args or call.keywords):
@@ -113,6 +111,8 @@ class Leaves:
     ) -> Leaf | None:
         """What a name is bound to in the round; a loop over the items of something gives parts of that."""
         found: list[Leaf] = []
+        if any(param.name == name for param in function.params) and name != "self":
+            found.append(Leaf(kept, None, doubt=f"what `{name}` is has to be seen where it is called"))
         for statement in block:
             if not any(target.path == name for target in targets(statement)):
                 continue
@@ -123,7 +123,7 @@ class Leaves:
                 if value is not None and _is_moved(value):
                     return Leaf(kept, None, on_host=True)
                 continue
-            leaf = self._of(function, block, kept, value, depth - 1, small or _SMALL.search(name) is not None)
+            leaf = self._of(function, block, kept, value, depth - 1, small or SMALL.search(name) is not None)
             if leaf is not None and leaf.on_host:
                 return leaf
             found += [leaf] if leaf is not None else []
