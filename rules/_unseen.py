@@ -12,9 +12,10 @@ from gpulint.analysis.file.facts import Forward, FunctionFacts
 from gpulint.answers import Answer, Considered, Question, Verdict
 from gpulint.rule import AddImport, Repair, Report, Wrap
 
-# What another look may answer otherwise: an export that only looks like one, a result whose reader is not seen.
-_ASKED_AGAIN = frozenset({Question.READS, Question.REPEATS, Question.MEANT})
-_EXPORTING = frozenset({"jit", "onnx", "export", "trace_module", "script"})
+# What another look may answer otherwise: an export that only looks like one, a result whose reader is not seen, a
+# backward that runs beside it.
+_ASKED_AGAIN = frozenset({Question.READS, Question.REPEATS, Question.MEANT, Question.BACKWARD})
+_EXPORTING = frozenset({"jit", "onnx", "export", "trace_module", "script"})  # `np.trace` is none
 
 
 def unseen_considered(facts: FileFacts) -> Iterator[Considered]:
@@ -61,12 +62,12 @@ def _is_helper_of(facts: FileFacts, function: ir.Function, causes: Set[ir.Functi
     return bool(callers) and callers <= causes
 
 
-def may_be_asked_again(answers: tuple[Answer, ...]) -> bool:
+def may_be_asked_again(forward: Forward, answers: tuple[Answer, ...]) -> bool:
     """Whether a forward is not told for something that the text around it may answer otherwise."""
     last = answers[-1] if answers else None
     if last is None or last.verdict is not Verdict.REFUTED or last.question not in _ASKED_AGAIN:
         return False
-    return last.question is not Question.MEANT or "export" in last.clause  # `np.trace` is none
+    return last.question is not Question.MEANT or (forward.evaluating and bool(forward.loops))
 
 
 def _report(facts: FileFacts, function: ir.Function, one: Evaluation) -> Report:

@@ -100,8 +100,8 @@ class DeviceAccumulation(Rule):
             if answers and confidence_of(answers) is not None:
                 told.add((hold.function, hold.holder))
                 yield _report(facts, hold, doubts_of(answers))
-        for one in facts.ask(Gathered).found if facts.on_gpu else ():
-            if one.holds and (one.function, one.holder) not in told:
+        for one in facts.ask(Gathered).found:
+            if one.holds and (facts.on_gpu or one.to_host) and (one.function, one.holder) not in told:
                 told.add((one.function, one.holder))
                 yield _gathered(facts, one)
 

@@ -131,7 +131,7 @@ def _found(facts: FileFacts, function: FunctionFacts) -> Iterator[tuple[Forward,
 def _refused(facts: FileFacts, function: FunctionFacts) -> Iterator[Forward]:
     """The forwards that are not told only because of what becomes of their results."""
     for forward in function.forwards:
-        if may_be_asked_again(until_refuted(_answers(facts, forward, function))):
+        if may_be_asked_again(forward, until_refuted(_answers(facts, forward, function))):
             yield forward
 
 

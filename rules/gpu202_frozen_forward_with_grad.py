@@ -3,8 +3,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from gpulint.rules.detect.side_networks import SideNetworks
+from gpulint.rules.detect.unseen_evaluations import Evaluation
 from gpulint.rules.detect.wasted import WastedForward
 
+from gpulint.analysis.code import ir
 from gpulint.analysis.file.asking import FileFacts
 from gpulint.claims import Claim
 from gpulint.findings import Severity
@@ -94,6 +97,7 @@ class FrozenForwardWithGrad(Rule):
 
         from gpulint.analysis.questions.grad.doubts import Doubts
 
+        told: set[ir.Stmt] = set()
         for wasted in facts.ask(wasted_forwards):
             doubts = facts.ask(Doubts)
             if doubts.stays_on_cpu(wasted.forward) or not doubts.names_gpu_for(wasted.forward):
@@ -108,6 +112,7 @@ class FrozenForwardWithGrad(Rule):
             else:
                 message = f"`{path}` runs with grad enabled {where}, but no backward goes through this call"
                 reason = "the result of this call is only detached or read as a number: its activations are saved for nothing"
+            told.add(wasted.forward.stmt)
             yield Report(
                 wasted.forward.call,
                 message,
@@ -121,12 +126,31 @@ class FrozenForwardWithGrad(Rule):
                 claim=Claim("forward") if wasted.untrained else None,
             )
 
+        for one in facts.ask(SideNetworks).found:
+            if one.holds and one.sight.statement not in told:
+                told.add(one.sight.statement)
+                yield _beside(one)
+
 
 def _doubts(wasted: WastedForward) -> Iterator[str]:
     if not wasted.facts.has_backward:
         yield "no backward is seen here: a caller may have switched grad off"
     if wasted.untrained:
         yield "an optimizer that is not seen may train it"
+
+
+def _beside(one: Evaluation) -> Report:
+    path = one.run.path
+    return Report(
+        one.run.call,
+        f"`{path}` runs with grad enabled in a training step, beside the network that is trained",
+        "what it is given is data: its activations are saved for gradients that nobody is seen to use",
+        "3.63 instead of 3.22 GiB at the peak for a teacher as large as its student (4-layer language models; H200, torch 2.11)",
+        unless_guarded=(one.function,),
+        doubts=one.doubts,
+        subject=path,
+        claim=Claim("forward"),
+    )
 
 
 def _repair(facts: FileFacts, wasted: WastedForward) -> Repair | None:

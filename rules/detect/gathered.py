@@ -37,6 +37,7 @@ class Gathering:
     holder: str
     leaf: ir.Expr
     answers: tuple[Answer, ...]
+    to_host: bool = False  # it is moved to the host where it ends
 
     @property
     def doubts(self) -> tuple[str, ...]:
@@ -96,7 +97,7 @@ class Gathered:
             return None
         best = min(leaves, key=lambda leaf: leaf.doubt is not None)
         answers = tuple(_until_refuted(self._asked(function, put, best, drain)))
-        return Gathering(function, put.at, put.holder.path or "", best.expr, answers)
+        return Gathering(function, put.at, put.holder.path or "", best.expr, answers, drain.to_host)
 
     # --- the questions -------------------------------------------------------------------------------------------
 

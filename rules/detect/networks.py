@@ -16,7 +16,7 @@ from gpulint.analysis.code import ir
 from gpulint.analysis.file.lookup import called, qualified
 from gpulint.analysis.file.reaching import fits
 from gpulint.analysis.torch import frameworks
-from gpulint.analysis.torch.roles import NETWORK, RUNS, RUNS_NOT
+from gpulint.analysis.torch.roles import NETWORK, NETWORKS, RUNS, RUNS_NOT
 from gpulint.analysis.values.values import Kind
 from gpulint.answers import Answer, Question, left_open, proven, refuted
 
@@ -190,6 +190,9 @@ class Networks:
     def _is_run(self, function: ir.Function, call: ir.Call, depth: int) -> bool:
         home: FileAnalysis = function.home
         path = call.func.path
+        table = call.func.base.path if isinstance(call.func, ir.Sub) else None
+        if table is not None and call.args and NETWORKS.search(table):
+            return True
         if path is None or not (call.args or call.keywords) or RUNS_NOT.search(call.method):
             return False
         info = home.class_of(function)
@@ -204,7 +207,10 @@ class Networks:
         if (place != path or "." not in place or _is_own(function, parts[0])) and NETWORK.search(parts[-1]):
             return True
         callee = self.callee(function, call) if depth else None
-        return callee is not None and callee is not function and self.runs(callee, depth - 1)
+        if callee is None:
+            given = any(arg.path is not None and home.treated_as_module(function, arg.path) for arg in call.args)
+            return "." not in path and given and RUNS.search(path) is not None
+        return callee is not function and self.runs(callee, depth - 1)
 
     def guards(self, function: ir.Function, depth: int = _DEPTH) -> bool:
         """Whether a function of the project, or one that it calls, may switch grad off around what it runs."""

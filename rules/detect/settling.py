@@ -27,8 +27,13 @@ class Switch:
     path: str
     on: bool
     order: int
-    always: bool  # and not under a condition
+    branches: tuple[tuple[ir.If, bool], ...]  # what it stands under
+    rescuing: bool
     at: ir.Expr
+
+    def always(self, branches: tuple[tuple[ir.If, bool], ...]) -> bool:
+        """Whether who stands under these branches has always come by here."""
+        return not self.rescuing and self.branches == branches[: len(self.branches)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,11 +59,12 @@ class Settling:
             found = self._sights[function] = sights(self._file, function)
         return found
 
-    def at(self, function: ir.Function, order: int, paths: tuple[str, ...], depth: int = 2) -> Settled | None:
+    def at(self, function: ir.Function, sight: Sight, paths: tuple[str, ...], depth: int = 2) -> Settled | None:
         """Whether one of the networks is in eval mode at a statement of a function; None where nothing says so."""
-        last = self._last(function, order, paths)
+        last = self._last(function, sight.order, paths)
         if last is not None:
-            return Settled(last.always, f"`{last.path}` is in eval mode here", last.at) if last.on else None
+            always = last.always(sight.branches)
+            return Settled(always, f"`{last.path}` is in eval mode here", last.at) if last.on else None
         info = self._file.class_of(function)
         own = function.params[0].name if function.params else "self"
         for path in paths:
@@ -83,7 +89,7 @@ class Settling:
                     if call.method != function.name:
                         continue
                     given = tuple(filter(None, (_given(function, call, path) for path in paths)))
-                    settled = self.at(caller, sight.order, given, depth - 1) if given else None
+                    settled = self.at(caller, sight, given, depth - 1) if given else None
                     if settled is None:
                         return None
                     found.append(settled)
@@ -117,8 +123,7 @@ def _switched(call: ir.Call, sight: Sight) -> list[Switch]:
     for loop in sight.loops:
         if isinstance(loop, ir.For) and any(target.path in paths for target in targets(loop)):
             paths += [part.path for part in ir.walk(loop.iterable) if part.path is not None]
-    always = not sight.branches and not sight.rescuing
-    return [Switch(path, on, sight.order, always, call) for path in paths]
+    return [Switch(path, on, sight.order, sight.branches, sight.rescuing, call) for path in paths]
 
 
 def _mode(call: ir.Call) -> bool | None:

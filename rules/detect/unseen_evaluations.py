@@ -6,6 +6,7 @@ Every question is asked of the text. What is not shown is left open and told as 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
 
 _MOST = 3  # open questions: of a claim that leaves more, nothing is said
 _GPU = ("cuda", "gpu", "device")
+_SWITCHES = frozenset({"no_grad", "inference_mode", "set_grad_enabled"})
+_OTHER_PHASE = re.compile(r"(?i)^(?:val\w*|test\w*|eval\w*|dev|forward|infer\w*|predict\w*)$")
 _AUTOGRAD = frozenset("autograd requires_grad_ enable_grad register_hook retain_grad GradScaler".split())
 
 
@@ -80,13 +83,17 @@ class UnseenEvaluations:
         if not self._may_evaluate(function) or forward.grad is Grad.DISABLED or forward.freed:
             return None
         sight = next((s for s in self._settling.sights(function) if s.statement is forward.stmt), None)
-        if sight is None or sight.grad is Grad.DISABLED:
+        known_facts = self._file.facts.get(function)
+        if sight is None or sight.grad is Grad.DISABLED or known_facts is None or forward.by_choice:
+            return None
+        if known_facts.needs_grad or known_facts.uses_autograd or forward.in_handler:
             return None
         known = forward.proven and not forward.by_role
         path = forward.path or "the model"
         clause = f"`{path}` is a network" if known else f"only its name says that `{path}` is a network"
         answer = proven(Question.GRAPH, clause) if known else left_open(Question.GRAPH, clause)
-        run = Run(forward.call, forward.path, (answer,), direct=True)
+        callee = self.networks.callee(function, forward.call)
+        run = Run(forward.call, forward.path, (answer,), callee, direct=callee is None)
         answers = self._answers(function, sight, run)
         return Evaluation(function, sight, run, answers, self._trains(function))
 
@@ -99,7 +106,8 @@ class UnseenEvaluations:
 
     def _trains(self, function: ir.Function) -> bool:
         evidence = self._file.evidence[function]
-        return any(map(runs_backward, evidence.called)) or "zero_grad" in evidence.called
+        own = any(map(runs_backward, evidence.called)) or "zero_grad" in evidence.called
+        return own or TRAINS.search(function.name) is not None
 
     @cached_property
     def _differentiated(self) -> frozenset[ir.Function]:
@@ -121,12 +129,12 @@ class UnseenEvaluations:
         yield self._grad(sight)
         becomes = fate(self._file, function, run.call)
         if self._trains(function):
-            yield from self._beside_training(sight, run, becomes)
+            yield from self._beside_training(function, sight, becomes)
         else:
             reached = self._reached(function, sight, run, becomes)
             yield reached
             yield self._backward(function, run, becomes)
-            yield _reads(sight, becomes, reached)
+            yield _reads(sight, run, becomes, reached)
         yield from self._device(sight)
 
     def _grad(self, sight: Sight) -> Answer:
@@ -137,7 +145,7 @@ class UnseenEvaluations:
     def _reached(self, function: ir.Function, sight: Sight, run: Run, becomes: Fate) -> Answer:
         """Whether this evaluates."""
         depth = 0 if self._is_part(function) else 2
-        settled = self._settling.at(function, sight.order, _concerned(function, run), depth)
+        settled = self._settling.at(function, sight, _concerned(function, run), depth)
         if settled is not None and settled.always:
             return proven(Question.REACHED, settled.where, settled.at)
         if settled is not None:
@@ -148,8 +156,6 @@ class UnseenEvaluations:
         if not becomes.only_read and (unsure or becomes.kept is None):
             return refuted(Question.REACHED, "nothing puts it in eval mode, and its result goes on as a tensor")
         name = function.name if function.name != "<module>" else PurePath(self._file.filename).stem
-        if TRAINS.search(name):
-            return refuted(Question.REACHED, f"`{name}` is a part of the training by its name")
         owner = function.cls.name if function.cls is not None else ""
         if EVALUATES.search(name) or EVALUATES.search(_words(owner)):
             return left_open(Question.REACHED, f"only its name says that `{name}` evaluates")
@@ -179,9 +185,12 @@ class UnseenEvaluations:
         below = (self.networks.callee(function, call) for _, call in ir.calls(function.body))
         return any(one is not None and one is not function and self._trains_below(one, depth - 1) for one in below)
 
-    def _beside_training(self, sight: Sight, run: Run, becomes: Fate) -> Iterator[Answer]:
+    def _beside_training(self, function: ir.Function, sight: Sight, becomes: Fate) -> Iterator[Answer]:
         """In a function that trains: only what is made for a look at it, now and then."""
-        if becomes.backward or becomes.goes_on or becomes.lossy or becomes.kept or not becomes.any:
+        phase = self._phase(function) if becomes.backward else None
+        if phase is not None and not any(_asks_phase(branch.test) for branch, _ in sight.branches):
+            yield left_open(Question.REACHED, f"only `{phase}` says whether it trains")
+        elif becomes.backward or becomes.goes_on or becomes.lossy or becomes.kept or not becomes.any:
             yield refuted(Question.BACKWARD, "a backward may go through what it gives")
         elif becomes.shown is None:
             yield refuted(Question.READS, "it is no picture and no text, but a number of the training")
@@ -190,16 +199,32 @@ class UnseenEvaluations:
         else:
             yield proven(Question.BACKWARD, "what it gives is only shown")
 
+    def _phase(self, function: ir.Function) -> str | None:
+        """What says whether a function trains, where it goes backward in that phase alone and never switches grad off."""
+        evidence = self._file.evidence[function]
+        if evidence.words & _SWITCHES or not any(map(_OTHER_PHASE.search, evidence.strings)):
+            return None
+        found: str | None = None
+        for sight in self._settling.sights(function):
+            if any(runs_backward(call.method) for call in ir.own_calls(sight.statement)):
+                asked = [name for branch, holds in sight.branches if holds and (name := _asks_phase(branch.test))]
+                if not asked:
+                    return None
+                found = asked[0]
+        return found
+
     def _device(self, sight: Sight) -> Iterator[Answer]:
         words = {word.lower() for evidence in self._file.evidence.values() for word in evidence.words}
         if not any(part in word for word in words for part in _GPU):
             yield left_open(Question.DEVICE, "nothing in the file says that a GPU is used")
 
 
-def _reads(sight: Sight, becomes: Fate, reached: Answer) -> Answer:
+def _reads(sight: Sight, run: Run, becomes: Fate, reached: Answer) -> Answer:
     """Whether somebody may want the gradient of the result."""
     if becomes.only_read:
         return proven(Question.READS, "only numbers and pictures are made of what it gives")
+    if not becomes.any and run.callee is not None and reached.verdict is Verdict.PROVEN:
+        return proven(Question.READS, f"`{run.callee.name}` uses by itself what the network gives")
     if not becomes.any:
         return refuted(Question.READS, "nothing reads its result")
     if becomes.returned and not sight.loops:
@@ -236,6 +261,14 @@ def _used_below(callee: ir.Function, own: str) -> list[str]:
         if path.startswith(f"{inner}.") and path.count(".") >= 1:
             found.append(f"{own}.{path.removeprefix(f'{inner}.')}")
     return found
+
+
+def _asks_phase(test: ir.Expr) -> str | None:
+    """`to_do` of `to_do == "train"`."""
+    if isinstance(test, ir.Op) and test.op == "==" and isinstance(test.operands[1], ir.Const):
+        value = test.operands[1].value
+        return test.operands[0].path if isinstance(value, str) and TRAINS.search(value) else None
+    return None
 
 
 def _now_and_then(test: ir.Expr) -> bool:

@@ -13,6 +13,8 @@ NETWORK: Final = re.compile(
     r"(?i)(?:^|_)(?:model|net|network|net[dg]|encoder|decoder|generator|discriminator|backbone|classifier|extractor|"
     r"teacher|student|actor|critic|unet|vae|vocoder|embedder|policy|unwrapped|ddp)(?:_(?:model|net|fn))?\d*$"
 )
+# Tables of networks: `nets[name](x)`.
+NETWORKS: Final = re.compile(r"(?i)(?:^|_)(?:nns|nets|networks|models|encoders|decoders|generators|policies|agents)$")
 # Those that a step runs beside what it trains.
 AUXILIARY: Final = re.compile(
     r"(?i)(?:^|_)(?:teacher|reward|rewards|ref|reference|target|ema|frozen|momentum|old|judge|pretrained)"
@@ -28,7 +30,7 @@ RUNS: Final = re.compile(
 # Methods of the same names that are known to compute no graph, or that prepare and do not run.
 RUNS_NOT: Final = re.compile(
     r"(?i)^(?:_?(?:get|set|add|load|save|make|build|init|create|register|update|reset|prepare|is|has|log|print|plot|write|"
-    r"setup|restore|from|instantiate|wrap|unwrap|to|configure)_(?!\w*(?:logits|logps|scores?|embeddings?|features?|log_probs?|predictions?)$))|tokeni[sz]e|_hook$|^sample_(?:batch|data|rate)|config|_size$|_dim$|"
+    r"setup|restore|from|instantiate|wrap|unwrap|to|configure)_(?!\w*(?:rewards?|logits|logps|scores?|embeddings?|features?|log_probs?|predictions?)$))|tokeni[sz]e|_hook$|^sample_(?:batch|data|rate)|config|_size$|_dim$|"
     r"^(?:encode|decode)_(?:batch|text_ids|ids|message|msg|plus)$|batch_decode"
 )
 

@@ -1,0 +1,185 @@
+"""Networks that a training step runs beside the one it trains, known by what they are called: a teacher, a reward or a
+reference model. Where grad is on, each saves its activations for gradients that nobody uses.
+
+Whether somebody trains them after all, or has frozen them, is seldom to be seen here: that is left open.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from gpulint.rules.detect.fates import Fate, fate
+from gpulint.rules.detect.networks import Networks, Run
+from gpulint.rules.detect.sights import Sight, sights
+from gpulint.rules.detect.unseen_evaluations import Evaluation
+
+from gpulint.analysis.code import ir
+from gpulint.analysis.code.assignments import targets
+from gpulint.analysis.torch.backward import runs_backward
+from gpulint.analysis.torch.roles import AUXILIARY
+from gpulint.analysis.values.values import Grad
+from gpulint.answers import Answer, Question, Verdict, left_open, proven, refuted
+
+if TYPE_CHECKING:
+    from gpulint.analysis.file.program import FileAnalysis
+
+_FREEZES = frozenset("requires_grad requires_grad_ set_requires_grad freeze toggle_grad".split())
+_TRAINERS = ("training_step", "compute_loss", "train_step")
+
+
+class SideNetworks:
+    """The calls of such networks in one file."""
+
+    def __init__(self, file: FileAnalysis) -> None:
+        self._file = file
+        self._networks = Networks(file)
+
+    @cached_property
+    def found(self) -> list[Evaluation]:
+        """Every call that may be one, told or not."""
+        if not self._file.uses_torch:
+            return []
+        return [
+            one for function in self._file.module.functions if self._trains(function) for one in self._of(function)
+        ]
+
+    def _trains(self, function: ir.Function) -> bool:
+        called = self._file.evidence[function].called
+        if any(map(runs_backward, called)) or self._file.framework_backward(function):
+            return True
+        return function.name in _TRAINERS and function.cls is not None
+
+    def _of(self, function: ir.Function) -> Iterator[Evaluation]:
+        around: list[Sight] = []
+        for statement, call in ir.calls(function.body):
+            path = _auxiliary(call)
+            if path is None or call.method in ("eval", "train", "to", "parameters", "state_dict"):
+                continue
+            around = around or sights(self._file, function)
+            sight = next((one for one in around if one.statement is statement), None)
+            if sight is None or sight.grad is Grad.DISABLED:
+                continue
+            run = self._run(function, call, path)
+            if run is not None:
+                answers = tuple(self._asked(function, sight, run, path))
+                yield Evaluation(function, sight, run, answers, beside_training=True)
+
+    def _run(self, function: ir.Function, call: ir.Call, path: str) -> Run | None:
+        if call.func.path == path or call.func.path == f"{path}.forward":
+            known = self._file.treated_as_module(function, path)
+            answer = proven if known else left_open
+            clause = f"`{path}` is {'treated' if known else 'only named'} like a network"
+            return Run(call, path, (answer(Question.GRAPH, clause),), direct=True)
+        run = self._networks.run(function, call)
+        return None if run is None else Run(call, path, run.answers, run.callee)
+
+    # --- the questions -------------------------------------------------------------------------------------------
+
+    def _asked(self, function: ir.Function, sight: Sight, run: Run, path: str) -> Iterator[Answer]:
+        yield from run.answers
+        if sight.grad is not Grad.ENABLED:
+            yield left_open(Question.GRAD, "whether grad is on cannot be seen: something around it may switch it off")
+        becomes = fate(self._file, function, run.call)
+        if not becomes.any and becomes.lossy is None:
+            yield refuted(Question.READS, "nothing reads its result")
+        yield from self._trained(function, path)
+        yield self._fed(function, run, becomes)
+
+    def _trained(self, function: ir.Function, path: str) -> Iterator[Answer]:
+        words = {word for evidence in self._file.evidence.values() for word in evidence.words}
+        attr = path.rpartition(".")[2]
+        if words & _FREEZES or self._file.is_frozen(function, path):
+            yield refuted(Question.TRAINED, "the file freezes networks")
+        elif any(_gives_parameters(other, attr) for other in self._file.module.functions):
+            yield refuted(Question.TRAINED, f"the parameters of `{path}` are handed to somebody")
+        else:
+            yield left_open(
+                Question.TRAINED, f"only its name says that nobody trains `{path}`, and it may be frozen elsewhere"
+            )
+
+    def _fed(self, function: ir.Function, run: Run, becomes: Fate) -> Answer:
+        """Whether what goes into it wants a gradient: what another network has made, where grad is on, does."""
+        if becomes.only_read:
+            return proven(Question.BACKWARD, "only numbers are made of what it gives")
+        names = {
+            part.id
+            for arg in (*run.call.args, *(value for _, value in run.call.keywords))
+            for part in ir.walk(arg)
+            if isinstance(part, ir.Name)
+        }
+        made = self._made_by_networks(function, names, run.call)
+        if made is not None:
+            return refuted(Question.BACKWARD, f"`{made}` is made by a network, and may want a gradient through it")
+        return proven(Question.BACKWARD, "what it is given is data")
+
+    def _made_by_networks(self, function: ir.Function, names: set[str], call: ir.Call) -> str | None:
+        around = sights(self._file, function)
+        seen: set[str] = set()
+        queue = [*names]
+        while queue:
+            name = queue.pop()
+            if name in seen:
+                continue
+            seen.add(name)
+            for sight in around:
+                statement = sight.statement
+                if not isinstance(statement, ir.Assign) or statement.value is None or call in ir.own_calls(statement):
+                    continue
+                if not any(target.path == name for target in targets(statement)):
+                    continue
+                if sight.grad is Grad.DISABLED or _is_cut(statement.value):
+                    continue
+                if self._has_network(function, statement):
+                    return name
+                queue += [part.id for part in ir.walk(statement.value) if isinstance(part, ir.Name)]
+        return None
+
+    def _has_network(self, function: ir.Function, statement: ir.Stmt) -> bool:
+        for call in ir.own_calls(statement):
+            path = call.func.path
+            if path is not None and (call.args or call.keywords) and self._file.treated_as_module(function, path):
+                return True
+            run = self._networks.run(function, call)
+            if run is not None and not any(answer.verdict is Verdict.REFUTED for answer in run.answers):
+                return True
+        return False
+
+
+def _auxiliary(call: ir.Call) -> str | None:
+    """`self.reward_model` of `self.reward_model(x)`, `self.reward_model.score(x)` and `get_reward(self.reward_model, x)`."""
+    path = call.func.path
+    if path is not None and AUXILIARY.search(path.rpartition(".")[2]) and (call.args or call.keywords):
+        own = "." not in path or path.count(".") == 1
+        return path if own and not path.rpartition(".")[2].startswith(("get_", "compute_")) else None
+    if isinstance(call.func, ir.Attr) and call.func.base.path is not None:
+        base = call.func.base.path
+        if AUXILIARY.search(base.rpartition(".")[2]):
+            return base
+    for arg in call.args:
+        if arg.path is not None and _names_model(arg.path):
+            return arg.path
+    return None
+
+
+def _names_model(path: str) -> bool:
+    last = path.rpartition(".")[2]
+    return AUXILIARY.search(last) is not None and last.endswith(("model", "net", "network", "policy", "teacher"))
+
+
+def _gives_parameters(function: ir.Function, attr: str) -> bool:
+    return any(
+        call.method in ("parameters", "named_parameters", "get_parameters")
+        and isinstance(call.func, ir.Attr)
+        and (call.func.base.path or "").rpartition(".")[2] == attr
+        for _, call in ir.calls(function.body)
+    )
+
+
+def _is_cut(value: ir.Expr) -> bool:
+    return any(
+        (isinstance(part, ir.Call) and part.method in ("detach", "item", "argmax", "generate", "sample", "long"))
+        or (isinstance(part, ir.Attr) and part.attr == "data")
+        for part in ir.walk(value)
+    )
