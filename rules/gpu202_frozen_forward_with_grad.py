@@ -9,6 +9,7 @@ from gpulint.rules.detect.wasted import WastedForward
 
 from gpulint.analysis.code import ir
 from gpulint.analysis.file.asking import FileFacts
+from gpulint.answers import Considered
 from gpulint.claims import Claim
 from gpulint.findings import Severity
 from gpulint.rule import AddImport, Repair, Report, Rule, Wrap
@@ -92,12 +93,15 @@ class FrozenForwardWithGrad(Rule):
         (b"backward", b"def forward", b"training_step", b"compute_loss"),
     )
 
+    def considers(self, facts: FileFacts, options: Mapping[str, Any]) -> Iterator[Considered]:
+        for one in facts.ask(SideNetworks).found:
+            yield Considered(one.run.call, one.run.path, one.answers)
+
     def check(self, facts: FileFacts, options: Mapping[str, Any]) -> Iterator[Report]:
         from gpulint.rules.detect.wasted import wasted_forwards
 
         from gpulint.analysis.questions.grad.doubts import Doubts
 
-        told: set[ir.Stmt] = set()
         for wasted in facts.ask(wasted_forwards):
             doubts = facts.ask(Doubts)
             if doubts.stays_on_cpu(wasted.forward) or not doubts.names_gpu_for(wasted.forward):
@@ -112,7 +116,6 @@ class FrozenForwardWithGrad(Rule):
             else:
                 message = f"`{path}` runs with grad enabled {where}, but no backward goes through this call"
                 reason = "the result of this call is only detached or read as a number: its activations are saved for nothing"
-            told.add(wasted.forward.stmt)
             yield Report(
                 wasted.forward.call,
                 message,
@@ -126,9 +129,10 @@ class FrozenForwardWithGrad(Rule):
                 claim=Claim("forward") if wasted.untrained else None,
             )
 
+        mentioned: set[ir.Function] = {wasted.facts.function for wasted in facts.ask(wasted_forwards)}
         for one in facts.ask(SideNetworks).found:
-            if one.holds and one.sight.statement not in told:
-                told.add(one.sight.statement)
+            if one.holds and one.function not in mentioned:
+                mentioned.add(one.function)
                 yield _beside(one)
 
 

@@ -134,6 +134,8 @@ def _end(
             to_host |= around.method in _HOST or _names_cpu(around)
             cut |= around.method in _CUTS
             small |= around.method in REDUCTIONS - {"norm"} and not around.args
+        elif isinstance(around, ir.Call):
+            small |= around.method in REDUCTIONS - {"norm"} and len(around.args) == 1 and not around.keywords
         elif isinstance(around, ir.Attr):
             cut |= around.attr == "data"
     if join is None:

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 _READ = (TO_HOST | TO_DEVICE | {"detach_", "cpu", "to_cpu", "to_numpy", "asnumpy", "tonumpy"}) - {"size", "dim"}
 _TENSOR = KEEPS_GRAPH | REDUCTIONS | PAIRS | JOINS
 _THROUGH = frozenset("list tuple sorted reversed dict set iter next sum zip enumerate map filter tqdm min max abs".split())
+_DRAWING = frozenset("torchvision torchaudio soundfile imageio cv2 PIL matplotlib".split())
 _QUESTIONS = frozenset({"cmp", "==", "!=", "not", "is", "is not", "in", "not in"})
 _MEASURES = re.compile(r"(?i)metric|meter|evaluator|accuracy|acc$|bleu|rouge|score[rs]?$|stat|recorder|confusion|auc|map$")
 _MEASURING = frozenset("update add_batch process add accumulate add_all_values update_state evaluate record".split())
@@ -54,6 +55,7 @@ class Fate:
     tensor: ir.Expr | None = None  # something that only a tensor allows
     given: ir.Expr | None = None  # to a function that may do anything with it
     kept: ir.Expr | None = None  # in a container of the function's
+    by_name: ir.Expr | None = None  # what shows or measures it does so by its name alone
     lossy: ir.Expr | None = None  # a loss is made of it
     stored: bool = False  # on an object
     returned: bool = False
@@ -183,12 +185,15 @@ class _Follower:
             self._into(owner)
         elif SHOWS.search(name) or full in frameworks.DRAWING:
             self.fate.any = True
+            if full.partition(".")[0] not in _DRAWING:
+                self.fate.by_name = self.fate.by_name or call
             self.fate.shown = self.fate.shown or call
         elif LOSSY.search(name):
             self.fate.lossy = self.fate.lossy or call
             return True
         elif name in _MEASURING or (owner is None and _MEASURES.search(name)):
             self.fate.any = True
+            self.fate.by_name = self.fate.by_name or call
             self.fate.measured = self.fate.measured or call
             return not (owner is not None and _MEASURES.search(owner.path or ""))
         elif owner is not None and owner.path is not None and owner.path in self.fate.names:

@@ -95,7 +95,7 @@ class Gathered:
         leaves = [leaf for item in put.what if (leaf := self._leaves.of(function, put.sight, item)) is not None]
         if not leaves:
             return None
-        best = min(leaves, key=lambda leaf: leaf.doubt is not None)
+        best = min(leaves, key=lambda leaf: (not leaf.runs, leaf.maker is None, leaf.doubt is not None))
         answers = tuple(_until_refuted(self._asked(function, put, best, drain)))
         return Gathering(function, put.at, put.holder.path or "", best.expr, answers, drain.to_host)
 
@@ -109,8 +109,10 @@ class Gathered:
         if drain.small or leaf.small or SMALL.search(put.holder.path or ""):
             yield refuted(Question.SIZE, "one number a round")
         yield from _repeats(self._file, put, drain)
-        if leaf.maker is None and not drain.to_host:
+        if leaf.maker is None and not (drain.to_host and drain.elsewhere):
             yield refuted(Question.TENSOR, "nothing shows what is kept")
+        if not (leaf.runs or drain.to_host):
+            yield refuted(Question.TENSOR, "nothing shows that a network has made it, nor that it was on a device")
         if not drain.joined and leaf.doubt is not None and len(put.what) < 2:
             yield refuted(Question.TENSOR, "nothing shows that tensors are kept")
         if not drain.joined:

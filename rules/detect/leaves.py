@@ -16,6 +16,7 @@ from gpulint.analysis.file.evidence import LOSSY
 from gpulint.analysis.file.lookup import qualified
 from gpulint.analysis.torch import frameworks
 from gpulint.analysis.torch.names import HOST_ATTRS, KEEPS_GRAPH, PAIRS, REDUCTIONS, TO_HOST
+from gpulint.analysis.torch.roles import RUNS, RUNS_NOT
 
 if TYPE_CHECKING:
     from gpulint.analysis.file.program import FileAnalysis
@@ -35,6 +36,7 @@ class Leaf:
     maker: ir.Call | None
     on_host: bool = False
     small: bool = False
+    runs: bool = False  # the maker runs a network, by what it is or by its name
     doubt: str | None = None
 
 
@@ -86,6 +88,8 @@ class Leaves:
         if isinstance(func, ir.Attr) and (name in KEEPS_GRAPH | PAIRS | REDUCTIONS | {"detach", "argmax", "softmax"}):
             if not full:
                 return self._of(function, block, kept, func.base, depth - 1, small)
+        if name == "data_parallel":
+            return Leaf(kept, call, small=small, runs=True)
         if full.startswith("torch.") or name in _GATHERS:
             for arg in call.args:
                 for item in arg.items if isinstance(arg, ir.Seq) else (arg,):
@@ -99,12 +103,13 @@ class Leaves:
         run = self._networks.run(function, call)
         path = call.func.path or call.method
         if run is not None:
-            return Leaf(kept, call, small=small, doubt=f"what `{path}` gives of a batch may be small")
+            return Leaf(kept, call, small=small, runs=True, doubt=f"what `{path}` gives of a batch may be small")
         if path and self._file.treated_as_module(function, path.removesuffix(".forward")):
-            return Leaf(kept, call, small=small)
+            return Leaf(kept, call, small=small, runs=True)
         if not (call.args or call.keywords):
             return None
-        return Leaf(kept, call, small=small, doubt=f"`{path}` is not seen: what it gives may be small, or on the host")
+        runs = RUNS.search(call.method) is not None and RUNS_NOT.search(call.method) is None
+        return Leaf(kept, call, small=small, runs=runs, doubt=f"`{path}` is not seen: what it gives may be small, or on the host")
 
     def _of_name(
         self, function: ir.Function, block: list[ir.Stmt], kept: ir.Expr, name: str, depth: int, small: bool
@@ -127,7 +132,7 @@ class Leaves:
             if leaf is not None and leaf.on_host:
                 return leaf
             found += [leaf] if leaf is not None else []
-        return found[0] if found else None
+        return min(found, key=lambda leaf: (not leaf.runs, leaf.maker is None), default=None)
 
 
 def _looped(iterable: ir.Expr) -> ir.Expr | None:
@@ -145,6 +150,11 @@ def _is_moved(value: ir.Expr) -> bool:
 
 def _moves_to_cpu(call: ir.Call) -> bool:
     given = (*call.args, *(value for _, value in call.keywords))
+    named = [arg.path or "" for arg in given]
+    if call.method == "to" and any(
+        "device" in path and not re.search(r"(?:^|\.)(?:device|cuda|gpu)\w*$", path) for path in named
+    ):
+        return True  # `.to(self.eval_device)`: a device chosen for that
     return call.method == "to" and any(
         (isinstance(arg, ir.Const) and arg.value == "cpu") or (arg.path or "").endswith("cpu")
         or (isinstance(arg, ir.Call) and any(isinstance(a, ir.Const) and a.value == "cpu" for a in arg.args))

@@ -94,6 +94,7 @@ class Networks:
         name = call.func.path or call.method
         if callee is function or RUNS_NOT.search(callee.name) or not self.runs(callee):
             return None
+        answers: tuple[Answer, ...]
         if self.guards(callee):
             answers = (refuted(Question.GRAD, f"`{name}` switches grad off by itself"),)
         else:

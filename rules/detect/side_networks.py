@@ -6,6 +6,7 @@ Whether somebody trains them after all, or has frozen them, is seldom to be seen
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -17,6 +18,7 @@ from gpulint.rules.detect.unseen_evaluations import Evaluation
 
 from gpulint.analysis.code import ir
 from gpulint.analysis.code.assignments import targets
+from gpulint.analysis.file.classes import ClassInfo
 from gpulint.analysis.torch.backward import runs_backward
 from gpulint.analysis.torch.roles import AUXILIARY
 from gpulint.analysis.values.values import Grad
@@ -26,6 +28,8 @@ if TYPE_CHECKING:
     from gpulint.analysis.file.program import FileAnalysis
 
 _FREEZES = frozenset("requires_grad requires_grad_ set_requires_grad freeze toggle_grad".split())
+_SELF_FREEZING = _FREEZES | {"no_grad", "inference_mode", "detach", "set_grad_enabled"}
+_TEXTS = re.compile(r"(?i)(?:^|_)(?:ids|tokens|labels|texts?|prompts?|completions?|queries|responses|batch|mask)$")
 _TRAINERS = ("training_step", "compute_loss", "train_step")
 
 
@@ -94,10 +98,29 @@ class SideNetworks:
             yield refuted(Question.TRAINED, "the file freezes networks")
         elif any(_gives_parameters(other, attr) for other in self._file.module.functions):
             yield refuted(Question.TRAINED, f"the parameters of `{path}` are handed to somebody")
+        elif self._freezes_itself(function, path):
+            yield refuted(Question.TRAINED, f"the class of `{path}` speaks of gradients itself")
         else:
-            yield left_open(
-                Question.TRAINED, f"only its name says that nobody trains `{path}`, and it may be frozen elsewhere"
-            )
+            yield left_open(Question.TRAINED, f"only its name says that nobody trains `{path}`")
+            yield left_open(Question.GRAPH, f"`{path}` may be frozen where it is made, and then makes no graph")
+
+    def _freezes_itself(self, function: ir.Function, path: str) -> bool:
+        """Whether the class in the project that a parameter is annotated with, or that an attribute is made of, freezes its
+        parts or switches grad off."""
+        param = next((param for param in function.params if param.name == path), None)
+        made = [param.annotation.path] if param is not None and param.annotation is not None else []
+        for other in self._file.module.functions:
+            for statement in ir.statements(other.body):
+                if isinstance(statement, ir.Assign) and any(target.path == path for target in statement.targets):
+                    made += [c.func.path for c in ir.own_calls(statement) if c.method[:1].isupper()]
+        for name in filter(None, made):
+            full = self._file.names.qualify(name)
+            value = self._file.imported_value(full) if full is not None else None
+            info = self._file.classes.get(name) or (value.ref if value is not None else None)
+            methods = info.cls.methods.values() if isinstance(info, ClassInfo) else ()
+            if any(method.home.evidence[method].words & _SELF_FREEZING for method in methods):
+                return True
+        return False
 
     def _fed(self, function: ir.Function, run: Run, becomes: Fate) -> Answer:
         """Whether what goes into it wants a gradient: what another network has made, where grad is on, does."""
@@ -109,9 +132,12 @@ class SideNetworks:
             for part in ir.walk(arg)
             if isinstance(part, ir.Name)
         }
-        made = self._made_by_networks(function, names, run.call)
+        texts = {name for name in names if _TEXTS.search(name)}
+        made = self._made_by_networks(function, names - texts, run.call)
         if made is not None:
             return refuted(Question.BACKWARD, f"`{made}` is made by a network, and may want a gradient through it")
+        if texts:
+            return left_open(Question.BACKWARD, f"only its name says that `{min(texts)}` is data without a gradient")
         return proven(Question.BACKWARD, "what it is given is data")
 
     def _made_by_networks(self, function: ir.Function, names: set[str], call: ir.Call) -> str | None:
@@ -152,7 +178,8 @@ def _auxiliary(call: ir.Call) -> str | None:
     path = call.func.path
     if path is not None and AUXILIARY.search(path.rpartition(".")[2]) and (call.args or call.keywords):
         own = "." not in path or path.count(".") == 1
-        return path if own and not path.rpartition(".")[2].startswith(("get_", "compute_")) else None
+        if own and not path.rpartition(".")[2].startswith(("get_", "compute_")):
+            return path
     if isinstance(call.func, ir.Attr) and call.func.base.path is not None:
         base = call.func.base.path
         if AUXILIARY.search(base.rpartition(".")[2]):

@@ -134,7 +134,7 @@ class UnseenEvaluations:
             reached = self._reached(function, sight, run, becomes)
             yield reached
             yield self._backward(function, run, becomes)
-            yield _reads(sight, run, becomes, reached)
+            yield _reads(function, sight, run, becomes, reached)
         yield from self._device(sight)
 
     def _grad(self, sight: Sight) -> Answer:
@@ -198,6 +198,8 @@ class UnseenEvaluations:
             yield refuted(Question.REPEATS, "nothing says that it is for a look now and then")
         else:
             yield proven(Question.BACKWARD, "what it gives is only shown")
+            if becomes.by_name is not None:
+                yield _by_name(becomes.by_name)
 
     def _phase(self, function: ir.Function) -> str | None:
         """What says whether a function trains, where it goes backward in that phase alone and never switches grad off."""
@@ -219,21 +221,30 @@ class UnseenEvaluations:
             yield left_open(Question.DEVICE, "nothing in the file says that a GPU is used")
 
 
-def _reads(sight: Sight, run: Run, becomes: Fate, reached: Answer) -> Answer:
+def _reads(function: ir.Function, sight: Sight, run: Run, becomes: Fate, reached: Answer) -> Answer:
     """Whether somebody may want the gradient of the result."""
-    if becomes.only_read:
+    if becomes.only_read and becomes.by_name is None:
         return proven(Question.READS, "only numbers and pictures are made of what it gives")
     if not becomes.any and run.callee is not None and reached.verdict is Verdict.PROVEN:
         return proven(Question.READS, f"`{run.callee.name}` uses by itself what the network gives")
     if not becomes.any:
         return refuted(Question.READS, "nothing reads its result")
     if becomes.returned and not sight.loops:
+        if not (EVALUATES.search(function.name) or PRODUCES.search(function.name)):
+            return refuted(Question.READS, "it runs once, and its result goes on as a tensor")
         return left_open(Question.READS, "its result goes to the caller, who may want its gradient")
     if reached.verdict is Verdict.PROVEN and sight.loops:
         return proven(Question.READS, "it runs in eval mode, round after round")
+    if becomes.only_read and becomes.by_name is not None:
+        return _by_name(becomes.by_name)
     if becomes.kept is not None and not becomes.goes_on:
         return proven(Question.READS, "its results are gathered")
     return left_open(Question.READS, "its result goes to code that is not seen, which may want its gradient")
+
+
+def _by_name(call: ir.Expr) -> Answer:
+    name = call.method if isinstance(call, ir.Call) else ""
+    return left_open(Question.READS, f"only its name says that `{name}` shows or measures what it is given", call)
 
 
 def _concerned(function: ir.Function, run: Run) -> tuple[str, ...]:
