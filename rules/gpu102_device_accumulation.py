@@ -13,6 +13,7 @@ from gpulint.answers import (
     Answer,
     Considered,
     Question,
+    Verdict,
     confidence_of,
     doubts_of,
     proven,
@@ -94,16 +95,32 @@ class DeviceAccumulation(Rule):
             yield Considered(one.at, one.holder, one.answers)
 
     def check(self, facts: FileFacts, options: Mapping[str, Any]) -> Iterator[Report]:
-        told: set[tuple[ir.Function, str]] = set()
+        spoken: set[ir.Function] = set()
+        none: set[tuple[ir.Function, str]] = set()
         for hold in facts.holds():
             answers = until_refuted(_answers(facts, hold)) if hold.container else ()
             if answers and confidence_of(answers) is not None:
-                told.add((hold.function, hold.holder))
+                spoken.add(hold.function)
                 yield _report(facts, hold, doubts_of(answers))
-        for one in facts.ask(Gathered).found:
-            if one.holds and (facts.on_gpu or one.to_host) and (one.function, one.holder) not in told:
-                told.add((one.function, one.holder))
+            elif _is_none(hold, answers):
+                none.add((hold.function, hold.holder))
+        ones = [one for one in facts.ask(Gathered).found if one.holds and (facts.on_gpu or one.to_host)]
+        for one in sorted(ones, key=lambda one: len(one.doubts)):  # one report a function: of what is least in doubt
+            if one.function not in spoken and (one.function, one.holder) not in none:
+                spoken.add(one.function)
                 yield _gathered(facts, one)
+
+
+
+def _is_none(hold: Hold, answers: tuple[Answer, ...]) -> bool:
+    """Whether it is known of a container of device tensors that it is no pile, and not only unknown that it is one."""
+    if hold.state != "device":
+        return hold.consumed
+    pile = hold.pile
+    if pile is not None and (pile.host or pile.small or pile.few or pile.parts or pile.elsewhere or pile.on_device):
+        return True
+    refuted_by = {answer.question for answer in answers if answer.verdict is Verdict.REFUTED}
+    return bool(refuted_by & {Question.OUTLIVES, Question.DEVICE, Question.MEANT, Question.BACKWARD, Question.SIZE})
 
 
 def _answers(facts: FileFacts, hold: Hold) -> Iterator[Answer]:

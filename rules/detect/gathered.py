@@ -6,6 +6,7 @@ The end is the evidence: who says `torch.cat(outputs).cpu()` has had tensors on 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from gpulint.analysis.file.program import FileAnalysis
 
 _MOST = 3
+_ROUNDS = re.compile(r"(?i)^(?:t?range|count|iter)$|(?:^|_)p?bar$|progress|batch|loader|iterator|sampler|chunk")
 _GPU = ("cuda", "gpu", "device")
 
 
@@ -144,15 +146,25 @@ def _until_refuted(answers: Iterator[Answer]) -> Iterator[Answer]:
 
 
 def _repeats(file: FileAnalysis, put: _Put, drain: Drain) -> Iterator[Answer]:
-    loops = [file.loops.get(id(loop)) for loop in put.sight.loops]
-    if any(loop is not None and (loop.over_data or loop.counts_all) for loop in loops):
+    loops = [loop for one in put.sight.loops if (loop := file.loops.get(id(one))) is not None]
+    if any((loop.over_data and not loop.over_pairs) or loop.counts_all for loop in loops):
         yield proven(Question.REPEATS, "each round is a batch")
     elif not put.sight.loops and not drain.elsewhere:
         yield refuted(Question.REPEATS, "no loop runs it")
-    elif any(loop is not None and loop.is_fixed for loop in loops):
+    elif any(loop.is_fixed for loop in loops):
         yield refuted(Question.REPEATS, "as many rounds as the text says")
-    else:
+    elif drain.elsewhere or any(_counts(loop) for loop in put.sight.loops):
         yield left_open(Question.REPEATS, "how many rounds it collects is not seen")
+    else:
+        yield refuted(Question.REPEATS, "the loop goes through things that may be few")
+
+
+def _counts(loop: ir.For | ir.While) -> bool:
+    """`while …`, `for i in range(n)`, `for i in tqdm(range(n))`, `for i in bar`: rounds, and no list of things."""
+    if isinstance(loop, ir.While):
+        return True
+    words = [part.attr if isinstance(part, ir.Attr) else part.path or "" for part in ir.walk(loop.iterable)]
+    return any(_ROUNDS.search(word) for word in words)
 
 
 def _made(leaf: Leaf, drain: Drain) -> Iterator[Answer]:

@@ -45,9 +45,14 @@ class SideNetworks:
         """Every call that may be one, told or not."""
         if not self._file.uses_torch:
             return []
-        return [
-            one for function in self._file.module.functions if self._trains(function) for one in self._of(function)
-        ]
+        found: list[Evaluation] = []
+        for function in self._file.module.functions:
+            if self._trains(function):
+                ones = list(self._of(function))
+                through = {one.run.path for one in ones if any(map(_wants_gradient, one.answers))}
+                # Where a gradient goes through it somewhere, as in a perceptual loss, it is there for that.
+                found += [one for one in ones if one.run.path not in through]
+        return found
 
     def _trains(self, function: ir.Function) -> bool:
         called = self._file.evidence[function].called
@@ -171,6 +176,10 @@ class SideNetworks:
             if run is not None and not any(answer.verdict is Verdict.REFUTED for answer in run.answers):
                 return True
         return False
+
+
+def _wants_gradient(answer: Answer) -> bool:
+    return answer.verdict is Verdict.REFUTED and answer.question is Question.BACKWARD
 
 
 def _auxiliary(call: ir.Call) -> str | None:

@@ -17,7 +17,7 @@ NETWORK: Final = re.compile(
 NETWORKS: Final = re.compile(r"(?i)(?:^|_)(?:nns|nets|networks|models|encoders|decoders|generators|policies|agents)$")
 # Those that a step runs beside what it trains.
 AUXILIARY: Final = re.compile(
-    r"(?i)(?:^|_)(?:teacher|reward|rewards|ref|reference|target|ema|frozen|momentum|old|judge|pretrained)"
+    r"(?i)(?:^|_)(?:teacher|reward|rewards|ref|reference|target|ema|frozen|momentum|old|judge)"
     r"(?:_(?:\w+_)?(?:model|net|network|policy|encoder|actor|critic|fn|engine|module))?$"
 )
 
