@@ -38,7 +38,7 @@ def unseen_reports(
         if function in told:
             continue
         exports = facts.analysis.evidence[function].words & _EXPORTING
-        again = (unseen.of_forward(function, one) for one in refused.get(function, ()) if not exports)
+        again = [unseen.of_forward(function, one) for one in refused.get(function, ()) if not exports]
         ones = [one for one in (*unseen.considered(function), *again) if one is not None and one.holds]
         if ones:
             causes.add(function)
@@ -62,12 +62,18 @@ def _is_helper_of(facts: FileFacts, function: ir.Function, causes: Set[ir.Functi
     return bool(callers) and callers <= causes
 
 
-def may_be_asked_again(forward: Forward, answers: tuple[Answer, ...]) -> bool:
+def may_be_asked_again(forward: Forward, called: Set[str], answers: tuple[Answer, ...]) -> bool:
     """Whether a forward is not told for something that the text around it may answer otherwise."""
     last = answers[-1] if answers else None
     if last is None or last.verdict is not Verdict.REFUTED or last.question not in _ASKED_AGAIN:
         return False
-    return last.question is not Question.MEANT or (forward.evaluating and bool(forward.loops))
+    if last.question is Question.MEANT and not called & {"trace", "export"}:
+        return False  # nothing that could only look like an export
+    if last.question is Question.READS and forward.function.name == "<module>":
+        return bool(forward.loops)
+    if last.question in (Question.MEANT, Question.REPEATS):
+        return forward.evaluating and bool(forward.loops)
+    return True
 
 
 def _report(facts: FileFacts, function: ir.Function, one: Evaluation) -> Report:

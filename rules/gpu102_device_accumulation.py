@@ -33,6 +33,11 @@ class DeviceAccumulation(Rule):
     or where nothing in the project uses what a function returns, and not where it is computed with on the device. Slices
     of one tensor that may be there as a whole are no batches.
 
+    Told in doubt: a container of what a call out of sight gives, which is joined, or looked at item by item, when the
+    loop is over, in this function, in a helper or in another method. Who writes `torch.cat(outputs).cpu()` has had
+    tensors on the device, all of them at once; how large they are, how many rounds there are and whether the joined
+    tensor is needed on the device may be left open.
+
     ## Why is this bad
     Under `no_grad` an output has no graph, but it is as large as the batch's logits or features, and a list of all of
     them grows with the data set until the GPU is full, usually at the end of the first validation. A slice of an
@@ -105,11 +110,12 @@ class DeviceAccumulation(Rule):
             elif _is_none(hold, answers):
                 none.add((hold.function, hold.holder))
         ones = [one for one in facts.ask(Gathered).found if one.holds and (facts.on_gpu or one.to_host)]
-        for one in sorted(ones, key=lambda one: len(one.doubts)):  # one report a function: of what is least in doubt
+        for one in sorted(
+            ones, key=lambda one: len(one.doubts)
+        ):  # one report a function: of what is least in doubt
             if one.function not in spoken and (one.function, one.holder) not in none:
                 spoken.add(one.function)
                 yield _gathered(facts, one)
-
 
 
 def _is_none(hold: Hold, answers: tuple[Answer, ...]) -> bool:
@@ -117,10 +123,14 @@ def _is_none(hold: Hold, answers: tuple[Answer, ...]) -> bool:
     if hold.state != "device":
         return hold.consumed
     pile = hold.pile
-    if pile is not None and (pile.host or pile.small or pile.few or pile.parts or pile.elsewhere or pile.on_device):
+    if pile is not None and (
+        pile.host or pile.small or pile.few or pile.parts or pile.elsewhere or pile.on_device
+    ):
         return True
     refuted_by = {answer.question for answer in answers if answer.verdict is Verdict.REFUTED}
-    return bool(refuted_by & {Question.OUTLIVES, Question.DEVICE, Question.MEANT, Question.BACKWARD, Question.SIZE})
+    return bool(
+        refuted_by & {Question.OUTLIVES, Question.DEVICE, Question.MEANT, Question.BACKWARD, Question.SIZE}
+    )
 
 
 def _answers(facts: FileFacts, hold: Hold) -> Iterator[Answer]:

@@ -31,6 +31,10 @@ class EvalWithGrad(Rule):
     ## What it does
     Finds evaluation and inference whose forward runs with grad enabled although nothing ever calls backward.
 
+    Told in doubt, where the text around it speaks for it: a network behind a method or a helper that is not seen,
+    `model.evaluation_step(x)`; a phase that only a text chooses, `to_do == "train"`; a function that only its name says
+    evaluates; pictures drawn beside a training step. What is not seen may switch grad off by itself.
+
     ## Why is this bad
     With grad enabled the forward saves every activation for a backward that never comes. `model.eval()` changes
     dropout and batch norm, not this. That holds as well beside the training, for a look at the held-out data after the
@@ -131,7 +135,8 @@ def _found(facts: FileFacts, function: FunctionFacts) -> Iterator[tuple[Forward,
 def _refused(facts: FileFacts, function: FunctionFacts) -> Iterator[Forward]:
     """The forwards that are not told only because of what becomes of their results."""
     for forward in function.forwards:
-        if may_be_asked_again(forward, until_refuted(_answers(facts, forward, function))):
+        words = facts.analysis.evidence[forward.function].called
+        if may_be_asked_again(forward, words, until_refuted(_answers(facts, forward, function))):
             yield forward
 
 

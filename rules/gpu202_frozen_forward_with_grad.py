@@ -25,6 +25,9 @@ class FrozenForwardWithGrad(Rule):
     Two things leave a doubt: the function does not call backward itself, so that a caller may have switched grad off; the
     result is used but no optimizer is seen to train the network, and another file's may.
 
+    Confidence is low as well where only a name, `reward_model`, `teacher`, says that the network is there to help, and
+    what it is given is data: whoever made it may have frozen it.
+
     ## Why is this bad
     The forward saves every activation of the auxiliary network for a backward that never goes there, next to those of
     the network that is trained. `.detach()` on the result comes too late: until then the graph has been built.

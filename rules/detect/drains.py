@@ -58,7 +58,6 @@ class Drains:
                 found += _ends(method, name, set(), elsewhere=True)
         return _best(iter(found))
 
-
     def _handed(self, function: ir.Function, name: str, inside: set[int]) -> Iterator[Drain]:
         """`return merge(outputs)` of a function in sight, which joins what it is given."""
         for statement, call in ir.calls(function.body):
@@ -106,13 +105,25 @@ def _names(function: ir.Function, path: str) -> set[str]:
     for _ in range(2):
         for statement in ir.statements(function.body):
             if isinstance(statement, ir.For) and _goes_through(statement.iterable) in found:
-                last = statement.target.items[-1] if isinstance(statement.target, ir.Seq) else statement.target
+                last = (
+                    statement.target.items[-1] if isinstance(statement.target, ir.Seq) else statement.target
+                )
                 found |= {last.path} if last.path is not None else set()
+            for root in statement.expressions():
+                for comp in ir.walk(root):
+                    for target, iterable, _ in comp.clauses if isinstance(comp, ir.Comp) else ():
+                        if _goes_through(iterable) in found:
+                            part = target.items[-1] if isinstance(target, ir.Seq) else target
+                            found |= {part.path} if part.path is not None else set()
     return found
 
 
 def _goes_through(iterable: ir.Expr) -> str | None:
-    if isinstance(iterable, ir.Call) and iterable.method in ("items", "values") and isinstance(iterable.func, ir.Attr):
+    if (
+        isinstance(iterable, ir.Call)
+        and iterable.method in ("items", "values")
+        and isinstance(iterable.func, ir.Attr)
+    ):
         return iterable.func.base.path
     return None
 

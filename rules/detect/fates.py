@@ -36,13 +36,22 @@ from gpulint.analysis.torch.roles import SHOWS
 if TYPE_CHECKING:
     from gpulint.analysis.file.program import FileAnalysis
 
-_READ = (TO_HOST | TO_DEVICE | {"detach_", "cpu", "to_cpu", "to_numpy", "asnumpy", "tonumpy"}) - {"size", "dim"}
+_READ = (TO_HOST | TO_DEVICE | {"detach_", "cpu", "to_cpu", "to_numpy", "asnumpy", "tonumpy"}) - {
+    "size",
+    "dim",
+}
 _TENSOR = KEEPS_GRAPH | REDUCTIONS | PAIRS | JOINS
-_THROUGH = frozenset("list tuple sorted reversed dict set iter next sum zip enumerate map filter tqdm min max abs".split())
+_THROUGH = frozenset(
+    "list tuple sorted reversed dict set iter next sum zip enumerate map filter tqdm min max abs".split()
+)
 _DRAWING = frozenset("torchvision torchaudio soundfile imageio cv2 PIL matplotlib".split())
 _QUESTIONS = frozenset({"cmp", "==", "!=", "not", "is", "is not", "in", "not in"})
-_MEASURES = re.compile(r"(?i)metric|meter|evaluator|accuracy|acc$|bleu|rouge|score[rs]?$|stat|recorder|confusion|auc|map$")
-_MEASURING = frozenset("update add_batch process add accumulate add_all_values update_state evaluate record".split())
+_MEASURES = re.compile(
+    r"(?i)metric|meter|evaluator|accuracy|acc$|bleu|rouge|score[rs]?$|stat|recorder|confusion|auc|map$"
+)
+_MEASURING = frozenset(
+    "update add_batch process add accumulate add_all_values update_state evaluate record".split()
+)
 
 
 @dataclass(slots=True)
@@ -219,7 +228,11 @@ class _Follower:
                 names = [part.id for part in ir.walk(target) if isinstance(part, ir.Name)]
                 for element in around.elements:
                     for part in ir.walk(element):
-                        if isinstance(part, ir.Call) and part.method in _READ and isinstance(part.func, ir.Attr):
+                        if (
+                            isinstance(part, ir.Call)
+                            and part.method in _READ
+                            and isinstance(part.func, ir.Attr)
+                        ):
                             if any(isinstance(p, ir.Name) and p.id in names for p in ir.walk(part.func)):
                                 self._read(part)
                                 return False

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -26,8 +26,10 @@ if TYPE_CHECKING:
     from gpulint.analysis.file.program import FileAnalysis
 
 _MOST = 3
-_ROUNDS = re.compile(r"(?i)^(?:t?range|count|iter)$|(?:^|_)p?bar$|progress|batch|loader|iterator|sampler|chunk")
-_GPU = ("cuda", "gpu", "device")
+_ROUNDS = re.compile(
+    r"(?i)^(?:t?range|count|iter)$|(?:^|_)p?bar$|progress|batch|loader|iterator|sampler|chunk"
+)
+_GPU = ("cuda", "gpu", "device", "accelerat")
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +78,11 @@ class Gathered:
 
     @cached_property
     def _names_gpu(self) -> bool:
-        words = {word.lower() for evidence in self._file.evidence.values() for word in evidence.words}
+        words = {
+            word.lower()
+            for evidence in self._file.evidence.values()
+            for word in evidence.words | evidence.strings
+        }
         return any(part in word for word in words for part in _GPU)
 
     def _of(self, function: ir.Function) -> Iterator[Gathering]:
@@ -86,17 +92,27 @@ class Gathered:
         around = sights(self._file, function)
         for sight in around:
             for put in _puts(sight):
-                one = self._considered(function, put)
+                one = self._considered(function, put, around)
                 if one is not None:
                     yield one
 
-    def _considered(self, function: ir.Function, put: _Put) -> Gathering | None:
+    def _considered(self, function: ir.Function, put: _Put, around: list[Sight]) -> Gathering | None:
         drain = self._drains.of(function, put.holder, put.sight)
         if drain is None:
             return None
-        leaves = [leaf for item in put.what if (leaf := self._leaves.of(function, put.sight, item)) is not None]
+        leaves = [
+            leaf for item in put.what if (leaf := self._leaves.of(function, put.sight, item)) is not None
+        ]
         if not leaves:
             return None
+        makers = [leaf.maker for leaf in leaves if leaf.maker is not None]
+        off = any(
+            sight.grad is Grad.DISABLED and maker in ir.own_calls(sight.statement)
+            for maker in makers
+            for sight in around
+        )
+        if off:
+            put = replace(put, sight=replace(put.sight, grad=Grad.DISABLED))
         best = min(leaves, key=lambda leaf: (not leaf.runs, leaf.maker is None, leaf.doubt is not None))
         answers = tuple(_until_refuted(self._asked(function, put, best, drain)))
         return Gathering(function, put.at, put.holder.path or "", best.expr, answers, drain.to_host)
@@ -114,15 +130,21 @@ class Gathered:
         if leaf.maker is None and not (drain.to_host and drain.elsewhere):
             yield refuted(Question.TENSOR, "nothing shows what is kept")
         if not (leaf.runs or drain.to_host):
-            yield refuted(Question.TENSOR, "nothing shows that a network has made it, nor that it was on a device")
+            yield refuted(
+                Question.TENSOR, "nothing shows that a network has made it, nor that it was on a device"
+            )
         if not drain.joined and leaf.doubt is not None and len(put.what) < 2:
             yield refuted(Question.TENSOR, "nothing shows that tensors are kept")
         if not drain.joined:
             yield proven(Question.READS, f"the items of {holder} are only looked at, one by one", drain.at)
         elif drain.to_host:
-            yield proven(Question.READS, f"{holder} is made one tensor on the device, and then moved", drain.at)
+            yield proven(
+                Question.READS, f"{holder} is made one tensor on the device, and then moved", drain.at
+            )
         else:
-            yield left_open(Question.READS, f"what {holder} is made into may be needed on the device", drain.at)
+            yield left_open(
+                Question.READS, f"what {holder} is made into may be needed on the device", drain.at
+            )
         yield from _made(leaf, drain)
 
     def _trained(self, function: ir.Function, sight: Sight, drain: Drain) -> Iterator[Answer]:
@@ -133,7 +155,9 @@ class Gathered:
         elif trains:
             yield refuted(Question.BACKWARD, "the function goes backward")
         elif not drain.cut or not drain.to_host:
-            yield refuted(Question.BACKWARD, "grad may be on here, and nothing shows that nobody goes backward")
+            yield refuted(
+                Question.BACKWARD, "grad may be on here, and nothing shows that nobody goes backward"
+            )
         else:
             yield proven(Question.BACKWARD, "it is detached, or becomes an array, where it ends", drain.at)
 

@@ -23,9 +23,15 @@ if TYPE_CHECKING:
 
 _DEPTH = 6
 _TO_HOST = TO_HOST | {"cpu", "to_cpu", "to_numpy", "to_np", "asnumpy", "len", "int", "float", "str", "bool"}
-_HOST_NAME = re.compile(r"(?i)(?:^|_)(?:to_)?(?:cpu|numpy|np|list|host|string|str|json|decoded|path|name)s?(?:_|$)|batch_decode")
-SMALL = re.compile(r"(?i)(?:^|_)(?:loss|losses|acc|accuracy|correct|count|num|total|n|time|reward|lr|step|epoch|metric|score|error)s?(?:_|$)")
-_GATHERS = frozenset("gather_for_metrics gather all_gather pad_across_processes reduce concat_all_gather".split())
+_HOST_NAME = re.compile(
+    r"(?i)(?:^|_)(?:to_)?(?:cpu|numpy|np|list|host|string|str|json|decoded|path|name)s?(?:_|$)|batch_decode"
+)
+SMALL = re.compile(
+    r"(?i)(?:^|_)(?:loss|losses|acc|accuracy|correct|count|num|total|n|time|reward|lr|step|epoch|metric|score|error)s?(?:_|$)"
+)
+_GATHERS = frozenset(
+    "gather_for_metrics gather all_gather pad_across_processes reduce concat_all_gather".split()
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +61,13 @@ class Leaves:
         return self._of(function, [s for s in block if s is not None], expr, expr, _DEPTH, False)
 
     def _of(
-        self, function: ir.Function, block: list[ir.Stmt], kept: ir.Expr, expr: ir.Expr, depth: int, small: bool
+        self,
+        function: ir.Function,
+        block: list[ir.Stmt],
+        kept: ir.Expr,
+        expr: ir.Expr,
+        depth: int,
+        small: bool,
     ) -> Leaf | None:
         if not depth:
             return None
@@ -76,7 +88,13 @@ class Leaves:
         return self._of_call(function, block, kept, expr, depth, small) if isinstance(expr, ir.Call) else None
 
     def _of_call(
-        self, function: ir.Function, block: list[ir.Stmt], kept: ir.Expr, call: ir.Call, depth: int, small: bool
+        self,
+        function: ir.Function,
+        block: list[ir.Stmt],
+        kept: ir.Expr,
+        call: ir.Call,
+        depth: int,
+        small: bool,
     ) -> Leaf | None:
         name, func = call.method, call.func
         if name in _TO_HOST or _HOST_NAME.search(name) or _moves_to_cpu(call):
@@ -84,8 +102,14 @@ class Leaves:
         full = qualified(self._file, function, func.path) or ""
         if full.partition(".")[0] in frameworks.HOST_LIBRARIES:
             return Leaf(kept, call, on_host=True)
-        small = small or name in REDUCTIONS or LOSSY.search(name) is not None
-        if isinstance(func, ir.Attr) and (name in KEEPS_GRAPH | PAIRS | REDUCTIONS | {"detach", "argmax", "softmax"}):
+        small = (
+            small
+            or name in REDUCTIONS | {"argmax", "argmin", "multinomial"}
+            or LOSSY.search(name) is not None
+        )
+        if isinstance(func, ir.Attr) and (
+            name in KEEPS_GRAPH | PAIRS | REDUCTIONS | {"detach", "argmax", "softmax"}
+        ):
             if not full:
                 return self._of(function, block, kept, func.base, depth - 1, small)
         if name == "data_parallel":
@@ -103,13 +127,21 @@ class Leaves:
         run = self._networks.run(function, call)
         path = call.func.path or call.method
         if run is not None:
-            return Leaf(kept, call, small=small, runs=True, doubt=f"what `{path}` gives of a batch may be small")
+            return Leaf(
+                kept, call, small=small, runs=True, doubt=f"what `{path}` gives of a batch may be small"
+            )
         if path and self._file.treated_as_module(function, path.removesuffix(".forward")):
             return Leaf(kept, call, small=small, runs=True)
         if not (call.args or call.keywords):
             return None
         runs = RUNS.search(call.method) is not None and RUNS_NOT.search(call.method) is None
-        return Leaf(kept, call, small=small, runs=runs, doubt=f"`{path}` is not seen: what it gives may be small, or on the host")
+        return Leaf(
+            kept,
+            call,
+            small=small,
+            runs=runs,
+            doubt=f"`{path}` is not seen: what it gives may be small, or on the host",
+        )
 
     def _of_name(
         self, function: ir.Function, block: list[ir.Stmt], kept: ir.Expr, name: str, depth: int, small: bool
@@ -137,14 +169,19 @@ class Leaves:
 
 def _looped(iterable: ir.Expr) -> ir.Expr | None:
     """`outputs` of `for k, v in outputs.items()`; a loop over data gives labels and inputs, which are none of the network's."""
-    if isinstance(iterable, ir.Call) and iterable.method in ("items", "values") and isinstance(iterable.func, ir.Attr):
+    if (
+        isinstance(iterable, ir.Call)
+        and iterable.method in ("items", "values")
+        and isinstance(iterable.func, ir.Attr)
+    ):
         return iterable.func.base
     return None
 
 
 def _is_moved(value: ir.Expr) -> bool:
     return any(
-        isinstance(part, ir.Call) and (part.method in _TO_HOST or _moves_to_cpu(part)) for part in ir.walk(value)
+        isinstance(part, ir.Call) and (part.method in _TO_HOST or _moves_to_cpu(part))
+        for part in ir.walk(value)
     )
 
 
@@ -156,7 +193,8 @@ def _moves_to_cpu(call: ir.Call) -> bool:
     ):
         return True  # `.to(self.eval_device)`: a device chosen for that
     return call.method == "to" and any(
-        (isinstance(arg, ir.Const) and arg.value == "cpu") or (arg.path or "").endswith("cpu")
+        (isinstance(arg, ir.Const) and arg.value == "cpu")
+        or (arg.path or "").endswith("cpu")
         or (isinstance(arg, ir.Call) and any(isinstance(a, ir.Const) and a.value == "cpu" for a in arg.args))
         for arg in given
     )

@@ -131,9 +131,7 @@ class Networks:
         elif name in frameworks.NO_GRAD_METHODS:
             yield refuted(Question.GRAD, f"`{name}` of well-known models switches grad off by itself")
         else:
-            yield left_open(
-                Question.GRAD, f"`{base}.{name}` is not seen: it may switch grad off by itself"
-            )
+            yield left_open(Question.GRAD, f"`{base}.{name}` is not seen: it may switch grad off by itself")
 
     def _namesakes(self, call: ir.Call, name: str) -> Iterator[ir.Function]:
         files = {self._file}
@@ -209,7 +207,9 @@ class Networks:
             return True
         callee = self.callee(function, call) if depth else None
         if callee is None:
-            given = any(arg.path is not None and home.treated_as_module(function, arg.path) for arg in call.args)
+            given = any(
+                arg.path is not None and home.treated_as_module(function, arg.path) for arg in call.args
+            )
             return "." not in path and given and RUNS.search(path) is not None
         return callee is not function and self.runs(callee, depth - 1)
 

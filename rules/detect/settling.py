@@ -59,19 +59,29 @@ class Settling:
             found = self._sights[function] = sights(self._file, function)
         return found
 
-    def at(self, function: ir.Function, sight: Sight, paths: tuple[str, ...], depth: int = 2) -> Settled | None:
+    def at(
+        self, function: ir.Function, sight: Sight, paths: tuple[str, ...], depth: int = 2
+    ) -> Settled | None:
         """Whether one of the networks is in eval mode at a statement of a function; None where nothing says so."""
         last = self._last(function, sight.order, paths)
         if last is not None:
             always = last.always(sight.branches)
             return Settled(always, f"`{last.path}` is in eval mode here", last.at) if last.on else None
-        info = self._file.class_of(function)
-        own = function.params[0].name if function.params else "self"
         for path in paths:
-            attr = path.removeprefix(f"{own}.").partition(".")[0] if path.startswith(f"{own}.") else ""
-            if info is not None and attr and info.stays_in_eval(attr):
+            if self._made_settled(function, path):
                 return Settled(True, f"`{path}` is in eval mode from its making on")
         return self._by_callers(function, paths, depth) if depth else None
+
+    def _made_settled(self, function: ir.Function, path: str) -> bool:
+        """Whether the constructor puts an attribute into eval mode, and no method into training mode."""
+        info = self._file.class_of(function)
+        own = function.params[0].name if function.params else "self"
+        attr = path.removeprefix(f"{own}.").partition(".")[0] if path.startswith(f"{own}.") else ""
+        made = function.cls.methods.get("__init__") if function.cls is not None else None
+        if info is None or made is None or not attr or not made.params:
+            return False
+        settled = f"{made.params[0].name}.{attr}" in self._file.evidence[made].evals
+        return settled and info.stays_in_eval(attr)
 
     def _last(self, function: ir.Function, order: int, paths: tuple[str, ...]) -> Switch | None:
         before = [switch for switch in self.switches(function) if switch.order < order]

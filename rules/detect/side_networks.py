@@ -19,8 +19,9 @@ from gpulint.rules.detect.unseen_evaluations import Evaluation
 from gpulint.analysis.code import ir
 from gpulint.analysis.code.assignments import targets
 from gpulint.analysis.file.classes import ClassInfo
+from gpulint.analysis.file.evidence import unmoved
 from gpulint.analysis.torch.backward import runs_backward
-from gpulint.analysis.torch.roles import AUXILIARY
+from gpulint.analysis.torch.roles import AUXILIARY, RUNS, RUNS_NOT
 from gpulint.analysis.values.values import Grad
 from gpulint.answers import Answer, Question, Verdict, left_open, proven, refuted
 
@@ -29,7 +30,10 @@ if TYPE_CHECKING:
 
 _FREEZES = frozenset("requires_grad requires_grad_ set_requires_grad freeze toggle_grad".split())
 _SELF_FREEZING = _FREEZES | {"no_grad", "inference_mode", "detach", "set_grad_enabled"}
-_TEXTS = re.compile(r"(?i)(?:^|_)(?:ids|tokens|labels|texts?|prompts?|completions?|queries|responses|batch|mask)$")
+_TEXTS = re.compile(
+    r"(?i)(?:^|_)(?:ids|tokens|labels|texts?|prompts?|completions?|queries|responses|batch|mask)$"
+)
+_BOOKKEEPING = frozenset("eval train to parameters state_dict load_state_dict cuda half modules".split())
 _TRAINERS = ("training_step", "compute_loss", "train_step")
 
 
@@ -62,9 +66,10 @@ class SideNetworks:
 
     def _of(self, function: ir.Function) -> Iterator[Evaluation]:
         around: list[Sight] = []
+        looped = {t.path for s in ir.statements(function.body) if isinstance(s, ir.For) for t in targets(s)}
         for statement, call in ir.calls(function.body):
             path = _auxiliary(call)
-            if path is None or call.method in ("eval", "train", "to", "parameters", "state_dict"):
+            if path is None or path in looped or call.method in _BOOKKEEPING or RUNS_NOT.search(call.method):
                 continue
             around = around or sights(self._file, function)
             sight = next((one for one in around if one.statement is statement), None)
@@ -89,7 +94,9 @@ class SideNetworks:
     def _asked(self, function: ir.Function, sight: Sight, run: Run, path: str) -> Iterator[Answer]:
         yield from run.answers
         if sight.grad is not Grad.ENABLED:
-            yield left_open(Question.GRAD, "whether grad is on cannot be seen: something around it may switch it off")
+            yield left_open(
+                Question.GRAD, "whether grad is on cannot be seen: something around it may switch it off"
+            )
         becomes = fate(self._file, function, run.call)
         if not becomes.any and becomes.lossy is None:
             yield refuted(Question.READS, "nothing reads its result")
@@ -107,7 +114,9 @@ class SideNetworks:
             yield refuted(Question.TRAINED, f"the class of `{path}` speaks of gradients itself")
         else:
             yield left_open(Question.TRAINED, f"only its name says that nobody trains `{path}`")
-            yield left_open(Question.GRAPH, f"`{path}` may be frozen where it is made, and then makes no graph")
+            yield left_open(
+                Question.GRAPH, f"`{path}` may be frozen where it is made, and then makes no graph"
+            )
 
     def _freezes_itself(self, function: ir.Function, path: str) -> bool:
         """Whether the class in the project that a parameter is annotated with, or that an attribute is made of, freezes its
@@ -116,7 +125,9 @@ class SideNetworks:
         made = [param.annotation.path] if param is not None and param.annotation is not None else []
         for other in self._file.module.functions:
             for statement in ir.statements(other.body):
-                if isinstance(statement, ir.Assign) and any(target.path == path for target in statement.targets):
+                if isinstance(statement, ir.Assign) and any(
+                    target.path == path for target in statement.targets
+                ):
                     made += [c.func.path for c in ir.own_calls(statement) if c.method[:1].isupper()]
         for name in filter(None, made):
             full = self._file.names.qualify(name)
@@ -131,18 +142,23 @@ class SideNetworks:
         """Whether what goes into it wants a gradient: what another network has made, where grad is on, does."""
         if becomes.only_read:
             return proven(Question.BACKWARD, "only numbers are made of what it gives")
-        names = {
-            part.id
-            for arg in (*run.call.args, *(value for _, value in run.call.keywords))
-            for part in ir.walk(arg)
-            if isinstance(part, ir.Name)
-        }
+        given = [
+            part for arg in (*run.call.args, *(v for _, v in run.call.keywords)) for part in ir.walk(arg)
+        ]
+        if any(isinstance(part, ir.Call) and self._is_network(function, part) for part in given):
+            return refuted(Question.BACKWARD, "it is given what another network makes")
+        names = {part.id for part in given if isinstance(part, ir.Name)}
+        names -= {param.name for param in function.params}
         texts = {name for name in names if _TEXTS.search(name)}
         made = self._made_by_networks(function, names - texts, run.call)
         if made is not None:
-            return refuted(Question.BACKWARD, f"`{made}` is made by a network, and may want a gradient through it")
+            return refuted(
+                Question.BACKWARD, f"`{made}` is made by a network, and may want a gradient through it"
+            )
         if texts:
-            return left_open(Question.BACKWARD, f"only its name says that `{min(texts)}` is data without a gradient")
+            return left_open(
+                Question.BACKWARD, f"only its name says that `{min(texts)}` is data without a gradient"
+            )
         return proven(Question.BACKWARD, "what it is given is data")
 
     def _made_by_networks(self, function: ir.Function, names: set[str], call: ir.Call) -> str | None:
@@ -156,7 +172,11 @@ class SideNetworks:
             seen.add(name)
             for sight in around:
                 statement = sight.statement
-                if not isinstance(statement, ir.Assign) or statement.value is None or call in ir.own_calls(statement):
+                if (
+                    not isinstance(statement, ir.Assign)
+                    or statement.value is None
+                    or call in ir.own_calls(statement)
+                ):
                     continue
                 if not any(target.path == name for target in targets(statement)):
                     continue
@@ -168,14 +188,14 @@ class SideNetworks:
         return None
 
     def _has_network(self, function: ir.Function, statement: ir.Stmt) -> bool:
-        for call in ir.own_calls(statement):
-            path = call.func.path
-            if path is not None and (call.args or call.keywords) and self._file.treated_as_module(function, path):
-                return True
-            run = self._networks.run(function, call)
-            if run is not None and not any(answer.verdict is Verdict.REFUTED for answer in run.answers):
-                return True
-        return False
+        return any(self._is_network(function, call) for call in ir.own_calls(statement))
+
+    def _is_network(self, function: ir.Function, call: ir.Call) -> bool:
+        path = call.func.path
+        if path is not None and (call.args or call.keywords) and self._file.treated_as_module(function, path):
+            return True
+        run = self._networks.run(function, call)
+        return run is not None and not any(answer.verdict is Verdict.REFUTED for answer in run.answers)
 
 
 def _wants_gradient(answer: Answer) -> bool:
@@ -187,11 +207,12 @@ def _auxiliary(call: ir.Call) -> str | None:
     path = call.func.path
     if path is not None and AUXILIARY.search(path.rpartition(".")[2]) and (call.args or call.keywords):
         own = "." not in path or path.count(".") == 1
-        if own and not path.rpartition(".")[2].startswith(("get_", "compute_")):
+        last = path.rpartition(".")[2]
+        if own and not last[:1].isupper() and not last.startswith(("get_", "compute_", "update_")):
             return path
     if isinstance(call.func, ir.Attr) and call.func.base.path is not None:
         base = call.func.base.path
-        if AUXILIARY.search(base.rpartition(".")[2]):
+        if AUXILIARY.search(base.rpartition(".")[2]) and RUNS.search(call.method):
             return base
     for arg in call.args:
         if arg.path is not None and _names_model(arg.path):
@@ -201,21 +222,26 @@ def _auxiliary(call: ir.Call) -> str | None:
 
 def _names_model(path: str) -> bool:
     last = path.rpartition(".")[2]
-    return AUXILIARY.search(last) is not None and last.endswith(("model", "net", "network", "policy", "teacher"))
+    return AUXILIARY.search(last) is not None and last.endswith(
+        ("model", "net", "network", "policy", "teacher")
+    )
 
 
 def _gives_parameters(function: ir.Function, attr: str) -> bool:
     return any(
         call.method in ("parameters", "named_parameters", "get_parameters")
-        and isinstance(call.func, ir.Attr)
-        and (call.func.base.path or "").rpartition(".")[2] == attr
+        and (unmoved(call.func).base.path or "").rpartition(".")[2] == attr
         for _, call in ir.calls(function.body)
+        if isinstance(call.func, ir.Attr)
     )
 
 
 def _is_cut(value: ir.Expr) -> bool:
     return any(
-        (isinstance(part, ir.Call) and part.method in ("detach", "item", "argmax", "generate", "sample", "long"))
+        (
+            isinstance(part, ir.Call)
+            and part.method in ("detach", "item", "argmax", "generate", "sample", "long")
+        )
         or (isinstance(part, ir.Attr) and part.attr == "data")
         for part in ir.walk(value)
     )

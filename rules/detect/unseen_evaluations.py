@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from gpulint.analysis.file.program import FileAnalysis
 
 _MOST = 3  # open questions: of a claim that leaves more, nothing is said
-_GPU = ("cuda", "gpu", "device")
+_GPU = ("cuda", "gpu", "device", "accelerat")
 _SWITCHES = frozenset({"no_grad", "inference_mode", "set_grad_enabled"})
 _OTHER_PHASE = re.compile(r"(?i)^(?:val\w*|test\w*|eval\w*|dev|forward|infer\w*|predict\w*)$")
 _AUTOGRAD = frozenset("autograd requires_grad_ enable_grad register_hook retain_grad GradScaler".split())
@@ -140,7 +140,9 @@ class UnseenEvaluations:
     def _grad(self, sight: Sight) -> Answer:
         if sight.grad is Grad.ENABLED:
             return proven(Question.GRAD, "grad is on here")
-        return left_open(Question.GRAD, "whether grad is on cannot be seen: something around it may switch it off")
+        return left_open(
+            Question.GRAD, "whether grad is on cannot be seen: something around it may switch it off"
+        )
 
     def _reached(self, function: ir.Function, sight: Sight, run: Run, becomes: Fate) -> Answer:
         """Whether this evaluates."""
@@ -151,11 +153,19 @@ class UnseenEvaluations:
         if settled is not None:
             return left_open(Question.REACHED, f"{settled.where} only under a condition", settled.at)
         if self._is_part(function):
-            return refuted(Question.REACHED, "it runs in a method of a module, as a part of whatever calls that")
-        unsure = any(answer.verdict is Verdict.OPEN and answer.question is Question.GRAPH for answer in run.answers)
+            return refuted(
+                Question.REACHED, "it runs in a method of a module, as a part of whatever calls that"
+            )
+        unsure = any(
+            answer.verdict is Verdict.OPEN and answer.question is Question.GRAPH for answer in run.answers
+        )
         if not becomes.only_read and (unsure or becomes.kept is None):
-            return refuted(Question.REACHED, "nothing puts it in eval mode, and its result goes on as a tensor")
+            return refuted(
+                Question.REACHED, "nothing puts it in eval mode, and its result goes on as a tensor"
+            )
         name = function.name if function.name != "<module>" else PurePath(self._file.filename).stem
+        if function.name == "<module>" and run.callee is not None:
+            return refuted(Question.REACHED, f"whether `{run.callee.name}` evaluates is for itself to say")
         owner = function.cls.name if function.cls is not None else ""
         if EVALUATES.search(name) or EVALUATES.search(_words(owner)):
             return left_open(Question.REACHED, f"only its name says that `{name}` evaluates")
@@ -183,7 +193,9 @@ class UnseenEvaluations:
         if not depth:
             return False
         below = (self.networks.callee(function, call) for _, call in ir.calls(function.body))
-        return any(one is not None and one is not function and self._trains_below(one, depth - 1) for one in below)
+        return any(
+            one is not None and one is not function and self._trains_below(one, depth - 1) for one in below
+        )
 
     def _beside_training(self, function: ir.Function, sight: Sight, becomes: Fate) -> Iterator[Answer]:
         """In a function that trains: only what is made for a look at it, now and then."""
@@ -209,14 +221,20 @@ class UnseenEvaluations:
         found: str | None = None
         for sight in self._settling.sights(function):
             if any(runs_backward(call.method) for call in ir.own_calls(sight.statement)):
-                asked = [name for branch, holds in sight.branches if holds and (name := _asks_phase(branch.test))]
+                asked = [
+                    name for branch, holds in sight.branches if holds and (name := _asks_phase(branch.test))
+                ]
                 if not asked:
                     return None
                 found = asked[0]
         return found
 
     def _device(self, sight: Sight) -> Iterator[Answer]:
-        words = {word.lower() for evidence in self._file.evidence.values() for word in evidence.words}
+        words = {
+            word.lower()
+            for evidence in self._file.evidence.values()
+            for word in evidence.words | evidence.strings
+        }
         if not any(part in word for word in words for part in _GPU):
             yield left_open(Question.DEVICE, "nothing in the file says that a GPU is used")
 
@@ -233,7 +251,7 @@ def _reads(function: ir.Function, sight: Sight, run: Run, becomes: Fate, reached
         if not (EVALUATES.search(function.name) or PRODUCES.search(function.name)):
             return refuted(Question.READS, "it runs once, and its result goes on as a tensor")
         return left_open(Question.READS, "its result goes to the caller, who may want its gradient")
-    if reached.verdict is Verdict.PROVEN and sight.loops:
+    if reached.verdict is Verdict.PROVEN and sight.loops and becomes.given is None:
         return proven(Question.READS, "it runs in eval mode, round after round")
     if becomes.only_read and becomes.by_name is not None:
         return _by_name(becomes.by_name)
@@ -244,7 +262,9 @@ def _reads(function: ir.Function, sight: Sight, run: Run, becomes: Fate, reached
 
 def _by_name(call: ir.Expr) -> Answer:
     name = call.method if isinstance(call, ir.Call) else ""
-    return left_open(Question.READS, f"only its name says that `{name}` shows or measures what it is given", call)
+    return left_open(
+        Question.READS, f"only its name says that `{name}` shows or measures what it is given", call
+    )
 
 
 def _concerned(function: ir.Function, run: Run) -> tuple[str, ...]:

@@ -14,10 +14,12 @@ NETWORK: Final = re.compile(
     r"teacher|student|actor|critic|unet|vae|vocoder|embedder|policy|unwrapped|ddp)(?:_(?:model|net|fn))?\d*$"
 )
 # Tables of networks: `nets[name](x)`.
-NETWORKS: Final = re.compile(r"(?i)(?:^|_)(?:nns|nets|networks|models|encoders|decoders|generators|policies|agents)$")
+NETWORKS: Final = re.compile(
+    r"(?i)(?:^|_)(?:nns|nets|networks|models|encoders|decoders|generators|policies|agents)$"
+)
 # Those that a step runs beside what it trains.
 AUXILIARY: Final = re.compile(
-    r"(?i)(?:^|_)(?:teacher|reward|rewards|ref|reference|target|ema|frozen|momentum|old|judge)"
+    r"(?i)(?:^|_)(?:teacher|reward|rewards|ref|reference|target|ema|frozen|momentum|old)"
     r"(?:_(?:\w+_)?(?:model|net|network|policy|encoder|actor|critic|fn|engine|module))?$"
 )
 
@@ -36,7 +38,7 @@ RUNS_NOT: Final = re.compile(
 
 # Functions that evaluate, and others that make what is looked at or kept: these train as well now and then.
 EVALUATES: Final = re.compile(
-    r"(?i)(?:^|_)(?:eval\w*|valid\w*|val|test\w*|infer|inference|predict\w*|dev|benchmark|transcribe|demo|evaluation)(?:_|$)"
+    r"(?i)(?:^|_)(?:eval\w*|valid\w*|val|test\w*|infer|inference|predict\w*|dev|transcribe|demo|evaluation)(?:_|$)"
 )
 PRODUCES: Final = re.compile(
     r"(?i)(?:^|_)(?:generate|generation|sampl(?:e|es|ing)|extract\w*|embed\w*|encod\w*|synth\w*|prototypes?|reconstruct\w*|"
