@@ -3,6 +3,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from gpulint.rules.detect.gathered import Gathered, Gathering
+
 from gpulint.analysis.code import ir
 from gpulint.analysis.file.asking import FileFacts
 from gpulint.analysis.file.facts import Hold
@@ -11,6 +13,7 @@ from gpulint.answers import (
     Answer,
     Considered,
     Question,
+    Verdict,
     confidence_of,
     doubts_of,
     proven,
@@ -29,6 +32,11 @@ class DeviceAccumulation(Rule):
     The uses of the container are followed, into callers and other files too: it is reported where it ends on the host,
     or where nothing in the project uses what a function returns, and not where it is computed with on the device. Slices
     of one tensor that may be there as a whole are no batches.
+
+    Told in doubt: a container of what a call out of sight gives, which is joined, or looked at item by item, when the
+    loop is over, in this function, in a helper or in another method. Who writes `torch.cat(outputs).cpu()` has had
+    tensors on the device, all of them at once; how large they are, how many rounds there are and whether the joined
+    tensor is needed on the device may be left open.
 
     ## Why is this bad
     Under `no_grad` an output has no graph, but it is as large as the batch's logits or features, and a list of all of
@@ -75,9 +83,10 @@ class DeviceAccumulation(Rule):
     name = "device-accumulation"
     severity = Severity.WARNING
     runtime_claim = Claim("drift")
+    doubts = True
     triggers = (
         (b"torch", b"lightning"),
-        (b"no_grad", b"inference_mode", b"detach", b"set_grad_enabled", b"_step("),
+        (b"no_grad", b"inference_mode", b"detach", b"set_grad_enabled", b"_step(", b"numpy()"),
         (b"append", b"extend", b"insert", b"+=", b"] =", b"cat(", b"stack("),
         (b"for ", b"while ", b"self."),
         (b"cuda", b".to(", b"device", b"gpu", b"lightning", b"accelerat"),
@@ -87,12 +96,41 @@ class DeviceAccumulation(Rule):
         for hold in facts.holds():
             if hold.container:
                 yield Considered(hold.at, hold.holder, tuple(_answers(facts, hold)))
+        for one in facts.ask(Gathered).found:
+            yield Considered(one.at, one.holder, one.answers)
 
     def check(self, facts: FileFacts, options: Mapping[str, Any]) -> Iterator[Report]:
+        spoken: set[ir.Function] = set()
+        none: set[tuple[ir.Function, str]] = set()
         for hold in facts.holds():
             answers = until_refuted(_answers(facts, hold)) if hold.container else ()
             if answers and confidence_of(answers) is not None:
+                spoken.add(hold.function)
                 yield _report(facts, hold, doubts_of(answers))
+            elif _is_none(hold, answers):
+                none.add((hold.function, hold.holder))
+        ones = [one for one in facts.ask(Gathered).found if one.holds and (facts.on_gpu or one.to_host)]
+        for one in sorted(
+            ones, key=lambda one: len(one.doubts)
+        ):  # one report a function: of what is least in doubt
+            if one.function not in spoken and (one.function, one.holder) not in none:
+                spoken.add(one.function)
+                yield _gathered(facts, one)
+
+
+def _is_none(hold: Hold, answers: tuple[Answer, ...]) -> bool:
+    """Whether it is known of a container of device tensors that it is no pile, and not only unknown that it is one."""
+    if hold.state != "device":
+        return hold.consumed
+    pile = hold.pile
+    if pile is not None and (
+        pile.host or pile.small or pile.few or pile.parts or pile.elsewhere or pile.on_device
+    ):
+        return True
+    refuted_by = {answer.question for answer in answers if answer.verdict is Verdict.REFUTED}
+    return bool(
+        refuted_by & {Question.OUTLIVES, Question.DEVICE, Question.MEANT, Question.BACKWARD, Question.SIZE}
+    )
 
 
 def _answers(facts: FileFacts, hold: Hold) -> Iterator[Answer]:
@@ -193,6 +231,26 @@ def _report(facts: FileFacts, hold: Hold, doubts: tuple[str, ...]) -> Report:
         doubts=doubts,
         subject=hold.holder,
     )
+
+
+def _gathered(facts: FileFacts, one: Gathering) -> Report:
+    return Report(
+        one.at,
+        f"`{one.holder}` collects `{facts.source(one.leaf)}` of every round on the device",
+        "the tensors stay on the device until all of them are made one, which takes as much again",
+        "the bytes of the whole output, each round (500 MiB a step for language-model logits; H200, torch 2.11)",
+        repair=lambda: _moved(one),
+        doubts=one.doubts,
+        subject=one.holder,
+    )
+
+
+def _moved(one: Gathering) -> Repair:
+    from gpulint.nodes import method_chain
+
+    change = Replace(one.leaf.node, method_chain(one.leaf.node, ("cpu",)))
+    why = f"what reads `{one.holder}` finds tensors on the CPU"
+    return Repair("unsafe", "keep the copy on the host: `.cpu()`", (change,), why)
 
 
 def _is_slice(hold: Hold) -> bool:

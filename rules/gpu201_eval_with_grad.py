@@ -3,6 +3,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from gpulint.rules._unseen import may_be_asked_again, unseen_considered, unseen_reports
+
 from gpulint.analysis.code import ir
 from gpulint.analysis.file.asking import FileFacts
 from gpulint.analysis.file.facts import Forward, FunctionFacts, Loop
@@ -28,6 +30,10 @@ class EvalWithGrad(Rule):
     """
     ## What it does
     Finds evaluation and inference whose forward runs with grad enabled although nothing ever calls backward.
+
+    Told in doubt, where the text around it speaks for it: a network behind a method or a helper that is not seen,
+    `model.evaluation_step(x)`; a phase that only a text chooses, `to_do == "train"`; a function that only its name says
+    evaluates; pictures drawn beside a training step. What is not seen may switch grad off by itself.
 
     ## Why is this bad
     With grad enabled the forward saves every activation for a backward that never comes. `model.eval()` changes
@@ -102,13 +108,20 @@ class EvalWithGrad(Rule):
             for forward in function.forwards:
                 answers = tuple(_answers(facts, forward, function))
                 yield Considered(forward.call, forward.path or "the model", answers)
+        yield from unseen_considered(facts)
 
     def check(self, facts: FileFacts, options: Mapping[str, Any]) -> Iterator[Report]:
+        told: set[ir.Function] = set()
+        refused: dict[ir.Function, list[Forward]] = {}
         for function in facts.functions:
             found = sorted(_found(facts, function), key=lambda found: found[0].order)
             if found:  # one report a function: of what is least in doubt, from the first forward on
                 doubts = min((doubts for _, doubts in found), key=len)
                 yield _report(facts, function, [one for one, others in found if others == doubts], doubts)
+                told.add(function.function)
+            else:
+                refused[function.function] = list(_refused(facts, function))
+        yield from unseen_reports(facts, told, refused)
 
 
 def _found(facts: FileFacts, function: FunctionFacts) -> Iterator[tuple[Forward, tuple[str, ...]]]:
@@ -117,6 +130,14 @@ def _found(facts: FileFacts, function: FunctionFacts) -> Iterator[tuple[Forward,
         answers = until_refuted(_answers(facts, forward, function))
         if confidence_of(answers) is not None:
             yield forward, doubts_of(answers)
+
+
+def _refused(facts: FileFacts, function: FunctionFacts) -> Iterator[Forward]:
+    """The forwards that are not told only because of what becomes of their results."""
+    for forward in function.forwards:
+        words = facts.analysis.evidence[forward.function].called
+        if may_be_asked_again(forward, words, until_refuted(_answers(facts, forward, function))):
+            yield forward
 
 
 def _answers(facts: FileFacts, forward: Forward, function: FunctionFacts) -> Iterator[Answer]:

@@ -3,9 +3,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from gpulint.rules.detect.side_networks import SideNetworks
+from gpulint.rules.detect.unseen_evaluations import Evaluation
 from gpulint.rules.detect.wasted import WastedForward
 
+from gpulint.analysis.code import ir
 from gpulint.analysis.file.asking import FileFacts
+from gpulint.answers import Considered
 from gpulint.claims import Claim
 from gpulint.findings import Severity
 from gpulint.rule import AddImport, Repair, Report, Rule, Wrap
@@ -20,6 +24,9 @@ class FrozenForwardWithGrad(Rule):
 
     Two things leave a doubt: the function does not call backward itself, so that a caller may have switched grad off; the
     result is used but no optimizer is seen to train the network, and another file's may.
+
+    Confidence is low as well where only a name, `reward_model`, `teacher`, says that the network is there to help, and
+    what it is given is data: whoever made it may have frozen it.
 
     ## Why is this bad
     The forward saves every activation of the auxiliary network for a backward that never goes there, next to those of
@@ -89,6 +96,10 @@ class FrozenForwardWithGrad(Rule):
         (b"backward", b"def forward", b"training_step", b"compute_loss"),
     )
 
+    def considers(self, facts: FileFacts, options: Mapping[str, Any]) -> Iterator[Considered]:
+        for one in facts.ask(SideNetworks).found:
+            yield Considered(one.run.call, one.run.path, one.answers)
+
     def check(self, facts: FileFacts, options: Mapping[str, Any]) -> Iterator[Report]:
         from gpulint.rules.detect.wasted import wasted_forwards
 
@@ -121,12 +132,32 @@ class FrozenForwardWithGrad(Rule):
                 claim=Claim("forward") if wasted.untrained else None,
             )
 
+        mentioned: set[ir.Function] = {wasted.facts.function for wasted in facts.ask(wasted_forwards)}
+        for one in facts.ask(SideNetworks).found:
+            if one.holds and one.function not in mentioned:
+                mentioned.add(one.function)
+                yield _beside(one)
+
 
 def _doubts(wasted: WastedForward) -> Iterator[str]:
     if not wasted.facts.has_backward:
         yield "no backward is seen here: a caller may have switched grad off"
     if wasted.untrained:
         yield "an optimizer that is not seen may train it"
+
+
+def _beside(one: Evaluation) -> Report:
+    path = one.run.path
+    return Report(
+        one.run.call,
+        f"`{path}` runs with grad enabled in a training step, beside the network that is trained",
+        "what it is given is data: its activations are saved for gradients that nobody is seen to use",
+        "3.63 instead of 3.22 GiB at the peak for a teacher as large as its student (4-layer language models; H200, torch 2.11)",
+        unless_guarded=(one.function,),
+        doubts=one.doubts,
+        subject=path,
+        claim=Claim("forward"),
+    )
 
 
 def _repair(facts: FileFacts, wasted: WastedForward) -> Repair | None:

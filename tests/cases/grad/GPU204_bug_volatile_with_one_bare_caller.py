@@ -15,4 +15,4 @@ def ages(net, images):
 
 def age(net, image):
     net.eval()
-    print(_ages(net, image).index(0.5))
+    print(_ages(net, image).index(0.5))  # maybe: GPU201

@@ -13,7 +13,7 @@ class Reader:
     def read(self, loader):
         kept, labels = [], []
         for x, y in loader:
-            kept.append(self.net(x.cuda()))
+            kept.append(self.net(x.cuda()))  # maybe: GPU102
             labels.append(y)
         self.table = torch.cat(kept, dim=0).cpu().numpy()
         self.labels = torch.cat(labels, dim=0).cpu().numpy()

@@ -8,7 +8,7 @@ def hidden_states(model: nn.Module, ids: torch.Tensor, mask: torch.Tensor, chunk
     found = []
     for i in range(0, ids.shape[0], chunk):
         states = model(ids[i : i + chunk], mask=mask[i : i + chunk]).hidden_states
-        found.append(torch.cat(states, dim=-1))
+        found.append(torch.cat(states, dim=-1))  # maybe: GPU102
     return torch.cat(found)
 
 

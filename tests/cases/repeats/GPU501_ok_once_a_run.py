@@ -43,7 +43,7 @@ def evolve(model, loader, settings):
 def iterate(policy, reward, collect, opt, rounds):
     for _ in range(rounds):
         batch = collect()
-        scores = reward(batch.cuda())
+        scores = reward(batch.cuda())  # maybe: GPU202
         for _ in range(4):
             loss = -(policy(batch.cuda()) * scores.detach()).mean()
             opt.zero_grad()

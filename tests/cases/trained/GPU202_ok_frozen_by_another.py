@@ -13,7 +13,7 @@ def distill(loader, device):
     optimizer = torch.optim.SGD(student.parameters(), lr=0.1)
     for images, _ in loader:
         images = images.to(device)
-        loss = F.mse_loss(student(images), teacher(images))
+        loss = F.mse_loss(student(images), teacher(images))  # maybe: GPU202
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()

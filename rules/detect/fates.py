@@ -1,0 +1,260 @@
+"""What becomes of the result of a call within its function, by the text alone: it is read as a number or on the host, shown,
+measured, kept, handed on, or gone backward through.
+
+The names that get the result are followed wherever the function uses them, whatever the order of the statements: what is
+said of one of them is said of the result.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from gpulint.analysis.code import ir
+from gpulint.analysis.code.assignments import targets
+from gpulint.analysis.code.loaded import Chain, chain_of, parents_of
+from gpulint.analysis.code.reading import is_bound
+from gpulint.analysis.file.evidence import LOSSY
+from gpulint.analysis.file.lookup import qualified
+from gpulint.analysis.torch import frameworks
+from gpulint.analysis.torch.backward import runs_backward
+from gpulint.analysis.torch.methods import ADDING
+from gpulint.analysis.torch.names import (
+    HOST_ATTRS,
+    JOINS,
+    KEEPS_GRAPH,
+    NUMERIC_SINKS,
+    PAIRS,
+    REDUCTIONS,
+    SINK_METHODS,
+    TO_DEVICE,
+    TO_HOST,
+)
+from gpulint.analysis.torch.roles import SHOWS
+
+if TYPE_CHECKING:
+    from gpulint.analysis.file.program import FileAnalysis
+
+_READ = (TO_HOST | TO_DEVICE | {"detach_", "cpu", "to_cpu", "to_numpy", "asnumpy", "tonumpy"}) - {
+    "size",
+    "dim",
+}
+_TENSOR = KEEPS_GRAPH | REDUCTIONS | PAIRS | JOINS
+_THROUGH = frozenset(
+    "list tuple sorted reversed dict set iter next sum zip enumerate map filter tqdm min max abs".split()
+)
+_DRAWING = frozenset("torchvision torchaudio soundfile imageio cv2 PIL matplotlib".split())
+_QUESTIONS = frozenset({"cmp", "==", "!=", "not", "is", "is not", "in", "not in"})
+_MEASURES = re.compile(
+    r"(?i)metric|meter|evaluator|accuracy|acc$|bleu|rouge|score[rs]?$|stat|recorder|confusion|auc|map$"
+)
+_MEASURING = frozenset(
+    "update add_batch process add accumulate add_all_values update_state evaluate record".split()
+)
+
+
+@dataclass(slots=True)
+class Fate:
+    """What is done with a result, each with the first expression that does it."""
+
+    read: ir.Expr | None = None  # as a number, an array, indices, or a tensor without its graph
+    shown: ir.Expr | None = None  # drawn, logged, written
+    measured: ir.Expr | None = None  # by a metric
+    tensor: ir.Expr | None = None  # something that only a tensor allows
+    given: ir.Expr | None = None  # to a function that may do anything with it
+    kept: ir.Expr | None = None  # in a container of the function's
+    by_name: ir.Expr | None = None  # what shows or measures it does so by its name alone
+    lossy: ir.Expr | None = None  # a loss is made of it
+    stored: bool = False  # on an object
+    returned: bool = False
+    backward: bool = False
+    any: bool = False
+    names: set[str] = field(default_factory=set)
+
+    @property
+    def goes_on(self) -> bool:
+        """Whether somebody out of sight gets it with its graph."""
+        return self.returned or self.stored or self.given is not None
+
+    @property
+    def only_read(self) -> bool:
+        """Whether all that leaves the function are numbers, pictures and measures."""
+        return not self.goes_on and (self.read or self.shown or self.measured) is not None
+
+
+def fate(file: FileAnalysis, function: ir.Function, call: ir.Call) -> Fate:
+    """What the function does with the result of one of its calls."""
+    follower = _Follower(file, function)
+    follower.follow(call)
+    return follower.fate
+
+
+class _Follower:
+    def __init__(self, file: FileAnalysis, function: ir.Function) -> None:
+        self._file = file
+        self._function = function
+        self.fate = Fate()
+        self._queue: list[str] = []
+        self._statements = list(ir.statements(function.body))
+
+    def follow(self, call: ir.Call) -> None:
+        for statement in self._statements:
+            if call in ir.own_calls(statement):
+                self._trace(statement, call, chain_of(call, parents_of(statement)))
+        while self._queue:
+            name = self._queue.pop()
+            for statement in self._statements:
+                self._uses(statement, name)
+
+    def _uses(self, statement: ir.Stmt, name: str) -> None:
+        parents: dict[int, ir.Expr] | None = None
+        for root in statement.expressions():
+            for part in ir.walk(root):
+                if isinstance(part, ir.Name) and part.id == name and not is_bound(statement, part):
+                    parents = parents_of(statement) if parents is None else parents
+                    self._trace(statement, part, chain_of(part, parents))
+
+    def _name(self, name: str) -> None:
+        if name not in self.fate.names:
+            self.fate.names.add(name)
+            self._queue.append(name)
+
+    def _trace(self, statement: ir.Stmt, use: ir.Expr, chain: Chain) -> None:
+        current = use
+        for around in chain:
+            if not self._goes_on(current, around):
+                return
+            current = around
+        self._arrive(statement, current)
+
+    def _goes_on(self, current: ir.Expr, around: ir.Expr) -> bool:
+        if isinstance(around, ir.Attr):
+            if around.attr in ("data", "grad_fn") or around.attr in HOST_ATTRS:
+                self.fate.read = self.fate.read or (around if around.attr == "data" else None)
+                self.fate.any |= around.attr == "data"
+                return False
+            return True
+        if isinstance(around, ir.Sub):
+            return around.base is current
+        if isinstance(around, ir.Call):
+            return self._method(around) if around.func is current else self._argument(current, around)
+        if isinstance(around, ir.Op):
+            if around.op in _QUESTIONS:
+                self.fate.any = True
+                self.fate.read = self.fate.read or (around if around.op == "cmp" else None)
+                return False
+            return around.op != "if" or around.operands[0] is not current
+        if isinstance(around, ir.Comp):
+            return self._comprehension(current, around)
+        if isinstance(around, ir.Text):
+            self._read(around)
+            return False
+        return isinstance(around, (ir.Seq, ir.DictDisplay, ir.Wrapper, ir.Walrus))
+
+    def _read(self, by: ir.Expr) -> None:
+        self.fate.any = True
+        self.fate.read = self.fate.read or by
+
+    def _method(self, call: ir.Call) -> bool:
+        name = call.method
+        if runs_backward(name):
+            self.fate.backward = self.fate.any = True
+            return False
+        if name in _READ:
+            self._read(call)
+            self.fate.tensor = self.fate.tensor or call
+            return False
+        if name in ("size", "dim"):
+            return False
+        if name in _TENSOR:
+            self.fate.tensor = self.fate.tensor or call
+        elif name == "to" and any(isinstance(arg, ir.Const) and arg.value == "cpu" for arg in call.args):
+            self._read(call)
+            return False
+        return True
+
+    def _argument(self, current: ir.Expr, call: ir.Call) -> bool:
+        name, path = call.method, call.func.path
+        full = qualified(self._file, self._function, path) or ""
+        root = full.partition(".")[0]
+        owner = call.func.base if isinstance(call.func, ir.Attr) else None
+        if runs_backward(name):
+            self.fate.backward = self.fate.any = True
+        elif name in NUMERIC_SINKS or root in frameworks.HOST_LIBRARIES or name in SINK_METHODS:
+            self._read(call)
+        elif root == "torch" or name in _THROUGH or name in JOINS:
+            if name in _READ - {"cpu"}:
+                self._read(call)
+                return False
+            return True
+        elif owner is not None and name in ADDING:
+            self.fate.any = True
+            self.fate.kept = self.fate.kept or call
+            self._into(owner)
+        elif SHOWS.search(name) or full in frameworks.DRAWING:
+            self.fate.any = True
+            if full.partition(".")[0] not in _DRAWING:
+                self.fate.by_name = self.fate.by_name or call
+            self.fate.shown = self.fate.shown or call
+        elif LOSSY.search(name):
+            self.fate.lossy = self.fate.lossy or call
+            return True
+        elif name in _MEASURING or (owner is None and _MEASURES.search(name)):
+            self.fate.any = True
+            self.fate.by_name = self.fate.by_name or call
+            self.fate.measured = self.fate.measured or call
+            return not (owner is not None and _MEASURES.search(owner.path or ""))
+        elif owner is not None and owner.path is not None and owner.path in self.fate.names:
+            return True
+        else:
+            self.fate.any = True
+            self.fate.given = self.fate.given or call
+            return True
+        return False
+
+    def _into(self, owner: ir.Expr) -> None:
+        """The container that takes it: a name of the function's, or a place on an object."""
+        while isinstance(owner, ir.Sub):
+            owner = owner.base
+        if isinstance(owner, ir.Name):
+            self._name(owner.id)
+        else:
+            self.fate.stored = True
+
+    def _comprehension(self, current: ir.Expr, around: ir.Comp) -> bool:
+        for target, iterable, _ in around.clauses:
+            if iterable is current:
+                names = [part.id for part in ir.walk(target) if isinstance(part, ir.Name)]
+                for element in around.elements:
+                    for part in ir.walk(element):
+                        if (
+                            isinstance(part, ir.Call)
+                            and part.method in _READ
+                            and isinstance(part.func, ir.Attr)
+                        ):
+                            if any(isinstance(p, ir.Name) and p.id in names for p in ir.walk(part.func)):
+                                self._read(part)
+                                return False
+        return True
+
+    def _arrive(self, statement: ir.Stmt, current: ir.Expr) -> None:
+        if isinstance(statement, ir.Return):
+            self.fate.returned = self.fate.any = True
+        elif isinstance(statement, ir.ExprStmt) and isinstance(current, ir.Wrapper):
+            self.fate.returned = self.fate.any = current.kind.startswith("yield")
+        elif isinstance(statement, (ir.Assign, ir.For, ir.With)):
+            for target in targets(statement):
+                self._bind(target)
+        elif isinstance(statement, ir.AugAssign):
+            self.fate.kept = self.fate.kept or current
+            self._bind(statement.target)
+
+    def _bind(self, target: ir.Expr) -> None:
+        if isinstance(target, ir.Name):
+            self._name(target.id)
+        elif isinstance(target, ir.Attr):
+            self.fate.stored = self.fate.any = True
+        elif isinstance(target, ir.Sub):
+            self.fate.any = True
+            self._into(target)

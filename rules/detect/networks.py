@@ -1,0 +1,255 @@
+"""Networks whose class is not seen: what shows that an object is one, and that a call runs it.
+
+The interpreter follows a network where it sees its class, or where the network itself is called. Here are the others:
+`model.evaluation_step(x)`, `self._forward(batch)`, `extract(model, paths)`. What the object is, the program shows by how
+it treats it; what the call does, the called function shows where it can be found, in this file or anywhere in the project.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import Enum
+from typing import TYPE_CHECKING
+
+from gpulint.analysis.code import ir
+from gpulint.analysis.file.lookup import called, qualified
+from gpulint.analysis.file.reaching import fits
+from gpulint.analysis.torch import frameworks
+from gpulint.analysis.torch.roles import NETWORK, NETWORKS, RUNS, RUNS_NOT
+from gpulint.analysis.values.values import Kind
+from gpulint.answers import Answer, Question, left_open, proven, refuted
+
+if TYPE_CHECKING:
+    from gpulint.analysis.file.program import FileAnalysis
+
+_SWITCHES = frozenset({"no_grad", "inference_mode", "set_grad_enabled"})
+_DEPTH = 3
+_ALIKE = 4  # methods of one name in a project: of more, no one knows which is meant
+
+
+class Known(Enum):
+    """How an object is known to be a network."""
+
+    TREATED = "treated"  # eval(), parameters(), an annotation
+    PART = "part"  # of an object that is treated so
+    NAMED = "named"
+    NOT = "not"
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """A call that runs a network as far as can be told. `path` is the network's, or the object's whose method it is;
+    `answers` say what is known of it: that it runs one, and that it leaves grad as it is."""
+
+    call: ir.Call
+    path: str
+    answers: tuple[Answer, ...]
+    callee: ir.Function | None = None
+    direct: bool = False  # the network itself is called
+
+
+class Networks:
+    """What is known of the networks of one file."""
+
+    def __init__(self, file: FileAnalysis) -> None:
+        self._file = file
+        self._runs: dict[ir.Function, bool] = {}
+        self._guards: dict[ir.Function, bool] = {}
+
+    # --- objects -------------------------------------------------------------------------------------------------
+
+    def known(self, function: ir.Function, path: str) -> Known:
+        """How the object of a path is known to be a network in a function."""
+        if self._treated(function, path):
+            return Known.TREATED
+        parts = path.split(".")
+        shortest = 2 if _is_own(function, parts[0]) else 1
+        for length in range(len(parts) - 1, shortest - 1, -1):
+            if self._treated(function, ".".join(parts[:length])):
+                return Known.PART
+        return Known.NAMED if NETWORK.search(parts[-1].partition("[")[0]) else Known.NOT
+
+    def _treated(self, function: ir.Function, path: str) -> bool:
+        if self._file.treated_as_module(function, path):
+            return True
+        param = next((param for param in function.params if param.name == path), None)
+        value = self._file.param_value(function, param) if param is not None else None
+        return value is not None and value.kind is Kind.MODULE
+
+    # --- calls ---------------------------------------------------------------------------------------------------
+
+    def run(self, function: ir.Function, call: ir.Call) -> Run | None:
+        """What a call runs, where that is a network for all that is known; None where nothing says so."""
+        if not (call.args or call.keywords):
+            return None
+        callee = self.callee(function, call)
+        if callee is not None:
+            return self._of_function(function, call, callee)
+        if isinstance(call.func, ir.Attr) and call.func.base.path is not None:
+            return self._of_method(function, call, call.func.base.path)
+        return None
+
+    def _of_function(self, function: ir.Function, call: ir.Call, callee: ir.Function) -> Run | None:
+        name = call.func.path or call.method
+        if callee is function or RUNS_NOT.search(callee.name) or not self.runs(callee):
+            return None
+        answers: tuple[Answer, ...]
+        if self.guards(callee):
+            answers = (refuted(Question.GRAD, f"`{name}` switches grad off by itself"),)
+        else:
+            answers = (
+                proven(Question.GRAPH, f"`{name}` runs a network"),
+                proven(Question.GRAD, f"nothing in `{name}` switches grad off"),
+            )
+        return Run(call, name, answers, callee)
+
+    def _of_method(self, function: ir.Function, call: ir.Call, base: str) -> Run | None:
+        name = call.method
+        if not RUNS.search(name) or RUNS_NOT.search(name) or base in self._file.module.imports:
+            return None
+        known = self.known(function, base)
+        if known is Known.NOT:
+            return None
+        answers = [_about(known, base)]
+        answers += self._by_name(call, base, name, known)
+        return Run(call, base, tuple(answers))
+
+    def _by_name(self, call: ir.Call, base: str, name: str, known: Known) -> Iterator[Answer]:
+        """What the project's methods of that name say about grad."""
+        others = list(self._namesakes(call, name))
+        running = [other for other in others if self.runs(other)]
+        guarding = [other for other in running if self.guards(other)]
+        if others and not running:
+            yield refuted(Question.GRAPH, f"no `{name}` of the project runs a network")
+        elif running and len(guarding) == len(running):
+            yield refuted(Question.GRAD, f"each `{name}` of the project switches grad off by itself")
+        elif guarding or len(running) > _ALIKE:
+            yield left_open(Question.GRAD, f"the project has several `{name}`, and some switch grad off")
+        elif running:
+            yield proven(Question.GRAD, f"`{name}` of the project leaves grad as it is")
+        elif name in frameworks.NO_GRAD_METHODS:
+            yield refuted(Question.GRAD, f"`{name}` of well-known models switches grad off by itself")
+        else:
+            yield left_open(Question.GRAD, f"`{base}.{name}` is not seen: it may switch grad off by itself")
+
+    def _namesakes(self, call: ir.Call, name: str) -> Iterator[ir.Function]:
+        files = {self._file}
+        if self._file.project is not None:
+            files |= set(self._file.project.files_defining(self._file.filename, name, b""))
+        for file in files:
+            for function in file.module.functions:
+                if function.name == name and function.cls is not None and fits(function, call):
+                    if not _is_empty(function):
+                        yield function
+
+    # --- functions -----------------------------------------------------------------------------------------------
+
+    def callee(self, function: ir.Function, call: ir.Call) -> ir.Function | None:
+        """The function of the project that a call runs, where it can be found for certain."""
+        home: FileAnalysis = function.home
+        found = called(home, function, call)
+        if found is not None:
+            return None if _is_empty(found) else found
+        path = call.func.path
+        full = qualified(home, function, path)
+        if full is not None:
+            value = home.imported_value(full)
+            return value.ref if value is not None and isinstance(value.ref, ir.Function) else None
+        if isinstance(call.func, ir.Attr) and isinstance(call.func.base, ir.Name):
+            return self._method_of_made(function, call.func.base.id, call.method)
+        return None
+
+    def _method_of_made(self, function: ir.Function, name: str, method: str) -> ir.Function | None:
+        """`predict` of `trainer.predict(b)` after `trainer = Trainer(…)`."""
+        home: FileAnalysis = function.home
+        made = [
+            statement.value
+            for statement in ir.statements(function.body)
+            if isinstance(statement, ir.Assign) and any(t.path == name for t in statement.targets)
+        ]
+        (maker,) = made if len(made) == 1 else (None,)
+        if not isinstance(maker, ir.Call) or maker.func.path is None:
+            return None
+        info = home.classes.get(maker.func.path)
+        if info is None and (full := qualified(home, function, maker.func.path)) is not None:
+            value = home.imported_value(full)
+            info = value.ref if value is not None and value.kind is Kind.CLASS else None
+        found = info.method(method) if info is not None else None
+        return found if isinstance(found, ir.Function) else None
+
+    def runs(self, function: ir.Function, depth: int = _DEPTH) -> bool:
+        """Whether a function of the project runs a network: what it treats as one, or a part of the module it belongs to."""
+        if function not in self._runs:
+            self._runs[function] = False  # called again within itself
+            found = any(self._is_run(function, call, depth) for _, call in ir.calls(function.body))
+            self._runs[function] = found
+        return self._runs[function]
+
+    def _is_run(self, function: ir.Function, call: ir.Call, depth: int) -> bool:
+        home: FileAnalysis = function.home
+        path = call.func.path
+        table = call.func.base.path if isinstance(call.func, ir.Sub) else None
+        if table is not None and call.args and NETWORKS.search(table):
+            return True
+        if path is None or not (call.args or call.keywords) or RUNS_NOT.search(call.method):
+            return False
+        info = home.class_of(function)
+        place = path.removesuffix(".forward").removesuffix(".__call__")
+        parts = place.split(".")
+        if info is not None and info.is_module and _is_own(function, parts[0]):
+            value = home.attr_value(info, parts[1]) if len(parts) == 2 else None
+            if len(parts) == 1 or (value is not None and value.kind is Kind.MODULE):
+                return True
+        if home.treated_as_module(function, place):
+            return True
+        if (place != path or "." not in place or _is_own(function, parts[0])) and NETWORK.search(parts[-1]):
+            return True
+        callee = self.callee(function, call) if depth else None
+        if callee is None:
+            given = any(
+                arg.path is not None and home.treated_as_module(function, arg.path) for arg in call.args
+            )
+            return "." not in path and given and RUNS.search(path) is not None
+        return callee is not function and self.runs(callee, depth - 1)
+
+    def guards(self, function: ir.Function, depth: int = _DEPTH) -> bool:
+        """Whether a function of the project, or one that it calls, may switch grad off around what it runs."""
+        if function not in self._guards:
+            self._guards[function] = False
+            home: FileAnalysis = function.home
+            found = home.guards_itself(function) or bool(home.evidence[function].words & _SWITCHES)
+            self._guards[function] = found or (
+                depth > 0
+                and any(
+                    callee is not None and self.runs(callee) and self.guards(callee, depth - 1)
+                    for _, call in ir.calls(function.body)
+                    for callee in (self.callee(function, call),)
+                )
+            )
+        return self._guards[function]
+
+
+def _about(known: Known, base: str) -> Answer:
+    if known is Known.TREATED:
+        return proven(Question.GRAPH, f"`{base}` is treated as a network")
+    if known is Known.PART:
+        return proven(Question.GRAPH, f"`{base}` is a part of what is treated as a network")
+    return left_open(Question.GRAPH, f"only its name says that `{base}` is a network")
+
+
+def _is_own(function: ir.Function, name: str) -> bool:
+    """Whether a name is the object that a method belongs to."""
+    current: ir.Function | None = function
+    while current is not None and current.cls is None:
+        current = current.parent
+    return current is not None and bool(current.params) and current.params[0].name == name
+
+
+def _is_empty(function: ir.Function) -> bool:
+    """Whether a function does nothing but say that others do it: `raise NotImplementedError`, `...`."""
+    return all(
+        (isinstance(statement, ir.Jump) and statement.kind == "raise")
+        or (isinstance(statement, ir.ExprStmt) and not isinstance(statement.value, ir.Call))
+        for statement in function.body
+    )

@@ -1,0 +1,247 @@
+"""Networks that a training step runs beside the one it trains, known by what they are called: a teacher, a reward or a
+reference model. Where grad is on, each saves its activations for gradients that nobody uses.
+
+Whether somebody trains them after all, or has frozen them, is seldom to be seen here: that is left open.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from gpulint.rules.detect.fates import Fate, fate
+from gpulint.rules.detect.networks import Networks, Run
+from gpulint.rules.detect.sights import Sight, sights
+from gpulint.rules.detect.unseen_evaluations import Evaluation
+
+from gpulint.analysis.code import ir
+from gpulint.analysis.code.assignments import targets
+from gpulint.analysis.file.classes import ClassInfo
+from gpulint.analysis.file.evidence import unmoved
+from gpulint.analysis.torch.backward import runs_backward
+from gpulint.analysis.torch.roles import AUXILIARY, RUNS, RUNS_NOT
+from gpulint.analysis.values.values import Grad
+from gpulint.answers import Answer, Question, Verdict, left_open, proven, refuted
+
+if TYPE_CHECKING:
+    from gpulint.analysis.file.program import FileAnalysis
+
+_FREEZES = frozenset("requires_grad requires_grad_ set_requires_grad freeze toggle_grad".split())
+_SELF_FREEZING = _FREEZES | {"no_grad", "inference_mode", "detach", "set_grad_enabled"}
+_TEXTS = re.compile(
+    r"(?i)(?:^|_)(?:ids|tokens|labels|texts?|prompts?|completions?|queries|responses|batch|mask)$"
+)
+_BOOKKEEPING = frozenset("eval train to parameters state_dict load_state_dict cuda half modules".split())
+_TRAINERS = ("training_step", "compute_loss", "train_step")
+
+
+class SideNetworks:
+    """The calls of such networks in one file."""
+
+    def __init__(self, file: FileAnalysis) -> None:
+        self._file = file
+        self._networks = Networks(file)
+
+    @cached_property
+    def found(self) -> list[Evaluation]:
+        """Every call that may be one, told or not."""
+        if not self._file.uses_torch:
+            return []
+        found: list[Evaluation] = []
+        for function in self._file.module.functions:
+            if self._trains(function):
+                ones = list(self._of(function))
+                through = {one.run.path for one in ones if any(map(_wants_gradient, one.answers))}
+                # Where a gradient goes through it somewhere, as in a perceptual loss, it is there for that.
+                found += [one for one in ones if one.run.path not in through]
+        return found
+
+    def _trains(self, function: ir.Function) -> bool:
+        called = self._file.evidence[function].called
+        if any(map(runs_backward, called)) or self._file.framework_backward(function):
+            return True
+        return function.name in _TRAINERS and function.cls is not None
+
+    def _of(self, function: ir.Function) -> Iterator[Evaluation]:
+        around: list[Sight] = []
+        looped = {t.path for s in ir.statements(function.body) if isinstance(s, ir.For) for t in targets(s)}
+        for statement, call in ir.calls(function.body):
+            path = _auxiliary(call)
+            if path is None or path in looped or call.method in _BOOKKEEPING or RUNS_NOT.search(call.method):
+                continue
+            around = around or sights(self._file, function)
+            sight = next((one for one in around if one.statement is statement), None)
+            if sight is None or sight.grad is Grad.DISABLED:
+                continue
+            run = self._run(function, call, path)
+            if run is not None:
+                answers = tuple(self._asked(function, sight, run, path))
+                yield Evaluation(function, sight, run, answers, beside_training=True)
+
+    def _run(self, function: ir.Function, call: ir.Call, path: str) -> Run | None:
+        if call.func.path == path or call.func.path == f"{path}.forward":
+            known = self._file.treated_as_module(function, path)
+            answer = proven if known else left_open
+            clause = f"`{path}` is {'treated' if known else 'only named'} like a network"
+            return Run(call, path, (answer(Question.GRAPH, clause),), direct=True)
+        run = self._networks.run(function, call)
+        return None if run is None else Run(call, path, run.answers, run.callee)
+
+    # --- the questions -------------------------------------------------------------------------------------------
+
+    def _asked(self, function: ir.Function, sight: Sight, run: Run, path: str) -> Iterator[Answer]:
+        yield from run.answers
+        if sight.grad is not Grad.ENABLED:
+            yield left_open(
+                Question.GRAD, "whether grad is on cannot be seen: something around it may switch it off"
+            )
+        becomes = fate(self._file, function, run.call)
+        if not becomes.any and becomes.lossy is None:
+            yield refuted(Question.READS, "nothing reads its result")
+        yield from self._trained(function, path)
+        yield self._fed(function, run, becomes)
+
+    def _trained(self, function: ir.Function, path: str) -> Iterator[Answer]:
+        words = {word for evidence in self._file.evidence.values() for word in evidence.words}
+        attr = path.rpartition(".")[2]
+        if words & _FREEZES or self._file.is_frozen(function, path):
+            yield refuted(Question.TRAINED, "the file freezes networks")
+        elif any(_gives_parameters(other, attr) for other in self._file.module.functions):
+            yield refuted(Question.TRAINED, f"the parameters of `{path}` are handed to somebody")
+        elif self._freezes_itself(function, path):
+            yield refuted(Question.TRAINED, f"the class of `{path}` speaks of gradients itself")
+        else:
+            yield left_open(Question.TRAINED, f"only its name says that nobody trains `{path}`")
+            yield left_open(
+                Question.GRAPH, f"`{path}` may be frozen where it is made, and then makes no graph"
+            )
+
+    def _freezes_itself(self, function: ir.Function, path: str) -> bool:
+        """Whether the class in the project that a parameter is annotated with, or that an attribute is made of, freezes its
+        parts or switches grad off."""
+        param = next((param for param in function.params if param.name == path), None)
+        made = [param.annotation.path] if param is not None and param.annotation is not None else []
+        for other in self._file.module.functions:
+            for statement in ir.statements(other.body):
+                if isinstance(statement, ir.Assign) and any(
+                    target.path == path for target in statement.targets
+                ):
+                    made += [c.func.path for c in ir.own_calls(statement) if c.method[:1].isupper()]
+        for name in filter(None, made):
+            full = self._file.names.qualify(name)
+            value = self._file.imported_value(full) if full is not None else None
+            info = self._file.classes.get(name) or (value.ref if value is not None else None)
+            methods = info.cls.methods.values() if isinstance(info, ClassInfo) else ()
+            if any(method.home.evidence[method].words & _SELF_FREEZING for method in methods):
+                return True
+        return False
+
+    def _fed(self, function: ir.Function, run: Run, becomes: Fate) -> Answer:
+        """Whether what goes into it wants a gradient: what another network has made, where grad is on, does."""
+        if becomes.only_read:
+            return proven(Question.BACKWARD, "only numbers are made of what it gives")
+        given = [
+            part for arg in (*run.call.args, *(v for _, v in run.call.keywords)) for part in ir.walk(arg)
+        ]
+        if any(isinstance(part, ir.Call) and self._is_network(function, part) for part in given):
+            return refuted(Question.BACKWARD, "it is given what another network makes")
+        names = {part.id for part in given if isinstance(part, ir.Name)}
+        names -= {param.name for param in function.params}
+        texts = {name for name in names if _TEXTS.search(name)}
+        made = self._made_by_networks(function, names - texts, run.call)
+        if made is not None:
+            return refuted(
+                Question.BACKWARD, f"`{made}` is made by a network, and may want a gradient through it"
+            )
+        if texts:
+            return left_open(
+                Question.BACKWARD, f"only its name says that `{min(texts)}` is data without a gradient"
+            )
+        return proven(Question.BACKWARD, "what it is given is data")
+
+    def _made_by_networks(self, function: ir.Function, names: set[str], call: ir.Call) -> str | None:
+        around = sights(self._file, function)
+        seen: set[str] = set()
+        queue = [*names]
+        while queue:
+            name = queue.pop()
+            if name in seen:
+                continue
+            seen.add(name)
+            for sight in around:
+                statement = sight.statement
+                if (
+                    not isinstance(statement, ir.Assign)
+                    or statement.value is None
+                    or call in ir.own_calls(statement)
+                ):
+                    continue
+                if not any(target.path == name for target in targets(statement)):
+                    continue
+                if sight.grad is Grad.DISABLED or _is_cut(statement.value):
+                    continue
+                if self._has_network(function, statement):
+                    return name
+                queue += [part.id for part in ir.walk(statement.value) if isinstance(part, ir.Name)]
+        return None
+
+    def _has_network(self, function: ir.Function, statement: ir.Stmt) -> bool:
+        return any(self._is_network(function, call) for call in ir.own_calls(statement))
+
+    def _is_network(self, function: ir.Function, call: ir.Call) -> bool:
+        path = call.func.path
+        if path is not None and (call.args or call.keywords) and self._file.treated_as_module(function, path):
+            return True
+        run = self._networks.run(function, call)
+        return run is not None and not any(answer.verdict is Verdict.REFUTED for answer in run.answers)
+
+
+def _wants_gradient(answer: Answer) -> bool:
+    return answer.verdict is Verdict.REFUTED and answer.question is Question.BACKWARD
+
+
+def _auxiliary(call: ir.Call) -> str | None:
+    """`self.reward_model` of `self.reward_model(x)`, `self.reward_model.score(x)` and `get_reward(self.reward_model, x)`."""
+    path = call.func.path
+    if path is not None and AUXILIARY.search(path.rpartition(".")[2]) and (call.args or call.keywords):
+        own = "." not in path or path.count(".") == 1
+        last = path.rpartition(".")[2]
+        if own and not last[:1].isupper() and not last.startswith(("get_", "compute_", "update_")):
+            return path
+    if isinstance(call.func, ir.Attr) and call.func.base.path is not None:
+        base = call.func.base.path
+        if AUXILIARY.search(base.rpartition(".")[2]) and RUNS.search(call.method):
+            return base
+    for arg in call.args:
+        if arg.path is not None and _names_model(arg.path):
+            return arg.path
+    return None
+
+
+def _names_model(path: str) -> bool:
+    last = path.rpartition(".")[2]
+    return AUXILIARY.search(last) is not None and last.endswith(
+        ("model", "net", "network", "policy", "teacher")
+    )
+
+
+def _gives_parameters(function: ir.Function, attr: str) -> bool:
+    return any(
+        call.method in ("parameters", "named_parameters", "get_parameters")
+        and (unmoved(call.func).base.path or "").rpartition(".")[2] == attr
+        for _, call in ir.calls(function.body)
+        if isinstance(call.func, ir.Attr)
+    )
+
+
+def _is_cut(value: ir.Expr) -> bool:
+    return any(
+        (
+            isinstance(part, ir.Call)
+            and part.method in ("detach", "item", "argmax", "generate", "sample", "long")
+        )
+        or (isinstance(part, ir.Attr) and part.attr == "data")
+        for part in ir.walk(value)
+    )
