@@ -1,0 +1,94 @@
+"""Hooks on a module from outside whose handle nobody keeps: they live as long as the module, and what they hold with them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from gpulint.rules.detect.lifetimes.hooked import Registration, Store, registered, stores
+from gpulint.rules.detect.lifetimes.reaching_back import comes_from_outside, loops_around, own_name, owner_of
+from gpulint.rules.detect.lifetimes.suspicion import Suspicion
+
+from gpulint.analysis.code import ir
+from gpulint.answers import Answer, Question, left_open, proven, refuted
+
+if TYPE_CHECKING:
+    from gpulint.analysis.file.program import FileAnalysis
+
+_TAKING_AWAY = frozenset({"_forward_hooks", "_backward_hooks", "_forward_pre_hooks"})
+
+
+def undying_hooks(file: FileAnalysis) -> list[Suspicion]:
+    """Hooks that a method registers on a module which the object was given, and drops the handle of."""
+    dropped = [one for one in registered(file) if one.dropped and not one.of_tensor and _by_an_object(one)]
+    if not dropped or any(evidence.words & _TAKING_AWAY for evidence in file.evidence.values()):
+        return []
+    kept = {id(store.hook): store for store in stores(file)}
+    return [_suspicion(file, one, kept.get(id(one.hook))) for one in dropped]
+
+
+def _by_an_object(registration: Registration) -> bool:
+    """Whether a method registers it, other than a forward, on a module that comes from outside."""
+    function = registration.function
+    owner = owner_of(function)
+    if owner is None or function.name in ("forward", "__call__") or not own_name(function):
+        return False
+    assert isinstance(registration.call.func, ir.Attr)
+    return comes_from_outside(function, registration.call.func.base)
+
+
+def _suspicion(file: FileAnalysis, registration: Registration, store: Store | None) -> Suspicion:
+    owner = owner_of(registration.function)
+    assert owner is not None
+    answers = [
+        proven(Question.OUTLIVES, "the module comes from outside, and nobody has the handle that would remove the hook"),
+        _made_again(file, owner),
+    ]
+    if store is not None:
+        what = f"`{store.place}` among it" if store.place.startswith("self.") else f"`{store.place}` too"
+        answers.append(proven(Question.SIZE, f"the hook keeps tensors: {what}", store.stmt))
+    else:
+        answers.append(left_open(Question.SIZE, "what the hook keeps besides is not seen to be large"))
+    holds = "it and all that it keeps" if _holds_object(registration) else "what it keeps"
+    return Suspicion(
+        registration.call,
+        registration.call.method,
+        f"the handle of this hook is dropped: the hook stays on the module as long as that lives, with {holds}",
+        f"each `{owner.name}` leaves its own hook behind, which runs at every forward and is never removed",
+        "what the object keeps, activations above all, for each object that was ever made",
+        tuple(answers),
+    )
+
+
+def _holds_object(registration: Registration) -> bool:
+    """Whether the hook is a method, or speaks of the object."""
+    own = own_name(registration.function)
+    given = registration.call.args[0]
+    if any(part.path == own for part in ir.walk(given)):
+        return True
+    hook = registration.hook
+    return hook is not None and any(
+        isinstance(part, ir.Name) and part.id == own
+        for statement in ir.statements(hook.body)
+        for root in statement.expressions()
+        for part in ir.walk(root)
+    )
+
+
+def _made_again(file: FileAnalysis, owner: ir.Class) -> Answer:
+    """Whether the program makes more than one such object for a module that lives on."""
+    made = list(_makings(file, owner))
+    for function, statement in made:
+        if loops_around(function.body, statement) or file.called_in_data_loop & {function}:
+            return proven(Question.REPEATS, f"a loop makes one `{owner.name}` after another", statement)
+    if made and all(function is file.module.body or function.name == "main" for function, _ in made):
+        return refuted(Question.REPEATS, f"the program makes one `{owner.name}`", made[0][1])
+    return left_open(Question.REPEATS, f"whether the program makes a second `{owner.name}` for the same module is not shown")
+
+
+def _makings(file: FileAnalysis, owner: ir.Class) -> Iterator[tuple[ir.Function, ir.Stmt]]:
+    for function in file.module.functions:
+        if owner.name in file.evidence[function].called:
+            for statement, call in ir.calls(function.body):
+                if call.method == owner.name:
+                    yield function, statement
