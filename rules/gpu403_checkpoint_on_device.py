@@ -6,6 +6,7 @@ from typing import Any
 from gpulint.rules.detect.checkpoints import Load
 
 from gpulint.analysis.file.asking import FileFacts
+from gpulint.answers import Considered
 from gpulint.claims import Claim
 from gpulint.findings import Severity
 from gpulint.rule import Repair, Replace, Report, Rule
@@ -67,13 +68,26 @@ class CheckpointOnDevice(Rule):
     name = "checkpoint-on-device"
     severity = Severity.WARNING
     runtime_claim = Claim("growth", device_only=True)
-    triggers = ((b"torch",), (b"load(",), (b"load_state_dict",), (b"cuda", b"device"))
+    triggers = ((b"torch",), (b"load(",), (b"cuda", b"device", b"rank", b"State"))
+    doubts = True
+
+    def considers(self, facts: FileFacts, options: Mapping[str, Any]) -> Iterator[Considered]:
+        from gpulint.rules.detect.lifetimes.suspicion import considered
+        from gpulint.rules.detect.lifetimes.unmapped_loads import unmapped_loads
+
+        yield from considered(facts.ask(unmapped_loads))
 
     def check(self, facts: FileFacts, options: Mapping[str, Any]) -> Iterator[Report]:
         from gpulint.rules.detect.checkpoints import loads
+        from gpulint.rules.detect.lifetimes.suspicion import told
+        from gpulint.rules.detect.lifetimes.unmapped_loads import unmapped_loads
 
+        rows: set[int] = set()
         for load in facts.ask(loads):
+            rows |= {load.call.row, load.stmt.row}
             yield _report(facts, load)
+        if facts.on_gpu:
+            yield from told(facts.ask(unmapped_loads), rows)
 
 
 def _report(facts: FileFacts, load: Load) -> Report:

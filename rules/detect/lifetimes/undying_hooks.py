@@ -11,6 +11,7 @@ from gpulint.rules.detect.lifetimes.suspicion import Suspicion
 
 from gpulint.analysis.code import ir
 from gpulint.answers import Answer, Question, left_open, proven, refuted
+from gpulint.rule import RelatedNode
 
 if TYPE_CHECKING:
     from gpulint.analysis.file.program import FileAnalysis
@@ -24,7 +25,10 @@ def undying_hooks(file: FileAnalysis) -> list[Suspicion]:
     if not dropped or any(evidence.words & _TAKING_AWAY for evidence in file.evidence.values()):
         return []
     kept = {id(store.hook): store for store in stores(file)}
-    return [_suspicion(file, one, kept.get(id(one.hook))) for one in dropped]
+    groups: dict[int, list[Registration]] = {}
+    for one in dropped:
+        groups.setdefault(id(one.function), []).append(one)
+    return [_suspicion(file, group, kept) for group in groups.values()]
 
 
 def _by_an_object(registration: Registration) -> bool:
@@ -37,7 +41,10 @@ def _by_an_object(registration: Registration) -> bool:
     return comes_from_outside(function, registration.call.func.base)
 
 
-def _suspicion(file: FileAnalysis, registration: Registration, store: Store | None) -> Suspicion:
+def _suspicion(file: FileAnalysis, group: list[Registration], kept: dict[int, Store]) -> Suspicion:
+    """One claim for all the hooks that a method registers, at the first of them."""
+    registration = group[0]
+    store = next((kept[id(one.hook)] for one in group if id(one.hook) in kept), None)
     owner = owner_of(registration.function)
     assert owner is not None
     answers = [
@@ -57,6 +64,7 @@ def _suspicion(file: FileAnalysis, registration: Registration, store: Store | No
         f"each `{owner.name}` leaves its own hook behind, which runs at every forward and is never removed",
         "what the object keeps, activations above all, for each object that was ever made",
         tuple(answers),
+        related=tuple(RelatedNode("the same of this hook", one.call) for one in group[1:]),
     )
 
 
