@@ -89,10 +89,8 @@ class SnapshotOnDevice(Rule):
         from gpulint.rules.detect.lifetimes.suspicion import told
         from gpulint.rules.detect.snapshots import snapshots
 
-        if not facts.on_gpu:
-            return
         rows: set[int] = set()
-        for snapshot in facts.ask(snapshots):
+        for snapshot in facts.ask(snapshots) if facts.on_gpu else ():
             rows |= {snapshot.stmt.row, snapshot.copy.row}
             yield _alias(facts, snapshot) if snapshot.what == "alias" else _copy(facts, snapshot)
         yield from told((*facts.ask(network_copies), *facts.ask(live_states)), rows)
