@@ -68,21 +68,32 @@ class DeviceAccumulation(Rule):
     runtime_claim = Claim("drift")
     triggers = (
         (b"torch", b"lightning"),
-        (b"no_grad", b"inference_mode", b"detach", b"set_grad_enabled", b"_step("),
-        (b"append", b"extend", b"insert", b"+=", b"] =", b"cat(", b"stack("),
+        (b"no_grad", b"inference_mode", b"detach", b"set_grad_enabled", b"_step(", b".extend(", b".data"),
+        (b"append", b"extend", b"insert", b"+=", b"] =", b"cat(", b"stack(", b"_priorit"),
         (b"for ", b"while ", b"self."),
         (b"cuda", b".to(", b"device", b"gpu", b"lightning", b"accelerat"),
     )
+    doubts = True
 
     def considers(self, facts: FileFacts, options: Mapping[str, Any]) -> Iterator[Considered]:
         for hold in facts.holds():
             if hold.container:
                 yield Considered(hold.at, hold.holder, tuple(_answers(facts, hold)))
+        from gpulint.rules.detect.lifetimes.batch_views import extended_lists, kept_priorities
+        from gpulint.rules.detect.lifetimes.suspicion import considered
+
+        yield from considered((*facts.ask(extended_lists), *facts.ask(kept_priorities)))
 
     def check(self, facts: FileFacts, options: Mapping[str, Any]) -> Iterator[Report]:
+        from gpulint.rules.detect.lifetimes.batch_views import extended_lists, kept_priorities
+        from gpulint.rules.detect.lifetimes.suspicion import told
+
+        rows: set[int] = set()
         for hold in facts.holds():
             if hold.container and confidence_of(_answers(facts, hold)) is not None:
+                rows.add(hold.at.row)
                 yield _report(facts, hold)
+        yield from told((*facts.ask(extended_lists), *facts.ask(kept_priorities)), rows)
 
 
 def _answers(facts: FileFacts, hold: Hold) -> Iterator[Answer]:

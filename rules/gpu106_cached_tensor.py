@@ -6,6 +6,7 @@ from typing import Any
 from gpulint.rules.detect.caches import Cache
 
 from gpulint.analysis.file.asking import FileFacts
+from gpulint.answers import Considered
 from gpulint.claims import Claim
 from gpulint.findings import Severity
 from gpulint.rule import Repair, Replace, Report, Rule
@@ -78,13 +79,30 @@ class CachedTensor(Rule):
     name = "cached-tensor"
     severity = Severity.WARNING
     runtime_claim = Claim("drift")
-    triggers = ((b"torch",), (b" in ", b".get(", b"lru_cache(", b"@cache", b"functools.cache"))
+    triggers = (
+        (b"torch", b"lru_cache", b"functools.cache"),
+        (b" in ", b".get(", b"lru_cache", b"@cache", b"functools.cache"),
+    )
+    doubts = True
+
+    def considers(self, facts: FileFacts, options: Mapping[str, Any]) -> Iterator[Considered]:
+        from gpulint.rules.detect.lifetimes.batch_views import kept_slices
+        from gpulint.rules.detect.lifetimes.method_caches import method_caches
+        from gpulint.rules.detect.lifetimes.suspicion import considered
+
+        yield from considered((*facts.ask(method_caches), *facts.ask(kept_slices)))
 
     def check(self, facts: FileFacts, options: Mapping[str, Any]) -> Iterator[Report]:
         from gpulint.rules.detect.caches import caches
+        from gpulint.rules.detect.lifetimes.batch_views import kept_slices
+        from gpulint.rules.detect.lifetimes.method_caches import method_caches
+        from gpulint.rules.detect.lifetimes.suspicion import told
 
+        rows: set[int] = set()
         for cache in facts.ask(caches):
+            rows.add(cache.node.row)
             yield _report(facts, cache)
+        yield from told((*facts.ask(method_caches), *facts.ask(kept_slices)), rows)
 
 
 def _report(facts: FileFacts, cache: Cache) -> Report:

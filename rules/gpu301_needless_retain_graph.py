@@ -5,6 +5,7 @@ from typing import Any
 
 from gpulint.analysis.file.asking import FileFacts
 from gpulint.analysis.file.facts import Backward, FunctionFacts
+from gpulint.answers import Considered
 from gpulint.claims import Claim
 from gpulint.findings import Severity
 from gpulint.rule import Remove, Repair, Report, Rule
@@ -67,13 +68,28 @@ class NeedlessRetainGraph(Rule):
     severity = Severity.WARNING
     runtime_claim = Claim("retained")
     triggers = ((b"retain_graph",), (b"backward",))
+    doubts = True
+
+    def considers(self, facts: FileFacts, options: Mapping[str, Any]) -> Iterator[Considered]:
+        from gpulint.rules.detect.lifetimes.last_backwards import last_backwards
+        from gpulint.rules.detect.lifetimes.suspicion import considered
+
+        yield from considered(facts.ask(last_backwards))
 
     def check(self, facts: FileFacts, options: Mapping[str, Any]) -> Iterator[Report]:
+        from gpulint.rules.detect.lifetimes.last_backwards import last_backwards
+        from gpulint.rules.detect.lifetimes.suspicion import told
+
+        rows: set[int] = set()
         explained = {id(item.backward) for function in facts.functions for item in function.carried}
         for function in facts.functions:
             for backward in function.backwards:
-                if _needless(backward) and _outlives(function, backward) and id(backward) not in explained:
+                if id(backward) in explained:
+                    rows.add(backward.call.row)
+                elif _needless(backward) and _outlives(function, backward):
+                    rows.add(backward.call.row)
                     yield _report(facts, backward)
+        yield from told(facts.ask(last_backwards), rows)
 
 
 def _needless(backward: Backward) -> bool:

@@ -5,6 +5,7 @@ from typing import Any
 
 from gpulint.analysis.file.asking import FileFacts
 from gpulint.analysis.file.facts import LateRelease
+from gpulint.answers import Considered
 from gpulint.claims import Claim
 from gpulint.findings import Severity
 from gpulint.rule import Insert, Repair, Report, Rule
@@ -69,11 +70,24 @@ class LateReleaseRule(Rule):
     severity = Severity.INFO
     runtime_claim = Claim("late")
     triggers = ((b"torch",), (b"for ", b"while "), (b"cross_entropy", b"argmax", b"criterion", b"oss"))
+    doubts = True
+
+    def considers(self, facts: FileFacts, options: Mapping[str, Any]) -> Iterator[Considered]:
+        from gpulint.rules.detect.lifetimes.late import late_logits, late_results
+        from gpulint.rules.detect.lifetimes.suspicion import considered
+
+        yield from considered((*facts.ask(late_logits), *facts.ask(late_results)))
 
     def check(self, facts: FileFacts, options: Mapping[str, Any]) -> Iterator[Report]:
+        from gpulint.rules.detect.lifetimes.late import late_logits, late_results
+        from gpulint.rules.detect.lifetimes.suspicion import told
+
+        rows: set[int] = set()
         for function in facts.functions:
             for late in function.late:
+                rows.add(late.last_use.row)
                 yield _report(late)
+        yield from told((*facts.ask(late_logits), *facts.ask(late_results)), rows)
 
 
 def _report(late: LateRelease) -> Report:
