@@ -1,7 +1,8 @@
 """A claim stands on questions, the same ones whichever rule asks, and every question has three answers.
 
-What is refuted is not told; what is proven on every question is told with high confidence; what leaves a question open is
-told as a doubt. `gpulint explain` shows all of it, told or not.
+What is refuted is not told; what is proven on every question is told with high confidence; what leaves one question open is
+told with medium confidence, what leaves more with low, each with its doubts in words. `gpulint explain` shows all of it,
+told or not.
 """
 
 from __future__ import annotations
@@ -79,7 +80,7 @@ class Considered:
 
     @property
     def confidence(self) -> Confidence | None:
-        """How sure the claim is; None where it does not hold, or leaves more than one question open."""
+        """How sure the claim is; None where it does not hold."""
         return confidence_of(self.answers)
 
 
@@ -90,14 +91,12 @@ def confidence_of(answers: Iterable[Answer]) -> Confidence | None:
         if answer.verdict is Verdict.REFUTED:
             return None
         doubts += answer.verdict is Verdict.OPEN
-    if doubts > 1:
-        return None
-    return Confidence.LOW if doubts else Confidence.HIGH
+    return Confidence.with_doubts(doubts)
 
 
-def doubt_of(answers: Iterable[Answer]) -> str:
-    """What is left open, in words; empty where nothing is."""
-    return next((answer.clause for answer in answers if answer.verdict is Verdict.OPEN), "")
+def doubts_of(answers: Iterable[Answer]) -> tuple[str, ...]:
+    """What is left open, each in one clause."""
+    return tuple(answer.clause for answer in answers if answer.verdict is Verdict.OPEN)
 
 
 def until_refuted(answers: Iterable[Answer]) -> tuple[Answer, ...]:

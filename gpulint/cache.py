@@ -22,7 +22,7 @@ from gpulint.files import content_hash
 from gpulint.findings import Finding
 
 DIRECTORY: Final = ".gpulint_cache"
-_FORMAT: Final = 2
+_FORMAT: Final = 3
 _STALE_SECONDS: Final = 30 * 24 * 3600
 # A file that is not there, as a dependency: its appearance changes what the dependent file means.
 ABSENT: Final = ""

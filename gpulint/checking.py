@@ -196,13 +196,19 @@ class Checker:
 
         if is_settings_text(task.path, text):
             return self.in_force(self._settings(text, task), task)
+        project = self.project
+        project.asked = False
+        rules = self.selection(task.config).rules_for(task.path)
+        return self.in_force(lint_text(text, task.path, rules, project), task)
+
+    @property
+    def project(self) -> Project:
+        """What is known of the files around those that are checked."""
         if self._project is None:
             from gpulint.analysis.file.project import Project
 
             self._project = Project(self.buffers, self.top)
-        self._project.asked = False
-        rules = self.selection(task.config).rules_for(task.path)
-        return self.in_force(lint_text(text, task.path, rules, self._project), task)
+        return self._project
 
     def _settings(self, text: str, task: Task) -> list[Finding]:
         from gpulint.settings_linter import lint_settings

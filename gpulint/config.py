@@ -312,7 +312,7 @@ KEYS: Final[Mapping[str, Key]] = {
     "confidence": Key(
         _confidence,
         {"enum": list(CONFIDENCES)},
-        "The least confidence of a finding that is reported: with `low` also those that the code alone does not settle.",
+        "The least confidence of a finding that is reported: with `medium` also those with one doubt that the code does not settle, with `low` all.",
         '"low"',
     ),
     "rules": Key(

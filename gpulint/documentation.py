@@ -11,7 +11,7 @@ from gpulint.findings import DOCS_URL
 from gpulint.rule import Rule, RuleSet
 
 SECTIONS = ("What it does", "Why is this bad", "What it costs", "Example", "Use instead", "Fix safety")
-DOUBTFUL = "; some findings have low confidence and are shown with `--confidence low`"
+DOUBTFUL = "; some findings have medium or low confidence and are shown with `--confidence low`"
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,30 +2,48 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from gpulint.answers import Answer, Considered, Question, refuted
+from gpulint.answers import Answer, Considered, Question, Verdict, refuted
 from gpulint.findings import Confidence, Finding
-from gpulint.linter import analysed, excused, lint_text
+from gpulint.linter import excused, linted, project_of
+from gpulint.notebooks import Notebook, NotebookError, is_notebook, read_notebook
 from gpulint.rule import Report, Rule, RuleSet, node_of, origin_of
+from gpulint.trees import SourceError, deep_stack
 
 if TYPE_CHECKING:
     from gpulint.analysis.code import ir
     from gpulint.analysis.file.asking import FileFacts
     from gpulint.analysis.file.project import Project
+    from gpulint.cells import Places
     from gpulint.positions import Spans
     from gpulint.rule import Place
 
-TOLD, DOUBTED, SILENCED, SILENT = "told", "told as a doubt", "silenced by a comment", "not told"
+TOLD, SILENCED, SILENT = "told", "silenced by a comment", "not told"
 ELSEWHERE = "told with another of the same cause"
+OUTCOMES = {
+    Confidence.HIGH: TOLD,
+    Confidence.MEDIUM: "told with medium confidence",
+    Confidence.LOW: "told with low confidence",
+}
+# What an answer says to a claim, for people.
+SIGNS = {Verdict.PROVEN: "yes", Verdict.REFUTED: "no", Verdict.OPEN: "open"}
+
+
+@dataclass(frozen=True, slots=True)
+class Because:
+    """An answer to one of a claim's questions, with the line that says so; in a notebook rows count in a cell."""
+
+    answer: Answer
+    row: int
+    cell: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Explained:
-    """One claim: where it begins, what it is about, what became of it and why. Of a rule that does not say what it rejects
+    """One claim: where it stands, what it is about, what became of it and why. Of a rule that does not say what it rejects
     there are only the reports, without answers."""
 
     code: str
@@ -34,9 +52,15 @@ class Explained:
     filename: str
     row: int
     column: int
+    end_row: int
     outcome: str
-    answers: tuple[tuple[Answer, int], ...]  # each with its row
+    answers: tuple[Because, ...]
     message: str = ""
+    cell: int | None = None
+
+    def is_at(self, row: int) -> bool:
+        """Whether it stands in this row: an expression of several rows is in each of them."""
+        return self.row <= row <= self.end_row
 
     def to_json(self) -> dict[str, Any]:
         """As `gpulint explain --output-format json` writes it."""
@@ -45,41 +69,79 @@ class Explained:
             "name": self.name,
             "subject": self.subject,
             "filename": self.filename,
+            "cell": self.cell,
             "location": {"row": self.row, "column": self.column},
             "outcome": self.outcome,
             "message": self.message,
             "answers": [
                 {
-                    "question": answer.question.value,
-                    "verdict": answer.verdict.value,
-                    "clause": answer.clause,
+                    "question": because.answer.question.value,
+                    "verdict": because.answer.verdict.value,
+                    "clause": because.answer.clause,
                     "filename": self.filename,
-                    "row": row,
+                    "cell": because.cell,
+                    "row": because.row,
                 }
-                for answer, row in self.answers
+                for because in self.answers
             ],
         }
 
 
-def explain_text(
-    text: str, filename: str, rules: RuleSet, project: Project | None = None, row: int | None = None
-) -> list[Explained]:
-    """What the rules considered in a file, or in one of its rows alone (an expression of several rows is in each of them).
+def line_of(because: Because, one: Explained) -> str:
+    """The line that an answer names, in brackets; nothing where it is the claim's own."""
+    if (because.cell, because.row) == (one.cell, one.row):
+        return ""
+    cell = f"cell {because.cell}, " if because.cell != one.cell else ""
+    return f" ({cell}line {because.row})"
 
-    Raises `SourceError` where the text does not parse.
-    """
+
+def explain_text(text: str, filename: str, rules: RuleSet, project: Project | None = None) -> list[Explained]:
+    """What the rules considered in a file or notebook, by place. Raises `SourceError` where it cannot be analysed."""
+    if is_notebook(filename):
+        return _explain_notebook(text, filename, rules, project)
+    return _explain_module(text, filename, rules, project)
+
+
+def notebook_of(text: str) -> Notebook:
+    """The notebook that a file's text spells. Raises `SourceError` where it is none in Python."""
+    try:
+        notebook = read_notebook(text)
+    except NotebookError as error:
+        raise SourceError(error.message, error.line, error.column) from None
+    if notebook.foreign:
+        raise SourceError(notebook.foreign)
+    return notebook
+
+
+def _explain_notebook(text: str, filename: str, rules: RuleSet, project: Project | None) -> list[Explained]:
+    from gpulint.cells import Places, join
+
+    module = join(notebook_of(text))
+    if not module.is_telling:  # then nothing is reported in the other cells either
+        wrong = module.flaws[0]
+        raise SourceError(f"cell {wrong.cell}: {wrong.flaw.message}", wrong.flaw.line, wrong.flaw.column)
+    places = Places(module.text)
+    return [_in_cell(one, places) for one in _explain_module(module.text, filename, rules, project)]
+
+
+def _in_cell(one: Explained, places: Places) -> Explained:
+    cell, row = places.cell(one.row)
+    answers = (Because(because.answer, *reversed(places.cell(because.row))) for because in one.answers)
+    return replace(one, cell=cell, row=row, end_row=one.end_row - one.row + row, answers=tuple(answers))
+
+
+def _explain_module(text: str, filename: str, rules: RuleSet, project: Project | None) -> list[Explained]:
     from gpulint.positions import Spans
 
-    if project is None and os.path.isfile(filename):
-        from gpulint.analysis.file.project import Project
-
-        project = Project()
-    found = lint_text(text, filename, replace(rules, confidence=Confidence.LOW), project)
-    facts = analysed(text, filename, project)
-    file = _File(facts, Spans(facts.tree, text), filename, project, found)
-    claims = (pair for rule in rules.rules for pair in _of_rule(rule, rules, file))
-    explained = [one for one, last in claims if row is None or one.row <= row <= last]
-    return sorted(explained, key=lambda one: (one.row, one.column, one.code))
+    project = project or project_of(filename)
+    facts, found = linted(text, filename, replace(rules, confidence=Confidence.LOW), project)
+    try:
+        with deep_stack():
+            file = _File(facts, Spans(facts.tree, text), filename, project, found)
+            claims = [one for rule in rules.rules for one in _of_rule(rule, rules, file)]
+    except RecursionError:
+        raise SourceError("the file is nested too deeply to be analysed") from None
+    return sorted(claims, key=lambda one: (one.row, one.column, one.code))
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,8 +156,8 @@ class _File:
         return self.spans.of(at.node)[0].row if at is not None else otherwise
 
 
-def _of_rule(rule: type[Rule], rules: RuleSet, file: _File) -> Iterator[tuple[Explained, int]]:
-    """Each claim of a rule's, with the last row of what it is about."""
+def _of_rule(rule: type[Rule], rules: RuleSet, file: _File) -> Iterator[Explained]:
+    """Each claim of a rule's."""
     options = rules.options.get(rule.code, {})
     reports = {id(origin_of(report.at)): report for report in rule().check(file.facts, options)}
     for considered in rule().considers(file.facts, options):
@@ -104,9 +166,7 @@ def _of_rule(rule: type[Rule], rules: RuleSet, file: _File) -> Iterator[tuple[Ex
         yield _claim(rule, Considered(report.at, "", ()), report, file)
 
 
-def _claim(
-    rule: type[Rule], considered: Considered, report: Report | None, file: _File
-) -> tuple[Explained, int]:
+def _claim(rule: type[Rule], considered: Considered, report: Report | None, file: _File) -> Explained:
     start, end = file.spans.of(node_of(considered.at))
     answers = (*considered.answers, *_taken_back(considered.at, report, rule, file))
     finding = next(
@@ -114,18 +174,23 @@ def _claim(
     )
     outcome = SILENT
     if finding is not None:
-        outcome = TOLD if finding.confidence is Confidence.HIGH else DOUBTED
+        outcome = OUTCOMES[finding.confidence]
     elif report is not None and len(answers) == len(considered.answers):
         outcome = SILENCED
     elif considered.answers and Considered(considered.at, "", answers).confidence is not None:
         outcome = ELSEWHERE
-    rows = tuple((answer, file.row_of(answer.at, start.row)) for answer in answers)
-    subject = considered.subject
-    message = report.message if report is not None else ""
-    explained = Explained(
-        rule.code, rule.name, subject, file.filename, start.row, start.column, outcome, rows, message
+    return Explained(
+        rule.code,
+        rule.name,
+        considered.subject,
+        file.filename,
+        start.row,
+        start.column,
+        end.row,
+        outcome,
+        tuple(Because(answer, file.row_of(answer.at, start.row)) for answer in answers),
+        report.message if report is not None else "",
     )
-    return explained, end.row
 
 
 def _taken_back(at: Place, report: Report | None, rule: type[Rule], file: _File) -> Iterator[Answer]:

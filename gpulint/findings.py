@@ -6,6 +6,7 @@ An end position is exclusive.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any, Literal
@@ -27,14 +28,29 @@ class Severity(str, Enum):
 
 
 class Confidence(str, Enum):
-    """How much a claim rests on: ``high`` on evidence alone, ``low`` also on something that the code does not show."""
+    """How much a claim rests on: ``high`` on evidence alone, ``medium`` also on one thing that the code does not show,
+    ``low`` on several."""
 
     HIGH = "high"
+    MEDIUM = "medium"
     LOW = "low"
+
+    @classmethod
+    def with_doubts(cls, number: int) -> Confidence:
+        """How sure a claim is that leaves so many questions open."""
+        return (cls.HIGH, cls.MEDIUM, cls.LOW)[min(number, 2)]
 
     def reaches(self, least: Confidence) -> bool:
         """Whether this is at least `least`."""
-        return self is Confidence.HIGH or least is Confidence.LOW
+        levels = list(Confidence)
+        return levels.index(self) <= levels.index(least)
+
+
+def in_words(doubts: Sequence[str], until: str = "") -> str:
+    """What is left open, in one line for people, and how sure the claim is for that; empty where nothing is."""
+    if not doubts:
+        return ""
+    return f"{'; and '.join(doubts)} ({Confidence.with_doubts(len(doubts)).value} confidence{until})"
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -86,9 +102,9 @@ class Finding:
     """One claim about one line.
 
     `message` is one line: which value, held by what. `reason` says whether the graph is live or freed and why;
-    `cost` says what it costs and where that was measured. `doubt` says in one clause what speaks against a claim that the
-    code alone does not settle; without one, confidence is high. `end_row`/`end_column` are exclusive. In a notebook rows count
-    in the cell with the number `cell`, which counts all cells from 1.
+    `cost` says what it costs and where that was measured. `doubts` say what the code alone does not settle, each in one
+    clause: without any, confidence is high, with one medium, with more low. `end_row`/`end_column` are exclusive. In a
+    notebook rows count in the cell with the number `cell`, which counts all cells from 1.
 
     `subject` is the name of what the finding is about, as the code spells it: a holder, a variable, a network, a function
     that is called; empty where there is none. `claim` is what a run can say to it. A program reads these two; what is said
@@ -109,13 +125,18 @@ class Finding:
     fix: Fix | None = None
     related: tuple[Related, ...] = ()
     cell: int | None = None
-    doubt: str = ""
+    doubts: tuple[str, ...] = ()
     subject: str = ""
     claim: Claim | None = None
 
     @property
     def confidence(self) -> Confidence:
-        return Confidence.LOW if self.doubt else Confidence.HIGH
+        return Confidence.with_doubts(len(self.doubts))
+
+    @property
+    def doubt(self) -> str:
+        """The doubts as they are told to people."""
+        return in_words(self.doubts)
 
     @property
     def runtime_claim(self) -> Claim:
@@ -136,14 +157,14 @@ class Finding:
         return (self.filename, self.cell or 0, self.line, self.column, self.code)
 
     def to_json(self) -> dict[str, Any]:
-        """The finding in the shape of ruff's JSON output, with `severity`, `confidence`, `doubt`, `subject`, `claim`,
+        """The finding in the shape of ruff's JSON output, with `severity`, `confidence`, `doubts`, `subject`, `claim`,
         `reason`, `cost`, `related` and the fix's `unsafe_because` added."""
         return {
             "code": self.code,
             "name": self.name,
             "severity": self.severity.value,
             "confidence": self.confidence.value,
-            "doubt": self.doubt,
+            "doubts": list(self.doubts),
             "message": self.message,
             "subject": self.subject,
             "claim": None if self.claim is None else self.claim.to_json(),
@@ -185,6 +206,7 @@ class Finding:
     def from_json(cls, data: dict[str, Any]) -> Finding:
         """The inverse of `to_json`. Raises KeyError, TypeError or ValueError on anything else."""
         fix, claim = data["fix"], data.get("claim")
+        older = filter(None, (data.get("doubt"),))  # there was one at most
         return cls(
             code=data["code"],
             name=data["name"],
@@ -218,7 +240,7 @@ class Finding:
                 for other in data.get("related", ())
             ),
             cell=data.get("cell"),
-            doubt=data.get("doubt", ""),
+            doubts=tuple(data.get("doubts", older)),
             subject=data.get("subject", ""),
             claim=None if claim is None else Claim.from_json(claim),
         )

@@ -28,21 +28,33 @@ def lint_text(text: str, filename: str, rules: RuleSet, project: Project | None 
 
     Raises `SourceError` where the text does not parse or is nested too deep.
     """
+    return linted(text, filename, rules, project or project_of(filename))[1]
+
+
+def project_of(filename: str) -> Project | None:
+    """The project around a file, with nothing read of it yet; None where there is no such file."""
+    if not os.path.isfile(filename):
+        return None
+    from gpulint.analysis.file.project import Project
+
+    return Project()
+
+
+def linted(
+    text: str, filename: str, rules: RuleSet, project: Project | None
+) -> tuple[FileFacts, list[Finding]]:
+    """What `lint_text` gives, with the facts that it rests on."""
     from gpulint.suppressions import MARKER, suppressed
 
     least = rules.confidence
     if MARKER in text.lower():  # a comment may silence what would not be reported: it is not unused for that
         rules = replace(rules, confidence=Confidence.LOW)
-    if project is None and os.path.isfile(filename):
-        from gpulint.analysis.file.project import Project
-
-        project = Project()
     if project is not None:
         project.begin()
     facts, findings = _findings(text, filename, rules, project)
     codes = frozenset(rule.code for rule in rules.rules)
     left = suppressed(text, findings, _StatementRows(facts), filename, codes, rules.known)
-    return [finding for finding in left if finding.confidence.reaches(least)]
+    return facts, [finding for finding in left if finding.confidence.reaches(least)]
 
 
 def analysed(text: str, filename: str, project: Project | None) -> FileFacts:
@@ -112,8 +124,8 @@ def _finding(rule: type[Rule], report: Report, module: cst.Module, spans: Spans,
         from gpulint.fixing import render
 
         fix = render(module, spans, repair)
-        if fix is not None and report.doubt:
-            fix = Fix("unsafe", fix.message, fix.edits, fix.unsafe_because or report.doubt)
+        if fix is not None and report.doubts:
+            fix = Fix("unsafe", fix.message, fix.edits, fix.unsafe_because or "; and ".join(report.doubts))
     related = tuple(
         Related(
             other.filename or filename,
@@ -136,7 +148,7 @@ def _finding(rule: type[Rule], report: Report, module: cst.Module, spans: Spans,
         report.cost,
         fix,
         related,
-        doubt=report.doubt,
+        doubts=report.doubts,
         subject=report.subject,
         claim=report.claim or rule.runtime_claim,
     )

@@ -108,8 +108,9 @@ class RelatedNode:
 class Report:
     """What a check yields. The linter turns it into a `Finding` once it knows positions.
 
-    `at` is the expression or statement that the report is about; a node of `facts.tree` will do. A `repair` that asks for or makes libcst nodes is given as a function: it is only called where the file is reported on. `doubt` is
-    one clause about what the code does not show: with one, the report has low confidence and its fix is never safe.
+    `at` is the expression or statement that the report is about; a node of `facts.tree` will do. A `repair` that asks for or makes libcst nodes is given as a function: it is only called where the file is reported on. `doubts`
+    say what the code does not show, each in one clause: with one, the report has medium confidence, with more low, and its
+    fix is never safe.
     `subject` is the name of what it is about, as the code spells it, and `claim` what a run can say to this report, where
     that is not the rule's `runtime_claim`: the verifier goes by these and never by the message.
     """
@@ -123,13 +124,13 @@ class Report:
     related: tuple[RelatedNode, ...] = ()
     # The claim holds only if some caller of one of these functions, in another file, has grad enabled.
     unless_guarded: tuple[ir.Function, ...] = ()
-    doubt: str = ""
+    doubts: tuple[str, ...] = ()
     subject: str = ""
     claim: Claim | None = None
 
     @property
     def confidence(self) -> Confidence:
-        return Confidence.LOW if self.doubt else Confidence.HIGH
+        return Confidence.with_doubts(len(self.doubts))
 
 
 def node_of(place: Place) -> cst.CSTNode:
@@ -178,7 +179,7 @@ class Rule:
     triggers: ClassVar[tuple[tuple[bytes, ...], ...]]
     default: ClassVar[bool] = True
     options: ClassVar[tuple[Option, ...]] = ()
-    # Whether some of the rule's reports have low confidence.
+    # Whether some of the rule's reports have doubts.
     doubts: ClassVar[bool] = False
 
     # Whether the rule speaks about test code as well. What a test costs, it costs once: few mistakes matter there.

@@ -45,8 +45,8 @@ def verify(
     steps, at `timeout` seconds (None: never), or when it ends; `reach` are seconds it may take longer to come
     to lines with findings; `cut_epochs` lets epochs that have trained end early for that, and so changes what the program
     does from then on. Without `findings`, those of the script and its first-party imports are judged; of those
-    with low confidence only what the run confirms is in the result, unless `confidence` (or, where it is None, the
-    configuration of the script) is "low". Given `findings` are all in it.
+    that are less certain than `confidence` (where it is None, than the configuration of the script asks for) only what the
+    run confirms is in the result. Given `findings` are all in it.
     `device` is "auto", "cuda" or "cpu". `launch` are torchrun's flags, such as `("--nproc-per-node", "2")`.
     `max_drift` bytes a step on the GPU are allowed: `exit_code` and `drifting` of the result go by it.
     `capture` keeps the program's output in `result.run` instead of showing it. Never raises for what the
@@ -55,7 +55,7 @@ def verify(
     if device not in ("auto", "cuda", "cpu"):
         raise ValueError(f"device is {device!r}; it must be 'auto', 'cuda' or 'cpu'")
     if confidence not in (None, *CONFIDENCES):
-        raise ValueError(f"confidence is {confidence!r}; it must be 'high', 'low' or None")
+        raise ValueError(f"confidence is {confidence!r}; it must be 'high', 'medium', 'low' or None")
     where = os.fspath(cwd) if cwd is not None else None
     what = Run(
         os.fspath(target),

@@ -8,8 +8,17 @@ from gpulint.analysis.code import ir
 from gpulint.analysis.file.asking import FileFacts
 from gpulint.analysis.file.facts import Hold
 from gpulint.analysis.values.values import LARGE, MAYBE, MIXED, SCALAR, SLOTS, UNSURE_GRAD, Grad, Kind
-from gpulint.answers import Answer, Considered, Question, confidence_of, proven, refuted
-from gpulint.findings import Severity
+from gpulint.answers import (
+    Answer,
+    Considered,
+    Question,
+    confidence_of,
+    doubts_of,
+    proven,
+    refuted,
+    until_refuted,
+)
+from gpulint.findings import Confidence, Severity
 from gpulint.rule import RelatedNode, Repair, Replace, Report
 
 _LIVE_COST = "every activation behind it, for each iteration (925 MiB a step for a 4-layer language model; H200, torch 2.11)"
@@ -26,9 +35,9 @@ _KEPT_COST = (
 _RETAINED_COST = "the tensors its graph still saves, each iteration (925 MiB a step for a 4-layer language model; H200, torch 2.11)"
 
 
-def claim(hold: Hold, facts: FileFacts) -> str | None:
-    """Which claim the facts bear: "live", "freed", "kept", "retained", or none."""
-    return _state(hold) if confidence_of(answers(hold, facts)) is not None else None
+def is_certain(hold: Hold, facts: FileFacts) -> bool:
+    """Whether the claim is told without a doubt."""
+    return confidence_of(answers(hold, facts)) is Confidence.HIGH
 
 
 def considered(hold: Hold, facts: FileFacts) -> Considered:
@@ -148,7 +157,12 @@ def _against_live(hold: Hold) -> Iterator[Answer]:
         )
 
 
-def report(facts: FileFacts, hold: Hold, state: str, style: str) -> Report:
+def report(facts: FileFacts, hold: Hold, style: str) -> Report | None:
+    """What is told about a hold; None where the claim does not stand."""
+    found = until_refuted(answers(hold, facts))
+    if confidence_of(found) is None:
+        return None
+    state = _state(hold)
     named = hold.leaves[0] if hold.leaves else hold.given
     what = facts.source(named) if named is not None else "a value"
     where = f"`{hold.holder}`"
@@ -178,6 +192,7 @@ def report(facts: FileFacts, hold: Hold, state: str, style: str) -> Report:
         lambda: _repair(facts, hold, state, style),
         related,
         unless,
+        doubts=doubts_of(found),
         subject=hold.holder,
     )
 

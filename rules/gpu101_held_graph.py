@@ -3,7 +3,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from gpulint.rules._held import claim, considered, report
+from gpulint.rules._held import considered, report
 
 from gpulint.analysis.file.asking import FileFacts
 from gpulint.answers import Considered
@@ -124,6 +124,6 @@ class HeldGraph(Rule):
 
     def check(self, facts: FileFacts, options: Mapping[str, Any]) -> Iterator[Report]:
         for hold in facts.holds():
-            state = claim(hold, facts)
-            if state is not None and not hold.kept_elsewhere:
-                yield report(facts, hold, state, options.get("style", "auto"))
+            found = report(facts, hold, options.get("style", "auto")) if not hold.kept_elsewhere else None
+            if found is not None:
+                yield found

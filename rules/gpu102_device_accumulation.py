@@ -7,7 +7,16 @@ from gpulint.analysis.code import ir
 from gpulint.analysis.file.asking import FileFacts
 from gpulint.analysis.file.facts import Hold
 from gpulint.analysis.values.values import LARGE, MAYBE, SCALAR, VIEW
-from gpulint.answers import Answer, Considered, Question, confidence_of, proven, refuted
+from gpulint.answers import (
+    Answer,
+    Considered,
+    Question,
+    confidence_of,
+    doubts_of,
+    proven,
+    refuted,
+    until_refuted,
+)
 from gpulint.claims import Claim
 from gpulint.findings import Severity
 from gpulint.rule import Repair, Replace, Report, Rule
@@ -90,9 +99,10 @@ class DeviceAccumulation(Rule):
 
         rows: set[int] = set()
         for hold in facts.holds():
-            if hold.container and confidence_of(_answers(facts, hold)) is not None:
+            answers = until_refuted(_answers(facts, hold)) if hold.container else ()
+            if answers and confidence_of(answers) is not None:
                 rows.add(hold.at.row)
-                yield _report(facts, hold)
+                yield _report(facts, hold, doubts_of(answers))
         yield from told((*facts.ask(extended_lists), *facts.ask(kept_priorities)), rows)
 
 
@@ -180,7 +190,7 @@ def _is_moved_on_request(hold: Hold) -> bool:
     return False
 
 
-def _report(facts: FileFacts, hold: Hold) -> Report:
+def _report(facts: FileFacts, hold: Hold, doubts: tuple[str, ...]) -> Report:
     what = facts.source(hold.leaves[0]) if hold.leaves else "an output"
     reason = "no graph, but the tensors stay on the device until the container goes"
     if _is_slice(hold):
@@ -191,6 +201,7 @@ def _report(facts: FileFacts, hold: Hold) -> Report:
         reason,
         "the bytes of the whole output, each batch (500 MiB a step for language-model logits; H200, torch 2.11)",
         repair=lambda: _repair(hold),
+        doubts=doubts,
         subject=hold.holder,
     )
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from gpulint.rules._held import claim, considered, report
+from gpulint.rules._held import considered, report
 
 from gpulint.analysis.file.asking import FileFacts
 from gpulint.answers import Considered
@@ -108,6 +108,6 @@ class GraphInLogger(Rule):
 
     def check(self, facts: FileFacts, options: Mapping[str, Any]) -> Iterator[Report]:
         for hold in facts.holds():
-            state = claim(hold, facts) if hold.kept_elsewhere else None
-            if state is not None:
-                yield report(facts, hold, state, options.get("style", "auto"))
+            found = report(facts, hold, options.get("style", "auto")) if hold.kept_elsewhere else None
+            if found is not None:
+                yield found

@@ -75,11 +75,11 @@ class UpdateUnderGrad(Rule):
     )
 
     def check(self, facts: FileFacts, options: Mapping[str, Any]) -> Iterator[Report]:
-        from gpulint.rules._held import claim
+        from gpulint.rules._held import is_certain
         from gpulint.rules.detect.averages import averages
 
         for average in facts.ask(averages):
-            if average.hold is not None and claim(average.hold, facts) is not None:
+            if average.hold is not None and is_certain(average.hold, facts):
                 continue  # told as a held graph
             what = facts.source(average.leaves[0]) if average.leaves else "the update"
             target = facts.source(average.target)

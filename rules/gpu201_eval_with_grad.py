@@ -13,7 +13,7 @@ from gpulint.answers import (
     Question,
     Verdict,
     confidence_of,
-    doubt_of,
+    doubts_of,
     left_open,
     proven,
     refuted,
@@ -106,23 +106,17 @@ class EvalWithGrad(Rule):
     def check(self, facts: FileFacts, options: Mapping[str, Any]) -> Iterator[Report]:
         for function in facts.functions:
             found = sorted(_found(facts, function), key=lambda found: found[0].order)
-            certain = [forward for forward, doubt in found if not doubt]
-            handed = _is_callback(facts, function)
-            if certain and handed and any(not forward.evaluating for forward in certain):
-                yield _report(facts, function, certain, _handed(function))
-            elif certain:
-                yield _report(facts, function, certain)
-            elif found and not handed:
-                doubt = found[0][1]
-                yield _report(facts, function, [forward for forward, other in found if other == doubt], doubt)
+            if found:  # one report a function: of what is least in doubt, from the first forward on
+                doubts = min((doubts for _, doubts in found), key=len)
+                yield _report(facts, function, [one for one, others in found if others == doubts], doubts)
 
 
-def _found(facts: FileFacts, function: FunctionFacts) -> Iterator[tuple[Forward, str]]:
-    """The forwards that need no grad, each with what leaves that open: nothing, or one thing."""
+def _found(facts: FileFacts, function: FunctionFacts) -> Iterator[tuple[Forward, tuple[str, ...]]]:
+    """The forwards that need no grad, each with what leaves that open."""
     for forward in function.forwards:
         answers = until_refuted(_answers(facts, forward, function))
         if confidence_of(answers) is not None:
-            yield forward, doubt_of(answers)
+            yield forward, doubts_of(answers)
 
 
 def _answers(facts: FileFacts, forward: Forward, function: FunctionFacts) -> Iterator[Answer]:
@@ -134,8 +128,14 @@ def _answers(facts: FileFacts, forward: Forward, function: FunctionFacts) -> Ite
     if not any(answer.verdict is Verdict.REFUTED for answer in own):
         doubts = facts.ask(Doubts)
         yield from doubts.against(function, forward)
-        if doubt := doubts.open(function, forward):
+        doubt = doubts.open(function, forward)
+        if doubt:
             yield left_open(Question.REACHED, doubt)
+        certain = not doubt and all(answer.verdict is Verdict.PROVEN for answer in own)
+        if _is_callback(facts, function) and not (forward.evaluating and certain):
+            name = function.function.name
+            why = f"`{name}` is handed to others, who may call it with grad switched off"
+            yield left_open(Question.REACHED, why)
 
 
 def _own_answers(facts: FileFacts, forward: Forward, function: FunctionFacts) -> Iterator[Answer]:
@@ -147,10 +147,6 @@ def _own_answers(facts: FileFacts, forward: Forward, function: FunctionFacts) ->
         yield left_open(Question.READS, suspicion)
     else:
         yield from against
-
-
-def _handed(function: FunctionFacts) -> str:
-    return f"`{function.function.name}` is handed to others, who may call it with grad switched off"
 
 
 def _is_callback(facts: FileFacts, function: FunctionFacts) -> bool:
@@ -317,7 +313,7 @@ def _looked_up(facts: FileFacts, forward: Forward, function: FunctionFacts) -> b
 
 
 def _report(
-    facts: FileFacts, function: FunctionFacts, forwards: Sequence[Forward], doubt: str = ""
+    facts: FileFacts, function: FunctionFacts, forwards: Sequence[Forward], doubts: tuple[str, ...]
 ) -> Report:
     forward = forwards[0]
     path = forward.path or "the model"
@@ -325,7 +321,7 @@ def _report(
         reason = "the same loop trains and evaluates, and grad stays enabled when it evaluates"
     elif forward.evaluating and (forward.loops or forward.read_only or forward.read_by_callers):
         reason = "the model is in eval mode here, and no backward follows"
-    elif forward.evaluating and doubt:
+    elif forward.evaluating and doubts:
         reason = "the model is in eval mode here, and no backward is seen to follow"
     elif not forward.read_only:
         reason = "what it is given is made of numbers, its weights are not trained here, and its result goes to the caller"
@@ -339,7 +335,7 @@ def _report(
         "1.36 times the forward's peak memory (1.56 against 1.15 GiB for a 4-layer language model; H200, torch 2.11)",
         unless_guarded=function.only_called_elsewhere,
         repair=lambda: _repair(facts, function, forwards),
-        doubt=doubt,
+        doubts=doubts,
         subject=forward.path,
     )
 

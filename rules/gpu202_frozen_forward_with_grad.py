@@ -18,8 +18,8 @@ class FrozenForwardWithGrad(Rule):
     read as a number, or although no optimizer trains them and nothing before them wants a gradient: teachers, target
     and reference networks, feature extractors.
 
-    Confidence is low where the function does not call backward itself, so that a caller may have switched grad off, and
-    where the result is used but no optimizer is seen to train the network: another file's may.
+    Two things leave a doubt: the function does not call backward itself, so that a caller may have switched grad off; the
+    result is used but no optimizer is seen to train the network, and another file's may.
 
     ## Why is this bad
     The forward saves every activation of the auxiliary network for a backward that never goes there, next to those of
@@ -115,19 +115,18 @@ class FrozenForwardWithGrad(Rule):
                 "3.63 instead of 3.22 GiB at the peak for a teacher as large as its student (4-layer language models; H200, torch 2.11)",
                 repair=lambda wasted=wasted: _repair(facts, wasted),  # type: ignore[misc]
                 unless_guarded=wasted.facts.only_called_elsewhere,
-                doubt=_doubt(facts, wasted),
+                doubts=tuple(_doubts(wasted)),
                 subject=path,
                 # A backward does go through a network that nobody trains: what is wasted are its gradients.
                 claim=Claim("forward") if wasted.untrained else None,
             )
 
 
-def _doubt(facts: FileFacts, wasted: WastedForward) -> str:
+def _doubts(wasted: WastedForward) -> Iterator[str]:
     if not wasted.facts.has_backward:
-        return "no backward is seen here: a caller may have switched grad off"
+        yield "no backward is seen here: a caller may have switched grad off"
     if wasted.untrained:
-        return "an optimizer that is not seen may train it"
-    return ""
+        yield "an optimizer that is not seen may train it"
 
 
 def _repair(facts: FileFacts, wasted: WastedForward) -> Repair | None:

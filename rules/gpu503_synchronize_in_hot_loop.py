@@ -60,7 +60,7 @@ class SynchronizeInHotLoop(Rule):
     ## Fix safety
     Work on one stream is done in order with or without the host waiting for it, and what reads a value on the host
     waits by itself: safe where every caller is in sight and none reads a clock. Unsafe where a caller that is not seen may
-    measure what runs here; where that is one step alone, the finding has low confidence.
+    measure what runs here; where that is one step alone, the finding has medium confidence.
     """
 
     code = "GPU503"
@@ -82,7 +82,7 @@ class SynchronizeInHotLoop(Rule):
                 "the host cannot prepare the next step while the GPU works on this one",
                 "25.7 ms a step instead of 20.5 ms where the host works that much longer (H200, torch 2.11)",
                 repair=lambda call=call: removal(call),  # type: ignore[misc]
-                doubt=call.doubt,
+                doubts=(call.doubt,) if call.doubt else (),
                 related=related,
                 subject=facts.called(call.call),
             )

@@ -7,7 +7,7 @@ Labels stand at the end of a line, as comments::
     meter.update(loss)  # expect: GPU101|GPU104    one of the two, or both
     cleanup()  # expect: GPU501@a              one of the lines that carry the mark `@a`, or several
     del out  # maybe: GPU401                   either answer is accepted
-    out = net(x)  # low: GPU201                flagged with low confidence: quiet unless that is asked for
+    out = net(x)  # low: GPU201                flagged with medium or low confidence: quiet unless that is asked for
 
 A case is `cases/QUESTION/CODE_bug_NAME.py` or `cases/QUESTION/CODE_ok_NAME.py`: the folder is the question that the
 analysis must answer right (`QUESTIONS` says them, docs/architecture.md what they are for), the code is that of the rule which then has its say. Programs that
@@ -205,12 +205,12 @@ def examine(case: Case, codes: frozenset[str]) -> tuple[list[Demand], list[tuple
 
 
 def placed(case: Case, codes: frozenset[str]) -> tuple[set[tuple[int, str]], set[tuple[int, str]]]:
-    """What is found with high and with low confidence, by the line where its statement begins."""
+    """What is found with high and with less confidence, by the line where its statement begins."""
     certain: set[tuple[int, str]] = set()
     doubtful: set[tuple[int, str]] = set()
     for finding in findings(case):
         if finding.code in codes:
-            found = doubtful if finding.doubt else certain
+            found = doubtful if finding.doubts else certain
             found.add((case.starts.get(finding.line, finding.line), finding.code))
     return certain, doubtful
 

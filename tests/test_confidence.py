@@ -1,4 +1,4 @@
-"""Findings of low confidence: quiet unless asked for, the same way through every door."""
+"""Findings with doubts: quiet unless asked for, the same way through every door."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from gpulint.linter import lint_text
 from gpulint.reports import Sources
 from gpulint.rule import Report, Rule, RuleSet
 
-# In row 7 a GPU201 of low confidence: what its result is for, the file does not say.
+# In row 7 a GPU201 of medium confidence: what its result is for, the file does not say.
 DOUBTFUL = """\
 import torch
 from torch import nn
@@ -32,8 +32,12 @@ def scores(model: nn.Module, batch):
     return model(batch.to("cuda"))
 """
 DOUBTFUL_ROW = 7
+# And of low confidence: nor whether it ever runs on a GPU.
+DARK = DOUBTFUL.replace('batch.to("cuda")', "batch")
 CERTAIN = DOUBTFUL.replace('"cuda"))', '"cuda")).argmax(1).tolist()')
 LOW = "low"
+RESULT = "its result goes to code that is not seen, which may want its gradient"
+GPU = "nothing in the file says that a GPU is used"
 
 
 @pytest.fixture
@@ -47,9 +51,37 @@ def test_only_what_is_asked_for(folder: Path) -> None:
     assert (quiet.returncode, quiet.stdout.decode()) == (0, "No findings in 1 file.\n")
     told = gpulint("--no-cache", "--confidence", LOW, ".", cwd=folder)
     assert told.returncode == 1
-    assert "= doubt:  its result goes to code that is not seen" in told.stdout.decode()
-    assert "(low confidence)" in told.stdout.decode()
+    assert f"= doubt:  {RESULT} (medium confidence)" in told.stdout.decode()
     assert gpulint("--confidence", "lowest", ".", cwd=folder).returncode == 2
+
+
+def test_several_doubts_are_all_told_at_the_lowest_level(folder: Path) -> None:
+    (folder / "dark.py").write_text(DARK, encoding="utf-8")
+    levels = {
+        level: [name for name, _, _ in codes("--no-cache", "--confidence", level, cwd=folder)]
+        for level in ("high", "medium", "low")
+    }
+    assert levels == {"high": [], "medium": ["scores.py"], "low": ["dark.py", "scores.py"]}
+    told = gpulint("--no-cache", "--confidence", LOW, "dark.py", cwd=folder).stdout.decode()
+    assert f"= doubt:  {RESULT}; and {GPU} (low confidence)" in told
+    (found,) = findings("--no-cache", "--confidence", LOW, "dark.py", cwd=folder)
+    assert (found["confidence"], found["doubts"]) == ("low", [RESULT, GPU])
+    assert found["fix"]["applicability"] == "unsafe"
+
+
+@pytest.mark.parametrize(
+    ("least", "reached"),
+    [("high", ["high"]), ("medium", ["high", "medium"]), ("low", ["high", "medium", "low"])],
+)
+def test_levels_are_ordered(least: str, reached: list[str]) -> None:
+    assert [level.value for level in Confidence if level.reaches(Confidence(least))] == reached
+    assert [Confidence.with_doubts(number).value for number in range(4)] == ["high", "medium", "low", "low"]
+
+
+@pytest.mark.parametrize("form", ["github", "gitlab", "junit", "sarif"])
+def test_formats_with_one_text_tell_the_doubt(folder: Path, form: str) -> None:
+    done = gpulint("--no-cache", "--confidence", LOW, "--output-format", form, cwd=folder)
+    assert f"Doubt: {RESULT} (medium confidence)" in done.stdout.decode()
 
 
 def test_configuration_and_command_line(folder: Path) -> None:
@@ -61,30 +93,36 @@ def test_configuration_and_command_line(folder: Path) -> None:
     settings.write_text('confidence = "lo"\n', encoding="utf-8")
     wrong = gpulint("--no-cache", cwd=folder)
     assert wrong.returncode == 2
-    assert 'confidence: expected one of "high", "low", got "lo"; did you mean "low"?' in wrong.stderr.decode()
+    assert (
+        'confidence: expected one of "high", "medium", "low", got "lo"; did you mean "low"?'
+        in wrong.stderr.decode()
+    )
 
 
 def test_reports(folder: Path) -> None:
     (found,) = findings("--no-cache", "--confidence", LOW, cwd=folder)
-    assert found["confidence"] == "low"
-    assert found["doubt"].startswith("its result goes to code that is not seen")
+    assert (found["confidence"], found["doubts"]) == ("medium", [RESULT])
     assert found["fix"]["applicability"] == "unsafe"
-    assert Finding.from_json(found).confidence is Confidence.LOW
+    assert Finding.from_json(found).doubts == (RESULT,)
+    older = {**found, "doubt": found.pop("doubts")[0], "confidence": "low"}
+    del older["doubts"]
+    assert Finding.from_json(older).confidence is Confidence.MEDIUM
     (folder / "scores.py").write_text(CERTAIN, encoding="utf-8")
     (found,) = findings("--no-cache", "--confidence", LOW, cwd=folder)
-    assert (found["confidence"], found["doubt"]) == ("high", "")
+    assert (found["confidence"], found["doubts"]) == ("high", [])
     assert found["fix"]["applicability"] == "safe"
 
 
 def test_sarif(folder: Path) -> None:
     done = gpulint("--no-cache", "--confidence", LOW, "--output-format", "sarif", cwd=folder)
     (result,) = json.loads(done.stdout)["runs"][0]["results"]
-    assert result["properties"]["confidence"] == "low"
-    assert "code that is not seen" in result["properties"]["doubt"]
+    assert result["properties"]["confidence"] == "medium"
+    assert result["properties"]["doubts"] == [RESULT]
 
 
 def test_cache_keeps_them_apart(folder: Path) -> None:
-    for confidence, number in (("low", 1), ("high", 0), ("low", 1), ("high", 0)):
+    (folder / "dark.py").write_text(DARK, encoding="utf-8")
+    for confidence, number in 2 * (("low", 2), ("high", 0), ("medium", 1)):
         assert len(findings("--confidence", confidence, cwd=folder)) == number
 
 
@@ -100,7 +138,7 @@ def test_a_comment_that_silences_a_doubtful_finding_is_used(folder: Path) -> Non
 def test_api() -> None:
     assert api.check_source(DOUBTFUL) == []
     (found,) = api.check_source(DOUBTFUL, config={"confidence": "low"})
-    assert (found.code, found.line, found.confidence) == ("GPU201", DOUBTFUL_ROW, Confidence.LOW)
+    assert (found.code, found.line, found.confidence) == ("GPU201", DOUBTFUL_ROW, Confidence.MEDIUM)
     with pytest.raises(ConfigError, match="confidence"):
         api.check_source(DOUBTFUL, config={"confidence": 1})
     assert Config.from_mapping({"confidence": "low"}).confidence is Confidence.LOW
@@ -142,13 +180,14 @@ class Suspicious(Rule):
     def check(self, facts: Any, options: Mapping[str, Any]) -> Iterator[Report]:
         for function in facts.functions:
             for forward in function.forwards:
-                yield Report(forward.call, "hm", doubt="nobody knows")
+                yield Report(forward.call, "hm", doubts=("nobody knows",))
 
 
 def test_rules_of_a_project_may_doubt() -> None:
     assert lint_text(CERTAIN, "scores.py", RuleSet((Suspicious,))) == []
     (found,) = lint_text(CERTAIN, "scores.py", RuleSet((Suspicious,), confidence=Confidence.LOW))
-    assert (found.doubt, found.confidence) == ("nobody knows", Confidence.LOW)
+    assert (found.doubts, found.confidence) == (("nobody knows",), Confidence.MEDIUM)
+    assert found.doubt == "nobody knows (medium confidence)"
     assert "shown with `--confidence low`" in page(Suspicious).markdown()
 
 

@@ -15,13 +15,13 @@ from gpulint.answers import (
     Question,
     Verdict,
     confidence_of,
-    doubt_of,
+    doubts_of,
     left_open,
     proven,
     refuted,
     until_refuted,
 )
-from gpulint.explaining import DOUBTED, ELSEWHERE, SILENCED, SILENT, TOLD, Explained, explain_text
+from gpulint.explaining import ELSEWHERE, OUTCOMES, SILENCED, SILENT, TOLD, Explained, explain_text
 from gpulint.findings import Confidence
 from gpulint.rule import Rule, RuleSet
 
@@ -45,7 +45,7 @@ def evaluate(loader):
 
 
 def explained(text: str, row: int | None = None, filename: str = "train.py") -> list[Explained]:
-    return explain_text(text, filename, RULES, row=row)
+    return [one for one in explain_text(text, filename, RULES) if row is None or one.is_at(row)]
 
 
 def of(code: str, text: str, row: int | None = None) -> Explained:
@@ -54,7 +54,7 @@ def of(code: str, text: str, row: int | None = None) -> Explained:
 
 
 def verdicts(one: Explained) -> list[tuple[Question, Verdict]]:
-    return [(answer.question, answer.verdict) for answer, _ in one.answers]
+    return [(because.answer.question, because.answer.verdict) for because in one.answers]
 
 
 # -- the arithmetic ------------------------------------------------------------------------------------------
@@ -71,10 +71,12 @@ YES, NO, MAYBE = (
     [
         ((), Confidence.HIGH),
         ((YES, YES), Confidence.HIGH),
-        ((YES, MAYBE), Confidence.LOW),
-        ((MAYBE, MAYBE), None),
+        ((YES, MAYBE), Confidence.MEDIUM),
+        ((MAYBE, MAYBE), Confidence.LOW),
+        ((MAYBE, YES, MAYBE, MAYBE), Confidence.LOW),
         ((YES, NO), None),
         ((MAYBE, NO), None),
+        ((MAYBE, MAYBE, NO), None),
     ],
 )
 def test_a_claim_is_arithmetic_over_its_answers(
@@ -92,8 +94,12 @@ def test_what_comes_after_a_refutation_is_not_asked() -> None:
     assert until_refuted(answers()) == (YES, NO)  # type: ignore[arg-type]
 
 
-def test_the_doubt_is_the_open_answers_clause() -> None:
-    assert (doubt_of((YES, MAYBE)), doubt_of((YES,))) == ("not seen", "")
+def test_the_doubts_are_the_open_answers_clauses() -> None:
+    assert doubts_of((MAYBE, YES, left_open(Question.DEVICE, "no word of it"))) == (
+        "not seen",
+        "no word of it",
+    )
+    assert doubts_of((YES,)) == ()
 
 
 # -- files ---------------------------------------------------------------------------------------------------
@@ -116,21 +122,25 @@ def test_a_claim_that_is_not_told_shows_what_refutes_it_and_the_line_that_says_s
     )
     one = of("GPU201", guarded)
     assert one.outcome == SILENT
-    ((answer, row),) = one.answers
-    assert (answer.question, answer.verdict, row) == (Question.GRAD, Verdict.REFUTED, 11)
+    (because,) = one.answers
+    assert (verdicts(one), because.row) == ([(Question.GRAD, Verdict.REFUTED)], 11)
 
 
 def test_where_grad_is_off_for_the_whole_function_that_is_said() -> None:
     text = EVALUATION.replace("def evaluate", "@torch.no_grad()\ndef evaluate")
-    ((answer, _),) = of("GPU201", text).answers
-    assert answer.clause == "grad is off where `evaluate` begins"
+    (because,) = of("GPU201", text).answers
+    assert because.answer.clause == "grad is off where `evaluate` begins"
 
 
-def test_a_doubt_is_an_open_answer() -> None:
+@pytest.mark.parametrize(
+    ("batch", "number", "outcome"),
+    [('batch.to("cuda")', 1, "told with medium confidence"), ("batch", 2, "told with low confidence")],
+)
+def test_a_doubt_is_an_open_answer(batch: str, number: int, outcome: str) -> None:
     text = "import torch\nfrom torch import nn\n\n\ndef scores(model: nn.Module, batch):\n    model.eval()\n"
-    one = of("GPU201", text + '    return model(batch.to("cuda"))\n')
-    assert one.outcome == DOUBTED
-    assert [verdict for _, verdict in verdicts(one)].count(Verdict.OPEN) == 1
+    one = of("GPU201", text + f"    return model({batch})\n")
+    assert one.outcome == outcome
+    assert [verdict for _, verdict in verdicts(one)].count(Verdict.OPEN) == number
 
 
 def test_what_a_comment_silences_is_said_to_be_silenced() -> None:
@@ -143,7 +153,7 @@ def test_that_a_file_is_one_of_tests_is_said(tmp_path: Path) -> None:
     found = [
         one for one in explained(text, 12, str(tmp_path / "tests" / "test_model.py")) if one.code == "GPU201"
     ]
-    assert [(one.outcome, one.answers[-1][0].question) for one in found] == [(SILENT, Question.REACHED)]
+    assert [(one.outcome, one.answers[-1].answer.question) for one in found] == [(SILENT, Question.REACHED)]
 
 
 def test_one_cause_is_told_once() -> None:
@@ -163,7 +173,7 @@ def test_callers_in_other_files_take_a_claim_back(tmp_path: Path) -> None:
     path.write_text(EVALUATION)
     (one,) = (one for one in explain_text(EVALUATION, str(path), RULES) if one.code == "GPU201")
     assert one.outcome == SILENT
-    assert one.answers[-1][0].clause == "every caller in the project switches grad off"
+    assert one.answers[-1].answer.clause == "every caller in the project switches grad off"
 
 
 def test_every_told_finding_of_a_rule_that_considers_is_explained_so() -> None:
@@ -173,12 +183,77 @@ def test_every_told_finding_of_a_rule_that_considers_is_explained_so() -> None:
     for path in sorted((Path(__file__).parent / "cases" / "GPU101").glob("*.py")):
         for one in explained(path.read_text(encoding="utf-8"), filename=str(path)):
             if one.code in {rule.code for rule in considering}:
-                answers = tuple(answer for answer, _ in one.answers)
+                answers = tuple(because.answer for because in one.answers)
                 assert answers, one
                 level = Considered(None, "", answers).confidence  # type: ignore[arg-type]
-                told = {TOLD: Confidence.HIGH, DOUBTED: Confidence.LOW, SILENCED: level}.get(one.outcome)
-                if told is not None:
-                    assert level is told, one
+                told = {outcome: level for level, outcome in OUTCOMES.items()} | {SILENCED: level}
+                if one.outcome in told:
+                    assert level is told[one.outcome], one
+
+
+# -- notebooks -----------------------------------------------------------------------------------------------
+
+
+def book(*sources: str) -> str:
+    """A notebook with a title and code cells; each line has one of its JSON."""
+    cells = [{"cell_type": "markdown", "metadata": {}, "source": ["# Title"]}]
+    cells += [
+        {
+            "cell_type": "code",
+            "metadata": {},
+            "outputs": [],
+            "execution_count": None,
+            "source": one.splitlines(True),
+        }
+        for one in sources
+    ]
+    return json.dumps({"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 5}, indent=1)
+
+
+HEAD, FUNCTION = EVALUATION.split("\n\n\n")
+BOOK = book(
+    HEAD,
+    "%matplotlib inline\n" + FUNCTION,
+    "torch.set_grad_enabled(False)\nmodel.eval()\nhits = model(x)[0].item()\n",
+)
+
+
+def test_a_notebook_is_explained_in_its_cells() -> None:
+    inner, last = (one for one in explained(BOOK, filename="book.ipynb") if one.code == "GPU201")
+    assert (inner.cell, inner.row, inner.end_row, inner.outcome) == (3, 6, 6, SILENT)
+    assert inner.answers[0].answer.clause == "grad is off where `evaluate` begins"
+    assert (last.cell, last.row) == (4, 3)
+    (because,) = (one for one in last.answers if one.answer.question is Question.GRAD)
+    assert (because.cell, because.row) == (4, 1)
+
+
+@pytest.mark.parametrize(
+    "place",
+    [
+        "",
+        ":cell 3",
+        ":cell 3:6",
+        ":3:6",
+        ":cell 3:6:28",
+        f":{BOOK[: BOOK.index('total +=')].count(chr(10)) + 1}",
+    ],
+)
+def test_the_places_of_a_notebook(tmp_path: Path, place: str) -> None:
+    """As findings give them, as other formats do, and by hand."""
+    (tmp_path / "book.ipynb").write_text(BOOK)
+    shown = gpulint("explain", f"book.ipynb{place}", "--rule", "GPU201", cwd=tmp_path)
+    assert shown.returncode == 0
+    told = shown.stdout.decode()
+    assert "book.ipynb:cell 3:6:28 GPU201 eval-with-grad: `model` not told" in told
+    assert ("cell 4" in told) == (not place)
+    assert gpulint("explain", "book.ipynb:cell 2:6", cwd=tmp_path).returncode == 1
+
+
+def test_a_cell_that_cannot_be_read_and_may_decide_is_named(tmp_path: Path) -> None:
+    (tmp_path / "book.ipynb").write_text(book(HEAD, "with torch.no_grad(:\n", FUNCTION))
+    done = gpulint("explain", "book.ipynb", cwd=tmp_path)
+    assert done.returncode == 2
+    assert "book.ipynb cannot be checked: cell 3: " in done.stderr.decode()
 
 
 # -- the command ---------------------------------------------------------------------------------------------
@@ -202,10 +277,12 @@ def test_the_command(tmp_path: Path) -> None:
     ("arguments", "message"),
     [
         (("nothing.py:3",), "there is no file nothing.py"),
-        (("train.py:0",), "lines count from 1"),
+        (("train.py:0",), "lines and cells count from 1"),
+        (("train.py:cell 1:2",), "train.py has no cells"),
         (("train.py", "--rule", "GPU10"), 'there is no rule "GPU10"'),
         (("broken.py",), "broken.py cannot be checked: syntax error"),
-        (("book.ipynb",), "notebooks cannot be explained"),
+        (("book.ipynb",), "book.ipynb cannot be checked: not a notebook: it has no cells"),
+        (("book.ipynb:cell 0:1",), "lines and cells count from 1"),
     ],
 )
 def test_wrong_use_is_one_clear_sentence(tmp_path: Path, arguments: tuple[str, ...], message: str) -> None:

@@ -325,6 +325,57 @@ def test_hover_on_findings_and_on_codes_in_comments(tmp_path: Path) -> None:
     asyncio.run(scenario())
 
 
+EVALUATING = """\
+import torch
+from torch import nn
+
+model = nn.Linear(8, 2).to("cuda")
+
+
+def evaluate(loader):
+    model.eval()
+    hits = 0
+    for inputs, targets in loader:
+        hits += (model(inputs).argmax(1) == targets).sum().item()
+    return hits
+"""
+
+
+def test_hover_tells_what_was_considered_in_a_line(tmp_path: Path) -> None:
+    """With a finding on what it stands; where nothing is told, what speaks against it."""
+    row, column = 10, 20
+    guarded = EVALUATING.replace("def evaluate", "@torch.no_grad()\ndef evaluate")
+
+    async def scenario() -> None:
+        async with editing(tmp_path) as editor:
+            uri = editor.open("train.py", EVALUATING)
+            told = await editor.hover_at(uri, row, column)
+            assert told.startswith("**GPU201** `model` runs with grad enabled")
+            answers = told.index(
+                "- *grad* yes: grad is on where `evaluate` begins\n- *backward* yes: no backward"
+            )
+            assert told.index("*fix:*") < answers < told.index("## What it does")
+            beside = await editor.hover_at(uri, row, 2)
+            assert beside.startswith(
+                "**GPU201** eval-with-grad: `model` told\n\n`model` runs with grad enabled"
+            )
+            assert "- *grad* yes" in beside
+            assert "## What it does" not in beside
+
+            editor.rewrite(uri, guarded)
+            told = await editor.hover_at(uri, row + 1, column)
+            silent = "**GPU201** eval-with-grad: `model` not told\n\n- *grad* no: grad is off where `evaluate` begins"
+            assert told == silent
+            assert await editor.hover_at(uri, row, 2) == "", "nothing is considered there"
+
+            editor.rewrite(uri, guarded.replace("def evaluate", "def evaluate("))
+            assert await editor.hover_at(uri, row + 1, column) == "", "it cannot be read"
+            settings = editor.open("run.sh", "# PYTORCH_CUDA_ALLOC_CONF: model.eval()\n")
+            assert await editor.hover_at(settings, 0, 3) == ""
+
+    asyncio.run(scenario())
+
+
 def test_configuration_is_read_anew(tmp_path: Path) -> None:
     """With watched files at once, without them at the next check; a wrong one is told and the last right one holds."""
     (tmp_path / "inner").mkdir()

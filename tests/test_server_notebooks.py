@@ -134,6 +134,10 @@ def test_cells_are_checked_together(tmp_path: Path, pull: bool) -> None:
             told = await editor.hover_at(book.uris[1], 7, 6)
             assert told.startswith("**GPU101** `total` adds up `loss`")
             assert await editor.hover_at(book.uris[0], 1, 3) == ""
+            told = await editor.hover_at(book.uris[1], 4, 6)
+            assert told.startswith(
+                "**GPU201** eval-with-grad: `model` not told\n\n- *backward* no: a backward goes"
+            )
 
             book.write(1, at(7, 17), ".item()")
             assert await book.found() == {2: [("GPU603", 1)]}

@@ -4,20 +4,24 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import partial
 
 import click
 
-from gpulint.answers import Verdict
 from gpulint.config import ConfigResolver, did_you_mean
-from gpulint.explaining import SILENT, Explained, explain_text
+from gpulint.explaining import SIGNS, SILENT, Explained, explain_text, line_of, notebook_of
 from gpulint.files import FileError, decode, read_bytes
+from gpulint.notebooks import is_notebook
+from gpulint.reports import place_in
 from gpulint.rule import Rule, RuleSet
 from gpulint.selection import Selection
 from gpulint.trees import SourceError
 
-_SIGNS = {Verdict.PROVEN: "yes", Verdict.REFUTED: "no", Verdict.OPEN: "open"}
+_FORM = "FILE[:LINE]"
+_LOCATION = re.compile(r"(?P<path>.+?)(?::cell (?P<cell>\d+))?(?::(?P<row>\d+)(?::(?P<column>\d+))?)?")
 
 
 class _Unexplained(click.ClickException):
@@ -26,35 +30,56 @@ class _Unexplained(click.ClickException):
 
 def explain(location: str, codes: Sequence[str], file: str | None, isolated: bool, output_format: str) -> int:
     """Print the claims considered at FILE[:LINE]; the exit status."""
-    path, row = _place(location)
+    place = _place(location)
+    path = place.path
     rules = _rules(path, codes, file, isolated)
     try:
-        source = decode(path, read_bytes(path))
-        explained = explain_text(source.text, path, rules, row=row)
+        text = decode(path, read_bytes(path)).text
+        explained = [one for one in explain_text(text, path, rules) if place.has(one, text)]
     except (SourceError, FileError) as error:
         raise _Unexplained(f"{path} cannot be checked: {error}") from None
     if output_format == "json":
         click.echo(json.dumps([one.to_json() for one in explained], indent=2))
     else:
-        click.echo("\n\n".join(map(_paragraph, explained)) if explained else _nothing(path, row, rules))
+        click.echo("\n\n".join(map(_paragraph, explained)) if explained else _nothing(location, rules))
     return 0 if explained else 1
 
 
-def _place(location: str) -> tuple[str, int | None]:
-    path, colon, last = location.rpartition(":")
-    if not os.path.exists(location) and colon and last.isdigit():
-        path, row = path, int(last)
-    else:
-        path, row = location, None
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """What is asked about: a file, or one of its rows, or a cell of a notebook, or one of the cell's rows."""
+
+    path: str
+    row: int | None = None
+    cell: int | None = None
+
+    def has(self, one: Explained, text: str) -> bool:
+        if self.cell not in (None, one.cell):
+            return False
+        if self.row is None:
+            return True
+        if self.cell == one.cell:
+            return one.is_at(self.row)
+        assert one.cell is not None
+        # A row alone is one of the notebook's JSON, as the formats for code hosts give it.
+        in_file = partial(notebook_of(text).file_row, one.cell)
+        return in_file(one.row) <= self.row <= in_file(one.end_row)
+
+
+def _place(location: str) -> _Place:
+    """As findings are placed: FILE:ROW:COLUMN, FILE:cell CELL:ROW:COLUMN in a notebook, each without its end."""
+    given = None if os.path.exists(location) else _LOCATION.fullmatch(location)
+    path, *numbers = (location,) if given is None else given.group("path", "cell", "row", "column")
     if not os.path.isfile(path):
-        raise click.BadParameter(f"there is no file {path}", param_hint="FILE[:LINE]")
-    if path.endswith(".ipynb"):
-        raise click.BadParameter(
-            "notebooks cannot be explained; export the cell to a .py file", param_hint="FILE[:LINE]"
-        )
-    if row == 0:
-        raise click.BadParameter("lines count from 1", param_hint="FILE[:LINE]")
-    return path, row
+        raise click.BadParameter(f"there is no file {path}", param_hint=_FORM)
+    cell, row, column = (int(number) if number else None for number in numbers or (None,) * 3)
+    if is_notebook(path) and cell is None and column is not None:
+        cell, row = row, column
+    if cell is not None and not is_notebook(path):
+        raise click.BadParameter(f"{path} has no cells", param_hint=_FORM)
+    if 0 in (cell, row):
+        raise click.BadParameter("lines and cells count from 1", param_hint=_FORM)
+    return _Place(path, row, cell)
 
 
 def _rules(path: str, codes: Sequence[str], file: str | None, isolated: bool) -> RuleSet:
@@ -78,21 +103,22 @@ def _named(known: Sequence[type[Rule]], code: str) -> type[Rule]:
 
 def _paragraph(one: Explained) -> str:
     about = f" `{one.subject}`" if one.subject else ""
-    lines = [f"{one.filename}:{one.row}:{one.column} {one.code} {one.name}:{about} {one.outcome}"]
+    where = f"{one.filename}:{place_in(one.cell, one.row, one.column)}"
+    lines = [f"{where} {one.code} {one.name}:{about} {one.outcome}"]
     if one.message and one.outcome != SILENT:
         lines.append(f"  {one.message}")
-    for answer, row in one.answers:
-        where = f" (line {row})" if row != one.row else ""
-        lines.append(f"  {answer.question.value:<9} {_SIGNS[answer.verdict]:<5} {answer.clause}{where}")
+    for because in one.answers:
+        answer = because.answer
+        said = f"{answer.clause}{line_of(because, one)}"
+        lines.append(f"  {answer.question.value:<9} {SIGNS[answer.verdict]:<5} {said}")
     if not one.answers:
         lines.append("  this rule tells what it found, and not yet what it asked")
     return "\n".join(lines)
 
 
-def _nothing(path: str, row: int | None, rules: RuleSet) -> str:
-    where = f"{path}:{row}" if row is not None else path
+def _nothing(location: str, rules: RuleSet) -> str:
     silent = sum(rule.considers is Rule.considers for rule in rules.rules)
     return (
-        f"{where}: no rule in force considered anything here. "
+        f"{location}: no rule in force considered anything here. "
         f"{silent} of {len(rules.rules)} rules do not yet say what they reject; they have nothing to report here."
     )

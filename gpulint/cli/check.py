@@ -17,7 +17,7 @@ _running = heading("Running")
 _CODES = "CODES"
 _CACHE_DIR = "GPULINT_CACHE_DIR"
 _WHEN = click.Choice(["auto", "always", "never"])
-_CONFIDENCE = click.Choice(["high", "low"])
+_CONFIDENCE = click.Choice(["high", "medium", "low"])
 _LEVEL = click.Choice(["error", "warning", "info", "never"])
 _FORMATS = ", ".join(FORMATS) + "."
 
@@ -52,7 +52,10 @@ def _patterns(_: click.Context, __: click.Parameter, values: tuple[str, ...]) ->
 @_rules("--extend-select", metavar=_CODES, multiple=True, callback=codes, help="These rules too.")
 @_rules("--ignore", metavar=_CODES, multiple=True, callback=codes, help="Not these rules.")
 @_rules(
-    "--confidence", metavar="LEVEL", type=_CONFIDENCE, help="high; low: also what the code does not settle."
+    "--confidence",
+    metavar="LEVEL",
+    type=_CONFIDENCE,
+    help="high, medium (one doubt) or low (more).",
 )
 @_rules("--target-torch", metavar="VERSION", help="Oldest torch version the code must work with.")
 @_fixing("--fix", is_flag=True, help="Apply safe fixes.")

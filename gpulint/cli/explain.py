@@ -24,7 +24,8 @@ def command(
 ) -> int:
     """Show every claim that was considered at a line, told or not, and what its questions were answered.
 
-    A claim is told where no answer refutes it. Exit status: 0 something was considered, 1 nothing was, 2 wrong use.
+    A claim is told where no answer refutes it. In a notebook LINE is CELL:LINE, or the line in the file's JSON.
+    Exit status: 0 something was considered, 1 nothing was, 2 wrong use.
     """
     from gpulint.cli._explain import explain
 

@@ -88,8 +88,8 @@ def _size(_: click.Context, __: click.Parameter, value: str) -> int:
 @_findings(
     "--confidence",
     metavar="LEVEL",
-    type=click.Choice(["high", "low"]),
-    help="low: findings of low confidence too where the run does not confirm them.",
+    type=click.Choice(["high", "medium", "low"]),
+    help="medium or low: findings from there on, also where the run does not confirm them.",
 )
 @_output(
     "--output-format",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from importlib import import_module
 from typing import Final, TextIO
@@ -129,6 +129,13 @@ def in_checkout(path: str) -> str | None:
 def place(finding: Finding) -> str:
     """Row and column for people, with the cell of a notebook: ``12:5``, ``cell 3:12:5``."""
     return place_in(finding.cell, finding.line, finding.column)
+
+
+def details(finding: Finding) -> Iterator[str]:
+    """What a finding has to say besides its message, for formats that have one text for all of it."""
+    yield from filter(
+        None, (finding.reason, f"Doubt: {finding.doubt}" if finding.doubts else "", finding.cost)
+    )
 
 
 def in_cell(finding: Finding) -> str:

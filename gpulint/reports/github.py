@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TextIO
 
 from gpulint.findings import Finding, Severity
-from gpulint.reports import Report, Sources, in_cell, in_checkout, shown
+from gpulint.reports import Report, Sources, details, in_cell, in_checkout, shown
 
 _LEVELS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "notice"}
 
@@ -27,10 +27,10 @@ def _annotation(finding: Finding, sources: Sources) -> str:
     if first == last and finding.cell is None:
         properties |= {"col": finding.column, "endColumn": max(finding.end_column, finding.column + 1)}
     listed = ",".join(f"{key}={_property(str(value))}" for key, value in properties.items())
-    parts = [f"{finding.code} {in_cell(finding)}{finding.message}", finding.reason, finding.cost]
+    parts = [f"{finding.code} {in_cell(finding)}{finding.message}", *details(finding)]
     if finding.fix is not None:
         parts.append(f"Fix ({finding.fix.safety}): {finding.fix.message}")
-    return f"::{_LEVELS[finding.severity]} {listed}::{_data(chr(10).join(part for part in parts if part))}"
+    return f"::{_LEVELS[finding.severity]} {listed}::{_data(chr(10).join(parts))}"
 
 
 def _data(text: str) -> str:

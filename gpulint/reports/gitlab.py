@@ -7,7 +7,7 @@ import os
 from typing import Any, TextIO
 
 from gpulint.findings import Finding, Severity
-from gpulint.reports import Report, Sources, full, in_cell, in_checkout
+from gpulint.reports import Report, Sources, details, full, in_cell, in_checkout
 from gpulint.reports.fingerprints import fingerprints
 
 _LEVELS = {Severity.ERROR: "major", Severity.WARNING: "minor", Severity.INFO: "info"}
@@ -27,9 +27,7 @@ def _issue(finding: Finding, fingerprint: str, sources: Sources) -> dict[str, An
         "type": "issue",
         "check_name": f"{finding.code} {finding.name}",
         "description": f"{finding.code} {in_cell(finding)}{finding.message}",
-        "content": {
-            "body": "\n\n".join(part for part in (finding.message, finding.reason, finding.cost) if part)
-        },
+        "content": {"body": "\n\n".join((finding.message, *details(finding)))},
         "categories": ["Performance"],
         "severity": _LEVELS[finding.severity],
         "fingerprint": fingerprint,

@@ -203,7 +203,7 @@ def _verdict(verdict: Verdict, sources: Sources) -> str:
     place = f"{shown_path(verdict.file)}:{verdict.line}"
     facts = [("Measured", _ticked(verdict.text))]
     if verdict.doubt:
-        facts.append(("Doubt", _ticked(f"{verdict.doubt} (low confidence without a run)")))
+        facts.append(("Doubt", _ticked(verdict.doubt)))
     if verdict.holder:
         facts.append(("Held by", _ticked(verdict.holder)))
     if verdict.born and verdict.status == "confirmed":

@@ -7,7 +7,7 @@ from typing import TextIO
 from xml.etree import ElementTree
 
 from gpulint.findings import Finding
-from gpulint.reports import Report, Sources, place, shown
+from gpulint.reports import Report, Sources, details, place, shown
 
 
 def write(report: Report, out: TextIO) -> None:
@@ -44,8 +44,8 @@ def _suite(root: ElementTree.Element, path: str, findings: list[Finding], source
         failure = ElementTree.SubElement(
             case, "failure", message=_clean(finding.message), type=f"{finding.severity.value} {finding.code}"
         )
-        parts = [f"{path}:{place(finding)}", finding.message, finding.reason, finding.cost, finding.url]
-        failure.text = "\n".join(_clean(part) for part in parts if part)
+        parts = [f"{path}:{place(finding)}", finding.message, *details(finding), finding.url]
+        failure.text = "\n".join(map(_clean, parts))
 
 
 def _clean(text: str) -> str:

@@ -10,7 +10,7 @@ from urllib.parse import quote
 
 import gpulint
 from gpulint.findings import DOCS_URL, Finding, Fix, Position, Related, Severity
-from gpulint.reports import Report, Sources, checkout, full, in_cell, in_checkout
+from gpulint.reports import Report, Sources, checkout, details, full, in_cell, in_checkout
 from gpulint.reports.fingerprints import fingerprints
 from gpulint.rule import Rule
 from gpulint.selection import BUILT_IN
@@ -73,7 +73,7 @@ def _descriptor(code: str, name: str, severity: Severity, summary: str) -> dict[
 
 
 def _result(finding: Finding, fingerprint: str, index: dict[str, int], sources: Sources) -> dict[str, Any]:
-    text = " ".join(_sentence(part) for part in (finding.message, finding.reason, finding.cost) if part)
+    text = " ".join(_sentence(part) for part in (finding.message, *details(finding)))
     result: dict[str, Any] = {
         "ruleId": finding.code,
         "ruleIndex": index[finding.code],
@@ -87,8 +87,8 @@ def _result(finding: Finding, fingerprint: str, index: dict[str, int], sources: 
         result["properties"]["subject"] = finding.subject
     if finding.claim is not None:
         result["properties"]["claim"] = finding.claim.to_json()
-    if finding.doubt:
-        result["properties"]["doubt"] = finding.doubt
+    if finding.doubts:
+        result["properties"]["doubts"] = list(finding.doubts)
     if finding.related:
         result["relatedLocations"] = [_related(other, sources) for other in finding.related]
         result["codeFlows"] = [{"threadFlows": [{"locations": _flow(finding, sources)}]}]

@@ -131,7 +131,7 @@ def _notes(
     if finding.reason:
         lines += _note("reason", finding.reason, margin, columns)
     if finding.doubt:
-        lines += _note("doubt", f"{finding.doubt} (low confidence)", margin, columns)
+        lines += _note("doubt", finding.doubt, margin, columns)
     if finding.cost:
         lines += _note("cost", finding.cost, margin, columns)
     for other in finding.related:

@@ -166,7 +166,7 @@ def verdict_lines(verdict: Verdict, sources: Sources, columns: int | None = None
         lines += [gutter, *shown, gutter]
     lines += _note("measured", verdict.text, columns, margin)
     if verdict.doubt:
-        lines += _note("doubt", f"{verdict.doubt} (low confidence without a run)", columns, margin)
+        lines += _note("doubt", verdict.doubt, columns, margin)
     if verdict.holder:
         lines += _note("holder", verdict.holder, columns, margin)
     if verdict.born and verdict.status == "confirmed":

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from gpulint.findings import Confidence, Finding
+from gpulint.findings import Confidence, Finding, in_words
 from gpulint.runtime import judging
 from gpulint.runtime.evidence import Evidence, Share, real
 from gpulint.runtime.growth import Harmless, Phase, Unexplained, harmless, phases, unexplained
@@ -30,7 +30,7 @@ class Verdict(Record):
     `text` says what was measured, in one sentence. `device` and `host` are bytes per step that stay, `nodes`
     autograd nodes per step, `bytes` what a claim about a peak or an activation amounts to, `seconds` the time
     per step. `negligible`: true, and of no weight on the GPU. `hits` is how often the line ran; `ranks` are
-    the ranks of this status where there are several. `doubt` is what the linter alone was not sure of.
+    the ranks of this status where there are several. `doubts` are what the linter alone was not sure of.
     """
 
     code: str
@@ -53,7 +53,7 @@ class Verdict(Record):
     holder: str = ""
     born: tuple[Site, ...] = ()
     ranks: tuple[int, ...] = ()
-    doubt: str = ""
+    doubts: tuple[str, ...] = ()
 
     @property
     def proven(self) -> bool:
@@ -64,6 +64,11 @@ class Verdict(Record):
     def headline(self) -> str:
         """The status, as it is printed."""
         return "confirmed, negligible on the GPU" if self.negligible else self.status
+
+    @property
+    def doubt(self) -> str:
+        """The doubts as they are told to people."""
+        return in_words(self.doubts, " without a run")
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,7 +250,7 @@ def _verdict(finding: Finding, found: Judgement, ranks: tuple[int, ...]) -> Verd
         found.holder,
         found.born,
         ranks,
-        finding.doubt,
+        finding.doubts,
     )
 
 

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from gpulint.server.books import Book
 from gpulint.server.documents import Document, Documents, Unit
 from gpulint.server.engine import Checked, Engine
 from gpulint.server.worker import Worker
+
+if TYPE_CHECKING:
+    from gpulint.explaining import Explained
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,10 +24,11 @@ class Found:
     whole: Checked
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class _Entry:
     unit: Unit
     result: asyncio.Future[Checked | None]
+    explained: asyncio.Future[tuple[Explained, ...]] | None = None  # once somebody has asked
 
 
 class Checks:
@@ -50,6 +55,21 @@ class Checks:
                 inside = whole.in_cell(unit.number(document)) if isinstance(unit, Book) else whole
                 return Found(document, inside, whole)
         return None
+
+    async def explained(self, uri: str) -> tuple[Explained, ...]:
+        """What is considered in a document or cell; nothing where it has moved on meanwhile."""
+        unit = self._documents.unit(uri)
+        if unit is None:
+            return ()
+        entry = self._entry(unit)
+        if entry.explained is None:
+            entry.explained = asyncio.wrap_future(self._worker.submit(lambda: self._explain(unit)))
+        claims = await asyncio.shield(entry.explained)
+        document = self._documents.get(uri)
+        if document is None or self._documents.unit(uri) is not unit:
+            return ()
+        cell = unit.number(document) if isinstance(unit, Book) else None
+        return tuple(one for one in claims if one.cell == cell)
 
     def forget(self, uri: str) -> None:
         """What was found is no longer certain: the next who asks has it checked anew."""
@@ -80,3 +100,9 @@ class Checks:
         if unit.path is None or self._documents.unit(unit.uri) is not unit:
             return None
         return self._engine.check(unit.path, unit.content)
+
+    def _explain(self, unit: Unit) -> tuple[Explained, ...]:
+        """In the worker, as `_check`."""
+        if unit.path is None or self._documents.unit(unit.uri) is not unit:
+            return ()
+        return self._engine.explained(unit.path, unit.content)

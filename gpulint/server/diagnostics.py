@@ -56,7 +56,7 @@ def diagnostic(finding: Finding, document: Document, documents: Documents, shown
     return types.Diagnostic(
         range=range_of(finding, document),
         message=finding.message,
-        severity=_SEVERITIES[finding.severity] if not finding.doubt else types.DiagnosticSeverity.Hint,
+        severity=_SEVERITIES[finding.severity] if not finding.doubts else types.DiagnosticSeverity.Hint,
         code=finding.code,
         code_description=types.CodeDescription(finding.url) if linked else None,
         source=SOURCE,

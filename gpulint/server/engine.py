@@ -7,13 +7,20 @@ import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from gpulint.checking import Checker
 from gpulint.config import FILE_NAMES, Config, ConfigError, ConfigResolver, Overrides
 from gpulint.discovery import excluded
 from gpulint.findings import Finding
+from gpulint.notebooks import is_notebook
 from gpulint.rule import Rule
 from gpulint.selection import known_rules
+from gpulint.shell import is_settings_text
+from gpulint.trees import SourceError
+
+if TYPE_CHECKING:
+    from gpulint.explaining import Explained
 
 Stamp = tuple[tuple[str, int, int], ...]
 
@@ -85,6 +92,22 @@ class Engine:
         dependencies = frozenset(name for name, _ in result.dependencies)
         found = () if result.internal else result.findings
         return Checked(found, dependencies, known_rules(checker.configs[0]), result.trace)
+
+    def explained(self, path: str, text: str) -> tuple[Explained, ...]:
+        """What the rules in force consider in `text`, told or not; nothing where it cannot be analysed."""
+        from gpulint.explaining import explain_text
+
+        checker = self._checker(os.path.dirname(path))
+        if checker is None or excluded(path, checker.configs[0]) or is_settings_text(path, text):
+            return ()
+        if not is_notebook(path) and not checker.passes_gate(text.encode("utf-8", "replace"), path, 0):
+            return ()
+        try:
+            with _uncollected():
+                rules = checker.selection(0).rules_for(path)
+                return tuple(explain_text(text.removeprefix("\ufeff"), path, rules, checker.project))
+        except SourceError:
+            return ()
 
     def fixed(self, path: str, text: str, unsafe: bool) -> str:
         """`text` with its fixes applied, as `gpulint --fix` does; itself where there is nothing to fix."""

@@ -1,14 +1,17 @@
-"""A rule's documentation where a finding is, or where a comment that silences findings names a code."""
+"""What is to say about a line: its findings with their rules' documentation, every claim that was considered there, and
+what the codes in a comment that silences mean."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from typing import Final
 
 from lsprotocol import types
 
+from gpulint.answers import Verdict
 from gpulint.documentation import page
+from gpulint.explaining import SIGNS, SILENT, Explained, line_of
 from gpulint.findings import Finding
 from gpulint.rule import Rule
 from gpulint.selection import BUILT_IN
@@ -24,7 +27,9 @@ _BUILT_IN_TEXT: Final = {
 }
 
 
-def hover(document: Document, checked: Checked, place: types.Position) -> tuple[str, types.Range] | None:
+def hover(
+    document: Document, checked: Checked, claims: Iterable[Explained], place: types.Position
+) -> tuple[str, types.Range] | None:
     """Markdown and what it is about; None where there is nothing to say."""
     in_comment = _in_comment(document, checked.rules, place)
     if in_comment is not None:
@@ -32,32 +37,68 @@ def hover(document: Document, checked: Checked, place: types.Position) -> tuple[
     found = [
         (finding, spot) for finding in checked.findings if _covers(spot := range_of(finding, document), place)
     ]
-    if not found:
+    here = [one for one in claims if one.is_at(place.line + 1)]
+    if not found and not here:
         return None
-    return _told([finding for finding, _ in found], checked.rules), found[0][1]
+    spot = found[0][1] if found else _line(document, place.line)
+    return _told([finding for finding, _ in found], here, checked.rules), spot
+
+
+def _line(document: Document, row: int) -> types.Range:
+    text, units = document.text.line(row), document.text.units
+    indent = text[: len(text) - len(text.lstrip())]
+    return types.Range(types.Position(row, units(indent)), types.Position(row, units(text.rstrip())))
 
 
 def _covers(spot: types.Range, place: types.Position) -> bool:
     return spot.start <= place <= spot.end
 
 
-def _told(findings: Iterable[Finding], rules: Sequence[type[Rule]]) -> str:
+def _told(findings: Sequence[Finding], claims: Iterable[Explained], rules: Sequence[type[Rule]]) -> str:
+    """The findings with the answers that they stand on, what else was considered in the line, and the findings' rules."""
     parts: list[str] = []
-    documented: list[str] = []
+    others = list(claims)
     for finding in findings:
         parts.append(f"**{finding.code}** {finding.message}")
         parts += [f"*{label}:* {text}" for label, text in _details(finding) if text]
-        if finding.code not in documented:
-            documented.append(finding.code)
+        own = [one for one in others if _is_of(one, finding)]
+        parts += [_answers(one, tuple(Verdict)) for one in own[:1] if one.answers]
+        others = [one for one in others if one not in own]
+    parts += [_considered(one) for one in others]
+    documented = dict.fromkeys(finding.code for finding in findings)
     parts += [text for code in documented if (text := documentation(code, rules))]
     return "\n\n".join(parts)
+
+
+def _is_of(one: Explained, finding: Finding) -> bool:
+    return (one.code, one.row, one.column) == (finding.code, finding.line, finding.column)
+
+
+def _considered(one: Explained) -> str:
+    """A claim without its finding; of one that does not hold only what refutes it."""
+    about = f" `{one.subject}`" if one.subject else ""
+    silent = one.outcome == SILENT
+    parts = (
+        f"**{one.code}** {one.name}:{about} {one.outcome}",
+        "" if silent else one.message,
+        _answers(one, (Verdict.REFUTED,) if silent else tuple(Verdict)),
+    )
+    return "\n\n".join(filter(None, parts))
+
+
+def _answers(one: Explained, shown: Container[Verdict]) -> str:
+    return "\n".join(
+        f"- *{because.answer.question.value}* {SIGNS[because.answer.verdict]}: "
+        f"{because.answer.clause}{line_of(because, one)}"
+        for because in one.answers
+        if because.answer.verdict in shown
+    )
 
 
 def _details(finding: Finding) -> tuple[tuple[str, str], ...]:
     fix = finding.fix
     repair = f"{fix.message} ({fix.safety})" if fix is not None else ""
-    doubt = f"{finding.doubt} (low confidence)" if finding.doubt else ""
-    return (("reason", finding.reason), ("doubt", doubt), ("cost", finding.cost), ("fix", repair))
+    return (("reason", finding.reason), ("doubt", finding.doubt), ("cost", finding.cost), ("fix", repair))
 
 
 def documentation(code: str, rules: Sequence[type[Rule]]) -> str:

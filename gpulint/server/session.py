@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from lsprotocol import types
 from pygls.lsp.server import LanguageServer
@@ -20,6 +20,9 @@ from gpulint.server.engine import Engine
 from gpulint.server.hover import hover
 from gpulint.server.options import ServerOptions, read_options
 from gpulint.server.worker import Worker
+
+if TYPE_CHECKING:
+    from gpulint.explaining import Explained
 
 # Seconds without a key before a check begins, where the server decides when to check.
 DEBOUNCE: Final = 0.1
@@ -238,8 +241,10 @@ class Session:
         )
 
     async def hovered(self, params: types.HoverParams) -> types.Hover | None:
-        found = await self._found(params.text_document.uri)
-        told = None if found is None else hover(found.document, found.checked, params.position)
+        uri = params.text_document.uri
+        found = await self._found(uri)
+        claims = await self._explained(uri) if found is not None else ()
+        told = None if found is None else hover(found.document, found.checked, claims, params.position)
         if told is None:
             return None
         text, spot = told
@@ -249,6 +254,13 @@ class Session:
         plain = formats is not None and types.MarkupKind.Markdown not in formats
         kind = types.MarkupKind.PlainText if plain else types.MarkupKind.Markdown
         return types.Hover(types.MarkupContent(kind, text), spot)
+
+    async def _explained(self, uri: str) -> tuple[Explained, ...]:
+        try:
+            return await self._checks.explained(uri)
+        except Exception:  # a rule failed, which the check tells as well
+            _log.exception("explaining %s failed", uri)
+            return ()
 
     # --- messages ------------------------------------------------------------------------------------------------
 

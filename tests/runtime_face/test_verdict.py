@@ -207,12 +207,12 @@ def test_a_suspicion_counts_for_nothing_until_it_is_proven() -> None:
     leaking = RunResult(
         ("python",), rank().end, 1.0, (rank(holders=(holder(),), drifts=(leak(),), lines=(ran(),)),)
     )
-    suspected = finding("GPU101", doubt="nobody knows")
+    suspected = finding("GPU101", doubts=("nobody knows",))
     found = verify("train.py", leaking, [suspected], least=Confidence.HIGH)
-    assert [(v.status, v.doubt) for v in found.verdicts] == [("confirmed", "nobody knows")]
+    assert [(v.status, v.doubts) for v in found.verdicts] == [("confirmed", ("nobody knows",))]
     assert (found.unpredicted, found.exit_code) == ((), 1)
 
-    elsewhere = finding("GPU101", line=99, subject="other", doubt="nobody knows")
+    elsewhere = finding("GPU101", line=99, subject="other", doubts=("nobody knows",))
     found = verify("train.py", leaking, [elsewhere], least=Confidence.HIGH)
     assert found.verdicts == ()
     assert len(found.unpredicted) == 1

@@ -234,8 +234,6 @@ def _bound(statement: ir.Assign, call: ir.Call, dead: list[str], trains: Answer,
         f"{names} of one update {'stay' if len(dead) > 1 else 'stays'} bound while the next one runs, and nothing in between needs it",
         "a name keeps what it is bound to until it is bound anew, which is after the next update's peak: `del` it",
         "what one update returns, on top of the peak of the next",
-        (trains, gives, left_open(Question.GRAPH, "whether a graph or large tensors are behind it is not shown"))
-        if gives.verdict is not gives.verdict.PROVEN
-        else (trains, gives),
+        (trains, gives, left_open(Question.GRAPH, "whether a graph or large tensors are behind it is not shown")),
         Severity.INFO,
     )

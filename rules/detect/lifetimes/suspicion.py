@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 from gpulint.analysis.code import ir
-from gpulint.answers import Answer, Considered, Verdict
+from gpulint.answers import Answer, Considered, Verdict, doubts_of
 from gpulint.findings import Severity
 from gpulint.rule import RelatedNode, Repair, Report
 
@@ -36,7 +36,6 @@ class Suspicion:
     @property
     def report(self) -> Report:
         """As it is told, with each open question as a doubt."""
-        doubts = [answer.clause for answer in self.answers if answer.verdict is Verdict.OPEN]
         return Report(
             self.at,
             self.message,
@@ -45,7 +44,7 @@ class Suspicion:
             self.severity,
             self.repair,
             self.related,
-            doubt="; and ".join(doubts),
+            doubts=doubts_of(self.answers),
             subject=self.subject,
         )
 

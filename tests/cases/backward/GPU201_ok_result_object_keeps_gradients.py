@@ -16,5 +16,5 @@ class Surrogate:
 
     def posterior(self, points):
         self.net.eval()
-        probabilities = torch.softmax(self.net(points), -1)
+        probabilities = torch.softmax(self.net(points), -1)  # low: GPU201
         return Posterior(self.borders, probabilities)
