@@ -88,7 +88,10 @@ class HookHolds(Rule):
     name = "hook-holds"
     severity = Severity.ERROR
     runtime_claim = Claim("drift")
-    triggers = ((b"_hook(",), (b"register_forward", b"register_full_backward", b"register_backward", b"register_hook"))
+    triggers = (
+        (b"_hook(",),
+        (b"register_forward", b"register_full_backward", b"register_backward", b"register_hook"),
+    )
     doubts = True
 
     def considers(self, facts: FileFacts, options: Mapping[str, Any]) -> Iterator[Considered]:

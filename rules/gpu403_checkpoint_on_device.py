@@ -68,7 +68,7 @@ class CheckpointOnDevice(Rule):
     name = "checkpoint-on-device"
     severity = Severity.WARNING
     runtime_claim = Claim("growth", device_only=True)
-    triggers = ((b"torch",), (b"load(",), (b"cuda", b"device", b"rank", b"State"))
+    triggers = ((b"torch",), (b"load(",), (b"cuda", b"device", b"rank", b"State", b"checkpoint", b"ckpt"))
     doubts = True
 
     def considers(self, facts: FileFacts, options: Mapping[str, Any]) -> Iterator[Considered]:

@@ -22,7 +22,9 @@ if TYPE_CHECKING:
     from gpulint.analysis.file.program import FileAnalysis
 
 _COPIES = frozenset({"clone", "cpu", "numpy", "tolist", "item", "cuda", "contiguous", "float"})
-_TENSOR_METHODS = frozenset({"numpy", "cuda", "cpu", "to", "size", "view", "long", "float", "unsqueeze", "tolist", "item", "detach"})
+_TENSOR_METHODS = frozenset(
+    {"numpy", "cuda", "cpu", "to", "size", "view", "long", "float", "unsqueeze", "tolist", "item", "detach"}
+)
 _CONVERTS = frozenset({"numpy", "item", "tolist", "cpu", "asarray", "array", "float", "clone"})
 
 
@@ -36,10 +38,19 @@ def extended_lists(file: FileAnalysis) -> list[Suspicion]:
         for statement, guards in with_guards(function.body, ()):
             loop = next((g for g in reversed(guards) if isinstance(g, ir.For)), None)
             call = statement.value if isinstance(statement, ir.ExprStmt) else None
-            if loop is None or not isinstance(call, ir.Call) or call.method != "extend" or len(call.args) != 1:
+            if (
+                loop is None
+                or not isinstance(call, ir.Call)
+                or call.method != "extend"
+                or len(call.args) != 1
+            ):
                 continue
             given, holder = call.args[0], call.func.base.path if isinstance(call.func, ir.Attr) else None
-            if holder is None or not isinstance(given, (ir.Name, ir.Sub)) or not _is_of_batch(file, loop, given):
+            if (
+                holder is None
+                or not isinstance(given, (ir.Name, ir.Sub))
+                or not _is_of_batch(file, loop, given)
+            ):
                 continue
             found.append(_extended(file, function, loop, call, holder, given))
     return found
@@ -82,7 +93,14 @@ def _extended_answers(
                 moved |= call.method in ("cuda", "to")
         if isinstance(statement, ir.Assign) and any(target.path == name for target in targets(statement)):
             value = statement.value
-            if isinstance(value, ir.Call) and value.method in ("tolist", "numpy", "list", "split", "decode", "batch_decode"):
+            if isinstance(value, ir.Call) and value.method in (
+                "tolist",
+                "numpy",
+                "list",
+                "split",
+                "decode",
+                "batch_decode",
+            ):
                 yield refuted(Question.TENSOR, f"`{name}` is made a list or an array before", statement)
     if not tensor and not _batch_has_tensors(loop):
         yield refuted(Question.TENSOR, "nothing of the batch is treated as a tensor")
@@ -147,7 +165,9 @@ def _indexes(loop: ir.For, index: ir.Name) -> bool:
     return any(isinstance(part, ir.Name) and part.id == index.id for part in ir.walk(loop.target))
 
 
-def _made_by_network(file: FileAnalysis, function: ir.Function, expr: ir.Expr, depth: int = 3) -> ir.Call | None:
+def _made_by_network(
+    file: FileAnalysis, function: ir.Function, expr: ir.Expr, depth: int = 3
+) -> ir.Call | None:
     """The call of the object's own network that a value comes from, as it was given: not copied, not moved."""
     while isinstance(expr, (ir.Sub, ir.Attr)):
         expr = expr.base

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from gpulint.rules.detect.lifetimes.hooked import Store, emptying, stores
@@ -10,6 +11,7 @@ from gpulint.rules.detect.lifetimes.reaching_back import loops_around, scope
 from gpulint.rules.detect.lifetimes.suspicion import Suspicion
 
 from gpulint.analysis.code import ir
+from gpulint.analysis.values.values import Grad
 from gpulint.answers import Answer, Question, left_open, proven, refuted
 
 if TYPE_CHECKING:
@@ -20,7 +22,16 @@ _NO_GRAD = frozenset({"no_grad", "inference_mode", "set_grad_enabled"})
 
 def hook_stores(file: FileAnalysis) -> list[Suspicion]:
     """Stores of hooks that keep a graph, or add to what is there, where something speaks for a mistake."""
-    return [_suspicion(file, store) for store in stores(file) if not store.registration.backward and _worth(file, store)]
+    found = [store for store in stores(file) if not store.registration.backward]
+    if found and _never_records(file):
+        found = [replace(store, kept=store.kept.but(graph=False)) for store in found]
+    return [_suspicion(file, store) for store in found if _worth(file, store)]
+
+
+def _never_records(file: FileAnalysis) -> bool:
+    """Whether the forwards in sight run without grad, all of them."""
+    modes = {forward.grad for facts in file.function_facts if not facts.is_test for forward in facts.forwards}
+    return modes == {Grad.DISABLED}
 
 
 def _worth(file: FileAnalysis, store: Store) -> bool:
@@ -44,7 +55,9 @@ def _suspicion(file: FileAnalysis, store: Store) -> Suspicion:
         store.value,
         store.place,
         f"the hook {verb} `{store.place}` at every forward, {how}{moved}",
-        "the graph behind an activation keeps those of the layers before it" if graph else "nothing moves it to the host",
+        "the graph behind an activation keeps those of the layers before it"
+        if graph
+        else "nothing moves it to the host",
         "the activations of the layers before it, until the place is filled anew"
         if graph
         else "the activation's own bytes, for every call that nobody clears away",
@@ -63,7 +76,9 @@ def _answers(file: FileAnalysis, store: Store, graph: bool) -> Iterator[Answer]:
     if not store.adds:
         yield proven(Question.OUTLIVES, "it stays until the next forward fills the same place")
     elif emptied and graph and store.kept.moved:
-        yield proven(Question.OUTLIVES, f"`{emptied[0].name}` empties it, and until then it stays", emptied[0])
+        yield proven(
+            Question.OUTLIVES, f"`{emptied[0].name}` empties it, and until then it stays", emptied[0]
+        )
     elif emptied:
         yield refuted(Question.OUTLIVES, f"`{emptied[0].name}` empties it", emptied[0])
     else:
@@ -82,7 +97,9 @@ def _repeats(file: FileAnalysis) -> Answer:
 
 def _graph(file: FileAnalysis, store: Store) -> Answer:
     if any(evidence.words & _NO_GRAD for evidence in file.evidence.values()):
-        return left_open(Question.GRAPH, "the file switches grad off somewhere: whether it is on here is not shown")
+        return left_open(
+            Question.GRAPH, "the file switches grad off somewhere: whether it is on here is not shown"
+        )
     return proven(Question.GRAPH, "nothing here detaches it or switches grad off")
 
 
@@ -93,7 +110,14 @@ def _backward(file: FileAnalysis, store: Store, around: list[ir.Function]) -> An
         if store.word in evidence.words and function is not store.hook:
             if evidence.backward or evidence.called & {"grad", "backward", "vjp", "jacobian"}:
                 return refuted(Question.BACKWARD, "a gradient is taken where it is read", function)
-    readers = [f for f in file.module.functions if f is not store.hook and store.word in file.evidence[f].words]
+            info = file.class_of(function)
+            if function.name == "forward" and info is not None and info.is_module:
+                return refuted(
+                    Question.BACKWARD, "the forward that reads it makes its result of it", function
+                )
+    readers = [
+        f for f in file.module.functions if f is not store.hook and store.word in file.evidence[f].words
+    ]
     if any(file.evidence[function].called & {"detach", "item", "numpy", "tolist"} for function in readers):
         return proven(Question.BACKWARD, "who reads it detaches it")
     return left_open(Question.BACKWARD, "whether somebody takes a gradient through it is not shown")

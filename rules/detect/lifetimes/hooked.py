@@ -24,7 +24,9 @@ _MODULE_HOOKS = {
     "register_full_backward_pre_hook": 1,
     "register_backward_hook": 2,
 }
-_BACKWARD = frozenset({"register_full_backward_hook", "register_full_backward_pre_hook", "register_backward_hook"})
+_BACKWARD = frozenset(
+    {"register_full_backward_hook", "register_full_backward_pre_hook", "register_backward_hook"}
+)
 # Functions that only look at a tensor, or make something else of it.
 _LOOKS = frozenset("len isinstance type id print str repr float int hasattr getattr list_shape range".split())
 _ARITHMETIC = frozenset({"+", "-", "*", "/", "@", "**", "neg"})
@@ -245,7 +247,7 @@ def _called(call: ir.Call, tensors: dict[str, Kept]) -> Kept | None:
     method = call.method
     given = kept_of(call.func.base, tensors) if isinstance(call.func, ir.Attr) else None
     if given is None:
-        if method in _LOOKS or method in TO_HOST or method[:1] == "_" and not call.args:
+        if method in _LOOKS or method in TO_HOST or (method[:1] == "_" and not call.args):
             return None
         given = _most(kept_of(arg, tensors) for arg in call.args)
         if given is None:
@@ -282,5 +284,19 @@ def emptying(file: FileAnalysis, store: Store) -> list[ir.Function]:
         for function in scope(file, store.hook)
         if function.name not in ("__init__", "__del__")
         and function is not store.hook
-        and any(reset.rpartition(".")[2].partition("[")[0] == store.word for reset in resets(function.body))
+        and (
+            any(reset.rpartition(".")[2].partition("[")[0] == store.word for reset in resets(function.body))
+            or takes_out(function, store.word)
+        )
     ]
+
+
+def takes_out(function: ir.Function, word: str) -> bool:
+    """`self.inputs[name].pop()`, `self.inputs[name].clear()`."""
+    for _, call in ir.calls(function.body):
+        if call.method in ("pop", "popleft", "clear") and isinstance(call.func, ir.Attr):
+            base = call.func.base
+            base = base.base if isinstance(base, ir.Sub) else base
+            if (base.path or "").rpartition(".")[2] == word:
+                return True
+    return False

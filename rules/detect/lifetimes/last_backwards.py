@@ -11,11 +11,16 @@ from gpulint.rules.detect.lifetimes.suspicion import Suspicion
 from gpulint.analysis.code import ir
 from gpulint.analysis.code.assignments import targets
 from gpulint.analysis.file.lookup import with_words
+from gpulint.analysis.torch.methods import GIVES_ITSELF
+from gpulint.analysis.torch.names import TO_DEVICE, TO_HOST
 from gpulint.answers import Answer, Question, left_open, proven, refuted
 
 if TYPE_CHECKING:
     from gpulint.analysis.file.program import FileAnalysis
 
+_DATA = frozenset(
+    "len range list dict tuple set int float next iter load get randn rand print item parameters sample".split()
+)
 _GRADIENTS = frozenset({"backward", "grad", "manual_backward", "hessian", "jacobian", "vjp"})
 
 
@@ -61,24 +66,42 @@ def _root(call: ir.Call) -> ir.Expr:
     return given if given is not None else call.func.base
 
 
-def _answers(file: FileAnalysis, function: ir.Function, statement: ir.Stmt, root: ir.Expr) -> Iterator[Answer]:
+def _answers(
+    file: FileAnalysis, function: ir.Function, statement: ir.Stmt, root: ir.Expr
+) -> Iterator[Answer]:
     origins = _Origins(function, root)
     loops = loops_around(function.body, statement) or ()
-    if loops and not origins.made_in(loops[-1]):
-        yield refuted(Question.BACKWARD, "each round of the loop goes backward through the same graph", loops[-1])
+    if loops and (not origins.made_in(loops[-1]) or origins.older_than(loops[-1])):
+        yield refuted(
+            Question.BACKWARD, "each round of the loop goes through a graph older than it", loops[-1]
+        )
+    if origins.fetched:
+        yield refuted(
+            Question.BACKWARD, "it stands in an object, where others of the same graph may stand too"
+        )
+    trainer = next((caller for caller in _callers(file, function) if file.evidence[caller].backward), None)
+    if trainer is not None:
+        yield refuted(Question.BACKWARD, f"`{trainer.name}`, which calls this, goes backward too", trainer)
     owner = owner_of(function)
     all_keep = owner is not None and _all_keep(file, owner)
     leaks = _outliving(function, statement, root, origins)
     if all_keep:
-        yield proven(Question.BACKWARD, "every backward of the class keeps its graph: that of the last is for nobody")
+        yield proven(
+            Question.BACKWARD, "every backward of the class keeps its graph: that of the last is for nobody"
+        )
     elif origins.given:
         yield left_open(
-            Question.BACKWARD, f"whether a caller goes backward through `{sorted(origins.given)[0]}` once more is not shown"
+            Question.BACKWARD,
+            f"whether a caller goes backward through `{sorted(origins.given)[0]}` once more is not shown",
         )
     elif leaks == "returned":
-        yield left_open(Question.BACKWARD, "whether a caller goes backward through what is returned is not shown")
+        yield left_open(
+            Question.BACKWARD, "whether a caller goes backward through what is returned is not shown"
+        )
     else:
-        yield left_open(Question.BACKWARD, "whether a network or a helper keeps some of it for the next call is not shown")
+        yield left_open(
+            Question.BACKWARD, "whether a network or a helper keeps some of it for the next call is not shown"
+        )
     if leaks:
         yield proven(Question.OUTLIVES, f"the graph is {leaks}, and lives on after the call")
     elif loops:
@@ -99,13 +122,22 @@ def _outliving(function: ir.Function, backward: ir.Stmt, root: ir.Expr, origins:
     for statement in ir.statements(function.body):
         behind |= statement is backward
         if behind and isinstance(statement, (ir.Assign, ir.AugAssign)):
-            names -= {target.path for target in targets(statement) if target.path is not None}  # another value by now
+            names -= {
+                target.path for target in targets(statement) if target.path is not None
+            }  # another value by now
         if isinstance(statement, ir.Return) and statement.value is not None:
             value = statement.value
             items = value.items if isinstance(value, ir.Seq) else (value,)
             if any(isinstance(item, ir.Name) and item.id in names for item in items):
                 return "returned"
     return ""
+
+
+def _callers(file: FileAnalysis, function: ir.Function) -> Iterator[ir.Function]:
+    """The functions of the file that call this one, by its name."""
+    for caller, evidence in file.evidence.items():
+        if caller is not function and function.name in evidence.called:
+            yield caller
 
 
 def _all_keep(file: FileAnalysis, owner: ir.Class) -> bool:
@@ -119,23 +151,29 @@ def _all_keep(file: FileAnalysis, owner: ir.Class) -> bool:
 
 
 class _Origins:
-    """What a value is made of, through the assignments of its function: `names` are the local ones, `given` the parameters."""
+    """What a value is made of, through the assignments of its function: `names` are the local ones, `given` the parameters;
+    `fetched`: it comes out of a container of the object, or of an object that was given."""
 
     def __init__(self, function: ir.Function, root: ir.Expr) -> None:
         self.names: set[str] = set()
         self.given: set[str] = set()
+        self.fetched = False
         self._bindings: list[ir.Stmt] = []
         own = own_name(function)
         params = {param.name for param in function.params if param.name != own and not _is_number(param)}
         queue = [root]
         while queue:
             for part in _values(queue.pop()):
+                self.fetched |= _is_fetched(part, own)
                 if isinstance(part, ir.Name) and part.id in params and part.id not in self.names:
                     self.given.add(part.id)
                 if isinstance(part, ir.Name) and part.id not in self.names and part.id != own:
                     self.names.add(part.id)
                     for statement in ir.statements(function.body):
                         value = _bound(statement, part.id)
+                        if isinstance(statement, ir.For) and value is not None:
+                            self.fetched |= _runs_through_an_object(function, value, params)
+                            continue
                         if value is not None:
                             self._bindings.append(statement)
                             queue.append(value)
@@ -144,6 +182,70 @@ class _Origins:
         """Whether some call that the value is made of runs in the loop's body."""
         inside = {id(statement) for statement in ir.statements(loop.body)}
         return any(id(statement) in inside and ir.own_calls(statement) for statement in self._bindings)
+
+    def older_than(self, loop: ir.For | ir.While) -> bool:
+        """Whether part of it is made before the loop by a call that may have a graph, or is added to in each round and never
+        begun anew in it."""
+        inside = {id(statement) for statement in ir.statements(loop.body)}
+        begun = {
+            path
+            for statement in self._bindings
+            if id(statement) in inside and isinstance(statement, ir.Assign)
+            for path in _paths(statement)
+            if not _mentions(statement.value, path)
+        }
+        for statement in self._bindings:
+            if id(statement) in inside:
+                carried = isinstance(statement, ir.AugAssign) or (
+                    isinstance(statement, ir.Assign)
+                    and any(_mentions(statement.value, p) for p in _paths(statement))
+                )
+                if carried and not set(_paths(statement)) & begun:
+                    return True
+            elif any(_may_have_graph(call) for call in ir.own_calls(statement)):
+                return True
+        return False
+
+
+def _paths(statement: ir.Stmt) -> list[str]:
+    if isinstance(statement, ir.AugAssign):
+        return [statement.target.path] if statement.target.path is not None else []
+    return [target.path for target in targets(statement) if target.path is not None]
+
+
+def _mentions(value: ir.Expr | None, path: str) -> bool:
+    return value is not None and any(part.path == path for part in ir.walk(value))
+
+
+def _may_have_graph(call: ir.Call) -> bool:
+    """Whether what is called can give a tensor with a graph: no constructor of a module or of data, no move."""
+    if call.method in TO_DEVICE or call.method in TO_HOST or call.method in GIVES_ITSELF:
+        return False
+    return call.method not in _DATA and not call.method[:1].isupper()
+
+
+def _is_fetched(part: ir.Expr, own: str) -> bool:
+    """`self.losses.pop(key)`, `self.losses[key]`."""
+    base = part.base if isinstance(part, ir.Sub) else None
+    if isinstance(part, ir.Call) and part.method in ("pop", "get") and isinstance(part.func, ir.Attr):
+        base = part.func.base
+    return base is not None and bool(own) and (base.path or "").startswith(f"{own}.")
+
+
+def _runs_through_an_object(function: ir.Function, iterable: ir.Expr, params: set[str]) -> bool:
+    """Whether a loop runs over what an object that was given holds, `given.codes`, by that name or another."""
+    parts = list(ir.walk(iterable))
+    for part in list(parts):
+        if isinstance(part, ir.Name):
+            values = (_bound(s, part.id) for s in ir.statements(function.body) if isinstance(s, ir.Assign))
+            parts += [inner for value in values if value is not None for inner in ir.walk(value)]
+    return any(
+        isinstance(part, ir.Attr)
+        and isinstance(part.base, ir.Name)
+        and part.base.id in params
+        and part.attr != "loader"
+        for part in parts
+    )
 
 
 def _is_number(param: ir.Param) -> bool:
@@ -158,6 +260,8 @@ def _bound(statement: ir.Stmt, name: str) -> ir.Expr | None:
         return statement.value
     if isinstance(statement, ir.AugAssign) and statement.target.path == name:
         return statement.value
+    if isinstance(statement, ir.For) and any(target.path == name for target in targets(statement)):
+        return statement.iterable
     return None
 
 
@@ -171,7 +275,14 @@ def _values(expr: ir.Expr) -> Iterator[ir.Expr]:
             stack += [*part.args, *(value for _, value in part.keywords)]
             if isinstance(part.func, ir.Attr) and not isinstance(part.func.base, (ir.Name, ir.Attr)):
                 stack.append(part.func.base)
-            elif isinstance(part.func, ir.Attr) and part.method in ("mean", "sum", "view", "reshape", "squeeze", "detach"):
+            elif isinstance(part.func, ir.Attr) and part.method in (
+                "mean",
+                "sum",
+                "view",
+                "reshape",
+                "squeeze",
+                "detach",
+            ):
                 if part.method != "detach":
                     stack.append(part.func.base)
         elif isinstance(part, ir.Attr) and part.attr in ("shape", "device", "dtype"):

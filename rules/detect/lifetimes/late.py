@@ -37,9 +37,16 @@ def late_logits(file: FileAnalysis) -> list[Suspicion]:
         for block in _blocks(function.body):
             for position, statement in enumerate(block):
                 name = _logits_of_loss(statement)
-                if name is None or not _goes_backward(block[position + 1 :]) or _is_read(function, statement, name):
+                if (
+                    name is None
+                    or not _goes_backward(block[position + 1 :])
+                    or _is_read(function, statement, name)
+                ):
                     continue
                 large = _is_over_a_vocabulary(function, name)
+                whole = None if large is not None else _viewed(function, name)
+                if whole is not None and not _is_read(function, statement, whole):
+                    large, name = _is_over_a_vocabulary(function, whole), f"{name}`, `{whole}"
                 if large is not None and isinstance(statement, ir.Assign):
                     found.append(_late(file, function, statement, name, large))
     return found
@@ -78,7 +85,9 @@ def _is_read(function: ir.Function, loss: ir.Stmt, name: str) -> bool:
         if statement is loss:
             behind = True
         elif behind and any(
-            isinstance(part, ir.Name) and part.id == name for root in statement.expressions() for part in ir.walk(root)
+            isinstance(part, ir.Name) and part.id == name
+            for root in statement.expressions()
+            for part in ir.walk(root)
         ):
             return True
     return False
@@ -91,17 +100,43 @@ def _is_over_a_vocabulary(function: ir.Function, name: str) -> Answer | None:
         for root in statement.expressions():
             for part in ir.walk(root):
                 if isinstance(part, ir.Sub) and part.base.path == name and _shifts(part.index):
-                    return proven(Question.SIZE, "scores for the next token, shifted against the labels", statement)
-                if isinstance(part, ir.Call) and isinstance(part.func, ir.Attr) and part.func.base.path == name:
-                    if any(_VOCABULARY.search(inner.path or "") for arg in part.args for inner in ir.walk(arg)):
-                        return proven(Question.SIZE, "flattened to one row of scores over the vocabulary", statement)
+                    return proven(
+                        Question.SIZE, "scores for the next token, shifted against the labels", statement
+                    )
+                if (
+                    isinstance(part, ir.Call)
+                    and isinstance(part.func, ir.Attr)
+                    and part.func.base.path == name
+                ):
+                    if any(
+                        _VOCABULARY.search(inner.path or "") for arg in part.args for inner in ir.walk(arg)
+                    ):
+                        return proven(
+                            Question.SIZE, "flattened to one row of scores over the vocabulary", statement
+                        )
         if isinstance(statement, ir.Assign) and any(target.path == name for target in targets(statement)):
             given = statement.value
             if isinstance(given, ir.Call) and any(
                 _TEXT.search(part.path or "") for arg in given.args for part in ir.walk(arg)
             ):
-                hint = left_open(Question.SIZE, "that they are scores over a vocabulary is told by names alone", statement)
+                hint = left_open(
+                    Question.SIZE, "that they are scores over a vocabulary is told by names alone", statement
+                )
     return hint if "logits" in name else None
+
+
+def _viewed(function: ir.Function, name: str) -> str | None:
+    """`logits` of `flat = logits.view(-1, vocabulary)`: both names hold the same memory."""
+    for statement in ir.statements(function.body):
+        if isinstance(statement, ir.Assign) and any(target.path == name for target in targets(statement)):
+            value = statement.value
+            if (
+                isinstance(value, ir.Call)
+                and isinstance(value.func, ir.Attr)
+                and value.method in ("view", "reshape", "flatten")
+            ):
+                return value.func.base.id if isinstance(value.func.base, ir.Name) else None
+    return None
 
 
 def _shifts(index: ir.Expr) -> bool:
@@ -118,7 +153,9 @@ def _is_minus_one(expr: ir.Expr) -> bool:
     return isinstance(expr, ir.Const) and expr.value == -1
 
 
-def _late(file: FileAnalysis, function: ir.Function, statement: ir.Assign, name: str, large: Answer) -> Suspicion:
+def _late(
+    file: FileAnalysis, function: ir.Function, statement: ir.Assign, name: str, large: Answer
+) -> Suspicion:
     call = statement.value
     assert isinstance(call, ir.Call)
     full = qualified(file, function, call.func.path) or ""
@@ -133,7 +170,9 @@ def _late(file: FileAnalysis, function: ir.Function, statement: ir.Assign, name:
             large,
             proven(Question.BACKWARD, "a cross-entropy saves its log-softmax, and not the logits")
             if known
-            else left_open(Question.BACKWARD, "whether the loss itself keeps the logits for its backward is not in sight"),
+            else left_open(
+                Question.BACKWARD, "whether the loss itself keeps the logits for its backward is not in sight"
+            ),
         ),
         Severity.INFO,
     )
@@ -153,13 +192,19 @@ def late_results(file: FileAnalysis) -> list[Suspicion]:
             if loop is None or not isinstance(statement, ir.Assign) or len(statement.targets) != 1:
                 continue
             target, call = statement.targets[0], statement.value
-            if not isinstance(target, ir.Seq) or not isinstance(call, ir.Call) or not _is_parted(loop, guards, function):
+            if (
+                not isinstance(target, ir.Seq)
+                or not isinstance(call, ir.Call)
+                or not _is_parted(loop, guards, function)
+            ):
                 continue
             names = [item.id for item in target.items if isinstance(item, ir.Name) and item.id != "_"]
             dead = [name for name in names if _is_dead(function, loop, statement, name)]
             trains = _trains(file, function, call)
             if trains is not None and dead:
-                found.append(_bound(statement, call, dead, trains, _gives(file, function, call, target, dead)))
+                found.append(
+                    _bound(statement, call, dead, trains, _gives(file, function, call, target, dead))
+                )
     return found
 
 
@@ -169,7 +214,9 @@ def _is_parted(loop: ir.For | ir.While, guards: tuple[ir.Stmt, ...], function: i
     inside = {call.method for _, call in ir.calls(loop.body)}
     outside = {call.method for _, call in ir.calls(function.body)}
     nested = sum(isinstance(guard, (ir.For, ir.While)) for guard in guards) > 1
-    return ("step" not in inside and bool(outside & {"step", "optimizer_step", "clip_grad_norm", "zero_grad"})) or (
+    return (
+        "step" not in inside and bool(outside & {"step", "optimizer_step", "clip_grad_norm", "zero_grad"})
+    ) or (
         nested and "batch_size" in {part for name in _words(loop) for part in (name, name.partition("_")[2])}
     )
 
@@ -207,13 +254,20 @@ def _trains(file: FileAnalysis, function: ir.Function, call: ir.Call) -> Answer 
         if evidence.backward or evidence.called & {"backward", "manual_backward"}:
             return proven(Question.TRAINED, f"`{callee.name}` goes backward", callee)
         for other in file.module.functions:
-            if other not in seen and len(seen) < 12 and other.name in evidence.called and other.cls is callee.cls:
+            if (
+                other not in seen
+                and len(seen) < 12
+                and other.name in evidence.called
+                and other.cls is callee.cls
+            ):
                 seen.add(other)
                 queue.append(other)
     return None
 
 
-def _gives(file: FileAnalysis, function: ir.Function, call: ir.Call, target: ir.Seq, dead: list[str]) -> Answer:
+def _gives(
+    file: FileAnalysis, function: ir.Function, call: ir.Call, target: ir.Seq, dead: list[str]
+) -> Answer:
     """Whether what is bound is more than numbers."""
     callee = called(file, function, call)
     if callee is None:
@@ -221,7 +275,9 @@ def _gives(file: FileAnalysis, function: ir.Function, call: ir.Call, target: ir.
     given = {param.name for param in callee.params} - {own_name(callee)}
     for statement in ir.statements(callee.body):
         value = statement.value if isinstance(statement, ir.Return) else None
-        if isinstance(value, ir.Seq) and any(isinstance(item, ir.Name) and item.id in given for item in value.items):
+        if isinstance(value, ir.Seq) and any(
+            isinstance(item, ir.Name) and item.id in given for item in value.items
+        ):
             return proven(Question.SIZE, "the batch itself is among it", statement)
     return left_open(Question.SIZE, "how large what it returns is, is not shown")
 
@@ -234,6 +290,10 @@ def _bound(statement: ir.Assign, call: ir.Call, dead: list[str], trains: Answer,
         f"{names} of one update {'stay' if len(dead) > 1 else 'stays'} bound while the next one runs, and nothing in between needs it",
         "a name keeps what it is bound to until it is bound anew, which is after the next update's peak: `del` it",
         "what one update returns, on top of the peak of the next",
-        (trains, gives, left_open(Question.GRAPH, "whether a graph or large tensors are behind it is not shown")),
+        (
+            trains,
+            gives,
+            left_open(Question.GRAPH, "whether a graph or large tensors are behind it is not shown"),
+        ),
         Severity.INFO,
     )

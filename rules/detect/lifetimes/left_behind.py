@@ -33,7 +33,9 @@ def left_behind(file: FileAnalysis) -> list[Suspicion]:
     return found
 
 
-def _leaving(file: FileAnalysis, owner: ir.Class, method: ir.Function, kept: list[Store]) -> Iterator[Suspicion]:
+def _leaving(
+    file: FileAnalysis, owner: ir.Class, method: ir.Function, kept: list[Store]
+) -> Iterator[Suspicion]:
     removal = _removal(method)
     if removal is None or method.name in ("__init__", "__del__", "forward", "__call__"):
         return
@@ -45,10 +47,14 @@ def _leaving(file: FileAnalysis, owner: ir.Class, method: ir.Function, kept: lis
     store = left[0]
     answers = [
         proven(Question.SIZE, "a tensor on the device, or its graph", store.stmt),
-        left_open(Question.OUTLIVES, "whether the object is kept after this, or read once more, is not shown"),
+        left_open(
+            Question.OUTLIVES, "whether the object is kept after this, or read once more, is not shown"
+        ),
     ]
     if not store.kept.sure:
-        answers.append(left_open(Question.TENSOR, "what the hook makes of its tensor is not in sight", store.stmt))
+        answers.append(
+            left_open(Question.TENSOR, "what the hook makes of its tensor is not in sight", store.stmt)
+        )
     yield Suspicion(
         removal,
         store.place,
@@ -56,6 +62,7 @@ def _leaving(file: FileAnalysis, owner: ir.Class, method: ir.Function, kept: lis
         "removing a handle frees the hook and nothing of what it has kept",
         "the last activations, and the graph behind those that have one, as long as the object lives",
         tuple(answers),
+        cause=store.stmt.row,
     )
 
 

@@ -65,7 +65,9 @@ def _called_on(method: ir.Function) -> set[str]:
     return {
         call.func.base.path
         for _, call in ir.calls(method.body)
-        if isinstance(call.func, ir.Attr) and call.func.base.path is not None and call.func.base.path.count(".") == 1
+        if isinstance(call.func, ir.Attr)
+        and call.func.base.path is not None
+        and call.func.base.path.count(".") == 1
     }
 
 
@@ -88,5 +90,9 @@ def _let_go(file: FileAnalysis, cls: ir.Class) -> Answer:
         if cls.name in file.evidence[function].called:
             for statement, call in ir.calls(function.body):
                 if call.method == cls.name and loops_around(function.body, statement):
-                    return proven(Question.OUTLIVES, f"a loop makes one `{cls.name}` after another", statement)
-    return left_open(Question.OUTLIVES, f"whether the program is done with a `{cls.name}` before it ends is not shown")
+                    return proven(
+                        Question.OUTLIVES, f"a loop makes one `{cls.name}` after another", statement
+                    )
+    return left_open(
+        Question.OUTLIVES, f"whether the program is done with a `{cls.name}` before it ends is not shown"
+    )

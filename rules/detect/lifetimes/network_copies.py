@@ -25,7 +25,9 @@ Guards = tuple[ir.Stmt, ...]
 
 # What is asked of a kept copy by who only keeps it.
 _KEEPING = frozenset({"state_dict", "cpu", "zero_grad"})
-_TRAINING = frozenset({"backward", "step", "fit", "train_epoch", "train_one_epoch", "train_step", "training_step"})
+_TRAINING = frozenset(
+    {"backward", "step", "fit", "train_epoch", "train_one_epoch", "train_step", "training_step"}
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,9 +56,16 @@ def network_copies(file: FileAnalysis) -> list[Suspicion]:
 
 def _copies(file: FileAnalysis, function: ir.Function, statement: ir.Stmt, guards: Guards) -> Iterator[_Copy]:
     for holder, value, many in _kept(statement):
-        if isinstance(value, ir.Call) and value.method == "deepcopy" and len(value.args) == 1 and not value.keywords:
+        if (
+            isinstance(value, ir.Call)
+            and value.method == "deepcopy"
+            and len(value.args) == 1
+            and not value.keywords
+        ):
             network = value.args[0]
-            if qualified(file, function, value.func.path) == "copy.deepcopy" and _is_network(file, function, network):
+            if qualified(file, function, value.func.path) == "copy.deepcopy" and _is_network(
+                file, function, network
+            ):
                 yield _Copy(function, statement, guards, value, network, holder, many)
 
 
@@ -110,7 +119,9 @@ def _trains(file: FileAnalysis, function: ir.Function, block: list[ir.Stmt], nes
     if called & _TRAINING:
         return True
     return any(
-        other.name in called and file.evidence[other].backward for other in file.module.functions if other is not function
+        other.name in called and file.evidence[other].backward
+        for other in file.module.functions
+        if other is not function
     )
 
 
@@ -192,7 +203,9 @@ def _uses(file: FileAnalysis, copy: _Copy) -> Answer:
     return proven(Question.READS, "the copy is only kept, saved or put back")
 
 
-def reads(file: FileAnalysis, function: ir.Function, path: str) -> Iterator[tuple[ir.Function, ir.Stmt, ir.Expr]]:
+def reads(
+    file: FileAnalysis, function: ir.Function, path: str
+) -> Iterator[tuple[ir.Function, ir.Stmt, ir.Expr]]:
     """Where a place is read: a name in its function, an attribute in all methods of its class."""
     owner = owner_of(function)
     shared = "." in path and owner is not None
@@ -241,7 +254,12 @@ def _states_in(value: ir.Expr) -> ir.Call | None:
     elif isinstance(value, ir.Seq):
         parts = value.items
     for part in parts:
-        if isinstance(part, ir.Call) and part.method == "state_dict" and not part.args and isinstance(part.func, ir.Attr):
+        if (
+            isinstance(part, ir.Call)
+            and part.method == "state_dict"
+            and not part.args
+            and isinstance(part.func, ir.Attr)
+        ):
             return part
     return None
 
@@ -274,7 +292,10 @@ def _states_answers(
         kept = owner is not None and isinstance(value, ir.Comp) and _is_put_back(file, owner, function)
         if not kept:
             yield refuted(Question.READS, "nothing in the class puts it back into the networks")
-        yield left_open(Question.READS, "whether the callers keep it while the networks train, or save it, is not in sight")
+        yield left_open(
+            Question.READS,
+            "whether the callers keep it while the networks train, or save it, is not in sight",
+        )
         return
     saved = loaded = copied = False
     for _, reader, expr in reads(file, function, holder):
@@ -299,6 +320,8 @@ def _is_put_back(file: FileAnalysis, owner: ir.Class, function: ir.Function) -> 
             continue
         given = {param.name for param in method.params} - {own_name(method)}
         for statement in ir.statements(method.body):
-            if isinstance(statement, ir.For) and any(part.path in given for part in ir.walk(statement.iterable)):
+            if isinstance(statement, ir.For) and any(
+                part.path in given for part in ir.walk(statement.iterable)
+            ):
                 return True
     return False

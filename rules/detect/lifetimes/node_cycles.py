@@ -52,7 +52,9 @@ def _suspicion(file: FileAnalysis, registration: Registration) -> Suspicion | No
         "the graph and what it has saved, for every forward whose circle nobody breaks",
         (
             proven(Question.OUTLIVES, "nothing in the file removes the hook or refers weakly to the object"),
-            left_open(Question.GRAPH, "whether what the object keeps leads back to that node is not shown", kept),
+            left_open(
+                Question.GRAPH, "whether what the object keeps leads back to that node is not shown", kept
+            ),
         ),
     )
 
@@ -83,6 +85,8 @@ def _kept_tensor(owner: ir.Class, registering: ir.Function) -> ir.Stmt | None:
         for statement in ir.statements(method.body):
             if isinstance(statement, ir.Assign) and isinstance(statement.value, (ir.Name, ir.Sub)):
                 value = statement.value.base if isinstance(statement.value, ir.Sub) else statement.value
-                if value.path in given and any((t.path or "").startswith(f"{own}.") for t in targets(statement)):
+                if value.path in given and any(
+                    (t.path or "").startswith(f"{own}.") for t in targets(statement)
+                ):
                     return statement
     return None

@@ -24,6 +24,7 @@ class Suspicion:
     severity: Severity = Severity.WARNING
     related: tuple[RelatedNode, ...] = ()
     repair: Callable[[], Repair | None] | None = None
+    cause: int = 0  # the row of what brings it about: where that is told already, this is not
 
     @property
     def is_refuted(self) -> bool:
@@ -50,9 +51,9 @@ class Suspicion:
 
 
 def told(suspicions: Iterable[Suspicion], rows: set[int]) -> Iterator[Report]:
-    """The reports of what is not refuted, one for each row, and none where the rule has already told something."""
+    """The reports of what is not refuted, one for each row, and none where the rule has already told something of it."""
     for suspicion in suspicions:
-        if not suspicion.is_refuted and suspicion.at.row not in rows:
+        if not suspicion.is_refuted and not rows & {suspicion.at.row, suspicion.cause}:
             rows.add(suspicion.at.row)
             yield suspicion.report
 

@@ -48,7 +48,10 @@ def _suspicion(file: FileAnalysis, group: list[Registration], kept: dict[int, St
     owner = owner_of(registration.function)
     assert owner is not None
     answers = [
-        proven(Question.OUTLIVES, "the module comes from outside, and nobody has the handle that would remove the hook"),
+        proven(
+            Question.OUTLIVES,
+            "the module comes from outside, and nobody has the handle that would remove the hook",
+        ),
         _made_again(file, owner),
     ]
     if store is not None:
@@ -89,9 +92,24 @@ def _made_again(file: FileAnalysis, owner: ir.Class) -> Answer:
     for function, statement in made:
         if loops_around(function.body, statement) or file.called_in_data_loop & {function}:
             return proven(Question.REPEATS, f"a loop makes one `{owner.name}` after another", statement)
-    if made and all(function is file.module.body or function.name == "main" for function, _ in made):
+    if made and all(_is_once(file, function, statement) for function, statement in made):
         return refuted(Question.REPEATS, f"the program makes one `{owner.name}`", made[0][1])
-    return left_open(Question.REPEATS, f"whether the program makes a second `{owner.name}` for the same module is not shown")
+    return left_open(
+        Question.REPEATS,
+        f"whether the program makes a second `{owner.name}` for the same module is not shown",
+    )
+
+
+def _is_once(file: FileAnalysis, function: ir.Function, statement: ir.Stmt) -> bool:
+    """Whether an object is made by a program's own function, or by one that then runs its loop."""
+    if function is file.module.body or function.name == "main":
+        return True
+    behind = False
+    for other in ir.statements(function.body):
+        behind |= other is statement
+        if behind and isinstance(other, (ir.For, ir.While)):
+            return True
+    return False
 
 
 def _makings(file: FileAnalysis, owner: ir.Class) -> Iterator[tuple[ir.Function, ir.Stmt]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from gpulint.rules.detect.lifetimes.hooked import Store, registered, stores
+from gpulint.rules.detect.lifetimes.hooked import Store, registered, stores, takes_out
 from gpulint.rules.detect.lifetimes.reaching_back import own_name, scope
 from gpulint.rules.detect.lifetimes.suspicion import Suspicion
 
@@ -14,8 +14,6 @@ from gpulint.answers import Answer, Question, left_open, proven
 
 if TYPE_CHECKING:
     from gpulint.analysis.file.program import FileAnalysis
-
-_TAKING = frozenset({"pop", "popleft"})
 
 
 def uneaten(file: FileAnalysis) -> list[Suspicion]:
@@ -53,7 +51,7 @@ def _is_eaten(file: FileAnalysis, store: Store, eaters: list[ir.Function]) -> bo
     reached: list[ir.Function] = []
     for eater in eaters:
         reached += [eater, *_called_by(file, eater)]
-    taking = [f for f in scope(file, store.hook) if f is not store.hook and _takes(f, store.word)]
+    taking = [f for f in scope(file, store.hook) if f is not store.hook and takes_out(f, store.word)]
     return bool(taking) and all(any(function is one for one in reached) for function in taking)
 
 
@@ -62,16 +60,6 @@ def _called_by(file: FileAnalysis, hook: ir.Function) -> Iterator[ir.Function]:
     for other in scope(file, hook):
         if other.name in file.evidence[hook].called and own:
             yield other
-
-
-def _takes(function: ir.Function, word: str) -> bool:
-    for _, call in ir.calls(function.body):
-        if call.method in _TAKING and isinstance(call.func, ir.Attr):
-            base = call.func.base
-            base = base.base if isinstance(base, ir.Sub) else base
-            if (base.path or "").rpartition(".")[2] == word:
-                return True
-    return False
 
 
 def _suspicion(file: FileAnalysis, store: Store) -> Suspicion:
@@ -93,5 +81,9 @@ def _evaluates(file: FileAnalysis) -> Answer:
     for facts in file.function_facts:
         for forward in facts.forwards:
             if forward.loops and (forward.evaluating or forward.grad.name == "DISABLED"):
-                return proven(Question.REACHED, "batches are evaluated while the hooks are there", forward.stmt)
-    return left_open(Question.REACHED, "whether forwards without a backward run while the hooks are there is not shown")
+                return proven(
+                    Question.REACHED, "batches are evaluated while the hooks are there", forward.stmt
+                )
+    return left_open(
+        Question.REACHED, "whether forwards without a backward run while the hooks are there is not shown"
+    )

@@ -25,7 +25,9 @@ if TYPE_CHECKING:
 
 # What a training's own states go by. Only ever a hint: what is loaded may be anything.
 _STATE = re.compile(r"(?i)state|checkpoint|ckpt|weight|best|\.pth|\.th\b|snapshot|resume")
-_NO_STATE = re.compile(r"(?i)data|feature|embed|cache|vocab|dict_path|token|annot|label|sample|index|config|args|stat(?:s|istics)\b")
+_NO_STATE = re.compile(
+    r"(?i)data|feature|embed|cache|vocab|dict_path|token|annot|label|sample|index|config|args|stat(?:s|istics)\b"
+)
 _COST = "the whole checkpoint once more on the GPU, of every process that loads it (522 MiB for a 4-layer language model with AdamW)"
 
 
@@ -55,9 +57,15 @@ def unmapped_loads(file: FileAnalysis) -> list[Suspicion]:
 def _loads(file: FileAnalysis) -> Iterator[_Load]:
     for function in with_words(file, frozenset({"load"})):
         for statement, call in ir.calls(function.body):
-            if call.method == "load" and call.args and qualified(file, function, call.func.path) == "torch.load":
+            if (
+                call.method == "load"
+                and call.args
+                and qualified(file, function, call.func.path) == "torch.load"
+            ):
                 if all(name is not None for name, _ in call.keywords):
-                    if not is_switched_off(function.body, statement) and not is_published(function, call.args[0]):
+                    if not is_switched_off(function.body, statement) and not is_published(
+                        function, call.args[0]
+                    ):
                         yield _Load(function, statement, call)
 
 
@@ -155,7 +163,7 @@ def _restorings(load: _Load) -> Iterator[ir.Call]:
     """The calls of `load_state_dict` that are given what is loaded, or an entry of it."""
     names = {load.call}
     name = _name_of(load)
-    for statement, call in ir.calls(load.function.body):
+    for _, call in ir.calls(load.function.body):
         if call.method != "load_state_dict" or not isinstance(call.func, ir.Attr):
             continue
         for given in (*call.args, *(value for _, value in call.keywords)):
@@ -193,7 +201,11 @@ def _of_optimizer(file: FileAnalysis, load: _Load) -> Iterator[Suspicion]:
 
 def _of_model(file: FileAnalysis, load: _Load, restored: list[ir.Call]) -> Iterator[Suspicion]:
     ranks, after = _has_ranks(file), _is_beside_training(file, load)
-    if not (ranks or after) or not _uses_cuda(file) or is_made_here(load.function, load.stmt, load.call.args[0]):
+    if (
+        not (ranks or after)
+        or not _uses_cuda(file)
+        or is_made_here(load.function, load.stmt, load.call.args[0])
+    ):
         return
     owners = [call.func.base.path for call in restored if isinstance(call.func, ir.Attr)]
     placed = any(on_gpu(file, load.function, owner, True) for owner in owners if owner is not None)
@@ -220,13 +232,22 @@ def _of_helper(file: FileAnalysis, load: _Load, loads: list[_Load]) -> Iterator[
     """`return torch.load(path)`: what becomes of it is the callers' business, where it is put is not."""
     if not _STATE.search(_words_around(load)) or _NO_STATE.search(_words_around(load)):
         return
-    placed = next((other for other in loads if other.function is not load.function and not _is_absent(other.call)), None)
+    placed = next(
+        (other for other in loads if other.function is not load.function and not _is_absent(other.call)), None
+    )
     same = placed is not None and owner_of(placed.function) is owner_of(load.function)
-    if not same and not _uses_cuda(file):
+    caller = None if same or _uses_cuda(file) else _caller_on_gpu(file, load.function)
+    if not same and not _uses_cuda(file) and caller is None:
         return
-    answers = [left_open(Question.READS, "what the callers do with it is not in sight")]
+    answers = [
+        left_open(Question.READS, "what the callers do with it is not in sight")
+        if caller is None
+        else proven(Question.READS, f"`{caller.name}` hands it to a network on the GPU", load.function)
+    ]
     if same and placed is not None:
-        answers.append(proven(Question.DEVICE, "another load beside it says where its tensors go", placed.call))
+        answers.append(
+            proven(Question.DEVICE, "another load beside it says where its tensors go", placed.call)
+        )
     else:
         answers.append(left_open(Question.DEVICE, "that its tensors were on a GPU is told by its name alone"))
     yield Suspicion(
@@ -237,6 +258,16 @@ def _of_helper(file: FileAnalysis, load: _Load, loads: list[_Load]) -> Iterator[
         _COST,
         tuple(answers),
     )
+
+
+def _caller_on_gpu(file: FileAnalysis, function: ir.Function) -> ir.Function | None:
+    """A function of another file of the project that calls this one, restores something, and works with a GPU."""
+    files = file.project.files_calling(file.filename, function) if file.project is not None else None
+    for other in files or ():
+        for caller, evidence in other.evidence.items():
+            if {function.name, "load_state_dict"} <= evidence.called and _uses_cuda(other):
+                return caller
+    return None
 
 
 def _words_around(load: _Load) -> str:
@@ -254,12 +285,18 @@ def _is_returned(load: _Load) -> bool:
     """Whether what is loaded is handed out as it is."""
     if isinstance(load.stmt, ir.Return):
         chain = chain_of(load.call, parents_of(load.stmt))
-        return all(isinstance(around, (ir.Seq, ir.Sub)) for around in chain)
+        return all(
+            isinstance(around, (ir.Seq, ir.Sub)) or (isinstance(around, ir.Op) and around.op == "if")
+            for around in chain
+        )
     name = _name_of(load)
     return name is not None and any(
         isinstance(statement, ir.Return)
         and statement.value is not None
-        and (statement.value.path == name or (isinstance(statement.value, ir.Seq) and any(i.path == name for i in statement.value.items)))
+        and (
+            statement.value.path == name
+            or (isinstance(statement.value, ir.Seq) and any(i.path == name for i in statement.value.items))
+        )
         for statement in ir.statements(load.function.body)
     )
 
@@ -294,5 +331,3 @@ def _saved_from_gpu(file: FileAnalysis) -> Answer:
     if _writes_states(file):
         return proven(Question.DEVICE, "the file saves such states as they are, from where the network is")
     return left_open(Question.DEVICE, "whether the checkpoint was saved from a GPU is not shown")
-
-
