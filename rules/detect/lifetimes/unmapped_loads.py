@@ -264,6 +264,7 @@ def _caller_on_gpu(file: FileAnalysis, function: ir.Function) -> ir.Function | N
     """A function of another file of the project that calls this one, restores something, and works with a GPU."""
     files = file.project.files_calling(file.filename, function) if file.project is not None else None
     for other in files or ():
+        caller: ir.Function
         for caller, evidence in other.evidence.items():
             if {function.name, "load_state_dict"} <= evidence.called and _uses_cuda(other):
                 return caller
