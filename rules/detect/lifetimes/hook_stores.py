@@ -74,7 +74,13 @@ def _answers(file: FileAnalysis, store: Store, graph: bool) -> Iterator[Answer]:
         yield _backward(file, store, around)
     emptied = emptying(file, store)
     if not store.adds:
-        yield proven(Question.OUTLIVES, "it stays until the next forward fills the same place")
+        yield (
+            proven(Question.OUTLIVES, "it stays until the next forward fills the same place")
+            if store.kept.moved
+            else left_open(
+                Question.OUTLIVES, "how long it is until the next forward fills the place anew is not shown"
+            )
+        )
     elif emptied and graph and store.kept.moved:
         yield proven(
             Question.OUTLIVES, f"`{emptied[0].name}` empties it, and until then it stays", emptied[0]

@@ -192,7 +192,9 @@ def _assigned(
             continue
         if _root(path) in local:
             continue
-        adds = any(part.path == path for part in ir.walk(statement.value))
+        adds = isinstance(statement.value, ir.Op) and any(
+            isinstance(part, ir.Seq) for part in statement.value.operands
+        )
         yield Store(registration, hook, statement, statement.value, path, adds, kept)
 
 

@@ -238,10 +238,15 @@ def live_states(file: FileAnalysis) -> list[Suspicion]:
     for function in with_words(file, frozenset({"state_dict"})):
         for statement, guards in with_guards(function.body, ()):
             for holder, value, many in _kept(statement):
-                states = None if many else _states_in(value)
+                states = None if many or _is_protocol(function, holder) else _states_in(value)
                 if states is not None and (holder is None or _is_best_state(guards, holder)):
                     found.append(_of_states(file, function, statement, holder, value))
     return found
+
+
+def _is_protocol(function: ir.Function, holder: str | None) -> bool:
+    """Whether a method is an object's own `state_dict()`, which gives live tensors as torch's does."""
+    return holder is None and function.name in ("state_dict", "get_state", "__getstate__", "get_state_dict")
 
 
 def _states_in(value: ir.Expr) -> ir.Call | None:

@@ -31,24 +31,44 @@ def owner_of(function: ir.Function) -> ir.Class | None:
     return None if current is None else current.cls
 
 
+# What gives parts of what it is given.
+_OF_PARTS = frozenset("dict list tuple getattr enumerate zip reversed sorted next iter filter set".split())
+
+
 def roots(function: ir.Function, expr: ir.Expr) -> set[str]:
-    """The parameters and the object's own attributes (`self.model`) that an expression leads back to, through loops and
-    assignments of the function."""
+    """The parameters and the object's own attributes (`self.model`) that an expression is a part of, through loops and
+    assignments of the function. What a call makes of its arguments is something new."""
     own = own_name(function)
     given = {param.name for param in function.params if param.name != own}
     found: set[str] = set()
     seen: set[str] = set()
     queue = [expr]
     while queue:
-        for part in ir.walk(queue.pop()):
-            if isinstance(part, ir.Attr) and isinstance(part.base, ir.Name) and part.base.id == own and own:
-                found.add(f"{own}.{part.attr}")
-            elif isinstance(part, ir.Name) and part.id not in seen:
-                seen.add(part.id)
-                if part.id in given:
-                    found.add(part.id)
-                queue += _values(function, part.id)
+        part = queue.pop()
+        if isinstance(part, ir.Attr) and isinstance(part.base, ir.Name) and own and part.base.id == own:
+            found.add(f"{own}.{part.attr}")
+        elif isinstance(part, (ir.Attr, ir.Sub)):
+            queue.append(part.base)
+        elif isinstance(part, ir.Wrapper):
+            queue.append(part.value)
+        elif isinstance(part, ir.Call):
+            queue += _receivers(part)
+        elif isinstance(part, ir.Seq):
+            queue += part.items
+        elif isinstance(part, ir.Comp):
+            queue += (iterable for _, iterable, _ in part.clauses)
+        elif isinstance(part, ir.Name) and part.id not in seen:
+            seen.add(part.id)
+            found |= {part.id} & given
+            queue += _values(function, part.id)
     return found
+
+
+def _receivers(call: ir.Call) -> tuple[ir.Expr, ...]:
+    """What the result of a call is a part of: `model` of `model.modules()`, `dict(model.named_modules())`."""
+    if isinstance(call.func, ir.Name):
+        return call.args if call.func.id in _OF_PARTS else ()
+    return (call.func.base,) if isinstance(call.func, ir.Attr) else ()
 
 
 def _values(function: ir.Function, name: str) -> Iterator[ir.Expr]:

@@ -48,6 +48,7 @@ def _suspicion(file: FileAnalysis, group: list[Registration], kept: dict[int, St
     owner = owner_of(registration.function)
     assert owner is not None
     answers = [
+        *_part_of_its_work(file, owner, store),
         proven(
             Question.OUTLIVES,
             "the module comes from outside, and nobody has the handle that would remove the hook",
@@ -57,6 +58,12 @@ def _suspicion(file: FileAnalysis, group: list[Registration], kept: dict[int, St
     if store is not None:
         what = f"`{store.place}` among it" if store.place.startswith("self.") else f"`{store.place}` too"
         answers.append(proven(Question.SIZE, f"the hook keeps tensors: {what}", store.stmt))
+    elif (
+        registration.hook is not None
+        and not _holds_object(registration)
+        and not _on_every_module(registration)
+    ):
+        answers.append(refuted(Question.SIZE, "the hook holds nothing of the object, and keeps nothing"))
     else:
         answers.append(left_open(Question.SIZE, "what the hook keeps besides is not seen to be large"))
     holds = "it and all that it keeps" if _holds_object(registration) else "what it keeps"
@@ -69,6 +76,29 @@ def _suspicion(file: FileAnalysis, group: list[Registration], kept: dict[int, St
         tuple(answers),
         related=tuple(RelatedNode("the same of this hook", one.call) for one in group[1:]),
     )
+
+
+def _part_of_its_work(file: FileAnalysis, owner: ir.Class, store: Store | None) -> Iterator[Answer]:
+    """Whether the object and the module are one for good: an optimizer of it, or a network that the hook works for."""
+    info = file.owners.get(owner)
+    if info is None:
+        return
+    if any(name.endswith("Optimizer") for name in info.base_names):
+        yield refuted(Question.MEANT, "an optimizer is made for its network, and lives as long")
+    forward = owner.methods.get("forward")
+    if store is not None and forward is not None and store.word in file.evidence[forward].words:
+        yield refuted(Question.MEANT, "the network's own forward reads what the hook keeps", forward)
+
+
+def _on_every_module(registration: Registration) -> bool:
+    """Whether it is registered in a loop over all modules."""
+    for loop in loops_around(registration.function.body, registration.stmt) or ():
+        if isinstance(loop, ir.For) and any(
+            isinstance(part, ir.Call) and part.method in ("modules", "named_modules")
+            for part in ir.walk(loop.iterable)
+        ):
+            return True
+    return False
 
 
 def _holds_object(registration: Registration) -> bool:
