@@ -6,7 +6,7 @@ import re
 from typing import Final
 
 HOLDS_NETWORKS: Final = re.compile(
-    r"(?i)(?:^|_)(?:model|models|net|network|backbone|policy|actor|critic|agent|agents|world|inner_world|"
+    r"(?i)(?:^|_)(?:model|models|net|network|backbone|encoder|policy|actor|critic|agent|agents|world|inner_world|"
     r"generator|discriminator|transformer|unet|vae|pipe|learner|estimator)$"
 )
 

@@ -200,15 +200,13 @@ def _of_optimizer(file: FileAnalysis, load: _Load) -> Iterator[Suspicion]:
 
 
 def _of_model(file: FileAnalysis, load: _Load, restored: list[ir.Call]) -> Iterator[Suspicion]:
+    """A load that is more than some weights before an inference: in every rank, behind a training, or with an optimizer."""
     ranks, after = _has_ranks(file), _is_beside_training(file, load)
-    if (
-        not (ranks or after)
-        or not _uses_cuda(file)
-        or is_made_here(load.function, load.stmt, load.call.args[0])
-    ):
+    whole = any(map(_is_of_optimizer, restored))
+    if not (ranks or after or whole) or is_made_here(load.function, load.stmt, load.call.args[0]):
         return
-    owners = [call.func.base.path for call in restored if isinstance(call.func, ir.Attr)]
-    placed = any(on_gpu(file, load.function, owner, True) for owner in owners if owner is not None)
+    if not _uses_cuda(file) and not (whole and _speaks_of_devices(file)):
+        return
     where = "in every process, " if ranks else ""
     yield Suspicion(
         load.call,
@@ -216,16 +214,28 @@ def _of_model(file: FileAnalysis, load: _Load, restored: list[ir.Call]) -> Itera
         f"without `map_location` the weights are loaded {where}beside the network that lives on the GPU",
         "they come back to the GPU they were saved from, until `load_state_dict` has copied them",
         _COST,
-        (
-            proven(Question.DEVICE, "the network is moved to a GPU")
-            if placed
-            else left_open(Question.DEVICE, "whether the network is on a GPU by then is not shown"),
-            _saved_from_gpu(file),
-            proven(Question.SIZE, "all ranks load onto one GPU")
-            if ranks
-            else left_open(Question.SIZE, "how large the network is, is not shown"),
-        ),
+        (_placed(file, load, restored), _saved_from_gpu(file), _much(ranks, whole)),
     )
+
+
+def _speaks_of_devices(file: FileAnalysis) -> bool:
+    return any("device" in evidence.words for evidence in file.evidence.values())
+
+
+def _placed(file: FileAnalysis, load: _Load, restored: list[ir.Call]) -> Answer:
+    """Whether the program puts what is restored on a GPU."""
+    owners = [call.func.base.path for call in restored if isinstance(call.func, ir.Attr)]
+    if any(on_gpu(file, load.function, owner, _uses_cuda(file)) for owner in owners if owner is not None):
+        return proven(Question.DEVICE, "the network is moved to a GPU")
+    return left_open(Question.DEVICE, "whether the network is on a GPU by then is not shown")
+
+
+def _much(ranks: bool, whole: bool) -> Answer:
+    if ranks:
+        return proven(Question.SIZE, "all ranks load onto one GPU")
+    if whole:
+        return proven(Question.SIZE, "the optimizer's state is in it, with the weights")
+    return left_open(Question.SIZE, "how large the network is, is not shown")
 
 
 def _of_helper(file: FileAnalysis, load: _Load, loads: list[_Load]) -> Iterator[Suspicion]:
