@@ -17,21 +17,18 @@ from gpulint.answers import Answer, Question, left_open, proven, refuted
 if TYPE_CHECKING:
     from gpulint.analysis.file.program import FileAnalysis
 
-_NO_GRAD = frozenset({"no_grad", "inference_mode", "set_grad_enabled"})
-
 
 def hook_stores(file: FileAnalysis) -> list[Suspicion]:
     """Stores of hooks that keep a graph, or add to what is there, where something speaks for a mistake."""
     found = [store for store in stores(file) if not store.registration.backward]
-    if found and _never_records(file):
+    if found and _modes(file) == {Grad.DISABLED}:
         found = [replace(store, kept=store.kept.but(graph=False)) for store in found]
     return [_suspicion(file, store) for store in found if _worth(file, store)]
 
 
-def _never_records(file: FileAnalysis) -> bool:
-    """Whether the forwards in sight run without grad, all of them."""
-    modes = {forward.grad for facts in file.function_facts if not facts.is_test for forward in facts.forwards}
-    return modes == {Grad.DISABLED}
+def _modes(file: FileAnalysis) -> set[Grad]:
+    """The grad modes of the forwards in sight."""
+    return {forward.grad for facts in file.function_facts if not facts.is_test for forward in facts.forwards}
 
 
 def _worth(file: FileAnalysis, store: Store) -> bool:
@@ -102,11 +99,12 @@ def _repeats(file: FileAnalysis) -> Answer:
 
 
 def _graph(file: FileAnalysis, store: Store) -> Answer:
-    if any(evidence.words & _NO_GRAD for evidence in file.evidence.values()):
-        return left_open(
-            Question.GRAPH, "the file switches grad off somewhere: whether it is on here is not shown"
+    modes = _modes(file)
+    if Grad.ENABLED in modes and Grad.DISABLED not in modes:
+        return proven(
+            Question.GRAPH, "grad is on where the network runs, and nothing here detaches it", store.stmt
         )
-    return proven(Question.GRAPH, "nothing here detaches it or switches grad off")
+    return left_open(Question.GRAPH, "whether grad is on while the hooked module runs is not shown")
 
 
 def _backward(file: FileAnalysis, store: Store, around: list[ir.Function]) -> Answer:

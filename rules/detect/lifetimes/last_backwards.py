@@ -265,27 +265,31 @@ def _bound(statement: ir.Stmt, name: str) -> ir.Expr | None:
     return None
 
 
+# Methods whose result is of the same graph as what they are asked of.
+_REDUCED = frozenset("mean sum view reshape squeeze".split())
+
+
 def _values(expr: ir.Expr) -> Iterator[ir.Expr]:
-    """The parts of an expression that are values, without what is called by its name."""
+    """The parts of an expression that its graph may be of: without what is called by its name, indices, and what is made of
+    numbers."""
     stack = [expr]
     while stack:
         part = stack.pop()
         yield part
         if isinstance(part, ir.Call):
-            stack += [*part.args, *(value for _, value in part.keywords)]
-            if isinstance(part.func, ir.Attr) and not isinstance(part.func.base, (ir.Name, ir.Attr)):
-                stack.append(part.func.base)
-            elif isinstance(part.func, ir.Attr) and part.method in (
-                "mean",
-                "sum",
-                "view",
-                "reshape",
-                "squeeze",
-                "detach",
-            ):
-                if part.method != "detach":
-                    stack.append(part.func.base)
-        elif isinstance(part, ir.Attr) and part.attr in ("shape", "device", "dtype"):
-            continue
-        else:
+            stack += _given_to(part)
+        elif isinstance(part, ir.Sub):
+            stack.append(part.base)
+        elif not (isinstance(part, ir.Attr) and part.attr in ("shape", "device", "dtype")):
             stack += part.children()
+
+
+def _given_to(call: ir.Call) -> Iterator[ir.Expr]:
+    """What the graph of a call's result may be of: its arguments, and what a method of a tensor is asked of."""
+    if call.method in TO_DEVICE or call.method in TO_HOST:
+        return
+    yield from call.args
+    yield from (value for _, value in call.keywords)
+    if isinstance(call.func, ir.Attr):
+        if not isinstance(call.func.base, (ir.Name, ir.Attr)) or call.method in _REDUCED:
+            yield call.func.base

@@ -61,9 +61,9 @@ def _blocks(block: list[ir.Stmt]) -> Iterator[list[ir.Stmt]]:
 
 def _logits_of_loss(statement: ir.Stmt) -> str | None:
     """`logits` of `loss = self._loss_fn(logits, labels)`."""
-    if not isinstance(statement, ir.Assign) or not isinstance(statement.value, ir.Call):
+    call = _scored(statement)
+    if call is None:
         return None
-    call = statement.value
     if not LOSSY.search(call.method) and "loss" not in call.method.lower():
         return None
     given = call.args[0] if call.args else call.keyword("logits") or call.keyword("input")
@@ -72,6 +72,14 @@ def _logits_of_loss(statement: ir.Stmt) -> str | None:
             return None
         given = given.func.base
     return given.id if isinstance(given, ir.Name) else None
+
+
+def _scored(statement: ir.Stmt) -> ir.Call | None:
+    """The call of `loss = criterion(…)`, of `loss = criterion(…) / steps`."""
+    value = statement.value if isinstance(statement, ir.Assign) else None
+    if isinstance(value, ir.Op) and value.op in ("/", "*"):
+        value = value.operands[0]
+    return value if isinstance(value, ir.Call) else None
 
 
 def _goes_backward(block: list[ir.Stmt]) -> bool:
@@ -156,9 +164,8 @@ def _is_minus_one(expr: ir.Expr) -> bool:
 def _late(
     file: FileAnalysis, function: ir.Function, statement: ir.Assign, name: str, large: Answer
 ) -> Suspicion:
-    call = statement.value
-    assert isinstance(call, ir.Call)
-    full = qualified(file, function, call.func.path) or ""
+    call = _scored(statement)
+    full = "" if call is None else qualified(file, function, call.func.path) or ""
     known = full.startswith("torch.nn.functional")
     return Suspicion(
         statement,
