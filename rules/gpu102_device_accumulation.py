@@ -30,6 +30,9 @@ class DeviceAccumulation(Rule):
     or where nothing in the project uses what a function returns, and not where it is computed with on the device. Slices
     of one tensor that may be there as a whole are no batches.
 
+    With a doubt it also tells of lists that are extended with a batch's tensor, one view for each sample, and of detached
+    tensors handed to a replay memory as priorities.
+
     ## Why is this bad
     Under `no_grad` an output has no graph, but it is as large as the batch's logits or features, and a list of all of
     them grows with the data set until the GPU is full, usually at the end of the first validation. A slice of an

@@ -27,6 +27,11 @@ class HookHolds(Rule):
     on the device (a *warning*); and hooks that are registered in every step on a module that lives on, and never
     removed.
 
+    With a doubt it also tells of hooks that an object registers on a module which it was given, and drops the handle of:
+    they stay, and the object with them, as long as the module lives; of slots that get an activation moved but not cut from
+    its graph; of methods that remove the hooks and leave what these have stored; of inputs kept for a backward hook also
+    where no backward comes; and of hooks on a node of the graph that hold an object which holds tensors of that graph.
+
     ## Why is this bad
     An activation that a hook keeps keeps the graph behind it, call after call. A hook that is registered again in
     every step runs once more in every step: what it holds and what it costs grow together.

@@ -22,6 +22,9 @@ class CachedTensor(Rule):
     a function that returns them, a dict of the module or of a class that is filled with them key by key, and a dict of
     an object that is filled with outputs and their autograd graphs.
 
+    With a doubt it also tells of `lru_cache` on a method of an object that holds a network, which the cache keeps alive,
+    and of parts of an output kept under their own keys: each is a view of the whole.
+
     ## Why is this bad
     The cache lives as long as the process and grows with every new key. An output with its autograd graph keeps every
     activation behind it as well: that is an *error*, and the second backward through it fails.

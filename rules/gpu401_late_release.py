@@ -17,6 +17,9 @@ class LateReleaseRule(Rule):
     Finds large outputs that nobody needs any more but that stay bound while the peak is reached: logits kept through
     `backward()`, or an evaluation's logits kept through the next forward.
 
+    With a doubt it also tells of scores for the next token whose loss is not torch's own, and of what one update of
+    several gives, which stays bound while the next one runs.
+
     ## Why is this bad
     A name keeps its tensor until it is rebound. Logits over a vocabulary or over every pixel are often the largest
     tensor of the step, and cross-entropy does not need them for its backward: it saved their log-softmax.

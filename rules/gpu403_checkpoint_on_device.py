@@ -22,6 +22,10 @@ class CheckpointOnDevice(Rule):
     program trains or infers in a loop. With a CUDA device as such that will do as well, or a training's own checkpoint: an
     optimizer is restored too, or the same file saves such states.
 
+    With a doubt it also tells of a place that is None wherever there is CUDA, of loads in every process of several, of best
+    weights loaded behind a training, of an optimizer restored together with the weights, and of helpers that hand out what
+    they load.
+
     ## Why is this bad
     Without `map_location` every tensor of the checkpoint comes back on the GPU it was saved from, beside the model and
     the optimizer that it is about to be copied into. With several processes all of them load onto the same GPU.

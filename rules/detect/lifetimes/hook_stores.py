@@ -44,7 +44,7 @@ def _worth(file: FileAnalysis, store: Store) -> bool:
 
 
 def _suspicion(file: FileAnalysis, store: Store) -> Suspicion:
-    graph = store.kept.graph and not store.registration.of_tensor
+    graph = store.kept.graph
     how = "together with its autograd graph" if graph else "and leaves it on the device"
     verb = "adds what it sees to" if store.adds else "keeps what it sees in"
     moved = " (moving a tensor does not cut it from the graph)" if store.kept.moved and graph else ""

@@ -146,7 +146,8 @@ def stores(file: FileAnalysis) -> list[Store]:
 
 def _stores(registration: Registration, hook: ir.Function) -> Iterator[Store]:
     names = [param.name for param in hook.params if param.kind == "normal"]
-    tensors = {name: Kept() for name in names[-registration.tensors :]}
+    # A gradient has a graph only where somebody asks for one of its own.
+    tensors = {name: Kept(graph=not registration.of_tensor) for name in names[-registration.tensors :]}
     if not tensors:
         return
     own = own_name(hook)

@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from gpulint.rules.detect.checkpoints import _is_of_optimizer, _uses_cuda, _writes_states
 from gpulint.rules.detect.lifetimes.reaching_back import owner_of
@@ -274,10 +274,9 @@ def _caller_on_gpu(file: FileAnalysis, function: ir.Function) -> ir.Function | N
     """A function of another file of the project that calls this one, restores something, and works with a GPU."""
     files = file.project.files_calling(file.filename, function) if file.project is not None else None
     for other in files or ():
-        caller: ir.Function
         for caller, evidence in other.evidence.items():
             if {function.name, "load_state_dict"} <= evidence.called and _uses_cuda(other):
-                return caller
+                return cast("ir.Function", caller)
     return None
 
 
