@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from gpulint.rules.detect.lifetimes.hooked import Store, emptying, stores
-from gpulint.rules.detect.lifetimes.reaching_back import loops_around, scope
+from gpulint.rules.detect.lifetimes.reaching_back import loops_around, own_name, scope
 from gpulint.rules.detect.lifetimes.suspicion import Suspicion
 
 from gpulint.analysis.code import ir
@@ -32,15 +32,26 @@ def _modes(file: FileAnalysis) -> set[Grad]:
 
 
 def _worth(file: FileAnalysis, store: Store) -> bool:
-    """A slot is worth a word where its author moves the value and does not cut it, or hooks every layer, or cannot remove the
-    hook; a list where it keeps the tensor itself or its graph."""
+    """A slot is worth a word where its author moves the value and does not cut it, or where every layer has one and nobody
+    can remove the hook; a list where it keeps the tensor itself or its graph."""
     kept, registration = store.kept, store.registration
     if store.adds:
         return kept.graph or (kept.device and not kept.reduced)
     if not kept.graph:
         return False
     loops = loops_around(registration.function.body, registration.stmt)
-    return kept.moved or (registration.dropped and bool(loops))
+    return kept.moved or (registration.dropped and (bool(loops) or _is_of_each_layer(file, store)))
+
+
+def _is_of_each_layer(file: FileAnalysis, store: Store) -> bool:
+    """Whether a network's constructor hooks the network itself, which keeps its own outputs: so does each of its kind."""
+    registration = store.registration
+    info = file.class_of(registration.function)
+    func = registration.call.func
+    own = own_name(registration.function)
+    hooks_itself = isinstance(func, ir.Attr) and func.base.path == own and bool(own)
+    first = store.hook.params[0].name if store.hook.params else ""
+    return hooks_itself and info is not None and info.is_module and store.place.startswith(f"{first}.")
 
 
 def _suspicion(file: FileAnalysis, store: Store) -> Suspicion:

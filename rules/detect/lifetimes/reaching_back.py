@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from gpulint.analysis.code import ir
 from gpulint.analysis.code.assignments import targets
+from gpulint.analysis.torch.holders import HOLDS_NETWORKS
 
 if TYPE_CHECKING:
     from gpulint.analysis.file.program import FileAnalysis
@@ -107,17 +108,17 @@ def is_given(owner: ir.Class, own: str, attribute: str) -> bool:
 
 
 def _is_parameter(value: ir.Expr, names: set[str]) -> bool:
-    """`model`, `model.eval()`, `model.to(device)`, `model.backbone`, `DDP(model)`."""
+    """`model`, `model.eval()`, `model.to(device)`, `model.backbone`; `DDP(model)`, where the name says that it is a network."""
     while isinstance(value, (ir.Call, ir.Attr, ir.Sub)):
-        if isinstance(value, ir.Call):
-            if isinstance(value.func, ir.Attr):
-                value = value.func.base
-            elif len(value.args) >= 1:
-                value = value.args[0]
-            else:
-                return False
-        else:
+        if not isinstance(value, ir.Call):
             value = value.base
+            continue
+        for argument in value.args[:1]:
+            if isinstance(argument, ir.Name) and argument.id in names and HOLDS_NETWORKS.search(argument.id):
+                return True
+        if not isinstance(value.func, ir.Attr):
+            return False
+        value = value.func.base
     return isinstance(value, ir.Name) and value.id in names
 
 
