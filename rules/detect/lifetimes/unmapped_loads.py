@@ -84,17 +84,17 @@ def _none_with_cuda(load: _Load) -> ir.Stmt | None:
         return load.stmt
     if not isinstance(location, ir.Name):
         return None
-    none: ir.Stmt | None = None
-    only_without = False
-    for statement, around in _with_tests(load.function.body, ()):
+    starts_none = False
+    chooses: ir.Stmt | None = None
+    for statement, around in _with_branches(load.function.body, ()):
         if isinstance(statement, ir.Assign) and any(t.path == location.id for t in statement.targets):
             if isinstance(statement.value, ir.Op) and _chooses_none(statement.value):
                 return statement
             if isinstance(statement.value, ir.Const) and statement.value.value is None and not around:
-                none = statement
+                starts_none = True
             else:
-                only_without = len(around) == 1 and _asks_for_no_cuda(around[0])
-    return none if only_without else None
+                chooses = around[0] if len(around) == 1 and _asks_for_no_cuda(around[0].test) else None
+    return chooses if starts_none else None
 
 
 def _chooses_none(value: ir.Op) -> bool:
@@ -120,15 +120,15 @@ def _asks_for_no_cuda(test: ir.Expr) -> bool:
     return _is_negated(test) and _asks_for_cuda(test)
 
 
-def _with_tests(
-    block: list[ir.Stmt], tests: tuple[ir.Expr, ...]
-) -> Iterator[tuple[ir.Stmt, tuple[ir.Expr, ...]]]:
-    """Each statement with the tests of the branches it stands in, the first branches alone."""
+def _with_branches(
+    block: list[ir.Stmt], branches: tuple[ir.If, ...]
+) -> Iterator[tuple[ir.Stmt, tuple[ir.If, ...]]]:
+    """Each statement with the branches that it stands in."""
     for statement in block:
-        yield statement, tests
+        yield statement, branches
         for inner in statement.blocks():
-            below = (*tests, statement.test) if isinstance(statement, ir.If) else tests
-            yield from _with_tests(inner, below)
+            below = (*branches, statement) if isinstance(statement, ir.If) else branches
+            yield from _with_branches(inner, below)
 
 
 def _of_handmade(file: FileAnalysis, load: _Load, handmade: ir.Stmt) -> Suspicion:
