@@ -90,7 +90,15 @@ def _none_with_cuda(load: _Load) -> ir.Stmt | None:
         if isinstance(statement, ir.Assign) and any(t.path == location.id for t in statement.targets):
             if isinstance(statement.value, ir.Op) and _chooses_none(statement.value):
                 return statement
-            if isinstance(statement.value, ir.Const) and statement.value.value is None and not around:
+            is_none = isinstance(statement.value, ir.Const) and statement.value.value is None
+            if (
+                is_none
+                and len(around) == 1
+                and _asks_for_cuda(around[0].test)
+                and statement in around[0].body
+            ):
+                return None if _is_negated(around[0].test) else around[0]
+            if is_none and not around:
                 starts_none = True
             else:
                 chooses = around[0] if len(around) == 1 and _asks_for_no_cuda(around[0].test) else None
