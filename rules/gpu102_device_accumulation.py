@@ -4,6 +4,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from gpulint.rules.detect.gathered import Gathered, Gathering
+from gpulint.rules.detect.lifetimes.batch_views import extended_lists, kept_priorities
+from gpulint.rules.detect.lifetimes.suspicion import considered, told
 
 from gpulint.analysis.code import ir
 from gpulint.analysis.file.asking import FileFacts
@@ -37,6 +39,8 @@ class DeviceAccumulation(Rule):
     loop is over, in this function, in a helper or in another method. Who writes `torch.cat(outputs).cpu()` has had
     tensors on the device, all of them at once; how large they are, how many rounds there are and whether the joined
     tensor is needed on the device may be left open.
+    With a doubt it also tells of lists that are extended with a batch's tensor, one view for each sample, and of detached
+    tensors handed to a replay memory as priorities.
 
     ## Why is this bad
     Under `no_grad` an output has no graph, but it is as large as the batch's logits or features, and a list of all of
@@ -86,8 +90,17 @@ class DeviceAccumulation(Rule):
     doubts = True
     triggers = (
         (b"torch", b"lightning"),
-        (b"no_grad", b"inference_mode", b"detach", b"set_grad_enabled", b"_step(", b"numpy()"),
-        (b"append", b"extend", b"insert", b"+=", b"] =", b"cat(", b"stack("),
+        (
+            b"no_grad",
+            b"inference_mode",
+            b"detach",
+            b"set_grad_enabled",
+            b"_step(",
+            b"numpy()",
+            b".extend(",
+            b".data",
+        ),
+        (b"append", b"extend", b"insert", b"+=", b"] =", b"cat(", b"stack(", b"_priorit"),
         (b"for ", b"while ", b"self."),
         (b"cuda", b".to(", b"device", b"gpu", b"lightning", b"accelerat"),
     )
@@ -98,14 +111,17 @@ class DeviceAccumulation(Rule):
                 yield Considered(hold.at, hold.holder, tuple(_answers(facts, hold)))
         for one in facts.ask(Gathered).found:
             yield Considered(one.at, one.holder, one.answers)
+        yield from considered((*facts.ask(extended_lists), *facts.ask(kept_priorities)))
 
     def check(self, facts: FileFacts, options: Mapping[str, Any]) -> Iterator[Report]:
+        rows: set[int] = set()
         spoken: set[ir.Function] = set()
         none: set[tuple[ir.Function, str]] = set()
         for hold in facts.holds():
             answers = until_refuted(_answers(facts, hold)) if hold.container else ()
             if answers and confidence_of(answers) is not None:
                 spoken.add(hold.function)
+                rows.add(hold.at.row)
                 yield _report(facts, hold, doubts_of(answers))
             elif _is_none(hold, answers):
                 none.add((hold.function, hold.holder))
@@ -115,7 +131,9 @@ class DeviceAccumulation(Rule):
         ):  # one report a function: of what is least in doubt
             if one.function not in spoken and (one.function, one.holder) not in none:
                 spoken.add(one.function)
+                rows.add(one.at.row)
                 yield _gathered(facts, one)
+        yield from told((*facts.ask(extended_lists), *facts.ask(kept_priorities)), rows)
 
 
 def _is_none(hold: Hold, answers: tuple[Answer, ...]) -> bool:

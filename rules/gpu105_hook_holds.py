@@ -4,8 +4,10 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from gpulint.rules.detect.hooks import HookHold, RepeatedHook
+from gpulint.rules.detect.lifetimes.suspicion import Suspicion
 
 from gpulint.analysis.file.asking import FileFacts
+from gpulint.answers import Considered
 from gpulint.claims import Claim
 from gpulint.findings import Severity
 from gpulint.rule import RelatedNode, Repair, Replace, Report, Rule
@@ -24,6 +26,11 @@ class HookHolds(Rule):
     empties, while a loop runs batches through the module; hooks that do so without a graph, but leave what they keep
     on the device (a *warning*); and hooks that are registered in every step on a module that lives on, and never
     removed.
+
+    With a doubt it also tells of hooks that an object registers on a module which it was given, and drops the handle of:
+    they stay, and the object with them, as long as the module lives; of slots that get an activation moved but not cut from
+    its graph; of methods that remove the hooks and leave what these have stored; of inputs kept for a backward hook also
+    where no backward comes; and of hooks on a node of the graph that hold an object which holds tensors of that graph.
 
     ## Why is this bad
     An activation that a hook keeps keeps the graph behind it, call after call. A hook that is registered again in
@@ -86,15 +93,41 @@ class HookHolds(Rule):
     name = "hook-holds"
     severity = Severity.ERROR
     runtime_claim = Claim("drift")
-    triggers = ((b"_hook(",), (b"register_forward", b"register_full_backward", b"register_backward"))
+    triggers = (
+        (b"_hook(",),
+        (b"register_forward", b"register_full_backward", b"register_backward", b"register_hook"),
+    )
+    doubts = True
+
+    def considers(self, facts: FileFacts, options: Mapping[str, Any]) -> Iterator[Considered]:
+        from gpulint.rules.detect.lifetimes.suspicion import considered
+
+        yield from considered(_suspected(facts))
 
     def check(self, facts: FileFacts, options: Mapping[str, Any]) -> Iterator[Report]:
         from gpulint.rules.detect.hooks import hook_holds, repeated_hooks
+        from gpulint.rules.detect.lifetimes.suspicion import told
 
+        rows: set[int] = set()
         for hold in facts.ask(hook_holds):
+            rows.add(hold.stmt.row if hold.filename is None else hold.registration.row)
             yield _holding(facts, hold)
         for repeated in facts.ask(repeated_hooks):
+            rows.add(repeated.registration.row)
             yield _repeating(facts, repeated)
+        yield from told(_suspected(facts), rows)
+
+
+def _suspected(facts: FileFacts) -> Iterator[Suspicion]:
+    """Where something is left open: hooks that nobody can remove, and what they keep."""
+    from gpulint.rules.detect.lifetimes.hook_stores import hook_stores
+    from gpulint.rules.detect.lifetimes.left_behind import left_behind
+    from gpulint.rules.detect.lifetimes.node_cycles import node_cycles
+    from gpulint.rules.detect.lifetimes.undying_hooks import undying_hooks
+    from gpulint.rules.detect.lifetimes.uneaten import uneaten
+
+    for detector in (uneaten, hook_stores, left_behind, node_cycles, undying_hooks):
+        yield from facts.ask(detector)
 
 
 def _holding(facts: FileFacts, hold: HookHold) -> Report:

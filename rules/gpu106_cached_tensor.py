@@ -24,6 +24,8 @@ class CachedTensor(Rule):
     an object that is filled with outputs and their autograd graphs.
 
     With doubts, each in words, it also tells of an object's dict that is filled under keys which may never repeat.
+    With a doubt it also tells of `lru_cache` on a method of an object that holds a network, which the cache keeps alive,
+    and of parts of an output kept under their own keys: each is a view of the whole.
 
     ## Why is this bad
     The cache lives as long as the process and grows with every new key. An output with its autograd graph keeps every
@@ -83,16 +85,30 @@ class CachedTensor(Rule):
     severity = Severity.WARNING
     runtime_claim = Claim("drift")
     doubts = True
-    triggers = ((b"torch",), (b" in ", b".get(", b"lru_cache(", b"@cache", b"functools.cache"))
+    triggers = (
+        (b"torch", b"lru_cache", b"functools.cache"),
+        (b" in ", b".get(", b"lru_cache", b"@cache", b"functools.cache"),
+    )
 
     def considers(self, facts: FileFacts, options: Mapping[str, Any]) -> Iterator[Considered]:
-        return considered_kept(facts, self.code)
+        from gpulint.rules.detect.lifetimes.batch_views import kept_slices
+        from gpulint.rules.detect.lifetimes.method_caches import method_caches
+        from gpulint.rules.detect.lifetimes.suspicion import considered
+
+        yield from considered((*facts.ask(method_caches), *facts.ask(kept_slices)))
+        yield from considered_kept(facts, self.code)
 
     def check(self, facts: FileFacts, options: Mapping[str, Any]) -> Iterator[Report]:
         from gpulint.rules.detect.caches import caches
+        from gpulint.rules.detect.lifetimes.batch_views import kept_slices
+        from gpulint.rules.detect.lifetimes.method_caches import method_caches
+        from gpulint.rules.detect.lifetimes.suspicion import told
 
+        rows: set[int] = set()
         for cache in facts.ask(caches):
+            rows.add(cache.node.row)
             yield _report(facts, cache)
+        yield from told((*facts.ask(method_caches), *facts.ask(kept_slices)), rows)
         yield from report_kept(facts, self.code)
 
 

@@ -5,6 +5,7 @@ from typing import Any
 
 from gpulint.analysis.file.asking import FileFacts
 from gpulint.analysis.file.facts import Backward, FunctionFacts
+from gpulint.answers import Considered
 from gpulint.claims import Claim
 from gpulint.findings import Severity
 from gpulint.rule import Remove, Repair, Report, Rule
@@ -14,6 +15,9 @@ class NeedlessRetainGraph(Rule):
     """
     ## What it does
     Finds `backward(retain_graph=True)` where no second backward goes through that graph.
+
+    With a doubt it also tells of the last backward of a function or closure whose graph lives on with what is returned, or
+    with what a caller has handed in, and of classes in which every backward keeps its graph.
 
     ## Why is this bad
     `backward()` frees each saved tensor as soon as it is done with it. With `retain_graph=True` all of them stay until
@@ -67,13 +71,28 @@ class NeedlessRetainGraph(Rule):
     severity = Severity.WARNING
     runtime_claim = Claim("retained")
     triggers = ((b"retain_graph",), (b"backward",))
+    doubts = True
+
+    def considers(self, facts: FileFacts, options: Mapping[str, Any]) -> Iterator[Considered]:
+        from gpulint.rules.detect.lifetimes.last_backwards import last_backwards
+        from gpulint.rules.detect.lifetimes.suspicion import considered
+
+        yield from considered(facts.ask(last_backwards))
 
     def check(self, facts: FileFacts, options: Mapping[str, Any]) -> Iterator[Report]:
+        from gpulint.rules.detect.lifetimes.last_backwards import last_backwards
+        from gpulint.rules.detect.lifetimes.suspicion import told
+
+        rows: set[int] = set()
         explained = {id(item.backward) for function in facts.functions for item in function.carried}
         for function in facts.functions:
             for backward in function.backwards:
-                if _needless(backward) and _outlives(function, backward) and id(backward) not in explained:
+                if id(backward) in explained:
+                    rows.add(backward.call.row)
+                elif _needless(backward) and _outlives(function, backward):
+                    rows.add(backward.call.row)
                     yield _report(facts, backward)
+        yield from told(facts.ask(last_backwards), rows)
 
 
 def _needless(backward: Backward) -> bool:

@@ -5,6 +5,7 @@ from typing import Any
 
 from gpulint.analysis.file.asking import FileFacts
 from gpulint.analysis.file.facts import LateRelease
+from gpulint.answers import Considered
 from gpulint.claims import Claim
 from gpulint.findings import Severity
 from gpulint.rule import Insert, Repair, Report, Rule
@@ -15,6 +16,9 @@ class LateReleaseRule(Rule):
     ## What it does
     Finds large outputs that nobody needs any more but that stay bound while the peak is reached: logits kept through
     `backward()`, or an evaluation's logits kept through the next forward.
+
+    With a doubt it also tells of scores for the next token whose loss is not torch's own, and of what one update of
+    several gives, which stays bound while the next one runs.
 
     ## Why is this bad
     A name keeps its tensor until it is rebound. Logits over a vocabulary or over every pixel are often the largest
@@ -69,11 +73,24 @@ class LateReleaseRule(Rule):
     severity = Severity.INFO
     runtime_claim = Claim("late")
     triggers = ((b"torch",), (b"for ", b"while "), (b"cross_entropy", b"argmax", b"criterion", b"oss"))
+    doubts = True
+
+    def considers(self, facts: FileFacts, options: Mapping[str, Any]) -> Iterator[Considered]:
+        from gpulint.rules.detect.lifetimes.late import late_logits, late_results
+        from gpulint.rules.detect.lifetimes.suspicion import considered
+
+        yield from considered((*facts.ask(late_logits), *facts.ask(late_results)))
 
     def check(self, facts: FileFacts, options: Mapping[str, Any]) -> Iterator[Report]:
+        from gpulint.rules.detect.lifetimes.late import late_logits, late_results
+        from gpulint.rules.detect.lifetimes.suspicion import told
+
+        rows: set[int] = set()
         for function in facts.functions:
             for late in function.late:
+                rows.add(late.last_use.row)
                 yield _report(late)
+        yield from told((*facts.ask(late_logits), *facts.ask(late_results)), rows)
 
 
 def _report(late: LateRelease) -> Report:

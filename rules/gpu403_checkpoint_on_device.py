@@ -6,6 +6,7 @@ from typing import Any
 from gpulint.rules.detect.checkpoints import Load
 
 from gpulint.analysis.file.asking import FileFacts
+from gpulint.answers import Considered
 from gpulint.claims import Claim
 from gpulint.findings import Severity
 from gpulint.rule import Repair, Replace, Report, Rule
@@ -20,6 +21,10 @@ class CheckpointOnDevice(Rule):
     With `map_location=device`, where the device is the GPU if there is one, a name must hold the checkpoint while the
     program trains or infers in a loop. With a CUDA device as such that will do as well, or a training's own checkpoint: an
     optimizer is restored too, or the same file saves such states.
+
+    With a doubt it also tells of a place that is None wherever there is CUDA, of loads in every process of several, of best
+    weights loaded behind a training, of an optimizer restored together with the weights, and of helpers that hand out what
+    they load.
 
     ## Why is this bad
     Without `map_location` every tensor of the checkpoint comes back on the GPU it was saved from, beside the model and
@@ -67,14 +72,26 @@ class CheckpointOnDevice(Rule):
     name = "checkpoint-on-device"
     severity = Severity.WARNING
     runtime_claim = Claim("growth", device_only=True)
+    triggers = ((b"torch",), (b"load(",), (b"cuda", b"device", b"rank", b"State", b"checkpoint", b"ckpt"))
     doubts = True
-    triggers = ((b"torch",), (b"load(",), (b"load_state_dict",), (b"cuda", b"device"))
+
+    def considers(self, facts: FileFacts, options: Mapping[str, Any]) -> Iterator[Considered]:
+        from gpulint.rules.detect.lifetimes.suspicion import considered
+        from gpulint.rules.detect.lifetimes.unmapped_loads import unmapped_loads
+
+        yield from considered(facts.ask(unmapped_loads))
 
     def check(self, facts: FileFacts, options: Mapping[str, Any]) -> Iterator[Report]:
         from gpulint.rules.detect.checkpoints import loads
+        from gpulint.rules.detect.lifetimes.suspicion import told
+        from gpulint.rules.detect.lifetimes.unmapped_loads import unmapped_loads
 
+        rows: set[int] = set()
         for load in facts.ask(loads):
+            rows |= {load.call.row, load.stmt.row}
             yield _report(facts, load)
+        if facts.on_gpu:
+            yield from told(facts.ask(unmapped_loads), rows)
 
 
 def _report(facts: FileFacts, load: Load) -> Report:

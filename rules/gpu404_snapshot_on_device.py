@@ -6,6 +6,7 @@ from typing import Any
 from gpulint.rules.detect.snapshots import Snapshot
 
 from gpulint.analysis.file.asking import FileFacts
+from gpulint.answers import Considered
 from gpulint.claims import Claim
 from gpulint.findings import Severity
 from gpulint.rule import Repair, Replace, Report, Rule
@@ -17,6 +18,9 @@ class SnapshotOnDevice(Rule):
     Finds copies of a model's weights that are kept on the GPU: `copy.deepcopy(model.state_dict())`, or a dict of
     clones. Copies whose entries the program reads one by one, as averages of weights do, are not reported. It also
     says where `best = model.state_dict()` is taken for a copy: that dict shows the weights of every later moment.
+
+    With a doubt it also tells of whole networks copied after they have trained, which copies their gradients too, and of
+    lists or dicts of `state_dict()` that are kept as the best: they are the live weights.
 
     ## Why is this bad
     The copy lies idle on the GPU until it is loaded again, if ever. On the CPU it costs nothing there. An alias costs
@@ -74,15 +78,25 @@ class SnapshotOnDevice(Rule):
     name = "snapshot-on-device"
     severity = Severity.WARNING
     runtime_claim = Claim("growth", device_only=True)
-    triggers = ((b"state_dict()",), (b"deepcopy", b"clone()", b"load_state_dict"))
+    triggers = ((b"state_dict()", b"deepcopy"), (b"deepcopy", b"clone()", b"load_state_dict"))
+    doubts = True
+
+    def considers(self, facts: FileFacts, options: Mapping[str, Any]) -> Iterator[Considered]:
+        from gpulint.rules.detect.lifetimes.network_copies import live_states, network_copies
+        from gpulint.rules.detect.lifetimes.suspicion import considered
+
+        yield from considered((*facts.ask(network_copies), *facts.ask(live_states)))
 
     def check(self, facts: FileFacts, options: Mapping[str, Any]) -> Iterator[Report]:
+        from gpulint.rules.detect.lifetimes.network_copies import live_states, network_copies
+        from gpulint.rules.detect.lifetimes.suspicion import told
         from gpulint.rules.detect.snapshots import snapshots
 
-        if not facts.on_gpu:
-            return
-        for snapshot in facts.ask(snapshots):
+        rows: set[int] = set()
+        for snapshot in facts.ask(snapshots) if facts.on_gpu else ():
+            rows |= {snapshot.stmt.row, snapshot.copy.row}
             yield _alias(facts, snapshot) if snapshot.what == "alias" else _copy(facts, snapshot)
+        yield from told((*facts.ask(network_copies), *facts.ask(live_states)), rows)
 
 
 def _copy(facts: FileFacts, snapshot: Snapshot) -> Report:

@@ -280,7 +280,9 @@ def _is_own(target: ir.Expr, weights: set[str], leaves: tuple[ir.Expr, ...]) -> 
 def _is_cut_before(body: list[ir.Stmt], target: ir.Expr) -> bool:
     """`target.detach_()`, `target.requires_grad_(False)` in the same round: there is one link of the chain at most."""
     return any(
-        isinstance(call.func, ir.Attr) and call.method in ("detach_", "requires_grad_") and same(call.func.base, target)
+        isinstance(call.func, ir.Attr)
+        and call.method in ("detach_", "requires_grad_")
+        and same(call.func.base, target)
         for _, call in ir.calls(body)
     )
 

@@ -101,7 +101,9 @@ def _decorating(file: FileAnalysis, function: ir.Function) -> Iterator[ir.Functi
     """The project's own functions that decorate a function, and what they put around it."""
     for decorator in function.decorators:
         path, _ = decorator_name(decorator)
-        value = file.free_name(function.home.module.body, path) if path is not None and "." not in path else None
+        value = (
+            file.free_name(function.home.module.body, path) if path is not None and "." not in path else None
+        )
         if value is not None and value.kind is Kind.FUNCTION:
             yield value.ref
             yield from (inner for inner in value.ref.home.module.functions if inner.parent is value.ref)

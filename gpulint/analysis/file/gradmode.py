@@ -24,9 +24,7 @@ NEUTRAL_DECORATORS = frozenset(
 )
 
 
-def of_call(
-    qualified: str | None, call: ir.Call | None, constants: Constants = NO_CONSTANTS
-) -> Grad | None:
+def of_call(qualified: str | None, call: ir.Call | None, constants: Constants = NO_CONSTANTS) -> Grad | None:
     """The grad mode that entering `torch.no_grad()` and its like sets; None where the name is no such thing. `constants`
     are the parameters whose values are known."""
     if qualified is None:

@@ -47,7 +47,9 @@ class Summary:
     steps: int = 0
     autograd_grad: bool = False
     yield_grad: Grad | None = None
-    grad_in_training: str = ""  # "self.net" or a parameter: grad is on where this network is in training mode, and only there
+    grad_in_training: str = (
+        ""  # "self.net" or a parameter: grad is on where this network is in training mode, and only there
+    )
     forward_paths: set[str] = field(default_factory=set)  # "self.net" or a parameter, run with grad enabled
     stores: set[str] = field(default_factory=set)
     hot: dict[str, ir.Function] = field(default_factory=dict)

@@ -122,7 +122,9 @@ class Evaluator:
         self.function = function
         self.evidence = evidence
         self.state = state
-        self.constants: Constants = NO_CONSTANTS  # of the parameters, where the function is followed for some callers alone
+        self.constants: Constants = (
+            NO_CONSTANTS  # of the parameters, where the function is followed for some callers alone
+        )
         self.loops: list[Loop] = []
         self.record = False
         self.stmt: ir.Stmt | None = None

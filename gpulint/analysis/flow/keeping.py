@@ -226,9 +226,17 @@ class Keeping(Calls):
                         place = (via.filename, via.row) if via is not None else (None, 1)
                         self.summary.keeps.append(
                             Keep(
-                                origin, token.name, holder, into, how_kept, stmt, bounded, *place, cut,
+                                origin,
+                                token.name,
+                                holder,
+                                into,
+                                how_kept,
+                                stmt,
+                                bounded,
+                                *place,
+                                cut,
                                 self.state.collections.get(token.name),
-                            )  # fmt: skip
+                            )
                         )
 
     def _keeper(self, path: str) -> tuple[str | None, str]:

@@ -122,7 +122,9 @@ SET_GRAD = frozenset(
 )  # fmt: skip
 
 # What a program calls that measures its own memory.
-MEASURES_MEMORY = frozenset({"reset_peak_memory_stats", "reset_max_memory_allocated", "reset_max_memory_cached"})
+MEASURES_MEMORY = frozenset(
+    {"reset_peak_memory_stats", "reset_max_memory_allocated", "reset_max_memory_cached"}
+)
 
 # The last names by which a function's text says that it sets the grad mode.
 GRAD_SWITCHES = frozenset({"no_grad", "inference_mode", "set_grad_enabled", "enable_grad"})

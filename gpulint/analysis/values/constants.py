@@ -17,12 +17,18 @@ _MOST = 4  # constants of one call: each combination is followed once more
 
 
 def given_constants(
-    function: ir.Function, call: ir.Call, is_method: bool, known: Constants, assigned: frozenset[str] | set[str]
+    function: ir.Function,
+    call: ir.Call,
+    is_method: bool,
+    known: Constants,
+    assigned: frozenset[str] | set[str],
 ) -> Constants:
     """The constants that a call gives a function's parameters, or leaves at their defaults; `known` are the caller's
     own, `assigned` the names that the function binds anew. Truth values and words alone: a number decides no mode."""
     sources = bind_sources(function, call, is_method)
-    if any(isinstance(argument, ir.Starred) for argument in call.args) or any(n is None for n, _ in call.keywords):
+    if any(isinstance(argument, ir.Starred) for argument in call.args) or any(
+        n is None for n, _ in call.keywords
+    ):
         return NO_CONSTANTS
     found: dict[str, Constant] = {}
     for param in function.params:

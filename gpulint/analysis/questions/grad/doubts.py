@@ -107,7 +107,9 @@ class Doubts:
         path = forward.path or "the model"
         base = next((name for entry in facts.entries if (name := self._unseen_base(entry))), "")
         if base:
-            yield left_open(Question.REACHED, f"`{base}` is not seen: it may call this with grad switched off")
+            yield left_open(
+                Question.REACHED, f"`{base}` is not seen: it may call this with grad switched off"
+            )
         elif self._is_up_to_caller(facts, forward):
             yield left_open(Question.REACHED, f"what becomes of `{path}` is up to callers that are not seen")
         if not self.names_gpu_for(forward):

@@ -1,0 +1,272 @@
+"""Single samples kept as views: each holds the storage of its whole batch."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from gpulint.rules.detect.checkpoints import _uses_cuda
+from gpulint.rules.detect.lifetimes.network_copies import with_guards
+from gpulint.rules.detect.lifetimes.reaching_back import own_name, owner_of
+from gpulint.rules.detect.lifetimes.suspicion import Suspicion
+
+from gpulint.analysis.code import ir
+from gpulint.analysis.code.assignments import resets, targets
+from gpulint.analysis.file.lookup import with_words
+from gpulint.analysis.flow.peaks import loop_names
+from gpulint.analysis.torch.holders import PRIORITY_METHODS
+from gpulint.answers import Answer, Question, left_open, proven, refuted
+from gpulint.findings import Severity
+
+if TYPE_CHECKING:
+    from gpulint.analysis.file.program import FileAnalysis
+
+_COPIES = frozenset({"clone", "cpu", "numpy", "tolist", "item", "cuda", "contiguous", "float"})
+_TENSOR_METHODS = frozenset(
+    {"numpy", "cuda", "cpu", "to", "size", "view", "long", "float", "unsqueeze", "tolist", "item", "detach"}
+)
+_CONVERTS = frozenset({"numpy", "item", "tolist", "cpu", "asarray", "array", "float", "clone"})
+
+
+# --- a batch's labels, one by one -------------------------------------------------------------------------------------
+
+
+def extended_lists(file: FileAnalysis) -> list[Suspicion]:
+    """`ids.extend(batch_ids)` in a loop over a loader: as many views as there are samples."""
+    found: list[Suspicion] = []
+    for function in with_words(file, frozenset({"extend"})):
+        for statement, guards in with_guards(function.body, ()):
+            loop = next((g for g in reversed(guards) if isinstance(g, ir.For)), None)
+            call = statement.value if isinstance(statement, ir.ExprStmt) else None
+            if (
+                loop is None
+                or not isinstance(call, ir.Call)
+                or call.method != "extend"
+                or len(call.args) != 1
+            ):
+                continue
+            given, holder = call.args[0], call.func.base.path if isinstance(call.func, ir.Attr) else None
+            if (
+                holder is None
+                or not isinstance(given, (ir.Name, ir.Sub))
+                or not _is_of_batch(file, loop, given)
+            ):
+                continue
+            found.append(_extended(file, function, loop, call, holder, given))
+    return found
+
+
+def _is_of_batch(file: FileAnalysis, loop: ir.For, given: ir.Expr) -> bool:
+    """Whether a value comes out of the loop's batch as the loader gave it."""
+    facts = file.loops.get(id(loop))
+    if facts is None or not (facts.over_loader or facts.over_data) or given.path is None:
+        return False
+    root = given
+    while isinstance(root, ir.Sub):
+        root = root.base
+    return isinstance(root, ir.Name) and root.id in loop_names(loop)
+
+
+def _extended(
+    file: FileAnalysis, function: ir.Function, loop: ir.For, call: ir.Call, holder: str, given: ir.Expr
+) -> Suspicion:
+    name = given.path or ""
+    return Suspicion(
+        call,
+        holder,
+        f"`{holder}` gets one view of `{name}` for each sample, and each holds the storage of its whole batch",
+        f"a tensor that a list is extended with is taken apart into tensors: extend it with `{name}.tolist()`",
+        "a tensor object for each sample, and of a worker's batch the shared memory that it came in",
+        tuple(_extended_answers(file, function, loop, holder, name)),
+        Severity.INFO,
+    )
+
+
+def _extended_answers(
+    file: FileAnalysis, function: ir.Function, loop: ir.For, holder: str, name: str
+) -> Iterator[Answer]:
+    tensor = moved = False
+    for statement in ir.statements(loop.body):
+        for call in ir.own_calls(statement):
+            if isinstance(call.func, ir.Attr) and call.func.base.path == name:
+                tensor |= call.method in _TENSOR_METHODS
+                moved |= call.method in ("cuda", "to")
+        if isinstance(statement, ir.Assign) and any(target.path == name for target in targets(statement)):
+            value = statement.value
+            if isinstance(value, ir.Call) and value.method in (
+                "tolist",
+                "numpy",
+                "list",
+                "split",
+                "decode",
+                "batch_decode",
+            ):
+                yield refuted(Question.TENSOR, f"`{name}` is made a list or an array before", statement)
+    if not tensor and not _batch_has_tensors(loop):
+        yield refuted(Question.TENSOR, "nothing of the batch is treated as a tensor")
+    yield (
+        proven(Question.TENSOR, f"`{name}` is asked for what only tensors have")
+        if tensor
+        else left_open(Question.TENSOR, f"whether `{name}` comes as a tensor or as a list is not shown")
+    )
+    if not moved:
+        yield left_open(Question.SIZE, "whether worker processes load the batches is not shown")
+    for statement in ir.statements(function.body):
+        for call in ir.own_calls(statement):
+            if call.method in ("stack", "cat") and call.args and call.args[0].path == holder:
+                yield refuted(Question.READS, "the views are joined again", statement)
+
+
+def _batch_has_tensors(loop: ir.For) -> bool:
+    names = loop_names(loop)
+    return any(
+        call.method in ("cuda", "to") and isinstance(call.func, ir.Attr) and call.func.base.path in names
+        for _, call in ir.calls(loop.body)
+    )
+
+
+# --- one entry of a network's output for each key ---------------------------------------------------------------------
+
+
+def kept_slices(file: FileAnalysis) -> list[Suspicion]:
+    """`self.cache[key] = features[i]`: a part of what a network gave, kept under its own key."""
+    found: list[Suspicion] = []
+    for function in file.module.functions:
+        if function.cls is None or function.name == "forward" or not file.evidence[function].accumulates:
+            continue
+        for statement, guards in with_guards(function.body, ()):
+            loop = next((g for g in reversed(guards) if isinstance(g, ir.For)), None)
+            if loop is None or not isinstance(statement, ir.Assign) or len(statement.targets) != 1:
+                continue
+            holder = _holder(file, function, statement.targets[0])
+            value = statement.value
+            if holder is None or not isinstance(value, ir.Sub) or not isinstance(value.index, ir.Name):
+                continue
+            made = _made_by_network(file, function, value.base) if _indexes(loop, value.index) else None
+            if made is not None:
+                found.append(_sliced(file, function, statement, holder, value, made))
+    return found
+
+
+def _holder(file: FileAnalysis, function: ir.Function, target: ir.Expr) -> str | None:
+    """`self.cache` of `self.cache[key]`, where no method empties it."""
+    own, owner = own_name(function), owner_of(function)
+    if not isinstance(target, ir.Sub) or isinstance(target.index, ir.Const) or owner is None:
+        return None
+    path = target.base.path or ""
+    if not path.startswith(f"{own}.") or path.count(".") != 1:
+        return None
+    methods = [method for method in owner.methods.values() if method.name != "__init__"]
+    return None if any(path in resets(method.body) for method in methods) else path
+
+
+def _indexes(loop: ir.For, index: ir.Name) -> bool:
+    """Whether the index counts the rounds of the loop."""
+    return any(isinstance(part, ir.Name) and part.id == index.id for part in ir.walk(loop.target))
+
+
+def _made_by_network(
+    file: FileAnalysis, function: ir.Function, expr: ir.Expr, depth: int = 3
+) -> ir.Call | None:
+    """The call of the object's own network that a value comes from, as it was given: not copied, not moved."""
+    while isinstance(expr, (ir.Sub, ir.Attr)):
+        expr = expr.base
+    if isinstance(expr, ir.Call):
+        if expr.method in _COPIES or not isinstance(expr.func, ir.Attr):
+            return None
+        if expr.method in ("detach", "squeeze", "view", "reshape", "transpose", "permute"):
+            return _made_by_network(file, function, expr.func.base, depth)
+        own = own_name(function)
+        is_own = expr.func.base.path == own and owner_of(function) is not None
+        info = file.class_of(function)
+        known = info is not None and info.method(expr.method) is not None
+        return expr if is_own and not known and expr.args else None
+    if not isinstance(expr, ir.Name) or not depth:
+        return None
+    values = [
+        statement.value
+        for statement in ir.statements(function.body)
+        if isinstance(statement, ir.Assign) and any(target.path == expr.id for target in targets(statement))
+    ]
+    last = values[-1] if values else None
+    return None if last is None else _made_by_network(file, function, last, depth - 1)
+
+
+def _sliced(
+    file: FileAnalysis, function: ir.Function, statement: ir.Stmt, holder: str, value: ir.Sub, made: ir.Call
+) -> Suspicion:
+    path = made.func.path or ""
+    answers = [proven(Question.OUTLIVES, f"nothing empties `{holder}`")]
+    if file.treated_as_module(function, path):
+        answers.append(proven(Question.TENSOR, f"`{path}` is a network", made))
+    else:
+        answers.append(left_open(Question.TENSOR, f"whether `{path}` is a network is not shown", made))
+    if not (_uses_cuda(file) or any("device" in evidence.words for evidence in file.evidence.values())):
+        answers.append(left_open(Question.DEVICE, "whether it is on a GPU is not shown"))
+    return Suspicion(
+        value,
+        holder,
+        f"`{holder}` keeps a view for each key, and each holds the whole of what `{path}` gave, where that is",
+        "an indexed tensor shares its storage: `.cpu()` or `.clone()` keeps the part alone",
+        "the network's whole output on the device, for every key that is ever asked for",
+        tuple(answers),
+    )
+
+
+# --- priorities of a replay memory -----------------------------------------------------------------------------------
+
+
+def kept_priorities(file: FileAnalysis) -> list[Suspicion]:
+    """`memory.update_priorities(indices, loss.detach())`: the memory takes a tensor apart and keeps the parts."""
+    found: list[Suspicion] = []
+    for function in with_words(file, PRIORITY_METHODS):
+        for _, call in ir.calls(function.body):
+            if call.method in PRIORITY_METHODS and isinstance(call.func, ir.Attr):
+                given = next((arg for arg in call.args if _is_detached(function, arg)), None)
+                if given is not None:
+                    found.append(_prioritised(file, call, given))
+    return found
+
+
+def _is_detached(function: ir.Function, expr: ir.Expr, depth: int = 2) -> bool:
+    """`loss.detach()`, `td.abs().data`, or a name of such a thing: a tensor on its device."""
+    if isinstance(expr, ir.Call) and isinstance(expr.func, ir.Attr):
+        if expr.method in _COPIES:
+            return False
+        return expr.method == "detach" or _is_detached(function, expr.func.base, depth)
+    if isinstance(expr, ir.Attr) and expr.attr == "data":
+        return True
+    if isinstance(expr, ir.Op):
+        return any(_is_detached(function, part, depth) for part in expr.operands)
+    if isinstance(expr, ir.Name) and depth:
+        values = [
+            s.value
+            for s in ir.statements(function.body)
+            if isinstance(s, ir.Assign) and any(t.path == expr.id for t in s.targets)
+        ]
+        return bool(values) and values[-1] is not None and _is_detached(function, values[-1], depth - 1)
+    return False
+
+
+def _prioritised(file: FileAnalysis, call: ir.Call, given: ir.Expr) -> Suspicion:
+    return Suspicion(
+        given,
+        call.func.path or call.method,
+        f"`{call.func.path or call.method}` is handed a tensor, and keeps one view of it for each sample",
+        "each view holds the storage of its whole batch on the GPU: hand over `.cpu().numpy()` or `.tolist()`",
+        "a tensor object for each sample of the memory, and one small allocation for every batch that one of them is of",
+        (proven(Question.TENSOR, "it is detached right there, and not copied"), _memory(file, call.method)),
+    )
+
+
+def _memory(file: FileAnalysis, method: str) -> Answer:
+    """What the memory does with it, where its class is in sight."""
+    project = file.project
+    others = project.files_defining(file.filename, method, b"self") if project is not None else []
+    for other in (file, *others):
+        for function in other.module.functions:
+            if function.name == method and function.cls is not None:
+                evidence = other.evidence[function]
+                if evidence.called & _CONVERTS:
+                    return refuted(Question.READS, "the memory takes numbers of it", function)
+    return left_open(Question.READS, "whether the memory takes numbers of it is not shown")

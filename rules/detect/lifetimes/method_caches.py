@@ -1,0 +1,98 @@
+"""`lru_cache` on a method: the cache is the class's, and keeps every object whose method was called, network and all."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from gpulint.rules.detect.lifetimes.reaching_back import loops_around, own_name
+from gpulint.rules.detect.lifetimes.suspicion import Suspicion
+
+from gpulint.analysis.code import ir
+from gpulint.analysis.torch.holders import HOLDS_NETWORKS
+from gpulint.analysis.values.values import Kind
+from gpulint.answers import Answer, Question, left_open, proven
+
+if TYPE_CHECKING:
+    from gpulint.analysis.file.program import FileAnalysis
+
+_CACHES = frozenset({"functools.cache", "functools.lru_cache"})
+
+
+def method_caches(file: FileAnalysis) -> list[Suspicion]:
+    """Memoised methods of objects that hold a network."""
+    found: list[Suspicion] = []
+    for function in file.module.functions:
+        if function.cls is None or not function.decorators:
+            continue
+        decorator = _cache(file, function)
+        held = None if decorator is None else _held(file, function, function.cls)
+        if decorator is not None and held is not None:
+            found.append(_suspicion(file, function, function.cls, decorator, held))
+    return found
+
+
+def _cache(file: FileAnalysis, function: ir.Function) -> ir.Expr | None:
+    names = {decorator.path for decorator in function.decorators}
+    if names & {"staticmethod", "classmethod"} or not own_name(function):
+        return None
+    for decorator in function.decorators:
+        path = decorator.func.path if isinstance(decorator, ir.Call) else decorator.path
+        if path is not None and file.names.qualify(path) in _CACHES:
+            return decorator
+    return None
+
+
+def _held(file: FileAnalysis, function: ir.Function, cls: ir.Class) -> Answer | None:
+    """Whether the object holds a network."""
+    info = file.class_of(function)
+    if info is None:
+        return None
+    if info.is_module:
+        return proven(Question.SIZE, f"`{cls.name}` is a network itself")
+    for one in info.ancestors():
+        if one.modules or any(value.kind is Kind.MODULE for value in one.attrs.values()):
+            return proven(Question.SIZE, "the object holds a network")
+    own = own_name(function)
+    for method in cls.methods.values():
+        for path in sorted(file.evidence[method].stored | _called_on(method)):
+            if path.startswith(f"{own}.") and HOLDS_NETWORKS.search(path.partition(".")[2]):
+                return left_open(Question.SIZE, f"that `{path}` holds a network is told by its name alone")
+    return None
+
+
+def _called_on(method: ir.Function) -> set[str]:
+    """The places on which a method calls methods: `self.agent` of `self.agent.report()`."""
+    return {
+        call.func.base.path
+        for _, call in ir.calls(method.body)
+        if isinstance(call.func, ir.Attr)
+        and call.func.base.path is not None
+        and call.func.base.path.count(".") == 1
+    }
+
+
+def _suspicion(
+    file: FileAnalysis, function: ir.Function, cls: ir.Class, decorator: ir.Expr, held: Answer
+) -> Suspicion:
+    return Suspicion(
+        decorator,
+        function.name,
+        f"the cache of `{cls.name}.{function.name}` belongs to the class and keeps its `{own_name(function)}` alive, with all that it holds",
+        "each argument of a cached call is kept as a key, the object too: keep the result on the object instead",
+        "the object's network on the GPU after the last reference to it is gone, for each entry of the cache",
+        (held, _let_go(file, cls)),
+    )
+
+
+def _let_go(file: FileAnalysis, cls: ir.Class) -> Answer:
+    """Whether the program is seen to make one such object after another."""
+    for function in file.module.functions:
+        if cls.name in file.evidence[function].called:
+            for statement, call in ir.calls(function.body):
+                if call.method == cls.name and loops_around(function.body, statement):
+                    return proven(
+                        Question.OUTLIVES, f"a loop makes one `{cls.name}` after another", statement
+                    )
+    return left_open(
+        Question.OUTLIVES, f"whether the program is done with a `{cls.name}` before it ends is not shown"
+    )

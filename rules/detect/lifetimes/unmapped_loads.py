@@ -1,0 +1,351 @@
+"""`torch.load` without a place of which one or the other thing is not shown: best weights loaded beside the network that
+trains, optimizers of several ranks, helpers that hand out what they load, a place that is None where there is CUDA."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, cast
+
+from gpulint.rules.detect.checkpoints import _is_of_optimizer, _uses_cuda, _writes_states
+from gpulint.rules.detect.lifetimes.reaching_back import owner_of
+from gpulint.rules.detect.lifetimes.suspicion import Suspicion
+
+from gpulint.analysis.code import ir
+from gpulint.analysis.code.following import is_switched_off
+from gpulint.analysis.code.loaded import chain_of, is_made_here, is_published, parents_of
+from gpulint.analysis.file.lookup import qualified, with_words
+from gpulint.analysis.questions.device.placement import on_gpu
+from gpulint.analysis.torch.ranks import OF_SEVERAL
+from gpulint.answers import Answer, Question, left_open, proven
+
+if TYPE_CHECKING:
+    from gpulint.analysis.file.program import FileAnalysis
+
+# What a training's own states go by. Only ever a hint: what is loaded may be anything.
+_STATE = re.compile(r"(?i)state|checkpoint|ckpt|weight|best|\.pth|\.th\b|snapshot|resume")
+_NO_STATE = re.compile(
+    r"(?i)data|feature|embed|cache|vocab|dict_path|token|annot|label|sample|index|config|args|stat(?:s|istics)\b"
+)
+_COST = "the whole checkpoint once more on the GPU, of every process that loads it (522 MiB for a 4-layer language model with AdamW)"
+
+
+@dataclass(frozen=True, slots=True)
+class _Load:
+    function: ir.Function
+    stmt: ir.Stmt
+    call: ir.Call
+
+
+def unmapped_loads(file: FileAnalysis) -> list[Suspicion]:
+    """The loads of a file that leave it to the file they read where its tensors go."""
+    loads = list(_loads(file))
+    found: list[Suspicion] = []
+    done: set[int] = set()
+    for load in loads:
+        handmade = _none_with_cuda(load)
+        if handmade is not None:
+            if id(handmade) not in done:
+                done.add(id(handmade))
+                found.append(_of_handmade(file, load, handmade))
+        elif _is_absent(load.call):
+            found += _of_absent(file, load, loads)
+    return found
+
+
+def _loads(file: FileAnalysis) -> Iterator[_Load]:
+    for function in with_words(file, frozenset({"load"})):
+        for statement, call in ir.calls(function.body):
+            if (
+                call.method == "load"
+                and call.args
+                and qualified(file, function, call.func.path) == "torch.load"
+            ):
+                if all(name is not None for name, _ in call.keywords):
+                    if not is_switched_off(function.body, statement) and not is_published(
+                        function, call.args[0]
+                    ):
+                        yield _Load(function, statement, call)
+
+
+def _is_absent(call: ir.Call) -> bool:
+    location = call.argument(1, "map_location")
+    return location is None or (isinstance(location, ir.Const) and location.value is None)
+
+
+# --- a place that is None where there is CUDA -----------------------------------------------------------------------
+
+
+def _none_with_cuda(load: _Load) -> ir.Stmt | None:
+    """`place = None`, changed only where CUDA is not available; or `None if cuda else "cpu"`."""
+    location = load.call.argument(1, "map_location")
+    if isinstance(location, ir.Op) and _chooses_none(location):
+        return load.stmt
+    if not isinstance(location, ir.Name):
+        return None
+    starts_none = False
+    chooses: ir.Stmt | None = None
+    for statement, around in _with_branches(load.function.body, ()):
+        if isinstance(statement, ir.Assign) and any(t.path == location.id for t in statement.targets):
+            if isinstance(statement.value, ir.Op) and _chooses_none(statement.value):
+                return statement
+            is_none = isinstance(statement.value, ir.Const) and statement.value.value is None
+            if (
+                is_none
+                and len(around) == 1
+                and _asks_for_cuda(around[0].test)
+                and statement in around[0].body
+            ):
+                return None if _is_negated(around[0].test) else around[0]
+            if is_none and not around:
+                starts_none = True
+            else:
+                chooses = around[0] if len(around) == 1 and _asks_for_no_cuda(around[0].test) else None
+    return chooses if starts_none else None
+
+
+def _chooses_none(value: ir.Op) -> bool:
+    """`None if torch.cuda.is_available() else "cpu"`."""
+    if value.op != "if" or not _asks_for_cuda(value.operands[0]):
+        return False
+    chosen = value.operands[2] if _is_negated(value.operands[0]) else value.operands[1]
+    return isinstance(chosen, ir.Const) and chosen.value is None
+
+
+def _asks_for_cuda(test: ir.Expr) -> bool:
+    return any(
+        isinstance(part, ir.Call) and part.method == "is_available" and "cuda" in (part.func.path or "")
+        for part in ir.walk(test)
+    )
+
+
+def _is_negated(test: ir.Expr) -> bool:
+    return isinstance(test, ir.Op) and test.op == "not"
+
+
+def _asks_for_no_cuda(test: ir.Expr) -> bool:
+    return _is_negated(test) and _asks_for_cuda(test)
+
+
+def _with_branches(
+    block: list[ir.Stmt], branches: tuple[ir.If, ...]
+) -> Iterator[tuple[ir.Stmt, tuple[ir.If, ...]]]:
+    """Each statement with the branches that it stands in."""
+    for statement in block:
+        yield statement, branches
+        for inner in statement.blocks():
+            below = (*branches, statement) if isinstance(statement, ir.If) else branches
+            yield from _with_branches(inner, below)
+
+
+def _of_handmade(file: FileAnalysis, load: _Load, handmade: ir.Stmt) -> Suspicion:
+    return Suspicion(
+        handmade,
+        "torch.load",
+        "where there is CUDA the place is None, which brings the checkpoint back to the GPU it was saved from",
+        "the host is chosen only without CUDA; `load_state_dict` copies from there just as well",
+        _COST,
+        (
+            proven(Question.DEVICE, "`map_location` is None wherever CUDA is available"),
+            _saved_from_gpu(file),
+        ),
+    )
+
+
+# --- no place at all ------------------------------------------------------------------------------------------------
+
+
+def _of_absent(file: FileAnalysis, load: _Load, loads: list[_Load]) -> Iterator[Suspicion]:
+    restored = list(_restorings(load))
+    if restored:
+        if all(map(_is_of_optimizer, restored)):
+            yield from _of_optimizer(file, load)
+        else:
+            yield from _of_model(file, load, restored)
+    elif _is_returned(load):
+        yield from _of_helper(file, load, loads)
+
+
+def _restorings(load: _Load) -> Iterator[ir.Call]:
+    """The calls of `load_state_dict` that are given what is loaded, or an entry of it."""
+    names = {load.call}
+    name = _name_of(load)
+    for _, call in ir.calls(load.function.body):
+        if call.method != "load_state_dict" or not isinstance(call.func, ir.Attr):
+            continue
+        for given in (*call.args, *(value for _, value in call.keywords)):
+            for part in ir.walk(given):
+                if part in names or (name is not None and isinstance(part, ir.Name) and part.id == name):
+                    yield call
+
+
+def _name_of(load: _Load) -> str | None:
+    if isinstance(load.stmt, ir.Assign) and len(load.stmt.targets) == 1:
+        value = load.stmt.value
+        while isinstance(value, ir.Sub):
+            value = value.base
+        target = load.stmt.targets[0]
+        if value is load.call and isinstance(target, ir.Name):
+            return target.id
+    return None
+
+
+def _of_optimizer(file: FileAnalysis, load: _Load) -> Iterator[Suspicion]:
+    if not _has_ranks(file):
+        return
+    yield Suspicion(
+        load.call,
+        "torch.load",
+        "every rank loads the optimizer's state onto the GPU it was saved from, which is one and the same for all",
+        'no `map_location` is given: with "cpu" each rank copies it to its own GPU',
+        _COST,
+        (
+            proven(Question.REACHED, "the file is of a program of several processes"),
+            _saved_from_gpu(file),
+        ),
+    )
+
+
+def _of_model(file: FileAnalysis, load: _Load, restored: list[ir.Call]) -> Iterator[Suspicion]:
+    """A load that is more than some weights before an inference: in every rank, behind a training, or with an optimizer."""
+    ranks, after = _has_ranks(file), _is_beside_training(file, load)
+    whole = any(map(_is_of_optimizer, restored))
+    if not (ranks or after or whole) or is_made_here(load.function, load.stmt, load.call.args[0]):
+        return
+    if not _uses_cuda(file) and not (whole and _speaks_of_devices(file)):
+        return
+    where = "in every process, " if ranks else ""
+    yield Suspicion(
+        load.call,
+        "torch.load",
+        f"without `map_location` the weights are loaded {where}beside the network that lives on the GPU",
+        "they come back to the GPU they were saved from, until `load_state_dict` has copied them",
+        _COST,
+        (_placed(file, load, restored), _saved_from_gpu(file), _much(ranks, whole)),
+    )
+
+
+def _speaks_of_devices(file: FileAnalysis) -> bool:
+    return any("device" in evidence.words for evidence in file.evidence.values())
+
+
+def _placed(file: FileAnalysis, load: _Load, restored: list[ir.Call]) -> Answer:
+    """Whether the program puts what is restored on a GPU."""
+    owners = [call.func.base.path for call in restored if isinstance(call.func, ir.Attr)]
+    if any(on_gpu(file, load.function, owner, _uses_cuda(file)) for owner in owners if owner is not None):
+        return proven(Question.DEVICE, "the network is moved to a GPU")
+    return left_open(Question.DEVICE, "whether the network is on a GPU by then is not shown")
+
+
+def _much(ranks: bool, whole: bool) -> Answer:
+    if ranks:
+        return proven(Question.SIZE, "all ranks load onto one GPU")
+    if whole:
+        return proven(Question.SIZE, "the optimizer's state is in it, with the weights")
+    return left_open(Question.SIZE, "how large the network is, is not shown")
+
+
+def _of_helper(file: FileAnalysis, load: _Load, loads: list[_Load]) -> Iterator[Suspicion]:
+    """`return torch.load(path)`: what becomes of it is the callers' business, where it is put is not."""
+    if not _STATE.search(_words_around(load)) or _NO_STATE.search(_words_around(load)):
+        return
+    placed = next(
+        (other for other in loads if other.function is not load.function and not _is_absent(other.call)), None
+    )
+    same = placed is not None and owner_of(placed.function) is owner_of(load.function)
+    caller = None if same or _uses_cuda(file) else _caller_on_gpu(file, load.function)
+    if not same and not _uses_cuda(file) and caller is None:
+        return
+    answers = [
+        left_open(Question.READS, "what the callers do with it is not in sight")
+        if caller is None
+        else proven(Question.READS, f"`{caller.name}` hands it to a network on the GPU", load.function)
+    ]
+    if same and placed is not None:
+        answers.append(
+            proven(Question.DEVICE, "another load beside it says where its tensors go", placed.call)
+        )
+    else:
+        answers.append(left_open(Question.DEVICE, "that its tensors were on a GPU is told by its name alone"))
+    yield Suspicion(
+        load.call,
+        "torch.load",
+        "what is handed out here comes back to the GPU it was saved from, beside the network it is meant for",
+        "no `map_location` is given, and no caller can give one",
+        _COST,
+        tuple(answers),
+    )
+
+
+def _caller_on_gpu(file: FileAnalysis, function: ir.Function) -> ir.Function | None:
+    """A function of another file of the project that calls this one, restores something, and works with a GPU."""
+    files = file.project.files_calling(file.filename, function) if file.project is not None else None
+    for other in files or ():
+        for caller, evidence in other.evidence.items():
+            if {function.name, "load_state_dict"} <= evidence.called and _uses_cuda(other):
+                return cast("ir.Function", caller)
+    return None
+
+
+def _words_around(load: _Load) -> str:
+    """The names that speak of what is loaded: the function's, and those of the path."""
+    said = [load.function.name]
+    for part in ir.walk(load.call.args[0]):
+        if isinstance(part, ir.Const) and isinstance(part.value, str):
+            said.append(part.value)
+        elif isinstance(part, (ir.Name, ir.Attr)):
+            said.append(part.path or "")
+    return " ".join(said)
+
+
+def _is_returned(load: _Load) -> bool:
+    """Whether what is loaded is handed out as it is."""
+    if isinstance(load.stmt, ir.Return):
+        chain = chain_of(load.call, parents_of(load.stmt))
+        return all(
+            isinstance(around, (ir.Seq, ir.Sub)) or (isinstance(around, ir.Op) and around.op == "if")
+            for around in chain
+        )
+    name = _name_of(load)
+    return name is not None and any(
+        isinstance(statement, ir.Return)
+        and statement.value is not None
+        and (
+            statement.value.path == name
+            or (isinstance(statement.value, ir.Seq) and any(i.path == name for i in statement.value.items))
+        )
+        for statement in ir.statements(load.function.body)
+    )
+
+
+def _has_ranks(file: FileAnalysis) -> bool:
+    imported = {full.rpartition(".")[2] for full in file.module.imports.values()}
+    return bool(imported & OF_SEVERAL) or any(e.words & OF_SEVERAL for e in file.evidence.values())
+
+
+def _is_beside_training(file: FileAnalysis, load: _Load) -> bool:
+    """Whether a training has run by then: it stands behind one in its function, or in another method of a class that trains,
+    the constructor aside."""
+    seen = False
+    for statement, call in ir.calls(load.function.body):
+        if statement is load.stmt:
+            break
+        seen |= call.method in ("backward", "fit", "train_epoch", "train_one_epoch", "train_step")
+    if seen:
+        return True
+    owner = owner_of(load.function)
+    if owner is None or load.function.name == "__init__" or not _STATE.search(_words_around(load)):
+        return False
+    return "best" in _words_around(load).lower() and any(
+        file.evidence[method].backward for method in owner.methods.values()
+    )
+
+
+def _saved_from_gpu(file: FileAnalysis) -> Answer:
+    if not _uses_cuda(file) and any("cpu" in evidence.strings for evidence in file.evidence.values()):
+        if not any("is_available" in evidence.words for evidence in file.evidence.values()):
+            return left_open(Question.DEVICE, "whether the program uses a GPU is not shown")
+    if _writes_states(file):
+        return proven(Question.DEVICE, "the file saves such states as they are, from where the network is")
+    return left_open(Question.DEVICE, "whether the checkpoint was saved from a GPU is not shown")
