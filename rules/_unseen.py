@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Set
 
-from gpulint.rules.detect.unseen_evaluations import Evaluation, UnseenEvaluations
+from gpulint.rules.detect.unseen.evaluations import Evaluation, UnseenEvaluations
 
 from gpulint.analysis.code import ir
 from gpulint.analysis.file.asking import FileFacts

@@ -3,7 +3,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from gpulint.rules.detect.gathered import Gathered, Gathering
+from gpulint.rules.detect.unseen.gathered import Gathered, Gathering
 
 from gpulint.analysis.code import ir
 from gpulint.analysis.file.asking import FileFacts

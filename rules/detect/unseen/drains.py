@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from gpulint.rules.detect.sights import Sight
+from gpulint.rules.detect.unseen.sights import Sight
 
 from gpulint.analysis.code import ir
 from gpulint.analysis.code.assignments import targets
