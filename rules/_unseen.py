@@ -69,8 +69,8 @@ def may_be_asked_again(forward: Forward, called: Set[str], answers: tuple[Answer
         return False
     if last.question is Question.MEANT and not called & {"trace", "export"}:
         return False  # nothing that could only look like an export
-    if last.question is Question.READS and forward.function.name == "<module>":
-        return bool(forward.loops)
+    if last.question is not Question.MEANT and forward.function.name == "<module>" and not forward.loops:
+        return False  # once in a script
     if last.question in (Question.MEANT, Question.REPEATS):
         return forward.evaluating and bool(forward.loops)
     return True
