@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Set
 
-from gpulint.rules.detect.unseen_evaluations import Evaluation, UnseenEvaluations
+from gpulint.rules.detect.unseen.evaluations import Evaluation, UnseenEvaluations
 
 from gpulint.analysis.code import ir
 from gpulint.analysis.file.asking import FileFacts
@@ -69,8 +69,8 @@ def may_be_asked_again(forward: Forward, called: Set[str], answers: tuple[Answer
         return False
     if last.question is Question.MEANT and not called & {"trace", "export"}:
         return False  # nothing that could only look like an export
-    if last.question is Question.READS and forward.function.name == "<module>":
-        return bool(forward.loops)
+    if last.question is not Question.MEANT and forward.function.name == "<module>" and not forward.loops:
+        return False  # once in a script
     if last.question in (Question.MEANT, Question.REPEATS):
         return forward.evaluating and bool(forward.loops)
     return True
@@ -78,7 +78,9 @@ def may_be_asked_again(forward: Forward, called: Set[str], answers: tuple[Answer
 
 def _report(facts: FileFacts, function: ir.Function, one: Evaluation) -> Report:
     what = facts.called(one.run.call)
-    if one.beside_training:
+    if one.beside_training and any(answer.question is Question.REACHED for answer in one.answers):
+        where, reason = "in every phase", "backward follows in the phase that trains, and in no other"
+    elif one.beside_training:
         where, reason = "for a look at it", "its result is only shown, and no backward goes through it"
     else:
         where, reason = "in what evaluates", "no backward is seen to follow"

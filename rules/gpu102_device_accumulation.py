@@ -3,9 +3,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from gpulint.rules.detect.gathered import Gathered, Gathering
 from gpulint.rules.detect.lifetimes.batch_views import extended_lists, kept_priorities
 from gpulint.rules.detect.lifetimes.suspicion import considered, told
+from gpulint.rules.detect.unseen.gathered import Gathered, Gathering
 
 from gpulint.analysis.code import ir
 from gpulint.analysis.file.asking import FileFacts

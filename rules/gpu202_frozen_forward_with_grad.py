@@ -3,8 +3,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from gpulint.rules.detect.side_networks import SideNetworks
-from gpulint.rules.detect.unseen_evaluations import Evaluation
+from gpulint.rules.detect.unseen.evaluations import Evaluation
+from gpulint.rules.detect.unseen.side_networks import SideNetworks
 from gpulint.rules.detect.wasted import WastedForward
 
 from gpulint.analysis.code import ir

@@ -7,8 +7,8 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from gpulint.rules.detect.networks import Networks
-from gpulint.rules.detect.sights import Sight
+from gpulint.rules.detect.unseen.networks import Networks
+from gpulint.rules.detect.unseen.sights import Sight
 
 from gpulint.analysis.code import ir
 from gpulint.analysis.code.assignments import targets

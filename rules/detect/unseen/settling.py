@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from gpulint.rules.detect.sights import Sight, sights
+from gpulint.rules.detect.unseen.sights import Sight, sights
 
 from gpulint.analysis.code import ir
 from gpulint.analysis.code.assignments import targets

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from gpulint.rules.detect.sights import Sight
+from gpulint.rules.detect.unseen.sights import Sight
 
 from gpulint.analysis.code import ir
 from gpulint.analysis.code.assignments import targets
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from gpulint.analysis.file.program import FileAnalysis
 
 _HOST = frozenset("cpu numpy tolist".split())
+# What is read as ids was ids before: a number for each sample.
+_IDS = frozenset("int long bool short byte argmax".split())
 _CUTS = frozenset("detach numpy tolist data argmax".split())
 _JOINS = JOINS | {"concat", "nested_concat", "pad_sequence"}
 
@@ -144,6 +146,7 @@ def _end(
         elif isinstance(around, ir.Call) and isinstance(around.func, ir.Attr):
             to_host |= around.method in _HOST or _names_cpu(around)
             cut |= around.method in _CUTS
+            small |= around.method in _IDS
             small |= around.method in REDUCTIONS - {"norm"} and not around.args
         elif isinstance(around, ir.Call):
             small |= around.method in REDUCTIONS - {"norm"} and len(around.args) == 1 and not around.keywords

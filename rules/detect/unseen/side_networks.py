@@ -11,10 +11,10 @@ from collections.abc import Iterator
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from gpulint.rules.detect.fates import Fate, fate
-from gpulint.rules.detect.networks import Networks, Run
-from gpulint.rules.detect.sights import Sight, sights
-from gpulint.rules.detect.unseen_evaluations import Evaluation
+from gpulint.rules.detect.unseen.evaluations import Evaluation
+from gpulint.rules.detect.unseen.fates import Fate, fate
+from gpulint.rules.detect.unseen.networks import Networks, Run
+from gpulint.rules.detect.unseen.sights import Sight, sights
 
 from gpulint.analysis.code import ir
 from gpulint.analysis.code.assignments import targets

@@ -13,10 +13,10 @@ from functools import cached_property
 from pathlib import PurePath
 from typing import TYPE_CHECKING
 
-from gpulint.rules.detect.fates import Fate, fate
-from gpulint.rules.detect.networks import Networks, Run
-from gpulint.rules.detect.settling import Settling
-from gpulint.rules.detect.sights import Sight
+from gpulint.rules.detect.unseen.fates import Fate, fate
+from gpulint.rules.detect.unseen.networks import Networks, Run
+from gpulint.rules.detect.unseen.settling import Settling
+from gpulint.rules.detect.unseen.sights import Sight
 
 from gpulint.analysis.code import ir
 from gpulint.analysis.file.differentiating import differentiated

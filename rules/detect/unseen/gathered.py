@@ -12,9 +12,9 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from gpulint.rules.detect.drains import Drain, Drains
-from gpulint.rules.detect.leaves import SMALL, Leaf, Leaves
-from gpulint.rules.detect.sights import Sight, sights
+from gpulint.rules.detect.unseen.drains import Drain, Drains
+from gpulint.rules.detect.unseen.leaves import SMALL, Leaf, Leaves
+from gpulint.rules.detect.unseen.sights import Sight, sights
 
 from gpulint.analysis.code import ir
 from gpulint.analysis.torch.backward import runs_backward
