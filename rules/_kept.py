@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -74,7 +75,7 @@ def report_kept(facts: FileFacts, code: str) -> Iterator[Report]:
 
 
 def _report(facts: FileFacts, kept: Kept) -> Report:
-    message, reason, cost = _texts(facts, kept)
+    message, reason, cost = _texts(kept)
     doubts = doubts_of(kept.answers)
     known = facts.analysis.facts.get(kept.function)
     unless = known.only_called_elsewhere if known is not None else (kept.function,)
@@ -91,9 +92,9 @@ def _report(facts: FileFacts, kept: Kept) -> Report:
     )
 
 
-def _texts(facts: FileFacts, kept: Kept) -> tuple[str, str, str]:
+def _texts(kept: Kept) -> tuple[str, str, str]:
     """The message, the reason and the cost."""
-    what, holder = facts.source(kept.value), f"`{kept.holder}`"
+    what, holder = _shown(kept.value), f"`{kept.holder}`"
     cost = _FREED if kept.freed else _EITHER
     freed = "backward has gone through it: the graph's nodes stay as long as the value is held"
     live = "grad is on where it is made, and nothing detaches it"
@@ -129,6 +130,12 @@ def _texts(facts: FileFacts, kept: Kept) -> tuple[str, str, str]:
         live,
         _CHAIN,
     )
+
+
+def _shown(expr: ir.Expr, limit: int = 40) -> str:
+    """The code of an expression, without libcst's tree: most of these are not told, for want of confidence."""
+    text = ast.unparse(expr.origin)
+    return text if len(text) <= limit else text[: limit - 1] + "…"
 
 
 def _repair(kept: Kept) -> Repair | None:

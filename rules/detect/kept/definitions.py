@@ -142,3 +142,17 @@ def _is_item_of(target: ir.Expr, path: str) -> bool:
         if target.path == path:
             return True
     return False
+
+
+def binds(statement: ir.Stmt, path: str) -> bool:
+    """Whether a statement binds a path, also as a part of a tuple."""
+    if isinstance(statement, ir.Assign):
+        return any(part.path == path for target in statement.targets for part in ir.walk(target))
+    if isinstance(statement, ir.AugAssign):
+        return statement.target.path == path
+    return isinstance(statement, ir.For) and within(statement.target, path)
+
+
+def within(target: ir.Expr, name: str) -> bool:
+    """Whether a target is a name, or has it among its parts."""
+    return any(part.path == name for part in ir.walk(target))

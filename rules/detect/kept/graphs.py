@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from gpulint.rules.detect.kept.declared import by_annotation, registered
-from gpulint.rules.detect.kept.definitions import Definition, Definitions
+from gpulint.rules.detect.kept.definitions import Definition, Definitions, binds, within
 from gpulint.rules.detect.kept.results import Results
 from gpulint.rules.detect.kept.sums import Sums
 from gpulint.rules.detect.kept.traced import (
@@ -231,7 +231,7 @@ class Graphs(Results):
         """What the flow of values knows of a name that is bound once."""
         state = self.file.states.get(self.function)
         value = state.vars.get(path) if state is not None else None
-        if value is None or sum(1 for s in ir.statements(self.function.body) if _binds(s, path)) != 1:
+        if value is None or sum(1 for s in ir.statements(self.function.body) if binds(s, path)) != 1:
             return None
         return of_value(value)
 
@@ -253,13 +253,13 @@ class Graphs(Results):
         while isinstance(value, ir.Call) and value.method in ("enumerate", "tqdm", "zip", "items", "values"):
             items = target.items if isinstance(target, ir.Seq) else ()
             if value.method in ("enumerate", "items") and len(items) == 2:
-                if _within(items[0], name):
+                if within(items[0], name):
                     return NUMBER
                 target = items[1]
             if value.method == "zip" and len(items) == len(value.args):
-                chosen = [arg for item, arg in zip(items, value.args, strict=True) if _within(item, name)]
+                chosen = [arg for item, arg in zip(items, value.args, strict=True) if within(item, name)]
                 value = chosen[0] if chosen else None
-                target = next((item for item in items if _within(item, name)), target)
+                target = next((item for item in items if within(item, name)), target)
                 continue
             if value.method in ("items", "values"):
                 value = value.func.base if isinstance(value.func, ir.Attr) else None
@@ -267,7 +267,7 @@ class Graphs(Results):
                 value = value.args[0] if value.args else None
         if isinstance(value, ir.Call) and value.method in ("parameters", "named_parameters"):
             is_key = value.method == "named_parameters" and not (
-                isinstance(target, ir.Seq) and _within(target.items[-1], name)
+                isinstance(target, ir.Seq) and within(target.items[-1], name)
             )
             return NUMBER if is_key else Traced(PROVEN, PROVEN, f"`{name}` is a parameter of a network")
         if value is None or (isinstance(value, ir.Call) and value.method == "range"):
@@ -374,21 +374,6 @@ class Graphs(Results):
         if alike:
             return replace(found, graph=OPEN, why="a backward goes through others of its kind", freed=True)
         return Traced(OPEN, OPEN, "a backward goes through others beside it")
-
-
-# --- pieces --------------------------------------------------------------------------------------------------------
-
-
-def _binds(statement: ir.Stmt, path: str) -> bool:
-    if isinstance(statement, ir.Assign):
-        return any(part.path == path for target in statement.targets for part in ir.walk(target))
-    if isinstance(statement, ir.AugAssign):
-        return statement.target.path == path
-    return isinstance(statement, ir.For) and _within(statement.target, path)
-
-
-def _within(target: ir.Expr, name: str) -> bool:
-    return any(part.path == name for part in ir.walk(target))
 
 
 def _cuts(expr: ir.Expr) -> bool:

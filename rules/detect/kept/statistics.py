@@ -65,9 +65,11 @@ def statistics(file: FileAnalysis) -> list[Kept]:
     tracing = Tracing(file)
     found: list[Kept] = []
     for function in file.module.functions:
-        words = file.evidence[function].words
-        numbers = bool(words & {"item", "detach", "tolist", "get_numpy", "float"})
-        if numbers or any(FIGURES.search(word) for word in words):
+        evidence = file.evidence[function]
+        numbers = bool(
+            evidence.words & {"item", "detach", "tolist", "get_numpy"} or "float" in evidence.called
+        )
+        if numbers or any(map(FIGURES.search, evidence.assigned)):
             for group in groups(function):
                 cut = numbers and any(is_cut(entry.value) for entry in group.entries)
                 named = bool(FIGURES.search(group.path)) and _is_returned(function, group)
