@@ -554,7 +554,7 @@ def _sliced(base: Val, index: ir.Slice) -> Val:
     counted = all(end is None or isinstance(end, int) for end in ends) and len(index.parts) < 3
     if base.items is None or base.ref is not None or not counted:
         return container(base.elem)
-    return container(items=base.items[slice(*ends)])  # type: ignore[misc]
+    return container(items=base.items[slice(*ends)])
 
 
 def _constant(expr: ir.Const) -> Val:
