@@ -71,6 +71,8 @@ class SideNetworks:
             path = _auxiliary(call)
             if path is None or path in looped or call.method in _BOOKKEEPING or RUNS_NOT.search(call.method):
                 continue
+            if function.cls is not None and path.partition(".")[2] in function.cls.methods:
+                continue  # a method of the same class: what it runs is looked at in itself
             around = around or sights(self._file, function)
             sight = next((one for one in around if one.statement is statement), None)
             if sight is None or sight.grad is Grad.DISABLED:
