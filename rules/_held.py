@@ -229,9 +229,11 @@ def _is_on_host(leaf: ir.Expr) -> bool:
 
 
 def _repair(facts: FileFacts, hold: Hold, state: str, style: str) -> Repair | None:
-    from gpulint.analysis.questions.backward.cutting import against_cutting
+    from gpulint.analysis.questions.backward.cutting import against_cutting, goes_on_in_callee
     from gpulint.nodes import method_chain
 
+    if goes_on_in_callee(hold):
+        return None
     if not hold.leaves or _is_of_several(hold) or (state == "live" and hold.under_no_grad_fix):
         return None  # GPU201 offers no_grad for the whole evaluation, which leaves nothing to detach
     scalar = hold.value.has(SCALAR)

@@ -159,7 +159,8 @@ def _volatile(file: FileAnalysis, function: ir.Function) -> Iterator[GradModeMis
     for statement, call in ir.calls(function.body):
         value = call.keyword("volatile") if call.method == "Variable" else None
         bound = {target.path for target in targets(statement)}
-        if bound and not bound & given:
+        trains = facts is not None and facts.has_backward
+        if bound and not bound & given and (trains or function.name == "__init__"):
             continue  # a target or a constant: no network keeps activations for it
         if isinstance(value, ir.Const) and value.value is True and _mode(file, call).startswith("torch."):
             rest = () if function.is_generator else _from_here_on(file, function, statement)

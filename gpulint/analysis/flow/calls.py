@@ -209,7 +209,8 @@ class Calls(Methods):
         if (
             name in ("append", "appendleft", "extend", "insert", "add")
             and func.base.path is not None
-            and args.positional
+            and len(args.positional) == (2 if name == "insert" else 1)
+            and not args.keywords
             and not self.is_series(func.base)
         ):
             return self.container_add(expr, func, Val(Kind.CONTAINER, base.tokens), args)

@@ -573,6 +573,11 @@ def _scalar_field(value: Val, name: str) -> Val:
 
 def _concatenation(op: str, left: Val, right: Val, tokens: frozenset) -> Val:  # type: ignore[type-arg]
     if left.kind is Kind.CONTAINER and right.kind is Kind.CONTAINER:
+        if left.items is not None and left.ref is None and right.ref is None and op == "+":
+            rest = right.items if right.items is not None else (right.elem,) if right.elem is not None else ()
+            return container(
+                items=(*left.items, *rest)
+            )  # `[loss] + states`: what stands for the rest comes last
         elem = (
             right.elem
             if left.elem is None

@@ -8,9 +8,9 @@ from torch import nn, optim
 
 def restore(folder, net, optimizer):
     map_location = None
-    if not torch.cuda.is_available():
+    if not torch.cuda.is_available():  # expect: GPU403@a
         map_location = "cpu"
-    state = torch.load(os.path.join(folder, "latest.tar"), map_location=map_location)  # expect: GPU403
+    state = torch.load(os.path.join(folder, "latest.tar"), map_location=map_location)  # expect: GPU403@a
     net.load_state_dict(state["net"])
     optimizer.load_state_dict(state["optimizer"])
     return state

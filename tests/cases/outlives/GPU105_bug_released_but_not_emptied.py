@@ -24,7 +24,7 @@ class Attribution:
 
     def release(self):
         for handle in self.handles:
-            handle.remove()
+            handle.remove()  # expect: GPU105|GPU101@k
 
 
 def main(net, pictures):

@@ -187,6 +187,18 @@ def against_cutting(file: FileAnalysis, hold: Hold) -> str:
     return ""
 
 
+def goes_on_in_callee(hold: Hold) -> bool:
+    """Whether the function that keeps its parameter also makes of it what it gives back: cut at the call, that has no
+    graph either. The place to cut is where it is kept."""
+    if hold.keep is None or hold.keep.function is hold.function:
+        return False
+    summary = hold.keep.function.home.summary(hold.keep.function)
+    if summary is None or summary.returns is None:
+        return False
+    made = {token.name for token in summary.returns.tokens if isinstance(token, ParamToken)}
+    return hold.keep.param in made | summary.escaped_params | summary.frees
+
+
 def _needed_by_callee(file: FileAnalysis, hold: Hold, value: str) -> str:
     """The function that keeps its parameter may do other things with it, or give it back with its graph."""
     assert hold.keep is not None
