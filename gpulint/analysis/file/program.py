@@ -175,6 +175,11 @@ class FileAnalysis(EntryModes):
         return frozenset(path for evidence in self.evidence.values() for path in evidence.loss_makers())
 
     @cached_property
+    def function_names(self) -> frozenset[str]:
+        """The names of the file's functions, methods left out."""
+        return frozenset(function.name for function in self.module.functions if function.cls is None)
+
+    @cached_property
     def detachers(self) -> frozenset[str]:
         """Names of the file's functions that detach what they are given."""
         return frozenset(

@@ -70,6 +70,8 @@ class Calls(Methods):
         own = "." not in path or (path.count(".") == 1 and path.startswith(f"{self.self_name}."))
         if callee.kind not in (Kind.UNKNOWN, Kind.SYMBOL) or not own or not self.file.uses_torch:
             return callee
+        if path in self.file.function_names:
+            return callee  # a function inside another, which is not followed yet
         tensors = any(value.is_tensor and not value.has(MAYBE) for value in args.positional[:1])
         if MODEL_NAME.search(path) or (tensors and PART_NAME.search(path)):
             return Val(Kind.MODULE, flags=ROLE)

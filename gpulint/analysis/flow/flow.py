@@ -269,7 +269,7 @@ class Flow(Loops):
         found: set[str] = set()
         for _, call in ir.calls(body):
             path = call.func.path
-            if path is None or call.method in _LIGHT:
+            if path is None or call.method in _LIGHT or _is_note(call):
                 continue
             callee = self.eval_quietly(call.func)
             if (
@@ -295,6 +295,14 @@ class Flow(Loops):
 _LIGHT = frozenset(
     "put put_nowait send emit print log info debug warning error append update to cuda cpu item len str range".split()
 )
+
+
+def _is_note(call: ir.Call) -> bool:
+    """`report("out of memory")`: what is given a text alone tells somebody something."""
+    if len(call.args) != 1 or call.keywords:
+        return False
+    given = call.args[0]
+    return isinstance(given, ir.Text) or (isinstance(given, ir.Const) and isinstance(given.value, str))
 
 
 def _is_none(expr: ir.Expr) -> bool:
