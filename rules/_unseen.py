@@ -9,6 +9,7 @@ from gpulint.rules.detect.unseen.evaluations import Evaluation, UnseenEvaluation
 from gpulint.analysis.code import ir
 from gpulint.analysis.file.asking import FileFacts
 from gpulint.analysis.file.facts import Forward, FunctionFacts
+from gpulint.analysis.questions.grad.old_torch import predates_no_grad
 from gpulint.answers import Answer, Considered, Question, Verdict
 from gpulint.rule import AddImport, Repair, Report, Wrap
 
@@ -92,7 +93,7 @@ def _report(facts: FileFacts, function: ir.Function, one: Evaluation) -> Report:
         "1.36 times the forward's peak memory (1.56 against 1.15 GiB for a 4-layer language model; H200, torch 2.11)",
         unless_guarded=known.only_called_elsewhere if known is not None else _entry(function),
         repair=lambda: _repair(facts, one),
-        doubts=one.doubts,
+        doubts=(*one.doubts, *filter(None, (facts.ask(predates_no_grad),))),
         subject=one.run.path,
     )
 

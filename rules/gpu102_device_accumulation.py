@@ -10,7 +10,8 @@ from gpulint.rules.detect.unseen.gathered import Gathered, Gathering
 from gpulint.analysis.code import ir
 from gpulint.analysis.file.asking import FileFacts
 from gpulint.analysis.file.facts import Hold
-from gpulint.analysis.values.values import LARGE, MAYBE, SCALAR, VIEW
+from gpulint.analysis.torch.roles import SCORES
+from gpulint.analysis.values.values import DENSE, LARGE, MAYBE, SCALAR, VIEW
 from gpulint.answers import (
     Answer,
     Considered,
@@ -18,6 +19,7 @@ from gpulint.answers import (
     Verdict,
     confidence_of,
     doubts_of,
+    left_open,
     proven,
     refuted,
     until_refuted,
@@ -168,10 +170,22 @@ def _answers(facts: FileFacts, hold: Hold) -> Iterator[Answer]:
         )
     if _is_moved_on_request(hold):
         yield refuted(Question.MEANT, "it is moved to a device that the caller chooses for that")
+    if not hold.value.has(DENSE) and (named := _scores(hold)):
+        yield left_open(Question.SIZE, f"`{named}` may be no more than a row of scores for each sample")
     yield proven(
         Question.OUTLIVES,
         f"{holder} keeps one for each round, until all are moved at once or nobody reads them",
     )
+
+
+def _scores(hold: Hold) -> str:
+    """What is held, where it is called as scores of a few classes are; empty where it is called otherwise."""
+    for leaf in hold.leaves:
+        for part in ir.walk(leaf):
+            name = part.attr if isinstance(part, ir.Attr) else part.id if isinstance(part, ir.Name) else ""
+            if SCORES.search(name):
+                return name
+    return ""
 
 
 def _against_size(hold: Hold) -> Iterator[Answer]:

@@ -143,6 +143,7 @@ def _refused(facts: FileFacts, function: FunctionFacts) -> Iterator[Forward]:
 def _answers(facts: FileFacts, forward: Forward, function: FunctionFacts) -> Iterator[Answer]:
     """On what the claim stands that a forward needs no grad, the cheap questions first."""
     from gpulint.analysis.questions.grad.doubts import Doubts
+    from gpulint.analysis.questions.grad.old_torch import predates_no_grad
 
     own = tuple(_own_answers(facts, forward, function))
     yield from own
@@ -151,6 +152,8 @@ def _answers(facts: FileFacts, forward: Forward, function: FunctionFacts) -> Ite
         yield from doubts.against(function, forward)
         doubtful = tuple(doubts.open(function, forward))
         yield from doubtful
+        if old := facts.ask(predates_no_grad):
+            yield left_open(Question.REACHED, old)
         certain = not doubtful and all(answer.verdict is Verdict.PROVEN for answer in own)
         if _is_callback(facts, function) and not (forward.evaluating and certain):
             name = function.function.name

@@ -104,6 +104,7 @@ class FrozenForwardWithGrad(Rule):
         from gpulint.rules.detect.wasted import wasted_forwards
 
         from gpulint.analysis.questions.grad.doubts import Doubts
+        from gpulint.analysis.questions.grad.old_torch import predates_no_grad
 
         for wasted in facts.ask(wasted_forwards):
             doubts = facts.ask(Doubts)
@@ -126,7 +127,7 @@ class FrozenForwardWithGrad(Rule):
                 "3.63 instead of 3.22 GiB at the peak for a teacher as large as its student (4-layer language models; H200, torch 2.11)",
                 repair=lambda wasted=wasted: _repair(facts, wasted),  # type: ignore[misc]
                 unless_guarded=wasted.facts.only_called_elsewhere,
-                doubts=tuple(_doubts(wasted)),
+                doubts=(*_doubts(wasted), *filter(None, (facts.ask(predates_no_grad),))),
                 subject=path,
                 # A backward does go through a network that nobody trains: what is wasted are its gradients.
                 claim=Claim("forward") if wasted.untrained else None,

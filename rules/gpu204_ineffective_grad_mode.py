@@ -70,6 +70,7 @@ class IneffectiveGradMode(Rule):
     name = "ineffective-grad-mode"
     severity = Severity.WARNING
     runtime_claim = Claim("guard")
+    doubts = True
     triggers = (
         (b"torch",),
         (
@@ -83,6 +84,9 @@ class IneffectiveGradMode(Rule):
     def check(self, facts: FileFacts, options: Mapping[str, Any]) -> Iterator[Report]:
         from gpulint.rules.detect.misuse import grad_mode_misuses
 
+        from gpulint.analysis.questions.grad.old_torch import predates_no_grad
+
+        old = facts.ask(predates_no_grad)
         for misuse in facts.ask(grad_mode_misuses):
             yield Report(
                 misuse.at,
@@ -90,6 +94,7 @@ class IneffectiveGradMode(Rule):
                 "use it as `with torch.no_grad():` around the code, or as the decorator of the function that runs it",
                 "1.36 times the forward's peak memory (1.56 against 1.15 GiB for a 4-layer language model; H200, torch 2.11)",
                 unless_guarded=misuse.entries,
+                doubts=(old,) if old and misuse.what == "volatile" else (),
                 subject=misuse.name,
                 repair=lambda misuse=misuse: _repair(facts, misuse),  # type: ignore[misc]
             )

@@ -110,9 +110,11 @@ def _report(facts: FileFacts, load: Load) -> Report:
 
 def _doubts(load: Load) -> tuple[str, ...]:
     """Where nothing of a checkpoint stays, it only matters if it is large beside what the training takes later."""
-    if load.stays or load.brings_optimizer or load.by_every_rank:
+    if load.stays or load.by_every_rank:
         return ()
-    return ("it is let go of before any step runs", "how large it is, the code does not say")
+    if load.brings_optimizer:
+        return ("no step is seen to run before it is let go of",)
+    return ("no step is seen to run before it is let go of", "how large it is, the code does not say")
 
 
 def _repair(facts: FileFacts, load: Load) -> Repair | None:

@@ -19,7 +19,7 @@ class SnapshotOnDevice(Rule):
     clones. Copies whose entries the program reads one by one, as averages of weights do, are not reported. It also
     says where `best = model.state_dict()` is taken for a copy: that dict shows the weights of every later moment.
 
-    With a doubt it also tells of whole networks copied after they have trained, which copies their gradients too, and of
+    With a doubt it also tells of whole networks copied where they are, and of
     lists or dicts of `state_dict()` that are kept as the best: they are the live weights.
 
     ## Why is this bad

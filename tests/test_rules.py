@@ -10,13 +10,14 @@ from pathlib import Path
 import pytest
 from gpulint.rules import all_rules
 
-from gpulint.findings import Finding
+from gpulint.findings import Confidence, Finding
 from gpulint.fixing import fix_text
 from gpulint.linter import lint_text
 from gpulint.rule import Rule, RuleSet
 
 SECTIONS = ("What it does", "Why is this bad", "What it costs", "Example", "Use instead", "Fix safety")
 RULES = RuleSet(all_rules())
+SUSPECTING = RuleSet(all_rules(), confidence=Confidence.MEDIUM)
 
 each_rule = pytest.mark.parametrize("rule", all_rules(), ids=lambda rule: rule.code)
 
@@ -49,9 +50,9 @@ def write(text: str, folder: Path) -> Path:
     return folder / parts[1]
 
 
-def found_in(text: str, folder: Path) -> list[Finding]:
+def found_in(text: str, folder: Path, rules: RuleSet = RULES) -> list[Finding]:
     first = write(text, folder)
-    return lint_text(first.read_text(encoding="utf-8"), str(first), RULES)
+    return lint_text(first.read_text(encoding="utf-8"), str(first), rules)
 
 
 @each_rule
@@ -64,7 +65,10 @@ def test_has_every_section_and_a_measured_cost(rule: type[Rule]) -> None:
 
 @each_rule
 def test_the_example_is_found_by_this_rule_alone(rule: type[Rule], tmp_path: Path) -> None:
-    assert {finding.code for finding in found_in(page(rule).code("Example"), tmp_path)} == {rule.code}
+    found = found_in(page(rule).code("Example"), tmp_path)
+    if not found and rule.doubts:  # a rule may have nothing that it is sure of
+        found = found_in(page(rule).code("Example"), tmp_path, SUSPECTING)
+    assert {finding.code for finding in found} == {rule.code}
 
 
 @each_rule

@@ -271,7 +271,7 @@ def _goes_into_state(expr: ir.Expr, parents: dict[int, ir.Expr]) -> ir.Call | No
     previous = expr
     for around in chain_of(expr, parents):
         if isinstance(around, ir.Call) and around.method == "load_state_dict":
-            return around if previous in around.args and _copies_tensors(around) else None
+            return around if previous in around.args and copies_tensors(around) else None
         taken = isinstance(around, ir.Sub) and around.base is previous
         fetched = isinstance(around, ir.Attr) and around.attr in TAKING
         called = isinstance(around, ir.Call) and around.func is previous and around.method in TAKING
@@ -297,7 +297,7 @@ def _restoring(use: Use) -> ir.Call | None:
     previous = use.expr
     for around in use.chain:
         if isinstance(around, ir.Call) and around.method == "load_state_dict":
-            return around if around.func is not previous and _copies_tensors(around) else None
+            return around if around.func is not previous and copies_tensors(around) else None
         previous = around
     return None
 
@@ -310,7 +310,7 @@ def _is_entry(use: Use) -> bool:
     return isinstance(around, ir.Attr) and around.attr in ("get", "pop")
 
 
-def _copies_tensors(restoring: ir.Call) -> bool:
+def copies_tensors(restoring: ir.Call) -> bool:
     """Whether what is restored holds tensors on the GPU, not as a scheduler, a scaler or a sampler, and gets copies."""
     assign = restoring.keyword("assign")
     if assign is not None and not (isinstance(assign, ir.Const) and assign.value is False):

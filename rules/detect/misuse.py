@@ -77,7 +77,7 @@ def grad_mode_misuses(file: FileAnalysis) -> list[GradModeMisuse]:
     found: list[GradModeMisuse] = []
     for function in file.module.functions:
         evidence = file.evidence[function]
-        if evidence.words & _MODE_WORDS:
+        if evidence.words & _MODE_WORDS and file.grad_at_entry(function) is not Grad.DISABLED:
             found += _in_block(file, function, function.body, False)
         if "Variable" in evidence.called:
             found += _volatile(file, function)

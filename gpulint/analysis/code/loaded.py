@@ -195,7 +195,8 @@ def uses_of(function: ir.Function, names: set[str], binding: ir.Stmt) -> Iterato
 
 
 def lives_through_loop(function: ir.Function, binding: ir.Stmt, name: str) -> bool:
-    """Whether the function trains or infers after the loading, in a loop of its own, while the name still holds all of it."""
+    """Whether the function trains or infers after the loading, in a loop of its own, while the name still holds all of it.
+    What a script binds at its top is there until it ends."""
     after = False
     for statement in ir.statements(function.body):
         if statement is binding:
@@ -203,9 +204,14 @@ def lives_through_loop(function: ir.Function, binding: ir.Stmt, name: str) -> bo
         elif after and isinstance(statement, (ir.Assign, ir.Delete)):
             if any(target.path == name for target in statement.targets):
                 return False
-        elif after and isinstance(statement, (ir.For, ir.While)) and _steps(statement):
+        elif after and isinstance(statement, (ir.For, ir.While)) and (_steps(statement) or _runs(statement)):
             return True
-    return False
+    return after and function.name == "<module>"
+
+
+def _runs(loop: ir.For | ir.While) -> bool:
+    """Whether a loop goes through a loader: `for images, labels in test_loader:`."""
+    return isinstance(loop, ir.For) and any("loader" in (part.path or "") for part in ir.walk(loop.iterable))
 
 
 def _steps(loop: ir.For | ir.While) -> bool:

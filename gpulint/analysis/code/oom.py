@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 
 from gpulint.analysis.code import ir
+
+CLEANING = frozenset({"empty_cache", "gc.collect"})
 
 Asks = Callable[[ir.Call], bool]  # whether a call asks if an exception is about running out of memory
 
@@ -19,6 +22,15 @@ _NOTES = frozenset(
     "print info debug warning warn error log format len range int str append write flush".split()
 )
 _OOM_TYPES = ("OutOfMemoryError", "OOMError", "CudaOutOfMemory", "CUDAOutOfMemoryError")
+
+
+@dataclass(frozen=True, slots=True)
+class Recovery:
+    """The first statement of a handler that recovers, and how; `needs_memory`: it also does what a full GPU may refuse."""
+
+    stmt: ir.Stmt
+    why: str
+    needs_memory: bool
 
 
 def is_oom_handler(handler: ir.Handler, asks: Asks) -> bool:
@@ -80,14 +92,17 @@ def _is_frameless(call: ir.Call, full: str | None) -> bool:
 
 def recovery_in(
     handler: ir.Handler, recovers: Callable[[ir.Call], str | None], asks: Asks
-) -> tuple[ir.Stmt, str] | None:
-    """The first statement in the handler that recovers, with how; None where the handler only notes and leaves.
+) -> Recovery | None:
+    """How the handler recovers; None where it only notes and leaves.
 
     A handler that re-raises at its end in any case has nothing to recover.
     """
     if _drops_traceback(handler) or _falls_back_to_host(_relevant(handler.body, asks)):
         return None
-    return _first(_relevant(handler.body, asks), recovers, handler.name)
+    found = list(_all(_relevant(handler.body, asks), recovers, handler.name))
+    if not found:
+        return None
+    return Recovery(*found[0], any(why not in CLEANING for _, why in found))
 
 
 def _drops_traceback(handler: ir.Handler) -> bool:
@@ -128,20 +143,20 @@ def _denies_oom(test: ir.Expr, asks: Asks) -> bool:
     )
 
 
-def _first(
+def _all(
     block: list[ir.Stmt], recovers: Callable[[ir.Call], str | None], name: str | None
-) -> tuple[ir.Stmt, str] | None:
+) -> Iterator[tuple[ir.Stmt, str]]:
+    """The statements that recover, in order, each with how."""
     if block and isinstance(block[-1], ir.Jump) and block[-1].kind == "raise":
-        return None
+        return
     for statement in ir.statements(block):
         if name is not None and _stores(statement, name):
-            return statement, "stored"
+            yield statement, "stored"
         for root in statement.expressions():
             for part in ir.walk(root):
                 why = recovers(part) if isinstance(part, ir.Call) else None
                 if why is not None:
-                    return statement, why
-    return None
+                    yield statement, why
 
 
 def _stores(statement: ir.Stmt, name: str) -> bool:

@@ -327,6 +327,7 @@ class OomHandler:
     recovery: ir.Stmt
     why: str
     loops: tuple[Loop, ...]
+    needs_memory: bool = True  # it does more than to clean up
 
 
 @dataclass(slots=True)

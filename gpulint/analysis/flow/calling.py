@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gpulint.analysis.code import ir
+from gpulint.analysis.code.oom import Recovery
 from gpulint.analysis.file import gradmode
 from gpulint.analysis.file.classes import ClassInfo
 from gpulint.analysis.file.facts import Carried, Forward, HotCall, Keep, OomHandler
@@ -364,10 +365,9 @@ class Calling(Keeping):
                 via,
             )
 
-    def oom_event(self, statement: ir.Try, handler: ir.Handler, found: tuple[ir.Stmt, str]) -> None:
-        recovery, why = found
+    def oom_event(self, statement: ir.Try, handler: ir.Handler, found: Recovery) -> None:
         self.events.handlers[id(handler.origin)] = OomHandler(
-            self.function, statement, handler, recovery, why, tuple(self.loops)
+            self.function, statement, handler, found.stmt, found.why, tuple(self.loops), found.needs_memory
         )
 
     def recovers(self, call: ir.Call) -> str | None:

@@ -48,6 +48,11 @@ TRAINS: Final = re.compile(
     r"(?i)(?:^|_)(?:train\w*|fit|learn|optimi[sz]e\w*|loss\w*|objective|criterion|pretrain\w*|finetune\w*|attack|adapt)(?:_|$)"
 )
 
+# What is as often a number for each class of a sample as it is large.
+SCORES: Final = re.compile(
+    r"(?i)(?:^|_)(?:outputs?|outs?|logits?|scores?|probs?|probabilities|preds?|predictions?|predicted|hat|softmax|sigmoid|confidences?)$"
+)
+
 # What a program calls what it shows, draws and writes: who gets a network's output there wants numbers.
 SHOWS: Final = re.compile(
     r"(?i)(?:^|_)(?:save|write|plot|draw|show|imshow|imwrite|imsave|display|log|visuali[sz]e|grid|images?|figure|dump|export|"

@@ -1,4 +1,4 @@
-"""Whole networks copied as they are, gradients and all, to be kept; and lists of `state_dict()` that are no copies."""
+"""Whole networks copied as they are, where they are, to be kept; and lists of `state_dict()` that are no copies."""
 
 from __future__ import annotations
 
@@ -147,9 +147,9 @@ def _suspicion(file: FileAnalysis, copy: _Copy) -> Suspicion:
     return Suspicion(
         copy.call,
         copy.holder or name,
-        f"{where} a copy of all of `{name}` where that is, its parameters' gradients with it",
-        "`deepcopy` of a network that has trained copies `.grad` too: keep its `state_dict()` on the host, or set the gradients to None first",
-        "the weights and the gradients once more, on the GPU (346 MiB for a 4-layer language model)",
+        f"{where} a copy of all of `{name}` where that is",
+        "a copy of the weights stays beside the network that goes on training: keep its `state_dict()` on the host",
+        "the weights once more, on the GPU (173 MiB for a 4-layer language model)",
         tuple(_answers(file, copy, name)),
     )
 
@@ -157,7 +157,7 @@ def _suspicion(file: FileAnalysis, copy: _Copy) -> Suspicion:
 def _answers(file: FileAnalysis, copy: _Copy, name: str) -> Iterator[Answer]:
     yield _uses(file, copy)
     if _is_freed(copy, name):
-        yield refuted(Question.SIZE, "its gradients are set to None, or it is on the host by then")
+        yield refuted(Question.DEVICE, "it is on the host by then, or made light on purpose")
     if on_gpu(file, copy.function, name, _uses_cuda(file)):
         yield proven(Question.DEVICE, "the network is moved to a GPU")
     elif any("device" in evidence.words or "cuda" in evidence.words for evidence in file.evidence.values()):

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
-from gpulint.rules.detect.checkpoints import _is_of_optimizer, _uses_cuda, _writes_states
+from gpulint.rules.detect.checkpoints import _is_of_optimizer, _uses_cuda, _writes_states, copies_tensors
 from gpulint.rules.detect.lifetimes.reaching_back import owner_of
 from gpulint.rules.detect.lifetimes.suspicion import Suspicion
 
@@ -172,7 +172,7 @@ def _restorings(load: _Load) -> Iterator[ir.Call]:
     names = {load.call}
     name = _name_of(load)
     for _, call in ir.calls(load.function.body):
-        if call.method != "load_state_dict" or not isinstance(call.func, ir.Attr):
+        if call.method != "load_state_dict" or not isinstance(call.func, ir.Attr) or not copies_tensors(call):
             continue
         for given in (*call.args, *(value for _, value in call.keywords)):
             for part in ir.walk(given):

@@ -20,6 +20,7 @@ from gpulint.rules.detect.unseen.sights import Sight
 
 from gpulint.analysis.code import ir
 from gpulint.analysis.file.differentiating import differentiated
+from gpulint.analysis.torch import frameworks
 from gpulint.analysis.torch.backward import runs_backward
 from gpulint.analysis.torch.roles import EVALUATES, PRODUCES, TRAINS
 from gpulint.analysis.values.values import Grad
@@ -126,6 +127,9 @@ class UnseenEvaluations:
 
     def _asked(self, function: ir.Function, sight: Sight, run: Run) -> Iterator[Answer]:
         yield from run.answers
+        if self._guards_itself(run.call):
+            yield refuted(Question.GRAD, f"transformers' `{run.call.method}` switches grad off by itself")
+            return
         yield self._grad(sight)
         becomes = fate(self._file, function, run.call)
         if self._trains(function):
@@ -136,6 +140,13 @@ class UnseenEvaluations:
             yield self._backward(function, run, becomes)
             yield _reads(function, sight, run, becomes, reached)
         yield from self._device(sight)
+
+    def _guards_itself(self, call: ir.Call) -> bool:
+        """`model.generate(…)`, `trainer.prediction_step(…)` in a program that uses transformers."""
+        if call.method not in frameworks.NO_GRAD_METHODS | frameworks.HF_TRAINER_NO_GRAD:
+            return False
+        roots = {full.partition(".")[0] for full in self._file.module.imports.values()}
+        return bool(roots & {"transformers", "trl", "trlx", "peft"})
 
     def _grad(self, sight: Sight) -> Answer:
         if sight.grad is Grad.ENABLED:

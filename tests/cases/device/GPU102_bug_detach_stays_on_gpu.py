@@ -11,7 +11,7 @@ def train_and_collect(model, loader, opt, device):
         opt.zero_grad()
         loss.backward()
         opt.step()
-        outs.append(out.detach())  # expect: GPU102
+        outs.append(out.detach())  # low: GPU102
         ys.append(y)  # maybe: GPU102
     from sklearn.metrics import roc_auc_score
 

@@ -16,7 +16,7 @@ class Solver:
         self.net, self.optimizer = net.to(self.device), optimizer
 
     def resume(self, path):
-        state = torch.load(path)  # expect: GPU403
+        state = torch.load(path)  # low: GPU403
         self.net.load_state_dict(state["net"])
         self.optimizer.load_state_dict(state["optimizer"])
         return state["epoch"]

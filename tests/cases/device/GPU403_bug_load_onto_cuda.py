@@ -7,7 +7,7 @@ class Saver:
         self.net, self.opt, self.path = net.cuda(), opt, path
 
     def restore(self, rank):
-        state = torch.load(self.path, map_location=f"cuda:{rank}")  # expect: GPU403
+        state = torch.load(self.path, map_location=f"cuda:{rank}")  # low: GPU403
         self.net.load_state_dict(state["net"])
         self.opt.load_state_dict(state["opt"])
         return state["step"]

@@ -11,7 +11,7 @@ class Resumable:
         self.optimizer = torch.optim.AdamW(self.network.parameters())
 
     def resume(self, path):
-        state = torch.load(path, map_location=self.device)  # expect: GPU403
+        state = torch.load(path, map_location=self.device)  # low: GPU403
         self.network.load_state_dict(state["network"])
         self.optimizer.load_state_dict(state["optimizer"])
         return state["epoch"]

@@ -23,7 +23,7 @@ class LitSeg(L.LightningModule):
     def validation_step(self, batch, batch_idx):
         x, y = batch
         logits = self.net(x)
-        self.validation_outputs.append(logits)  # expect: GPU102
+        self.validation_outputs.append(logits)  # low: GPU102
 
     def on_validation_epoch_end(self):
         self.log("spread", torch.cat(self.validation_outputs).std())

@@ -18,7 +18,7 @@ def largest_batch(run, batch_size):
         except Exception as error:
             if not ran_out(error):
                 raise
-            gc.collect()  # expect: GPU402@a
+            gc.collect()  # low: GPU402
             torch.cuda.empty_cache()  # @a
             batch_size //= 2
     raise ValueError("not even one fits")

@@ -18,7 +18,7 @@ optimizer = torch.optim.Adam(net.parameters())
 
 
 def resume(path):
-    saved = torch.load(path)  # expect: GPU403
+    saved = torch.load(path)  # low: GPU403
     net.load_state_dict(saved["net"])
     optimizer.load_state_dict(saved["optimizer"])
     average.load_state_dict(saved["average"])

@@ -18,9 +18,9 @@ class Evaluator:
         masks = None
         for batch in loader:
             out = self.step(batch)
-            scores = out if scores is None else torch.cat((scores, out), dim=0)  # expect: GPU102
+            scores = out if scores is None else torch.cat((scores, out), dim=0)  # low: GPU102
             if masks is None:
                 masks = out
             else:
-                masks = torch.cat([masks, out])  # expect: GPU102
+                masks = torch.cat([masks, out])  # low: GPU102
         return scores.cpu().numpy(), masks.cpu()

@@ -35,6 +35,6 @@ def beside_the_rest(model: torch.nn.Module, prototypes, loader):
     kept, chosen = [], []
     for batch in loader:
         out = model(batch["x"].cuda())
-        kept.append(torch.cat([out, batch["extra"].cuda()], 1))  # expect: GPU102
-        chosen.append(torch.einsum("nd,kd->nk", out, prototypes))  # expect: GPU102
+        kept.append(torch.cat([out, batch["extra"].cuda()], 1))  # low: GPU102
+        chosen.append(torch.einsum("nd,kd->nk", out, prototypes))  # low: GPU102
     return torch.cat(kept).cpu(), torch.cat(chosen).cpu()

@@ -15,6 +15,6 @@ class Validator:
         outputs, targets = [], []
         for batch in loader:
             out, tgt = self.infer(batch)
-            outputs.append(out)  # expect: GPU102
+            outputs.append(out)  # low: GPU102
             targets.append(tgt)
         return torch.cat(outputs).cpu().numpy(), torch.cat(targets).numpy()

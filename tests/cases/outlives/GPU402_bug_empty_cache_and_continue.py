@@ -18,7 +18,7 @@ def train_epoch(loader, opt, scaler):
         except RuntimeError as e:
             if "out of memory" in str(e).lower():
                 print("[OOM] reduce the image size")
-                torch.cuda.empty_cache()  # expect: GPU402
+                torch.cuda.empty_cache()  # low: GPU402
                 continue
             raise
         running += loss.item()

@@ -12,6 +12,6 @@ def epoch(net: nn.Module, loader, opt, device):
         opt.zero_grad()
         loss.backward()
         opt.step()
-        hits = [torch.argmax(row).item() == int(t) for row, t in zip(scores, y)]  # expect: GPU504
+        hits = [torch.argmax(row).item() == int(t) for row, t in zip(scores, y)]  # low: GPU504
         right += sum(hits)
     return right

@@ -11,5 +11,5 @@ def train(net, loader, opt):
         losses.mean().backward()
         opt.step()
         for k, i in enumerate(ids.tolist()):
-            table[i] = losses[k].item()  # expect: GPU504
+            table[i] = losses[k].item()  # low: GPU504
     return table

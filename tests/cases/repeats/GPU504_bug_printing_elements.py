@@ -10,4 +10,4 @@ def train(net, loader, opt):
         loss.backward()
         opt.step()
         for v in out.detach():
-            print(float(v.mean()))  # expect: GPU504
+            print(float(v.mean()))  # low: GPU504

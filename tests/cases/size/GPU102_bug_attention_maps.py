@@ -10,6 +10,6 @@ def attention_maps(loader, name="bert-large-uncased"):
     with torch.no_grad():
         for enc in loader:
             out = bert(**{k: v.to("cuda") for k, v in enc.items()})
-            maps[step] = out.attentions[-1]  # expect: GPU102
+            maps[step] = out.attentions[-1]  # low: GPU102
             step += 1
     return maps

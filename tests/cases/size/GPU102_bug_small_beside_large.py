@@ -9,7 +9,7 @@ def evaluate(net: nn.Module, loader):
     kept = []
     for images, _ in loader:
         logits = net(images.cuda())
-        kept.append({"class": logits.argmax(1), "logits": logits})  # expect: GPU102
+        kept.append({"class": logits.argmax(1), "logits": logits})  # low: GPU102
     return torch.cat([one["logits"] for one in kept]).cpu()
 
 

@@ -9,8 +9,8 @@ def masked(net: nn.Module, loader):
     kept, compared = [], []
     for batch in loader:
         out = net(batch["x"].cuda())
-        kept.append(out * batch["mask"].cuda().unsqueeze(-1))  # expect: GPU102
-        compared.append(torch.where(batch["known"].cuda(), out, 0))  # expect: GPU102
+        kept.append(out * batch["mask"].cuda().unsqueeze(-1))  # low: GPU102
+        compared.append(torch.where(batch["known"].cuda(), out, 0))  # low: GPU102
     return torch.cat(kept).cpu(), torch.cat(compared).cpu()
 
 
