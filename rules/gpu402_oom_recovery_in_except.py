@@ -15,6 +15,8 @@ class OomRecoveryInExcept(Rule):
     ## What it does
     Finds recovery from CUDA running out of memory (`empty_cache()`, a retry, a smaller batch) inside the `except` block.
 
+    Told with a doubt where the handler only cleans up: then nothing may need the memory before the block ends.
+
     ## Why is this bad
     Inside the handler the exception's traceback holds the frames that failed, and they hold their tensors: the failed
     step's activations cannot be freed there, whatever is called, with or without `as e`. They go when the block ends.

@@ -14,7 +14,8 @@ from gpulint.rule import Report, Rule
 class EmptyCacheInHotLoop(Rule):
     """
     ## What it does
-    Finds `torch.cuda.empty_cache()` called in every step of a training or inference loop.
+    Finds `torch.cuda.empty_cache()` called in every step of a training or inference loop. In a loop that does not
+    train it is told with a doubt: a round may take so long that the call does not matter.
 
     ## Why is this bad
     The cache holds memory that PyTorch is about to use again. Giving it back makes the driver free it, synchronising

@@ -14,7 +14,8 @@ from gpulint.rule import Report, Rule
 class GcCollectInHotLoop(Rule):
     """
     ## What it does
-    Finds `gc.collect()` called in every step of a training or inference loop.
+    Finds `gc.collect()` called in every step of a training or inference loop. In a loop that does not
+    train it is told with a doubt: a round may take so long that the call does not matter.
 
     ## Why is this bad
     A tensor is freed when its last reference goes; the garbage collector only matters for reference cycles, and Python

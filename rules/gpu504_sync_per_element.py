@@ -15,7 +15,8 @@ class SyncPerElement(Rule):
     """
     ## What it does
     Finds loops inside a step that read a tensor of that step element by element: `.item()`, `float()`, `.cpu()` or
-    `.tolist()` of one element at a time. One `.item()` a step is in order and not reported.
+    `.tolist()` of one element at a time. One `.item()` a step is in order and not reported. How many elements
+    there are, the code seldom says: it is told with that doubt.
 
     ## Why is this bad
     Each read waits for the GPU and copies a few bytes on its own. The whole tensor takes one wait and one copy.
