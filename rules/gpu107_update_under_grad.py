@@ -76,7 +76,7 @@ class UpdateUnderGrad(Rule):
     triggers = (
         (b"torch", b"lightning"),
         (b"parameters()", b"backward", b"def forward"),
-        (b" * ", b"*", b"lerp"),
+        (b"*", b"lerp", b"mul_", b"add_"),
         (b"self.", b"decay", b"momentum", b"0.9", b"beta", b"alpha", b"tau"),
     )
 

@@ -92,6 +92,9 @@ class FrozenForwardWithGrad(Rule):
             b".eval()",
             b"deepcopy",
             b"update(",
+            b"save",
+            b"show",
+            b"log",
         ),
         (b"backward", b"def forward", b"training_step", b"compute_loss"),
     )
