@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
 
 from gpulint.analysis.code import ir
 from gpulint.analysis.file.asking import FileFacts
@@ -157,6 +158,27 @@ def _against_live(hold: Hold) -> Iterator[Answer]:
         )
 
 
+def reports(facts: FileFacts, holds: Iterable[Hold], style: str) -> Iterator[Report]:
+    """What is told about holds: of several places in which one call keeps a value, the one that grows, and the others with it."""
+    by_call: dict[int, list[tuple[Hold, Report]]] = {}
+    for hold in holds:
+        found = report(facts, hold, style)
+        if found is not None:
+            by_call.setdefault(id(hold.at.origin), []).append((hold, found))
+    for together in by_call.values():
+        kept = [one for one in together if one[0].keep is not None]
+        others = [one for one in together if one[0].keep is None]
+        yield from (found for _, found in others)
+        if kept:
+            first = min(kept, key=lambda one: (len(one[1].doubts), not _adds_up(one[0])))
+            related = tuple(node for one in kept if one is not first for node in one[1].related)
+            yield replace(first[1], related=(*first[1].related, *related))
+
+
+def _adds_up(hold: Hold) -> bool:
+    return hold.how == "add" or (hold.keep is not None and hold.keep.how == "add")
+
+
 def report(facts: FileFacts, hold: Hold, style: str) -> Report | None:
     """What is told about a hold; None where the claim does not stand."""
     found = until_refuted(answers(hold, facts))
@@ -166,7 +188,7 @@ def report(facts: FileFacts, hold: Hold, style: str) -> Report | None:
     named = hold.leaves[0] if hold.leaves else hold.given
     what = facts.source(named) if named is not None else "a value"
     where = f"`{hold.holder}`"
-    verb = "adds up" if hold.how == "add" or (hold.keep is not None and hold.keep.how == "add") else "keeps"
+    verb = "adds up" if _adds_up(hold) else "keeps"
     related: tuple[RelatedNode, ...] = ()
     if hold.keep is not None:
         at = None if hold.kept_elsewhere else hold.keep.stmt

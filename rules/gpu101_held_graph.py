@@ -3,7 +3,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from gpulint.rules._held import considered, report
+from gpulint.rules._held import considered, reports
 from gpulint.rules._kept import considered_kept, report_kept
 
 from gpulint.analysis.file.asking import FileFacts
@@ -153,8 +153,6 @@ class HeldGraph(Rule):
         yield from considered_kept(facts, self.code)
 
     def check(self, facts: FileFacts, options: Mapping[str, Any]) -> Iterator[Report]:
-        for hold in facts.holds():
-            found = report(facts, hold, options.get("style", "auto")) if not hold.kept_elsewhere else None
-            if found is not None:
-                yield found
+        here = (hold for hold in facts.holds() if not hold.kept_elsewhere)
+        yield from reports(facts, here, options.get("style", "auto"))
         yield from report_kept(facts, self.code)

@@ -3,7 +3,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from gpulint.rules._held import considered, report
+from gpulint.rules._held import considered, reports
 
 from gpulint.analysis.file.asking import FileFacts
 from gpulint.answers import Considered
@@ -107,7 +107,5 @@ class GraphInLogger(Rule):
         return (considered(hold, facts) for hold in facts.holds() if hold.kept_elsewhere)
 
     def check(self, facts: FileFacts, options: Mapping[str, Any]) -> Iterator[Report]:
-        for hold in facts.holds():
-            found = report(facts, hold, options.get("style", "auto")) if hold.kept_elsewhere else None
-            if found is not None:
-                yield found
+        elsewhere = (hold for hold in facts.holds() if hold.kept_elsewhere)
+        yield from reports(facts, elsewhere, options.get("style", "auto"))

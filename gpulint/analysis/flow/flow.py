@@ -168,6 +168,8 @@ class Flow(Loops):
                     return self._as_collection(state, path, holds == negated)
                 if not _names_number(test):
                     path = None
+        elif isinstance(test, ir.Op) and (asked := _asked_for_collection(test)) is not None:
+            state.collections = {**state.collections, asked: holds != negated}
         elif isinstance(test, ir.Op) and test.op in ("is", "is not") and _is_none(test.operands[1]):
             path = test.operands[0].path
             negated = negated != (test.op == "is")
@@ -295,6 +297,24 @@ class Flow(Loops):
 _LIGHT = frozenset(
     "put put_nowait send emit print log info debug warning error append update to cuda cpu item len str range".split()
 )
+
+
+def _asked_for_collection(test: ir.Op) -> str | None:
+    """`x` of `type(x) is list` and `type(x).__name__ == "list"`."""
+    if test.op not in ("is", "==") or len(test.operands) != 2:
+        return None
+    left, right = test.operands
+    if isinstance(left, ir.Attr) and left.attr == "__name__":
+        left = left.base
+    name = right.value if isinstance(right, ir.Const) else right.path
+    if (
+        isinstance(left, ir.Call)
+        and left.func.path == "type"
+        and len(left.args) == 1
+        and name in _COLLECTIONS
+    ):
+        return left.args[0].path
+    return None
 
 
 def _is_note(call: ir.Call) -> bool:
