@@ -11,6 +11,7 @@ import os
 import re
 from collections.abc import Callable, Iterator, Mapping
 from functools import lru_cache
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -63,6 +64,7 @@ class Project:
         self._calls: dict[str, tuple[bytes, FileCalls]] = {}
         self._tests: dict[str, tuple[bytes, bool]] = {}  # those of which what is in them decides
         self._bases_by_name: dict[str, set[str]] = {}
+        self._defining: dict[tuple[str, str, bytes], tuple[str, ...]] = {}
 
     def begin(self) -> None:
         """A new file is looked at: forget which modules the last one used."""
@@ -74,6 +76,7 @@ class Project:
         """Files may have been written: list and read those that may call a function anew."""
         self._trees = {}
         self._calls = {}
+        self._defining = {}
         self._tests = {}
         _roots.cache_clear()
 
@@ -217,14 +220,19 @@ class Project:
         """The project's other files, tests left out, that define a function of the name and contain `also`. As with
         callers, any file may."""
         self.asked = True
-        wanted = f"def {name}(".encode()
         root = _project_root(origin, self._top)
-        found = [
-            self.analysis(Path(path))
-            for path, raw in self.neighbours(root)
-            if wanted in raw and also in raw and not self.is_test(path, raw, root)
-        ]
-        return [analysis for analysis in found[:MAX_CALLERS] if analysis is not None]
+        neighbours = self.neighbours(root)
+        key = (root, name, also)
+        if key not in self._defining:
+            wanted = f"def {name}(".encode()
+            found = (
+                path
+                for path, raw in neighbours
+                if wanted in raw and also in raw and not self.is_test(path, raw, root)
+            )
+            self._defining[key] = tuple(islice(found, MAX_CALLERS))
+        analyses = (self.analysis(Path(path)) for path in self._defining[key])
+        return [analysis for analysis in analyses if analysis is not None]
 
     def related(self, function: ir.Function, name: str) -> bool:
         """Whether the function's class and the class of that name stand in one line of inheritance."""
@@ -264,6 +272,7 @@ class Project:
         if root not in self._trees:
             self._trees = {root: list(_python_files(root))}
             self._calls = {}
+            self._defining = {}
             self._bases_by_name = _bases_by_name(self._trees[root])
         if not self._buffers:
             return self._trees[root]

@@ -140,6 +140,7 @@ class UnseenEvaluations:
             yield self._backward(function, run, becomes)
             yield _reads(function, sight, run, becomes, reached)
         yield from self._device(sight)
+        yield from self.networks.by_name(run)
 
     def _guards_itself(self, call: ir.Call) -> bool:
         """`model.generate(…)`, `trainer.prediction_step(…)` in a program that uses transformers."""

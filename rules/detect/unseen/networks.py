@@ -47,6 +47,7 @@ class Run:
     answers: tuple[Answer, ...]
     callee: ir.Function | None = None
     direct: bool = False  # the network itself is called
+    of_name: bool = False  # a method whose class is not seen: `Networks.by_name` asks its namesakes
 
 
 class Networks:
@@ -56,6 +57,7 @@ class Networks:
         self._file = file
         self._runs: dict[ir.Function, bool] = {}
         self._guards: dict[ir.Function, bool] = {}
+        self._methods: dict[str, list[ir.Function]] = {}  # of the project, by name
 
     # --- objects -------------------------------------------------------------------------------------------------
 
@@ -111,13 +113,15 @@ class Networks:
         known = self.known(function, base)
         if known is Known.NOT:
             return None
-        answers = [_about(known, base)]
-        answers += self._by_name(call, base, name, known)
-        return Run(call, base, tuple(answers))
+        return Run(call, base, (_about(known, base),), of_name=True)
 
-    def _by_name(self, call: ir.Call, base: str, name: str, known: Known) -> Iterator[Answer]:
-        """What the project's methods of that name say about grad."""
-        others = list(self._namesakes(call, name))
+    def by_name(self, run: Run) -> Iterator[Answer]:
+        """What the project's methods of that name say about grad, where only the name says which it is. They may have to be
+        read for that: it is asked last."""
+        if not run.of_name:
+            return
+        base, name = run.path, run.call.method
+        others = self._namesakes(run.call, name)
         running = [other for other in others if self.runs(other)]
         guarding = [other for other in running if self.guards(other)]
         if others and not running:
@@ -133,15 +137,18 @@ class Networks:
         else:
             yield left_open(Question.GRAD, f"`{base}.{name}` is not seen: it may switch grad off by itself")
 
-    def _namesakes(self, call: ir.Call, name: str) -> Iterator[ir.Function]:
-        files = {self._file}
-        if self._file.project is not None:
-            files |= set(self._file.project.files_defining(self._file.filename, name, b""))
-        for file in files:
-            for function in file.module.functions:
-                if function.name == name and function.cls is not None and fits(function, call):
-                    if not _is_empty(function):
-                        yield function
+    def _namesakes(self, call: ir.Call, name: str) -> list[ir.Function]:
+        """The project's methods of a name that the call could be of."""
+        if name not in self._methods:
+            files = [self._file]
+            if self._file.project is not None:
+                others = self._file.project.files_defining(self._file.filename, name, b"")
+                files += [other for other in others if other is not self._file]
+            functions = (function for file in files for function in file.module.functions)
+            self._methods[name] = [
+                one for one in functions if one.name == name and one.cls is not None and not _is_empty(one)
+            ]
+        return [one for one in self._methods[name] if fits(one, call)]
 
     # --- functions -----------------------------------------------------------------------------------------------
 

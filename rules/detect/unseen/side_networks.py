@@ -89,7 +89,9 @@ class SideNetworks:
             clause = f"`{path}` is {'treated' if known else 'only named'} like a network"
             return Run(call, path, (answer(Question.GRAPH, clause),), direct=True)
         run = self._networks.run(function, call)
-        return None if run is None else Run(call, path, run.answers, run.callee)
+        if run is None:
+            return None
+        return Run(call, path, (*run.answers, *self._networks.by_name(run)), run.callee)
 
     # --- the questions -------------------------------------------------------------------------------------------
 
@@ -197,7 +199,9 @@ class SideNetworks:
         if path is not None and (call.args or call.keywords) and self._file.treated_as_module(function, path):
             return True
         run = self._networks.run(function, call)
-        return run is not None and not any(answer.verdict is Verdict.REFUTED for answer in run.answers)
+        if run is None or any(answer.verdict is Verdict.REFUTED for answer in run.answers):
+            return False
+        return not any(answer.verdict is Verdict.REFUTED for answer in self._networks.by_name(run))
 
 
 def _wants_gradient(answer: Answer) -> bool:
