@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from gpulint.analysis.code import ir
-from gpulint.analysis.file.asking import FileFacts
-from gpulint.analysis.file.facts import Hold
 from gpulint.analysis.values.values import LARGE, MAYBE, MIXED, SCALAR, SLOTS, UNSURE_GRAD, Grad, Kind
 from gpulint.answers import (
     Answer,
@@ -21,6 +20,10 @@ from gpulint.answers import (
 )
 from gpulint.findings import Confidence, Severity
 from gpulint.rule import RelatedNode, Repair, Replace, Report
+
+if TYPE_CHECKING:
+    from gpulint.analysis.file.asking import FileFacts
+    from gpulint.analysis.file.facts import Hold
 
 _LIVE_COST = "every activation behind it, for each iteration (925 MiB a step for a 4-layer language model; H200, torch 2.11)"
 _FREED_COST = (

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import os
+from typing import TYPE_CHECKING
 
-from gpulint.analysis.file.asking import FileFacts
-from gpulint.analysis.file.facts import HotCall
 from gpulint.analysis.questions.repeats.hot import made_in
 from gpulint.rule import RelatedNode, Remove, Repair
+
+if TYPE_CHECKING:
+    from gpulint.analysis.file.asking import FileFacts
+    from gpulint.analysis.file.facts import HotCall
 
 
 def named(facts: FileFacts, call: HotCall) -> tuple[str, tuple[RelatedNode, ...]]:

@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING
 from gpulint.rules.detect.kept.record import How
 
 from gpulint.analysis.code import ir
-from gpulint.analysis.file.asking import FileFacts
 from gpulint.answers import Considered, confidence_of, doubts_of
 from gpulint.findings import Severity
 from gpulint.rule import Repair, Replace, Report
 
 if TYPE_CHECKING:
     from gpulint.rules.detect.kept.record import Kept
+
+    from gpulint.analysis.file.asking import FileFacts
 
 _FREED = (
     "at most 512 B a step on the GPU, and 131 KiB of host memory (4-layer language model; H200, torch 2.11)"

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Set
+from typing import TYPE_CHECKING
 
 from gpulint.rules.detect.unseen.evaluations import Evaluation, UnseenEvaluations
 
-from gpulint.analysis.code import ir
-from gpulint.analysis.file.asking import FileFacts
-from gpulint.analysis.file.facts import Forward, FunctionFacts
 from gpulint.analysis.questions.grad.old_torch import predates_no_grad
 from gpulint.answers import Answer, Considered, Question, Verdict
 from gpulint.rule import AddImport, Repair, Report, Wrap
+
+if TYPE_CHECKING:
+    from gpulint.analysis.code import ir
+    from gpulint.analysis.file.asking import FileFacts
+    from gpulint.analysis.file.facts import Forward, FunctionFacts
 
 # What another look may answer otherwise: an export that only looks like one, a result whose reader is not seen, a
 # backward that runs beside it.

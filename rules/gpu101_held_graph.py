@@ -1,16 +1,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from gpulint.rules._held import considered, reports
 from gpulint.rules._kept import considered_kept, report_kept
 
-from gpulint.analysis.file.asking import FileFacts
-from gpulint.answers import Considered
 from gpulint.claims import Claim
 from gpulint.findings import Severity
 from gpulint.rule import Option, Report, Rule
+
+if TYPE_CHECKING:
+    from gpulint.analysis.file.asking import FileFacts
+    from gpulint.answers import Considered
 
 
 class HeldGraph(Rule):

@@ -1,15 +1,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
-
-from gpulint.rules.detect.lifetimes.batch_views import extended_lists, kept_priorities
-from gpulint.rules.detect.lifetimes.suspicion import considered, told
-from gpulint.rules.detect.unseen.gathered import Gathered, Gathering
+from typing import TYPE_CHECKING, Any
 
 from gpulint.analysis.code import ir
-from gpulint.analysis.file.asking import FileFacts
-from gpulint.analysis.file.facts import Hold
 from gpulint.analysis.torch.roles import SCORES
 from gpulint.analysis.values.values import DENSE, LARGE, MAYBE, SCALAR, VIEW
 from gpulint.answers import (
@@ -27,6 +21,12 @@ from gpulint.answers import (
 from gpulint.claims import Claim
 from gpulint.findings import Severity
 from gpulint.rule import Repair, Replace, Report, Rule
+
+if TYPE_CHECKING:
+    from gpulint.rules.detect.unseen.gathered import Gathering
+
+    from gpulint.analysis.file.asking import FileFacts
+    from gpulint.analysis.file.facts import Hold
 
 
 class DeviceAccumulation(Rule):
@@ -108,6 +108,10 @@ class DeviceAccumulation(Rule):
     )
 
     def considers(self, facts: FileFacts, options: Mapping[str, Any]) -> Iterator[Considered]:
+        from gpulint.rules.detect.lifetimes.batch_views import extended_lists, kept_priorities
+        from gpulint.rules.detect.lifetimes.suspicion import considered
+        from gpulint.rules.detect.unseen.gathered import Gathered
+
         for hold in facts.holds():
             if hold.container:
                 yield Considered(hold.at, hold.holder, tuple(_answers(facts, hold)))
@@ -116,6 +120,10 @@ class DeviceAccumulation(Rule):
         yield from considered((*facts.ask(extended_lists), *facts.ask(kept_priorities)))
 
     def check(self, facts: FileFacts, options: Mapping[str, Any]) -> Iterator[Report]:
+        from gpulint.rules.detect.lifetimes.batch_views import extended_lists, kept_priorities
+        from gpulint.rules.detect.lifetimes.suspicion import told
+        from gpulint.rules.detect.unseen.gathered import Gathered
+
         rows: set[int] = set()
         spoken: set[ir.Function] = set()
         none: set[tuple[ir.Function, str]] = set()

@@ -1,16 +1,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from gpulint.rules.detect.hooks import HookHold, RepeatedHook
 from gpulint.rules.detect.lifetimes.suspicion import Suspicion
 
-from gpulint.analysis.file.asking import FileFacts
-from gpulint.answers import Considered
 from gpulint.claims import Claim
 from gpulint.findings import Severity
 from gpulint.rule import RelatedNode, Repair, Replace, Report, Rule
+
+if TYPE_CHECKING:
+    from gpulint.analysis.file.asking import FileFacts
+    from gpulint.answers import Considered
 
 _WHY = {
     "loop": "the loop registers it in every iteration, on a module that lives on",

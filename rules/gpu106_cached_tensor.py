@@ -1,16 +1,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from gpulint.rules._kept import considered_kept, report_kept
 from gpulint.rules.detect.caches import Cache
 
-from gpulint.analysis.file.asking import FileFacts
-from gpulint.answers import Considered
 from gpulint.claims import Claim
 from gpulint.findings import Severity
 from gpulint.rule import Repair, Replace, Report, Rule
+
+if TYPE_CHECKING:
+    from gpulint.analysis.file.asking import FileFacts
+    from gpulint.answers import Considered
 
 _GRAPH_COST = "every activation behind it, for each new key (34 MiB for an 8-layer MLP; H200, torch 2.11)"
 _BYTES_COST = "its own bytes on the device, for each new key (2 MiB for 512 × 1,024 floats; H200, torch 2.11)"

@@ -1,13 +1,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
-
-from gpulint.rules._unseen import may_be_asked_again, unseen_considered, unseen_reports
+from typing import TYPE_CHECKING, Any
 
 from gpulint.analysis.code import ir
-from gpulint.analysis.file.asking import FileFacts
-from gpulint.analysis.file.facts import Forward, FunctionFacts, Loop
 from gpulint.analysis.values.values import Grad
 from gpulint.answers import (
     Answer,
@@ -24,6 +20,10 @@ from gpulint.answers import (
 from gpulint.claims import Claim
 from gpulint.findings import Severity
 from gpulint.rule import Repair, Report, Rule
+
+if TYPE_CHECKING:
+    from gpulint.analysis.file.asking import FileFacts
+    from gpulint.analysis.file.facts import Forward, FunctionFacts, Loop
 
 
 class EvalWithGrad(Rule):
@@ -104,6 +104,8 @@ class EvalWithGrad(Rule):
     )
 
     def considers(self, facts: FileFacts, options: Mapping[str, Any]) -> Iterator[Considered]:
+        from gpulint.rules._unseen import unseen_considered
+
         for function in facts.functions:
             for forward in function.forwards:
                 answers = tuple(_answers(facts, forward, function))
@@ -111,6 +113,8 @@ class EvalWithGrad(Rule):
         yield from unseen_considered(facts)
 
     def check(self, facts: FileFacts, options: Mapping[str, Any]) -> Iterator[Report]:
+        from gpulint.rules._unseen import unseen_reports
+
         told: set[ir.Function] = set()
         refused: dict[ir.Function, list[Forward]] = {}
         for function in facts.functions:
@@ -134,6 +138,8 @@ def _found(facts: FileFacts, function: FunctionFacts) -> Iterator[tuple[Forward,
 
 def _refused(facts: FileFacts, function: FunctionFacts) -> Iterator[Forward]:
     """The forwards that are not told only because of what becomes of their results."""
+    from gpulint.rules._unseen import may_be_asked_again
+
     for forward in function.forwards:
         words = facts.analysis.evidence[forward.function].called
         if may_be_asked_again(forward, words, until_refuted(_answers(facts, forward, function))):

@@ -1,18 +1,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from gpulint.rules.detect.unseen.evaluations import Evaluation
-from gpulint.rules.detect.unseen.side_networks import SideNetworks
-from gpulint.rules.detect.wasted import WastedForward
-
-from gpulint.analysis.code import ir
-from gpulint.analysis.file.asking import FileFacts
 from gpulint.answers import Considered
 from gpulint.claims import Claim
 from gpulint.findings import Severity
 from gpulint.rule import AddImport, Repair, Report, Rule, Wrap
+
+if TYPE_CHECKING:
+    from gpulint.rules.detect.unseen.evaluations import Evaluation
+    from gpulint.rules.detect.wasted import WastedForward
+
+    from gpulint.analysis.code import ir
+    from gpulint.analysis.file.asking import FileFacts
 
 
 class FrozenForwardWithGrad(Rule):
@@ -100,6 +101,8 @@ class FrozenForwardWithGrad(Rule):
     )
 
     def considers(self, facts: FileFacts, options: Mapping[str, Any]) -> Iterator[Considered]:
+        from gpulint.rules.detect.unseen.side_networks import SideNetworks
+
         for one in facts.ask(SideNetworks).found:
             yield Considered(one.run.call, one.run.path, one.answers)
 
@@ -137,6 +140,8 @@ class FrozenForwardWithGrad(Rule):
             )
 
         mentioned: set[ir.Function] = {wasted.facts.function for wasted in facts.ask(wasted_forwards)}
+        from gpulint.rules.detect.unseen.side_networks import SideNetworks
+
         for one in facts.ask(SideNetworks).found:
             if one.holds and one.function not in mentioned:
                 mentioned.add(one.function)

@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING, Any
 
 from gpulint.rules.detect.misuse import GradModeMisuse
 
-from gpulint.analysis.file.asking import FileFacts
 from gpulint.claims import Claim
 from gpulint.findings import Severity
 from gpulint.rule import AddImport, Remove, Repair, Replace, Report, Rule, Wrap
@@ -14,6 +13,7 @@ if TYPE_CHECKING:
     import libcst as cst
 
     from gpulint.analysis.code import ir
+    from gpulint.analysis.file.asking import FileFacts
 
 _LOSES_GRAPH = "code that counts on the graph of a result in that block breaks"
 

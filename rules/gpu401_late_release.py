@@ -1,14 +1,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from gpulint.analysis.file.asking import FileFacts
-from gpulint.analysis.file.facts import LateRelease
-from gpulint.answers import Considered
 from gpulint.claims import Claim
 from gpulint.findings import Severity
 from gpulint.rule import Insert, Repair, Report, Rule
+
+if TYPE_CHECKING:
+    from gpulint.analysis.file.asking import FileFacts
+    from gpulint.analysis.file.facts import LateRelease
+    from gpulint.answers import Considered
 
 
 class LateReleaseRule(Rule):

@@ -1,15 +1,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from gpulint.rules.detect.checkpoints import Load
 
-from gpulint.analysis.file.asking import FileFacts
-from gpulint.answers import Considered
 from gpulint.claims import Claim
 from gpulint.findings import Severity
 from gpulint.rule import Repair, Replace, Report, Rule
+
+if TYPE_CHECKING:
+    from gpulint.analysis.file.asking import FileFacts
+    from gpulint.answers import Considered
 
 
 class CheckpointOnDevice(Rule):

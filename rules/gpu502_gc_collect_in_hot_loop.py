@@ -1,14 +1,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from gpulint.rules._hot import named, removal
 
-from gpulint.analysis.file.asking import FileFacts
 from gpulint.claims import Claim
 from gpulint.findings import Severity
 from gpulint.rule import Report, Rule
+
+if TYPE_CHECKING:
+    from gpulint.analysis.file.asking import FileFacts
 
 
 class GcCollectInHotLoop(Rule):

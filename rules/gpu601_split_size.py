@@ -2,15 +2,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from gpulint.rules._settings import reports
 from gpulint.rules.detect.alloc_conf import SplitSize, option_names, split_size
 
-from gpulint.analysis.file.asking import FileFacts
 from gpulint.claims import Claim
 from gpulint.findings import Severity
 from gpulint.rule import Report, Rule, SettingProblem
+
+if TYPE_CHECKING:
+    from gpulint.analysis.file.asking import FileFacts
 
 
 class SplitSizeLimit(Rule):

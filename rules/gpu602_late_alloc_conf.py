@@ -2,15 +2,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from gpulint.rules.detect.alloc_conf import VISIBLE, option_names
 from gpulint.rules.detect.environment import LateSetting
 
-from gpulint.analysis.file.asking import FileFacts
 from gpulint.claims import Claim
 from gpulint.findings import Severity
 from gpulint.rule import RelatedNode, Report, Rule
+
+if TYPE_CHECKING:
+    from gpulint.analysis.file.asking import FileFacts
 
 
 class LateAllocConf(Rule):

@@ -6,13 +6,14 @@ from typing import TYPE_CHECKING, Any
 from gpulint.rules.detect.alloc_conf import target_version
 from gpulint.rules.detect.memory_api import OldCall
 
-from gpulint.analysis.file.asking import FileFacts
 from gpulint.claims import Claim
 from gpulint.findings import Severity
 from gpulint.rule import Option, Repair, Replace, Report, Rule
 
 if TYPE_CHECKING:
     import libcst as cst
+
+    from gpulint.analysis.file.asking import FileFacts
 
 
 # A torch older than this is not asked about.
