@@ -29,11 +29,11 @@ from gpulint.rules.detect.kept.traced import (
 
 from gpulint.analysis.code import ir
 from gpulint.analysis.file.gradmode import of_call
-from gpulint.analysis.file.lookup import qualified
+from gpulint.analysis.file.lookup import called, qualified
 from gpulint.analysis.torch.keeping import BROUGHT, CUTS, LOSSLIKE, SETTINGS, SHOWN
 from gpulint.analysis.torch.methods import NO_GRAPH
 from gpulint.analysis.torch.names import HOST_ATTRS, PAIRS, TO_HOST
-from gpulint.analysis.values.values import Grad
+from gpulint.analysis.values.values import Grad, Kind
 
 if TYPE_CHECKING:
     from gpulint.analysis.file.facts import Forward
@@ -242,9 +242,28 @@ class Graphs(Results):
             return UNKNOWN
         if definition.element:
             return self._element(name, definition, depth)
-        if definition.part and isinstance(definition.value, ir.Call) and definition.value.method in PAIRS:
-            return UNKNOWN
+        if definition.part and isinstance(definition.value, ir.Call):
+            if definition.value.method in PAIRS:
+                return UNKNOWN
+            return self._part(name, definition, definition.value, depth)
         return self.of(definition.value, definition.stmt, depth)
+
+    def _part(self, name: str, definition: Definition, call: ir.Call, depth: int) -> Traced:
+        """`correct` of `loss, correct = step(batch)`: one of the values that a call gives, which need not be like the others."""
+        known = self._followed(name)
+        if known is not None:
+            return known
+        local = called(self.file, self.function, call)
+        summary = self.file.summaries.get(local) if local is not None else None
+        if summary is None or summary.returns is None or summary.returns.kind is not Kind.CONTAINER:
+            return self.of(call, definition.stmt, depth)
+        targets = definition.stmt.targets[0] if isinstance(definition.stmt, ir.Assign) else None
+        items = summary.returns.items
+        if items is None or not isinstance(targets, ir.Seq) or len(targets.items) != len(items):
+            return UNKNOWN
+        at = next((k for k, item in enumerate(targets.items) if within(item, name)), None)
+        found = of_value(items[at]) if at is not None else None
+        return found if found is not None else UNKNOWN
 
     def _element(self, name: str, definition: Definition, depth: int) -> Traced:
         """What a loop takes out of something: the index of `enumerate` and the key of `items()` are numbers and texts."""
