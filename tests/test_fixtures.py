@@ -1,6 +1,6 @@
 """The fixtures run, the linter finds exactly their marked lines, and they still run after every fix.
 
-A marked line ends in `# expect: CODE` or `# expect: CODE, CODE`.
+A marked line ends in `# expect: CODE` or `# expect: CODE, CODE`: told with high or medium confidence.
 """
 
 from __future__ import annotations
@@ -62,7 +62,8 @@ def implemented() -> frozenset[str]:
 def in_force(text: str) -> RuleSet:
     """The rules that are on by default, and the others that the text expects something of."""
     marked = {code for _, code in expected(text)}
-    return RuleSet(tuple(rule for rule in all_rules() if rule.default or rule.code in marked))
+    found = tuple(rule for rule in all_rules() if rule.default or rule.code in marked)
+    return RuleSet(found, confidence=Confidence.MEDIUM)
 
 
 def run(path: Path, cwd: Path) -> subprocess.CompletedProcess[str]:
