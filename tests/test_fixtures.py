@@ -20,7 +20,7 @@ from pathlib import Path
 import pytest
 from gpulint.rules import all_rules
 
-from gpulint.findings import Finding
+from gpulint.findings import Confidence, Finding
 from gpulint.linter import lint_text
 from gpulint.rule import RuleSet
 
