@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from gpulint.rules.detect.kept.record import How
 
 from gpulint.analysis.code import ir
+from gpulint.analysis.values.values import Site, with_inner
 from gpulint.answers import Considered, confidence_of, doubts_of
 from gpulint.findings import Severity
 from gpulint.rule import Repair, Replace, Report
@@ -70,9 +71,20 @@ def report_kept(facts: FileFacts, code: str) -> Iterator[Report]:
     if not standing:
         return
     told = told_here(facts)
+    sources = _told_sources(facts)
     for kept in standing:
-        if kept.at.row not in told:
+        by_caller = kept.how is How.RETURNED and kept.function in sources
+        if kept.at.row not in told and not by_caller:
             yield _report(facts, kept)
+
+
+def _told_sources(facts: FileFacts) -> frozenset[ir.Function]:
+    """The functions of whose results it is told where a caller in this file keeps them: one cause, one finding."""
+    from gpulint.rules._held import answers
+
+    holds = (hold for hold in facts.holds() if confidence_of(answers(hold, facts)) is not None)
+    sites = (site for hold in holds for site in with_inner(hold.value.sites))
+    return frozenset(site.function for site in sites if isinstance(site, Site) and site.function is not None)
 
 
 def _report(facts: FileFacts, kept: Kept) -> Report:
