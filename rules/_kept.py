@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from gpulint.rules.detect.kept.record import Kept
 
     from gpulint.analysis.file.asking import FileFacts
+    from gpulint.analysis.file.facts import Hold
 
 _FREED = (
     "at most 512 B a step on the GPU, and 131 KiB of host memory (4-layer language model; H200, torch 2.11)"
@@ -31,13 +32,12 @@ _CHAIN = "host memory growing by 23.3 KiB a step, and every activation where no 
 _BYTES = "its own bytes on the device, for each new key (2 MiB for 512 × 1,024 floats; H200, torch 2.11)"
 
 
-def told_here(facts: FileFacts) -> frozenset[int]:
+def told_here(facts: FileFacts, holds: list[Hold]) -> frozenset[int]:
     """The rows where the flow of values has already led to a claim: what it tells there wins."""
-    from gpulint.rules._held import answers
     from gpulint.rules.detect.averages import averages
     from gpulint.rules.detect.caches import caches
 
-    rows = {hold.at.row for hold in facts.holds() if confidence_of(answers(hold, facts)) is not None}
+    rows = {hold.at.row for hold in holds}
     rows |= {average.stmt.row for average in facts.ask(averages)}
     return frozenset(rows | {cache.node.row for cache in facts.ask(caches)})
 
@@ -70,19 +70,23 @@ def report_kept(facts: FileFacts, code: str) -> Iterator[Report]:
     standing = [kept for kept in kept_for(facts, code) if confidence_of(kept.answers) is not None]
     if not standing:
         return
-    told = told_here(facts)
-    sources = _told_sources(facts)
+    holds = _told_holds(facts)
+    told = told_here(facts, holds)
+    sources = _sources(holds)
     for kept in standing:
         by_caller = kept.how is How.RETURNED and kept.function in sources
         if kept.at.row not in told and not by_caller:
             yield _report(facts, kept)
 
 
-def _told_sources(facts: FileFacts) -> frozenset[ir.Function]:
-    """The functions of whose results it is told where a caller in this file keeps them: one cause, one finding."""
+def _told_holds(facts: FileFacts) -> list[Hold]:
     from gpulint.rules._held import answers
 
-    holds = (hold for hold in facts.holds() if confidence_of(answers(hold, facts)) is not None)
+    return [hold for hold in facts.holds() if confidence_of(answers(hold, facts)) is not None]
+
+
+def _sources(holds: list[Hold]) -> frozenset[ir.Function]:
+    """The functions of whose results it is told where a caller in this file keeps them: one cause, one finding."""
     sites = (site for hold in holds for site in with_inner(hold.value.sites))
     return frozenset(site.function for site in sites if isinstance(site, Site) and site.function is not None)
 

@@ -88,12 +88,12 @@ def loads(file: FileAnalysis) -> list[Load]:
                 candidate = _candidate(file, function, statement, call)
                 if candidate is not None and not is_switched_off(function.body, statement):
                     found.append(candidate)
-    if found and host_copies_saved(file) and not _writes_states(file):
+    if found and host_copies_saved(file) and not writes_states(file):
         found = [one for one in found if one.load.location is not None]
     if not found:
         return []
     trained = {place for candidate in found if candidate.formatted for place in _places(candidate)}
-    writes = any(candidate.load.location is None for candidate in found) and _writes_states(file)
+    writes = any(candidate.load.location is None for candidate in found) and writes_states(file)
     several = any(evidence.words & _RANKS for evidence in file.evidence.values())
     for candidate in found:
         candidate.load.by_every_rank = several and candidate.load.location is None
@@ -130,10 +130,10 @@ def _fits_gpu(file: FileAnalysis, candidate: _Candidate) -> bool:
     if is_made_here(load.function, load.stmt, load.call.args[0]):
         return False
     owners = [owner for owner in map(_owner, candidate.restored) if owner is not None]
-    uses_cuda = _uses_cuda(file)
-    if uses_cuda and any(map(_is_of_optimizer, candidate.restored)):
+    with_cuda = uses_cuda(file)
+    if with_cuda and any(map(is_of_optimizer, candidate.restored)):
         return True
-    return any(on_gpu(file, load.function, owner, uses_cuda) for owner in owners)
+    return any(on_gpu(file, load.function, owner, with_cuda) for owner in owners)
 
 
 def _owner(restoring: ir.Call) -> str | None:
@@ -141,12 +141,12 @@ def _owner(restoring: ir.Call) -> str | None:
     return restoring.func.base.path if isinstance(restoring.func, ir.Attr) else None
 
 
-def _is_of_optimizer(restoring: ir.Call) -> bool:
+def is_of_optimizer(restoring: ir.Call) -> bool:
     """Whether an optimizer is restored: unlike a model it takes over the tensors that are on its device already."""
     return bool(_OPTIMIZER.search(_owner(restoring) or ""))
 
 
-def _writes_states(file: FileAnalysis) -> bool:
+def writes_states(file: FileAnalysis) -> bool:
     """Whether the file saves a `state_dict()` as it is: what it loads is then what a program like it has written."""
     for function in with_words(file, frozenset({"state_dict"})):
         for _, call in ir.calls(function.body):
@@ -175,7 +175,7 @@ def _candidate(
     parents = parents_of(statement)
     direct = _goes_into_state(call, parents)
     if direct is not None:
-        if (not absent and not (always and _writes_states(file))) or _is_of_optimizer(direct):
+        if (not absent and not (always and writes_states(file))) or is_of_optimizer(direct):
             return None
         load = Load(function, statement, call, location, True, held=False)
         return _Candidate(load, [direct], parents.get(id(call)) is not direct)
@@ -188,7 +188,7 @@ def _candidate(
 def _is_of_training(file: FileAnalysis, candidate: _Candidate) -> bool:
     """Whether a file is a training's own: an optimizer is restored from it, or the program writes such states. Weights that
     a constructor loads for inference are gone before any forward, and who names a GPU for them means it."""
-    return any(map(_is_of_optimizer, candidate.restored)) or _writes_states(file)
+    return any(map(is_of_optimizer, candidate.restored)) or writes_states(file)
 
 
 def _stays(candidate: _Candidate) -> bool:
@@ -212,7 +212,7 @@ def _under_a_name(
     if any(is_adopted(function, use, found) for use in uses):
         return None
     restoring = [(use, restored) for use in uses if (restored := _restoring(use)) is not None]
-    if all(_is_of_optimizer(restored) for _, restored in restoring):
+    if all(is_of_optimizer(restored) for _, restored in restoring):
         return None
     plain = all(is_plain(use, found) for use in uses if use.expr.path in found.names)
     plain = plain and not any(use.expr.path in found.made for use, _ in restoring)
@@ -220,7 +220,7 @@ def _under_a_name(
     if location is None:
         load.host_branch = host_branch(function, statement, call)
     load.stays = lives_through_loop(function, statement, path)
-    load.brings_optimizer = any(_is_of_optimizer(restored) for _, restored in restoring)
+    load.brings_optimizer = any(is_of_optimizer(restored) for _, restored in restoring)
     formatted = entry or found.entries or any(_is_entry(use) for use in uses)
     return _Candidate(load, [restored for _, restored in restoring], formatted)
 
@@ -253,7 +253,7 @@ def _is_cuda_by_default(file: FileAnalysis, function: ir.Function, value: ir.Exp
     return any(param.name == name and names_cuda(file, function, param.default) for param in function.params)
 
 
-def _uses_cuda(file: FileAnalysis) -> bool:
+def uses_cuda(file: FileAnalysis) -> bool:
     """Whether the file works with a GPU. To seed its generator is not yet that."""
     called = {name for evidence in file.evidence.values() for name in evidence.called}
     if called & {"cuda", "set_device", "current_device"} or any(

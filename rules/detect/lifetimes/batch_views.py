@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from gpulint.rules.detect.checkpoints import _uses_cuda
+from gpulint.rules.detect.checkpoints import uses_cuda
 from gpulint.rules.detect.lifetimes.network_copies import with_guards
 from gpulint.rules.detect.lifetimes.reaching_back import own_name, owner_of
 from gpulint.rules.detect.lifetimes.suspicion import Suspicion
@@ -201,7 +201,7 @@ def _sliced(
         answers.append(proven(Question.TENSOR, f"`{path}` is a network", made))
     else:
         answers.append(left_open(Question.TENSOR, f"whether `{path}` is a network is not shown", made))
-    if not (_uses_cuda(file) or any("device" in evidence.words for evidence in file.evidence.values())):
+    if not (uses_cuda(file) or any("device" in evidence.words for evidence in file.evidence.values())):
         answers.append(left_open(Question.DEVICE, "whether it is on a GPU is not shown"))
     return Suspicion(
         value,

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from gpulint.rules.detect.checkpoints import _uses_cuda
+from gpulint.rules.detect.checkpoints import uses_cuda
 from gpulint.rules.detect.lifetimes.reaching_back import own_name, owner_of
 from gpulint.rules.detect.lifetimes.suspicion import Suspicion
 
@@ -158,7 +158,7 @@ def _answers(file: FileAnalysis, copy: _Copy, name: str) -> Iterator[Answer]:
     yield _uses(file, copy)
     if _is_freed(copy, name):
         yield refuted(Question.DEVICE, "it is on the host by then, or made light on purpose")
-    if on_gpu(file, copy.function, name, _uses_cuda(file)):
+    if on_gpu(file, copy.function, name, uses_cuda(file)):
         yield proven(Question.DEVICE, "the network is moved to a GPU")
     elif any("device" in evidence.words or "cuda" in evidence.words for evidence in file.evidence.values()):
         yield left_open(Question.DEVICE, "whether the network is on a GPU is not shown")

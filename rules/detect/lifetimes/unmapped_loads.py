@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
-from gpulint.rules.detect.checkpoints import _is_of_optimizer, _uses_cuda, _writes_states, copies_tensors
+from gpulint.rules.detect.checkpoints import copies_tensors, is_of_optimizer, uses_cuda, writes_states
 from gpulint.rules.detect.lifetimes.reaching_back import owner_of
 from gpulint.rules.detect.lifetimes.suspicion import Suspicion
 
@@ -159,7 +159,7 @@ def _of_handmade(file: FileAnalysis, load: _Load, handmade: ir.Stmt) -> Suspicio
 def _of_absent(file: FileAnalysis, load: _Load, loads: list[_Load]) -> Iterator[Suspicion]:
     restored = list(_restorings(load))
     if restored:
-        if all(map(_is_of_optimizer, restored)):
+        if all(map(is_of_optimizer, restored)):
             yield from _of_optimizer(file, load)
         else:
             yield from _of_model(file, load, restored)
@@ -210,10 +210,10 @@ def _of_optimizer(file: FileAnalysis, load: _Load) -> Iterator[Suspicion]:
 def _of_model(file: FileAnalysis, load: _Load, restored: list[ir.Call]) -> Iterator[Suspicion]:
     """A load that is more than some weights before an inference: in every rank, behind a training, or with an optimizer."""
     ranks, after = _has_ranks(file), _is_beside_training(file, load)
-    whole = any(map(_is_of_optimizer, restored))
+    whole = any(map(is_of_optimizer, restored))
     if not (ranks or after or whole) or is_made_here(load.function, load.stmt, load.call.args[0]):
         return
-    if not _uses_cuda(file) and not (whole and _speaks_of_devices(file)):
+    if not uses_cuda(file) and not (whole and _speaks_of_devices(file)):
         return
     where = "in every process, " if ranks else ""
     yield Suspicion(
@@ -233,7 +233,7 @@ def _speaks_of_devices(file: FileAnalysis) -> bool:
 def _placed(file: FileAnalysis, load: _Load, restored: list[ir.Call]) -> Answer:
     """Whether the program puts what is restored on a GPU."""
     owners = [call.func.base.path for call in restored if isinstance(call.func, ir.Attr)]
-    if any(on_gpu(file, load.function, owner, _uses_cuda(file)) for owner in owners if owner is not None):
+    if any(on_gpu(file, load.function, owner, uses_cuda(file)) for owner in owners if owner is not None):
         return proven(Question.DEVICE, "the network is moved to a GPU")
     return left_open(Question.DEVICE, "whether the network is on a GPU by then is not shown")
 
@@ -254,8 +254,8 @@ def _of_helper(file: FileAnalysis, load: _Load, loads: list[_Load]) -> Iterator[
         (other for other in loads if other.function is not load.function and not _is_absent(other.call)), None
     )
     same = placed is not None and owner_of(placed.function) is owner_of(load.function)
-    caller = None if same or _uses_cuda(file) else _caller_on_gpu(file, load.function)
-    if not same and not _uses_cuda(file) and caller is None:
+    caller = None if same or uses_cuda(file) else _caller_on_gpu(file, load.function)
+    if not same and not uses_cuda(file) and caller is None:
         return
     answers = [
         left_open(Question.READS, "what the callers do with it is not in sight")
@@ -283,7 +283,7 @@ def _caller_on_gpu(file: FileAnalysis, function: ir.Function) -> ir.Function | N
     files = file.project.files_calling(file.filename, function) if file.project is not None else None
     for other in files or ():
         for caller, evidence in other.evidence.items():
-            if {function.name, "load_state_dict"} <= evidence.called and _uses_cuda(other):
+            if {function.name, "load_state_dict"} <= evidence.called and uses_cuda(other):
                 return cast("ir.Function", caller)
     return None
 
@@ -343,9 +343,9 @@ def _is_beside_training(file: FileAnalysis, load: _Load) -> bool:
 
 
 def _saved_from_gpu(file: FileAnalysis) -> Answer:
-    if not _uses_cuda(file) and any("cpu" in evidence.strings for evidence in file.evidence.values()):
+    if not uses_cuda(file) and any("cpu" in evidence.strings for evidence in file.evidence.values()):
         if not any("is_available" in evidence.words for evidence in file.evidence.values()):
             return left_open(Question.DEVICE, "whether the program uses a GPU is not shown")
-    if _writes_states(file):
+    if writes_states(file):
         return proven(Question.DEVICE, "the file saves such states as they are, from where the network is")
     return left_open(Question.DEVICE, "whether the checkpoint was saved from a GPU is not shown")

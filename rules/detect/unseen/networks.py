@@ -13,6 +13,7 @@ from enum import Enum
 from typing import TYPE_CHECKING
 
 from gpulint.analysis.code import ir
+from gpulint.analysis.file.classes import is_abstract
 from gpulint.analysis.file.lookup import called, qualified
 from gpulint.analysis.file.reaching import fits
 from gpulint.analysis.torch import frameworks
@@ -146,7 +147,7 @@ class Networks:
                 files += [other for other in others if other is not self._file]
             functions = (function for file in files for function in file.module.functions)
             self._methods[name] = [
-                one for one in functions if one.name == name and one.cls is not None and not _is_empty(one)
+                one for one in functions if one.name == name and one.cls is not None and not is_abstract(one)
             ]
         return [one for one in self._methods[name] if fits(one, call)]
 
@@ -157,7 +158,7 @@ class Networks:
         home: FileAnalysis = function.home
         found = called(home, function, call)
         if found is not None:
-            return None if _is_empty(found) else found
+            return None if is_abstract(found) else found
         path = call.func.path
         full = qualified(home, function, path)
         if full is not None:
@@ -251,12 +252,3 @@ def _is_own(function: ir.Function, name: str) -> bool:
     while current is not None and current.cls is None:
         current = current.parent
     return current is not None and bool(current.params) and current.params[0].name == name
-
-
-def _is_empty(function: ir.Function) -> bool:
-    """Whether a function does nothing but say that others do it: `raise NotImplementedError`, `...`."""
-    return all(
-        (isinstance(statement, ir.Jump) and statement.kind == "raise")
-        or (isinstance(statement, ir.ExprStmt) and not isinstance(statement.value, ir.Call))
-        for statement in function.body
-    )
