@@ -213,7 +213,9 @@ def test_related_places_and_tags(tmp_path: Path) -> None:
         async with editing(tmp_path) as editor:
             uri = editor.open("train.py", USES_KEEPER)
             (found,) = await editor.diagnostics(uri)
-            (other,) = found.related_information or ()
+            reason, other = found.related_information or ()
+            assert reason.message.startswith("reason: ")
+            assert reason.location == types.Location(uri, found.range)
             assert other.location.uri == editor.uri("keeper.py")
             assert other.location.range.start.line == 1
             uri = editor.open("old.py", old)
@@ -222,6 +224,20 @@ def test_related_places_and_tags(tmp_path: Path) -> None:
                 "GPU603": [types.DiagnosticTag.Deprecated],
                 "GPU001": [types.DiagnosticTag.Unnecessary],
             }
+
+    asyncio.run(scenario())
+
+
+def test_doubts_are_told_beside_the_reason(tmp_path: Path) -> None:
+    text = HELD.replace("loss.backward()", "finish(loss)")
+
+    async def scenario() -> None:
+        async with editing(tmp_path, options={"confidence": "low"}) as editor:
+            uri = editor.open("train.py", text)
+            (found, *_) = await editor.diagnostics(uri)
+            told = [item.message.partition(": ")[0] for item in found.related_information or ()]
+            assert found.severity == types.DiagnosticSeverity.Hint
+            assert "doubt" in told
 
     asyncio.run(scenario())
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 from lsprotocol import types
@@ -16,6 +18,8 @@ from gpulint.findings import Finding
 from gpulint.source.edits import apply_edits
 
 FIXTURES = Path(__file__).parents[1] / "fixtures"
+# Actions that are not one finding's fix.
+GENERAL = re.compile("suppress with|all of this rule")
 TWO = """\
 import torch
 from torch import nn
@@ -91,7 +95,7 @@ def test_every_quick_fix_gives_what_its_fix_gives(tmp_path: Path) -> None:
                     assert told.code == finding.code
                     # Far away: the editor asks by its diagnostic, as for all of a line.
                     offered = await editor.actions(uri, at(10_000), ["quickfix"], [told])
-                    fixes = [action for action in offered if "suppress" not in action.title]
+                    fixes = [item for item in offered if not GENERAL.search(item.title)]
                     assert len(fixes) == (finding.fix is not None)
                     for action in fixes:
                         assert finding.fix is not None
@@ -191,9 +195,58 @@ def test_the_same_fix_of_several_findings_is_one_action(tmp_path: Path) -> None:
             told = await editor.pull(uri)
             assert len(told) > 1
             offered = await editor.actions(uri, at(0, 0, (20, 0)), ["quickfix"], told)
-            fixes = [action for action in offered if "suppress" not in action.title]
+            fixes = [action for action in offered if not GENERAL.search(action.title)]
             assert len({repr(action.edit) for action in fixes}) == len(fixes)
             assert fixes
             assert all(isinstance(action, types.CodeAction) for action in fixes)
+
+    asyncio.run(scenario())
+
+
+def test_fixing_all_of_one_rule(tmp_path: Path) -> None:
+    """Two of GPU101 and one of GPU501 can be fixed: what is offered for one rule leaves the other's line alone."""
+    text = HELD.replace(
+        "total += loss\n", "total += loss\n        other += loss\n        torch.cuda.empty_cache()\n"
+    )
+    text = text.replace("    total = 0.0\n", "    total = 0.0\n    other = 0.0\n")
+
+    async def scenario(resolve: bool) -> None:
+        async with editing(tmp_path, able(pull=True, resolve=resolve)) as editor:
+            uri = editor.open("train.py", text)
+            told = {str(item.code): item for item in await editor.pull(uri)}
+            assert set(told) == {"GPU101", "GPU501"}
+            held, cleared = told["GPU101"].range, told["GPU501"].range
+            (every,) = [
+                item for item in await editor.actions(uri, held) if "fix all of this rule" in item.title
+            ]
+            assert (every.kind, every.is_preferred) == ("quickfix", None)
+            if resolve:
+                assert every.edit is None
+                every = await editor.code_action_resolve_async(every)
+            fixed = editor.after(every, uri)
+            assert "+= loss\n" not in fixed
+            assert "empty_cache" in fixed
+            alone = [item.title for item in await editor.actions(uri, cleared)]
+            assert not any("this rule" in title for title in alone), "there is only one"
+
+    asyncio.run(scenario(resolve=True))
+    asyncio.run(scenario(resolve=False))
+
+
+def test_explaining_a_line(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with editing(tmp_path) as editor:
+            uri = editor.open("train.py", HELD)
+
+            async def told(*arguments: Any) -> str:
+                params = types.ExecuteCommandParams("gpulint.server.explainLine", list(arguments))
+                return str(await editor.workspace_execute_command_async(params))
+
+            about = await told(uri, HELD_ROW - 1)
+            assert "total += loss" in about
+            assert "**GPU101**" in about
+            assert "*graph* yes" in about
+            assert "No rule in force considered" in await told(uri, 0)
+            assert await told(editor.uri("elsewhere.py"), 0) == ""
 
     asyncio.run(scenario())

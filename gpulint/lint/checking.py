@@ -64,11 +64,13 @@ class Checker:
     """Checks files under a list of configurations. Called in worker processes, so it pickles.
 
     `buffers` are texts that stand for files which others import, as bytes by absolute path: an editor's unsaved ones.
+    `fixing` is the code of the only rule whose fixes are offered; empty for all.
     """
 
     configs: tuple[Config, ...]
     mode: Mode = "check"
     unsafe: bool = False
+    fixing: str = ""
     hashing: bool = True
     top: str = ""  # as `Project` takes it
     buffers: Mapping[str, bytes] = field(default_factory=dict, repr=False)
@@ -182,6 +184,8 @@ class Checker:
         selection = self.selection(task.config)
         codes = selection.codes_for(task.path)
         graded = selection.graded(finding for finding in findings if finding.code in codes)
+        if self.fixing:
+            graded = [item if item.code == self.fixing else replace(item, fix=None) for item in graded]
         return sorted(graded, key=lambda finding: finding.sort_key)
 
     def _checked(self, source: SourceFile, task: Task) -> FileResult:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tokenize
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from lsprotocol import types
@@ -118,18 +118,55 @@ def silencing(
         )
 
 
-def fixable(findings: Iterable[Finding], unsafe: bool) -> bool:
-    """Whether "fix all" has anything to apply."""
-    return any(
-        finding.fix is not None and (unsafe or finding.fix.applicability == "safe") for finding in findings
-    )
+@dataclass(frozen=True, slots=True)
+class FixAll:
+    """Fixing a whole document at once, or the notebook that a cell is part of: what every rule offers, or one of them."""
+
+    uri: str
+    unsafe: bool
+    rule: str = ""
+
+    @classmethod
+    def of(cls, data: object, unsafe: bool) -> FixAll | None:
+        """The inverse of `data`; None for what is not about this."""
+        if not isinstance(data, dict) or data.get("fix") != "all":
+            return None
+        return cls(str(data.get("uri", "")), unsafe, str(data.get("rule", "")))
+
+    @property
+    def data(self) -> dict[str, str]:
+        """What the client hands back when it asks for the edit."""
+        return {"uri": self.uri, "fix": "all", "rule": self.rule}
+
+    def applies(self, finding: Finding) -> bool:
+        fix = finding.fix
+        if fix is None or not fix.edits or self.rule not in ("", finding.code):
+            return False
+        return self.unsafe or fix.applicability == "safe"
+
+    def action(
+        self,
+        kind: str,
+        edit: types.WorkspaceEdit | None = None,
+        told: Sequence[types.Diagnostic] = (),
+    ) -> types.CodeAction:
+        """Without `edit` the client asks for it when the action is chosen."""
+        about = f" ({self.rule}): fix all of this rule" if self.rule else ": fix all"
+        which = "unsafe fixes too" if self.unsafe else "safe fixes"
+        return types.CodeAction(
+            title=f"gpulint{about} ({which})",
+            kind=kind,
+            diagnostics=list(told) or None,
+            edit=edit,
+            data=self.data,
+        )
 
 
-def fix_all(
-    document: Document, kind: str, unsafe: bool, edit: types.WorkspaceEdit | None
-) -> types.CodeAction:
-    """The action for all fixes; without `edit` the client asks for it when the action is chosen."""
-    which = "unsafe fixes too" if unsafe else "safe fixes"
-    return types.CodeAction(
-        title=f"gpulint: fix all ({which})", kind=kind, edit=edit, data={"uri": document.uri, "fix": "all"}
-    )
+def of_rules(
+    about: Sequence[tuple[Finding, list[types.Diagnostic]]], whole: Sequence[Finding], every: FixAll
+) -> Iterator[tuple[FixAll, list[types.Diagnostic]]]:
+    """Fixing all of a rule that a client asks about, where there is more than one to fix."""
+    for code in dict.fromkeys(finding.code for finding, _ in about):
+        one = replace(every, rule=code)
+        if sum(map(one.applies, whole)) > 1:
+            yield one, [item for finding, told in about if finding.code == code for item in told]

@@ -6,7 +6,7 @@ import logging
 import os
 import signal
 import sys
-from typing import Any
+from typing import Any, Final
 
 from lsprotocol import types
 from pygls.lsp.server import LanguageServer
@@ -16,6 +16,8 @@ from gpulint.server.protocol import ServerProtocol
 from gpulint.server.session import Session
 from gpulint.version import __version__
 
+# What is to say about a line: the document's URI and the line, counted from 0, give Markdown.
+EXPLAIN: Final = "gpulint.server.explainLine"
 _log = logging.getLogger(__name__)
 
 
@@ -141,3 +143,7 @@ def _requests(server: GpulintServer) -> None:
     @server.feature(types.TEXT_DOCUMENT_HOVER)
     async def hover(params: types.HoverParams) -> types.Hover | None:
         return await server.session.hovered(params)
+
+    @server.command(EXPLAIN)
+    async def explain(uri: str, row: int) -> str:
+        return await server.session.line_explained(uri, row)

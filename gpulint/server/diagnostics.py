@@ -52,7 +52,7 @@ class Shown:
 def diagnostic(finding: Finding, document: Document, documents: Documents, shown: Shown) -> types.Diagnostic:
     """One finding in the newest state of a document."""
     linked = shown.links and finding.code.startswith("GPU")
-    related = [_related(other, document, documents) for other in finding.related] if shown.related else []
+    related = _all_related(finding, document, documents) if shown.related else []
     return types.Diagnostic(
         range=range_of(finding, document),
         message=finding.message,
@@ -63,6 +63,17 @@ def diagnostic(finding: Finding, document: Document, documents: Documents, shown
         tags=[tag for tag in _tags(finding) if tag in shown.tags] or None,
         related_information=related or None,
     )
+
+
+def _all_related(
+    finding: Finding, document: Document, documents: Documents
+) -> list[types.DiagnosticRelatedInformation]:
+    """Why it is told, what is open about it, and the other lines that belong to it."""
+    here = types.Location(document.uri, range_of(finding, document))
+    clauses = [f"reason: {finding.reason}"] if finding.reason else []
+    clauses += [f"doubt: {doubt}" for doubt in finding.doubts]
+    told = [types.DiagnosticRelatedInformation(here, clause) for clause in clauses]
+    return told + [_related(other, document, documents) for other in finding.related]
 
 
 def range_of(finding: Finding, document: Document) -> types.Range:

@@ -103,13 +103,14 @@ class Engine:
         except SourceError:
             return ()
 
-    def fixed(self, path: str, text: str, unsafe: bool) -> str:
-        """`text` with its fixes applied, as `gpulint --fix` does; itself where there is nothing to fix."""
+    def fixed(self, path: str, text: str, unsafe: bool, rule: str = "") -> str:
+        """`text` with its fixes applied, as `gpulint --fix` does, those of one rule where its code is given; itself where
+        there is nothing to fix."""
         checker = self._checker(os.path.dirname(path))
         if checker is None or excluded(path, checker.configs[0]):
             return text
         with _uncollected():
-            outcome = replace(checker, mode="diff", unsafe=unsafe).check_text(text, path).outcome
+            outcome = replace(checker, mode="diff", unsafe=unsafe, fixing=rule).check_text(text, path).outcome
         if outcome is None:
             return text
         return ("\ufeff" if text.startswith("\ufeff") else "") + outcome.text

@@ -44,6 +44,17 @@ def hover(
     return _told([finding for finding, _ in found], here, checked.rules), spot
 
 
+def explanation(document: Document, checked: Checked, claims: Iterable[Explained], row: int) -> str:
+    """Markdown about a line, counted from 0: its findings, every claim that was considered there and each of its answers."""
+    found = [item for item in checked.findings if item.line <= row + 1 <= item.end_line]
+    here = [one for one in claims if one.is_at(row + 1)]
+    code = document.text.line(row).strip()
+    head = f"# Line {row + 1}\n\n" + (f"```python\n{code}\n```\n\n" if code else "")
+    if not found and not here:
+        return head + "No rule in force considered anything in this line.\n"
+    return head + _told(found, here, checked.rules, tuple(Verdict)) + "\n"
+
+
 def _line(document: Document, row: int) -> types.Range:
     text, units = document.text.line(row), document.text.units
     indent = text[: len(text) - len(text.lstrip())]
@@ -54,7 +65,12 @@ def _covers(spot: types.Range, place: types.Position) -> bool:
     return spot.start <= place <= spot.end
 
 
-def _told(findings: Sequence[Finding], claims: Iterable[Explained], rules: Sequence[type[Rule]]) -> str:
+def _told(
+    findings: Sequence[Finding],
+    claims: Iterable[Explained],
+    rules: Sequence[type[Rule]],
+    of_untold: Container[Verdict] = (Verdict.REFUTED,),
+) -> str:
     """The findings with the answers that they stand on, what else was considered in the line, and the findings' rules."""
     parts: list[str] = []
     others = list(claims)
@@ -64,7 +80,7 @@ def _told(findings: Sequence[Finding], claims: Iterable[Explained], rules: Seque
         own = [one for one in others if _is_of(one, finding)]
         parts += [_answers(one, tuple(Verdict)) for one in own[:1] if one.answers]
         others = [one for one in others if one not in own]
-    parts += [_considered(one) for one in others]
+    parts += [_considered(one, of_untold) for one in others]
     documented = dict.fromkeys(finding.code for finding in findings)
     parts += [text for code in documented if (text := documentation(code, rules))]
     return "\n\n".join(parts)
@@ -74,14 +90,14 @@ def _is_of(one: Explained, finding: Finding) -> bool:
     return (one.code, one.row, one.column) == (finding.code, finding.line, finding.column)
 
 
-def _considered(one: Explained) -> str:
-    """A claim without its finding; of one that does not hold only what refutes it."""
+def _considered(one: Explained, of_untold: Container[Verdict]) -> str:
+    """A claim without its finding; of one that does not hold the answers `of_untold`."""
     about = f" `{one.subject}`" if one.subject else ""
     silent = one.outcome == SILENT
     parts = (
         f"**{one.code}** {one.name}:{about} {one.outcome}",
         "" if silent else one.message,
-        _answers(one, (Verdict.REFUTED,) if silent else tuple(Verdict)),
+        _answers(one, of_untold if silent else tuple(Verdict)),
     )
     return "\n\n".join(filter(None, parts))
 

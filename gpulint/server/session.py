@@ -17,7 +17,7 @@ from gpulint.server.checks import Checks, Found
 from gpulint.server.diagnostics import Shown, diagnostic
 from gpulint.server.documents import Document, Documents, Unit
 from gpulint.server.engine import Engine
-from gpulint.server.hover import hover
+from gpulint.server.hover import explanation, hover
 from gpulint.server.options import ServerOptions, read_options
 from gpulint.server.worker import Worker
 
@@ -196,34 +196,37 @@ class Session:
             return []
         document = found.document
         only = params.context.only
+        every = actions.FixAll(document.uri, self._options.unsafe_fixes)
         offered: list[types.CodeAction] = []
-        if actions.wanted(types.CodeActionKind.QuickFix.value, only):
+        quick = types.CodeActionKind.QuickFix.value
+        if actions.wanted(quick, only):
             about = actions.concerned(found.checked.findings, document, params)
             offered += actions.quick_fixes(about, document, self._editing)
+            for one, told in actions.of_rules(about, found.whole.findings, every):
+                offered.append(one.action(quick, await self._edit_unless_asked(one), told))
             offered += actions.silencing(about, document, self._editing)
-        unsafe = self._options.unsafe_fixes
         kind = actions.FIX_ALL if document.notebook is None else actions.FIX_BOOK
-        if actions.wanted(kind, only) and actions.fixable(found.whole.findings, unsafe):
-            edit = None if self._resolves else await self._fixed(document)
-            offered.append(actions.fix_all(document, kind, unsafe, edit))
+        if actions.wanted(kind, only) and any(map(every.applies, found.whole.findings)):
+            offered.append(every.action(kind, await self._edit_unless_asked(every)))
         return offered
+
+    async def _edit_unless_asked(self, fix: actions.FixAll) -> types.WorkspaceEdit | None:
+        return None if self._resolves else await self._fixed(fix)
 
     async def resolved(self, action: types.CodeAction) -> types.CodeAction:
         """The action with its edit, for the document as it is now."""
-        data = action.data if isinstance(action.data, dict) else {}
-        document = self._documents.get(str(data.get("uri", "")))
-        if action.edit is None and document is not None and data.get("fix") == "all":
-            action.edit = await self._fixed(document)
+        fix = actions.FixAll.of(action.data, self._options.unsafe_fixes)
+        if action.edit is None and fix is not None:
+            action.edit = await self._fixed(fix)
         return action
 
-    async def _fixed(self, document: Document) -> types.WorkspaceEdit:
-        """All fixes in a document, or in the notebook that a cell is part of."""
-        unit = self._documents.unit(document.uri)
+    async def _fixed(self, fix: actions.FixAll) -> types.WorkspaceEdit:
+        unit = self._documents.unit(fix.uri)
         if unit is None or unit.path is None:
             return self._editing.of([])
-        path, before, unsafe = unit.path, unit.content, self._options.unsafe_fixes
+        path, before = unit.path, unit.content
         content = await asyncio.wrap_future(
-            self._worker.submit(lambda: self._engine.fixed(path, before, unsafe))
+            self._worker.submit(lambda: self._engine.fixed(path, before, fix.unsafe, fix.rule))
         )
         fixed = unit.sources(content) if isinstance(unit, Book) else [(unit, content)]
         changes = ((part, part.text.edits_to(new)) for part, new in fixed)
@@ -254,6 +257,14 @@ class Session:
         plain = formats is not None and types.MarkupKind.Markdown not in formats
         kind = types.MarkupKind.PlainText if plain else types.MarkupKind.Markdown
         return types.Hover(types.MarkupContent(kind, text), spot)
+
+    async def line_explained(self, uri: str, row: int) -> str:
+        """Markdown about a line, counted from 0; empty where the document is not open or not checked."""
+        found = await self._found(uri)
+        unit = self._documents.unit(uri)
+        if found is None or unit is None or unit.path is None:
+            return ""
+        return explanation(found.document, found.checked, await self._explained(uri), row)
 
     async def _explained(self, uri: str) -> tuple[Explained, ...]:
         try:
