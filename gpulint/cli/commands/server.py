@@ -9,7 +9,8 @@ import click
 
 @click.command(short_help="Run the language server for editors.")
 @click.option("-v", "--verbose", is_flag=True, help="Log every message on standard error.")
-def command(verbose: bool) -> int:
+@click.option("--stdio", is_flag=True, help="What the server does anyway; many clients say it.")
+def command(verbose: bool, stdio: bool) -> int:
     """Run the language server over standard input and output. Editors start it; docs/editors.md says how.
 
     Needs the extra `server`. Exit status: 0 after the editor's shutdown request, 1 when it went without one.
