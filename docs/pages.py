@@ -1,5 +1,6 @@
 """What the documentation site has besides the pages in this folder, made from the code itself: a page for each rule,
-the table of all rules, the keys of the configuration, the help of every command, and reports of a real run.
+the table of all rules, the keys of the configuration, the help of every command, and reports of real runs, as text, as
+pictures of a terminal, and as the page that the verifier writes.
 
 MkDocs calls the `on_...` functions (see `hooks` in mkdocs.yml). `python docs/pages.py` renews what README.md has of the
 same kind: its first report and its table of rules.
@@ -38,6 +39,9 @@ if TYPE_CHECKING:
     from mkdocs.structure.pages import Page as SitePage
 
 ROOT: Final = Path(__file__).parent.parent
+sys.path.insert(0, str(ROOT / "docs"))  # MkDocs loads this file by its path
+import example_run  # noqa: E402
+import terminal  # noqa: E402
 
 REPOSITORY: Final = "https://github.com/gpulint/gpulint"
 FAMILIES: Final = {
@@ -96,13 +100,20 @@ def on_config(config: MkDocsConfig) -> MkDocsConfig:
 def on_files(files: Files, config: MkDocsConfig) -> Files:
     """Add the pages that no file stands for."""
 
-    for path, text in generated_pages().items():
+    for path, text in {**generated_pages(), **generated_assets()}.items():
         files.append(File.generated(config, path, content=text))
     return files
 
 
+def on_page_content(html: str, page: SitePage, config: MkDocsConfig, files: Files) -> str:
+    """Colour what a terminal colours."""
+    return terminal.as_html(html)
+
+
 def on_page_markdown(markdown: str, page: SitePage, config: MkDocsConfig, files: Files) -> str:
     """Fill in what is generated, and make rule codes links."""
+    if page.file.src_uri == "contributing.md":
+        return linked(markdown, page.file.src_uri)  # its links lead from the repository's top
     filled = _MARK.sub(lambda mark: PARTS[mark[1]](mark[2]), markdown)
     return linked(_OUTSIDE.sub(_on_github, filled), page.file.src_uri)
 
@@ -140,7 +151,32 @@ def generated_pages() -> dict[str, str]:
     """Path below docs/ → Markdown, for every page that is made from the code alone."""
     pages = {f"rules/{rule.code}.md": rule_page(rule) for rule in all_rules()}
     pages |= {f"rules/{code}.md": _built_in_page(code, name) for code, name in BUILT_IN.items()}
-    return pages
+    return pages | {"contributing.md": _contributing()}
+
+
+def _contributing() -> str:
+    """CONTRIBUTING.md as a page of the site."""
+
+    def target(link: re.Match[str]) -> str:
+        path = link[1]
+        return (
+            f"]({path.removeprefix('docs/')})"
+            if path.startswith("docs/")
+            else f"]({REPOSITORY}/blob/main/{path})"
+        )
+
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    return re.sub(r"\]\((?!https?:|#)([^)]+)\)", target, text)
+
+
+def generated_assets() -> dict[str, str]:
+    """Path below docs/ → text, for what pages show and link to."""
+    program = example_run.script()
+    return {
+        "assets/terminal.svg": terminal.picture(program, columns=100),
+        "assets/terminal-narrow.svg": terminal.picture(program, columns=48),
+        "assets/report.html": example_run.report(),
+    }
 
 
 def rule_page(rule: type[Rule]) -> str:
@@ -305,18 +341,19 @@ def sample(_: str = "") -> str:
 
 
 def report(arguments: str) -> str:
-    """What gpulint prints about the sample with these arguments, as a code block."""
-    text = printed(SAMPLE, *arguments.split())
+    """What gpulint prints about the sample with these arguments, as a code block; as text with its colours."""
     language = "json" if re.search("json|sarif|gitlab", arguments) else "text"
+    colour = "always" if re.fullmatch(r"|--diff.*|--output-format concise", arguments) else "never"
+    text = printed(SAMPLE, *arguments.split(), colour=colour)
     if language == "json" and "json-lines" not in arguments:
         text = json.dumps(json.loads(text), indent=2, ensure_ascii=False) + "\n"
     prompt = f"$ {' '.join(['gpulint', *arguments.split(), 'train.py'])}\n" if language == "text" else ""
     return f"```{language}\n{prompt}{text}```\n"
 
 
-def printed(program: str, *arguments: str) -> str:
+def printed(program: str, *arguments: str, colour: str = "never") -> str:
     """What gpulint prints, run now, about a program with findings that is called train.py."""
-    always = ("--no-cache", "--isolated", "--color", "never")
+    always = ("--no-cache", "--isolated", "--color", colour)
     with tempfile.TemporaryDirectory() as made:
         folder = os.path.realpath(made)
         Path(folder, "train.py").write_text(program, encoding="utf-8")
@@ -383,8 +420,7 @@ def linked(text: str, path: str) -> str:
 
 def readme(text: str) -> str:
     """README.md with its first report and its table of rules as they are now."""
-    script = (ROOT / "fixtures/evaluate_with_metrics.py").read_text(encoding="utf-8")
-    shown = f"$ gpulint train.py\n{printed(re.sub(r'  # expect: .*', '', script))}"
+    shown = f"$ gpulint train.py\n{printed(example_run.script())}"
     text = re.sub(r"(?<=```console\n).*?(?=```\n)", lambda _: shown, text, count=1, flags=re.DOTALL)
     rows = "".join(_readme_row(page(rule)) for rule in all_rules())
     return re.sub(r"(?:^\| \[GPU\d{3}\]\(rules/.*\n)+", lambda _: rows, text, count=1, flags=re.MULTILINE)
