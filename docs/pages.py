@@ -15,6 +15,8 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
+from html import escape as html_escape
+from html import unescape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -57,6 +59,9 @@ _OUTSIDE: Final = re.compile(r"\]\(\.\./((?!docs/|rules/GPU)[^)#\s]+)\)")
 _CODE: Final = re.compile(r"(?<![\w/\[=#.-])GPU[0-9]{3}(?![\w\]/-]|\.\w)")
 _UNTOUCHED: Final = re.compile(r"(`+[^`]+`+|\[[^\]]*\]\([^)]*\)|<[^>]*>)")
 _FENCE: Final = re.compile(r"\s*(```+|~~~+)")
+_TABLE: Final = re.compile(r"<table>.*?</table>", re.DOTALL)
+_ROW: Final = re.compile(r"<tr>.*?</tr>", re.DOTALL)
+_HEAD: Final = re.compile(r"<th\b[^>]*>(.*?)</th>", re.DOTALL)
 _ITEM: Final = re.compile(r"(?:[-*]|\d+\.) ")
 
 # A short program with a safe fix, an unsafe one and two severities, for the page about reports.
@@ -106,8 +111,18 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 
 def on_page_content(html: str, page: SitePage, config: MkDocsConfig, files: Files) -> str:
-    """Colour what a terminal colours."""
-    return terminal.as_html(html)
+    """Colour what a terminal colours, and name each cell's column for screens that are too narrow for a table."""
+    return _TABLE.sub(lambda table: _labelled(table[0]), terminal.as_html(html))
+
+
+def _labelled(table: str) -> str:
+    names = [html_escape(unescape(re.sub(r"<[^>]+>", "", head)).strip()) for head in _HEAD.findall(table)]
+
+    def row(match: re.Match[str]) -> str:
+        cells = iter(names)
+        return re.sub(r"<td\b", lambda _: f'<td data-label="{next(cells, "")}"', match[0])
+
+    return _ROW.sub(row, table)
 
 
 def on_page_markdown(markdown: str, page: SitePage, config: MkDocsConfig, files: Files) -> str:
@@ -174,7 +189,7 @@ def generated_assets() -> dict[str, str]:
     program = example_run.script()
     return {
         "assets/terminal.svg": terminal.picture(program, columns=100),
-        "assets/terminal-narrow.svg": terminal.picture(program, columns=48),
+        "assets/terminal-narrow.svg": terminal.picture(program, columns=62),
         "assets/report.html": example_run.report(),
     }
 

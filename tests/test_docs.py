@@ -202,12 +202,12 @@ def test_the_readme_shows_what_gpulint_prints() -> None:
 
 @pytest.mark.parametrize("path", PAGES, ids=lambda path: path.name)
 def test_links_between_files(path: Path) -> None:
-    """Rules' pages are made when the site is built, which checks links to them."""
+    """Rules' pages and reports are made when the site is built, which checks links to them."""
     text = BLOCK.sub("", path.read_text(encoding="utf-8"))
     for target in re.findall(r"\]\((?!https?:|#|mailto:)([^)#\s]+)[^)]*\)", text):
-        assert (path.parent / target).exists() or re.fullmatch(r"(?:\.\./)?rules/GPU\d{3}\.md", target), (
-            target
-        )
+        assert (path.parent / target).exists() or re.fullmatch(
+            r"(?:\.\./)?rules/GPU\d{3}\.md|assets/report\.html", target
+        ), target
 
 
 # -- examples ------------------------------------------------------------------------------------------------

@@ -15,6 +15,7 @@ from html.parser import HTMLParser
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import pytest
 from gpulint.rules import all_rules
@@ -46,9 +47,9 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def pages(site: Path) -> list[str]:
-    return sorted(
-        path.relative_to(site).as_posix() for path in site.rglob("*.html") if path.name != "404.html"
-    )
+    """The site's own pages, without the reports that they show."""
+    found = (path.relative_to(site).as_posix() for path in site.rglob("*.html"))
+    return sorted(name for name in found if name != "404.html" and not name.startswith("assets/"))
 
 
 class Loaded(HTMLParser):
@@ -61,8 +62,8 @@ class Loaded(HTMLParser):
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         given = {name: value or "" for name, value in attrs}
-        if tag in ("script", "img", "iframe", "source", "video", "embed") and "src" in given:
-            self.fetched.append(given["src"])
+        if tag in ("script", "img", "iframe", "source", "video", "embed"):
+            self.fetched += [given[name] for name in ("src", "srcset") if name in given]
         if tag == "link" and given.get("rel") in (
             "stylesheet",
             "icon",
@@ -107,8 +108,65 @@ def test_nothing_comes_from_another_host(site: Path) -> None:
         for address in read(site / page).fetched:
             assert not re.match(r"(?:https?:)?//", address), f"{page}: {address}"
             assert (site / page).parent.joinpath(address.partition("?")[0]).exists(), f"{page}: {address}"
-    for path in site.rglob("*.css"):
+    for path in (*site.rglob("*.css"), *site.rglob("*.svg")):
         assert not re.search(r"url\(\s*[\"']?(?:https?:)?//|@import", path.read_text(encoding="utf-8")), path
+
+
+def test_what_a_terminal_shows(site: Path) -> None:
+    """The picture is of this gpulint, at two widths, and reports in the pages have the terminal's colours."""
+    for name, columns in (("terminal", 100), ("terminal-narrow", 62)):
+        picture = ElementTree.parse(site / f"assets/{name}.svg")
+        text = "".join(picture.getroot().itertext()).replace("\xa0", " ")
+        assert "gpulint train.py" in text
+        assert "warning[GPU201]" in text
+        assert f"gpulint-{columns}-" in (site / f"assets/{name}.svg").read_text(encoding="utf-8")
+    formats = (site / "output-formats.html").read_text(encoding="utf-8")
+    assert '<span class="t-bold t-yellow">warning[GPU101]</span>' in formats
+    assert not any("\x1b" in path.read_text(encoding="utf-8") for path in site.rglob("*.html"))
+
+
+def test_the_report_of_a_real_run(site: Path) -> None:
+    report = (site / "assets/report.html").read_text(encoding="utf-8")
+    assert "train.py" in report
+    assert "confirmed" in report
+    assert "total_loss += F.cross_entropy(logits, labels)" in report, "the script's own lines are shown"
+    assert "# expect" not in report
+    assert not re.search(r"/(?:tmp|home|root|work)/", report)
+    for page in ("verify.html", "out-of-memory.html"):
+        assert "assets/report.html" in read(site / page).fetched
+
+
+def test_what_others_show_of_the_site(site: Path) -> None:
+    """Icon, repository, and the picture for pages that link here."""
+    start = (site / "index.html").read_text(encoding="utf-8")
+    assert '<link rel="icon" href="assets/logo.svg">' in start
+    assert 'property="og:image" content="https://gpulint.readthedocs.io/assets/social.png"' in start
+    assert (site / "assets/social.png").stat().st_size < 200_000
+    assert "https://github.com/gpulint/gpulint" in read(site / "index.html").links
+
+
+def test_the_pages_for_contributors(site: Path) -> None:
+    page = read(site / "contributing.html").links
+    assert "architecture.html" in page
+    assert "https://github.com/gpulint/gpulint/blob/main/tests/test_cases.py" in page
+    assert {"contributing.html", "architecture.html", "writing-a-rule.html"} <= set(
+        read(site / "index.html").links
+    )
+
+
+def test_rules_by_symptom(site: Path) -> None:
+    """The page by symptom names every rule that is about memory running out."""
+    named = (site / "out-of-memory.html").read_text(encoding="utf-8")
+    without = {
+        "GPU107",
+        "GPU204",
+        "GPU406",
+        "GPU503",
+        "GPU504",
+        "GPU603",
+    }  # time, spelling, and what another names
+    missing = {rule.code for rule in all_rules() if f"rules/{rule.code}.html" not in named}
+    assert missing <= without
 
 
 def test_links_within_the_site(site: Path) -> None:
@@ -131,7 +189,9 @@ def copy(tmp_path: Path) -> Path:
     """The sources of the site, to be changed, and the rest of what they link to."""
     top = tmp_path / "copy"
     shutil.copytree(ROOT / "docs", top / "docs", ignore=shutil.ignore_patterns("__pycache__"))
-    for name in ("mkdocs.yml", "action.yml", "README.md", "benchmarks", "fixtures", "rules"):
+    for name in (
+        "mkdocs.yml", "action.yml", "README.md", "CONTRIBUTING.md", "benchmarks", "editors", "fixtures", "rules", "tests",
+    ):  # fmt: skip
         (top / name).symlink_to(ROOT / name)
     return top
 
@@ -232,6 +292,14 @@ def emulate(browser: Any, address: str, width: int, scheme: str) -> None:
     browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [feature]})
 
 
+# What of a page is cut off at the screen's edge, or has to be moved to be read. Code blocks are moved, in their own frame.
+CLIPPED = """
+const wide = document.documentElement.clientWidth + 1;
+return [...document.querySelectorAll("article table, article img, article iframe, article .md-typeset__scrollwrap, article :not(pre) > code")]
+  .filter((item) => item.getBoundingClientRect().right > wide
+    || item.matches("table, .md-typeset__scrollwrap") && item.scrollWidth > item.clientWidth + 1)
+  .map((item) => item.tagName + " " + item.innerText.slice(0, 60));
+"""
 LOOK = """
 const style = (name) => getComputedStyle(document.querySelector(name));
 return {
@@ -258,6 +326,7 @@ def test_every_page_renders(browser: Any, address: str, site: Path, width: int, 
         assert seen["width"] <= width, f"{page} is wider than the screen"
         assert seen["scheme"] == {"light": "default", "dark": "slate"}[scheme], page
         assert seen["header"] != "rgba(0, 0, 0, 0)", f"{page} has no style"
+        assert browser.execute_script(CLIPPED) == [], page
     assert complaints(browser) == []
     asked = requests(browser)
     assert asked

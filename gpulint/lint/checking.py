@@ -70,10 +70,10 @@ class Checker:
     configs: tuple[Config, ...]
     mode: Mode = "check"
     unsafe: bool = False
-    fixing: str = ""
     hashing: bool = True
     top: str = ""  # as `Project` takes it
     buffers: Mapping[str, bytes] = field(default_factory=dict, repr=False)
+    fixing: str = ""
     _selections: dict[int, Selection] = field(default_factory=dict, repr=False)
     _gates: dict[frozenset[str], Gate] = field(default_factory=dict, repr=False)
     _uncollected: int = field(default=0, repr=False)

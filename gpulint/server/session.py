@@ -12,6 +12,7 @@ from pygls.lsp.server import LanguageServer
 from pygls.uris import to_fs_path
 
 from gpulint.server import actions
+from gpulint.server.actions import FixAll
 from gpulint.server.books import Book
 from gpulint.server.checks import Checks, Found
 from gpulint.server.diagnostics import Shown, diagnostic
@@ -196,7 +197,7 @@ class Session:
             return []
         document = found.document
         only = params.context.only
-        every = actions.FixAll(document.uri, self._options.unsafe_fixes)
+        every = FixAll(document.uri, self._options.unsafe_fixes)
         offered: list[types.CodeAction] = []
         quick = types.CodeActionKind.QuickFix.value
         if actions.wanted(quick, only):
@@ -210,17 +211,17 @@ class Session:
             offered.append(every.action(kind, await self._edit_unless_asked(every)))
         return offered
 
-    async def _edit_unless_asked(self, fix: actions.FixAll) -> types.WorkspaceEdit | None:
+    async def _edit_unless_asked(self, fix: FixAll) -> types.WorkspaceEdit | None:
         return None if self._resolves else await self._fixed(fix)
 
     async def resolved(self, action: types.CodeAction) -> types.CodeAction:
         """The action with its edit, for the document as it is now."""
-        fix = actions.FixAll.of(action.data, self._options.unsafe_fixes)
+        fix = FixAll.of(action.data, self._options.unsafe_fixes)
         if action.edit is None and fix is not None:
             action.edit = await self._fixed(fix)
         return action
 
-    async def _fixed(self, fix: actions.FixAll) -> types.WorkspaceEdit:
+    async def _fixed(self, fix: FixAll) -> types.WorkspaceEdit:
         unit = self._documents.unit(fix.uri)
         if unit is None or unit.path is None:
             return self._editing.of([])
