@@ -10,6 +10,7 @@ from typing import Any
 
 from gpulint.runtime.child.session import Session
 from gpulint.runtime.record import drift
+from gpulint.runtime.record.recording import Recording
 from gpulint.runtime.record.result import End, Environment, RankResult, Trend
 from gpulint.runtime.record.series import united
 
@@ -34,7 +35,20 @@ def assemble(session: Session, end: End, notes: Iterable[str]) -> RankResult:
         calls=tuple(session.calls.figures()),
         forwards=tuple(session.forwards.figures() if session.forwards is not None else ()),
         notes=tuple(said),
+        recording=_recording(session, end),
     )
+
+
+def _recording(session: Session, end: End) -> Recording | None:
+    """What a trial compares. Nothing where the main thread may be at it still."""
+    if session.recorder is None or end.reason in ("timeout", "interrupted"):
+        return None
+    session.looking = True
+    try:
+        recording: Recording = session.recorder.recording()
+        return recording
+    finally:
+        session.looking = False
 
 
 def _trends(session: Session) -> list[Trend]:

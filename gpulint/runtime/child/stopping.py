@@ -40,8 +40,26 @@ class Stopping:
 
     def stop_if_enough(self) -> None:
         """After a step."""
-        if self._enough():
+        if self._enough() and not self._is_bound:
             self.finish()
+
+    def stop_if_over(self) -> None:
+        """Before a batch: what was waited for may have taken too long. A trial's runs end after a step, where they can be
+        compared."""
+        if self._session.options.trial is None and self._session.lingering is not None and self.is_over():
+            self.finish(look=False)
+
+    def stop_if_reached(self) -> None:
+        """After an event: a trial's later runs end where its first did."""
+        trial, recorder = self._session.options.trial, self._session.recorder
+        if trial is not None and trial.until and recorder is not None and not self._session.done:
+            if recorder.has_reached(trial.until[min(self._session.rank, len(trial.until) - 1)]):
+                self.finish()
+
+    @property
+    def _is_bound(self) -> bool:
+        trial = self._session.options.trial
+        return trial is not None and trial.is_bound
 
     def _enough(self) -> bool:
         session = self._session
@@ -65,6 +83,10 @@ class Stopping:
         for series in trained:
             self._looks.look(series, 2)
         session.lines.settle()
+        if session.recorder is not None:
+            begin = time.perf_counter()
+            session.recorder.weigh("after the sampled steps")
+            session.looked += time.perf_counter() - begin
         reach = session.options.reach
         session.lingering = Lingering(reach, bool(reach) and self._misses_something())
         windows = [series.window for series in trained if series.window is not None]

@@ -1,0 +1,132 @@
+"""What a script prints, compared as far as it is about results: numbers by what is printed of them, memory and time not at all."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import zip_longest
+
+# A number is a word of its own: `fc1` and `v2.0.1` have none.
+_NUMBER = re.compile(r"(?<![\w.])[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?(?![\w]|\.\d)|(?<![\w.])[-+]?\b(?:nan|inf)\b")
+# `tensor(2.3, device='cuda:0', grad_fn=<AddBackward0>)` and 2.3 say the same.
+_TRAPPINGS = re.compile(r",\s*(?:device='[^']*'|grad_fn=<[^>]*>|requires_grad=True|dtype=torch\.\w+)")
+_SCALAR = re.compile(r"\btensor\(\s*([-+]?[\w.+-]+)\s*\)")
+_ADDRESS = re.compile(r"\b0x[0-9a-f]+\b")
+# What a run measures of itself is not its result: sizes, durations, rates, clock times.
+_MEASURED = re.compile(
+    r"[-+]?\d[\d.,]*(?:[eE][-+]?\d+)?\s?(?:[KMGTkmgt]i?B|[Bb]ytes|B|[mnµu]?s|sec(?:onds?)?|min(?:utes?)?|h(?:ours?)?|"
+    r"(?:it|step|batch|batche|sample|token|tok|image|img|iter)s?/s(?:ec)?|s/(?:it|step|batch|iter)|ms/\w+|[MGT]?FLOPS?)\b"
+    r"|\b\d\d?:\d\d(?::\d\d)?(?:\.\d+)?\b"
+)
+_ABOUT_COST = re.compile(
+    r"(?i)\b((?:mem(?:ory)?|allocated|reserved|cached|peak|vram|rss|elapsed|took|time|duration|dt|speed|throughput|mfu|seconds|eta)"
+    r"\b[^\d\n]{0,20}?)[-+]?\d[\d.,]*(?:[eE][-+]?\d+)?"
+)
+ROUNDING = 1e-5  # what adding up in another precision may change
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A printed line without its numbers, and those."""
+
+    words: str
+    numbers: tuple[str, ...]
+    raw: str
+
+
+def lines_of(text: str) -> list[Line]:
+    """The lines of an output, progress bars' carriage returns counted as ends."""
+    found = []
+    for raw in re.split(r"\r\n|\r|\n", text):
+        line = _SCALAR.sub(r"\1", _TRAPPINGS.sub("", _ADDRESS.sub("~", raw)))
+        line = _ABOUT_COST.sub(r"\1~", _MEASURED.sub("~", line))
+        if line.strip():
+            numbers = tuple(_NUMBER.findall(line))
+            found.append(Line(" ".join(_NUMBER.sub("#", line).split()), numbers, raw.strip()))
+    return found
+
+
+def same_number(one: str, other: str, noise: float = 0.0) -> bool:
+    """Whether two printed numbers are the same: to the last place that both show, and to what rounding changes."""
+    if one == other:
+        return True
+    try:
+        a, b = float(one), float(other)
+    except ValueError:
+        return False
+    if a != a or b != b:
+        return a != a and b != b
+    if _is_whole(one) and _is_whole(other) and not noise:
+        return a == b
+    place = max(_last_place(one), _last_place(other))
+    return abs(a - b) <= max(1.01 * place, ROUNDING * max(abs(a), abs(b)), noise)
+
+
+def _is_whole(number: str) -> bool:
+    return not any(sign in number for sign in ".eEni")
+
+
+def _last_place(number: str) -> float:
+    """What the last digit that is shown stands for; 0 for a whole number."""
+    mantissa, _, exponent = number.lower().partition("e")
+    decimals = len(mantissa.partition(".")[2])
+    power = int(exponent or 0)
+    return 10.0 ** (power - decimals) if decimals or power else 0.0
+
+
+def difference(first: str, again: str, other: str) -> str:
+    """Where `other` is not what both runs of the unchanged script print, in words; empty where it is nowhere.
+
+    A line that differs between the two, in words, counts for nothing; a number that does, to within ten times that.
+    """
+    a1, a2, b = lines_of(first), lines_of(again), lines_of(other)
+    steady = len(a1) == len(a2)
+    for one, same, changed in zip_longest(a1, a2, b):
+        if one is None or same is None or changed is None:
+            if steady and (one is None) != (changed is None):
+                shown = one if changed is None else changed
+                told = "no longer prints" if changed is None else "also prints"
+                return f"{told} `{_short(shown.raw if shown else '')}`"
+            break
+        if one.words != same.words:
+            continue
+        if one.words != changed.words or not _same_numbers(one, same, changed):
+            return f"prints `{_short(changed.raw)}` instead of `{_short(one.raw)}`"
+    return ""
+
+
+def unsteady(first: str, again: str) -> int:
+    """How many lines two runs of the unchanged script print differently."""
+    pairs = zip_longest(lines_of(first), lines_of(again))
+    return sum(a is None or b is None or (a.words, a.numbers) != (b.words, b.numbers) for a, b in pairs)
+
+
+def _same_numbers(one: Line, same: Line, changed: Line) -> bool:
+    for a1, a2, b in zip(one.numbers, same.numbers, changed.numbers, strict=False):
+        noise = 0.0
+        if a1 != a2:
+            try:
+                noise = 10 * abs(float(a1) - float(a2))
+            except ValueError:
+                continue
+            if noise != noise:
+                continue
+        if not same_number(a1, b, noise):
+            return False
+    return True
+
+
+def _short(text: str, most: int = 80) -> str:
+    return text if len(text) <= most else text[: most - 1] + "…"
+
+
+def unordered(first: str, again: str, other: str) -> str:
+    """The same for ranks that print at once: which lines there are counts, and not their order."""
+    def steady(text: str) -> list[Line]:
+        return sorted(lines_of(text), key=lambda line: (line.words, line.numbers))
+
+    def joined(lines: Sequence[Line]) -> str:
+        return "\n".join(line.raw for line in lines)
+
+    return difference(*(joined(steady(text)) for text in (first, again, other)))
