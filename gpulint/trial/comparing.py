@@ -98,7 +98,9 @@ def _rank_difference(rank: RankResult, same: RankResult, other: RankResult) -> s
     a2 = a2 or a1
     return (
         _series_difference("what goes backward", a1.losses, a2.losses, b.losses)
-        or _series_difference("the norm of the weights after an optimizer's step", a1.norms, a2.norms, b.norms)
+        or _series_difference(
+            "the norm of the weights after an optimizer's step", a1.norms, a2.norms, b.norms
+        )
         or _place_difference(a1, a2, b)
         or _weights_difference(a1, a2, b)
         or _drawing_difference(a1, a2, b)

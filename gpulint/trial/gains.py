@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from gpulint.runtime.parent.evidence import Evidence
 from gpulint.runtime.record.result import KIND_NAMES, RankResult, RunResult, StepKind
 from gpulint.trial.plan import Gain, Unit
 from gpulint.units import format_bytes
@@ -39,20 +38,20 @@ def costs_of(run: RunResult) -> dict[str, Cost]:
 
 
 def _costs(rank: RankResult) -> Iterator[Cost]:
-    evidence = Evidence(rank)
-    where = "GPU memory" if evidence.on_device else "memory that would be on the GPU"
     for kind, name in KIND_NAMES.items():
         if not rank.steps(kind):
             continue
         leaks = [drift for drift in rank.drifts if drift.status == "leak" and drift.kind == kind]
-        yield Cost(f"{where}, drift in {name}", "bytes a step", _sum(leaks, "device"))
-        yield Cost(f"tensors on the host, drift in {name}", "bytes a step", _sum(leaks, "host"))
-        nodes = [evidence.growth(h).nodes for h in rank.holders if evidence.kind_of(h) == kind]
-        yield Cost(f"autograd nodes, drift in {name}", "nodes a step", sum(nodes))
+        yield Cost(f"drift in {name}", "bytes a step", _sum(leaks, "device"))
+        yield Cost(f"host drift in {name}", "bytes a step", _sum(leaks, "host"))
         yield from _levels(rank, kind, name)
-    peaks = [s.peak for s in rank.samples if s.peak is not None]
-    if peaks:
-        yield Cost("peak", "bytes", max(peaks))
+    if rank.recording is not None and rank.recording.peak is not None:
+        yield Cost("peak", "bytes", rank.recording.peak)
+    yield Cost("graph nodes of earlier steps held", "nodes", sum(holder.nodes for holder in rank.holders))
+    unused = [
+        one.kept or 0 for one in rank.forwards if one.weights and one.grad and one.dead and not one.visited
+    ]
+    yield Cost("activations kept for nothing", "bytes", max(unused, default=0))
 
 
 def _sum(leaks: Sequence[object], place: str) -> float:
@@ -71,44 +70,49 @@ def _levels(rank: RankResult, kind: StepKind, name: str) -> Iterator[Cost]:
             yield Cost(label, "bytes", max(values))
     durations = tuple(s.duration for s in samples)
     if len(durations) >= FEWEST:
-        yield Cost(f"time of a step in {name}", "seconds", statistics.median(durations), durations)
+        yield Cost(f"step time in {name}", "seconds", statistics.median(durations), durations)
 
 
-def gains_between(first: RunResult, again: RunResult, after: RunResult) -> tuple[Gain, ...]:
-    """What `after` saves and what it costs, compared with two runs of the unchanged script; what is nothing before and after is
-    left out."""
-    one, two, changed = costs_of(first), costs_of(again), costs_of(after)
+def gains_between(unchanged: Sequence[RunResult], after: RunResult, by_time: bool = True) -> tuple[Gain, ...]:
+    """What `after` saves and what it costs, compared with runs of the unchanged script; what is nothing before and after is left
+    out. Not `by_time`: no difference of time counts."""
+    every = [costs_of(run) for run in unchanged]
+    changed = costs_of(after)
     found = []
-    for name, cost in one.items():
+    for name in every[0]:
         if name in changed:
-            gain = _gain(cost, two.get(name, cost), changed[name])
+            gain = _gain([costs[name] for costs in every if name in costs], changed[name])
             if gain.before or gain.after:
-                found.append(gain)
+                found.append(gain if by_time or gain.unit != "seconds" else replace(gain, counts=False))
     return tuple(found)
 
 
-def _gain(cost: Cost, same: Cost, changed: Cost) -> Gain:
-    noise = abs(cost.value - same.value)
-    moved = abs(cost.value - changed.value)
-    if cost.unit == "seconds":
-        return _time(cost, same, changed, noise)
-    if cost.unit == "nodes a step":
-        least = 0.5
-    elif cost.name.startswith("reserved"):
+def _gain(same: Sequence[Cost], changed: Cost) -> Gain:
+    first = same[0]
+    noise = max(cost.value for cost in same) - min(cost.value for cost in same)
+    if first.unit == "seconds":
+        return _time(same, changed, noise)
+    moved = abs(first.value - changed.value)
+    if first.unit == "nodes":
+        least = 1.0
+    elif first.name.startswith("reserved"):
         least = float(LEAST_RESERVED)
-    elif cost.unit == "bytes":
-        least = max(LEAST_BYTES, LEAST_SHARE * cost.value)
+    elif first.unit == "bytes":
+        least = max(LEAST_BYTES, LEAST_SHARE * first.value)
     else:
         least = 1.0
-    return Gain(cost.name, cost.unit, cost.value, changed.value, noise, moved >= least and moved > 2 * noise)
+    counts = moved >= least and moved > 2 * noise
+    return Gain(first.name, first.unit, first.value, changed.value, noise, counts)
 
 
-def _time(cost: Cost, same: Cost, changed: Cost, noise: float) -> Gain:
-    """Steps count as faster, or slower, where the middle half of them lies beyond that of both unchanged runs."""
-    before = min(cost.value, same.value) if changed.value < cost.value else max(cost.value, same.value)
+def _time(same: Sequence[Cost], changed: Cost, noise: float) -> Gain:
+    """Steps count as faster, or slower, where the middle half of them lies beyond that of every unchanged run."""
+    values = [cost.value for cost in same]
+    before = min(values) if changed.value < min(values) else max(values)
     moved = abs(before - changed.value)
-    counts = moved > max(2 * noise, LEAST_TIME * before) and _apart(cost, changed) and _apart(same, changed)
-    return Gain(cost.name, "seconds", before, changed.value, noise, counts)
+    far = moved > max(noise, LEAST_TIME * before) and not min(values) <= changed.value <= max(values)
+    counts = far and all(_apart(cost, changed) for cost in same)
+    return Gain(same[0].name, "seconds", before, changed.value, noise, counts)
 
 
 def _apart(one: Cost, other: Cost) -> bool:
@@ -125,11 +129,11 @@ def amount(value: float, unit: Unit) -> str:
     """A figure for people."""
     if unit == "seconds":
         return f"{value * 1000:.2f} ms"
-    if unit == "nodes a step":
-        return f"{value:.0f} a step"
+    if unit == "nodes":
+        return f"{value:.0f}"
     return format_bytes(round(value)) + (" a step" if unit == "bytes a step" else "")
 
 
-def pays(gains: Sequence[Gain]) -> bool:
-    """Whether anything is saved beyond noise."""
-    return any(gain.is_better for gain in gains)
+def pays(gains: Sequence[Gain], by_time: bool = True) -> bool:
+    """Whether anything is saved beyond noise. Time counts only where a fix claims to save some: a machine's pace varies."""
+    return any(gain.is_better and (by_time or gain.unit != "seconds") for gain in gains)

@@ -11,8 +11,16 @@ from gpulint.runtime.record.records import Record
 from gpulint.runtime.record.result import RunResult
 
 MAX_RUNS = 12
-Status = Literal["pays", "changes nothing", "changes the result", "cannot be compared", "breaks", "not reached", "not tried"]
-Unit = Literal["bytes", "bytes a step", "nodes a step", "seconds"]
+Status = Literal[
+    "pays",
+    "changes nothing",
+    "changes the result",
+    "cannot be compared",
+    "breaks",
+    "not reached",
+    "not tried",
+]
+Unit = Literal["bytes", "bytes a step", "nodes", "seconds"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +47,14 @@ class TrialFix:
     @property
     def is_safe(self) -> bool:
         """Whether the linter has proven that it changes no result."""
-        return any(finding.fix is not None and finding.fix.applicability == "safe" for finding in self.findings)
+        return any(
+            finding.fix is not None and finding.fix.applicability == "safe" for finding in self.findings
+        )
+
+    @property
+    def is_about_time(self) -> bool:
+        """Whether what it claims to save is time."""
+        return any(finding.runtime_claim.kind == "time" for finding in self.findings)
 
     @property
     def codes(self) -> str:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
 
 # A number is a word of its own: `fc1` and `v2.0.1` have none.
-_NUMBER = re.compile(r"(?<![\w.])[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?(?![\w]|\.\d)|(?<![\w.])[-+]?\b(?:nan|inf)\b")
+_NUMBER = re.compile(
+    r"(?<![\w.])[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?(?![\w]|\.\d)|(?<![\w.])[-+]?\b(?:nan|inf)\b"
+)
 # `tensor(2.3, device='cuda:0', grad_fn=<AddBackward0>)` and 2.3 say the same.
 _TRAPPINGS = re.compile(r",\s*(?:device='[^']*'|grad_fn=<[^>]*>|requires_grad=True|dtype=torch\.\w+)")
 _SCALAR = re.compile(r"\btensor\(\s*([-+]?[\w.+-]+)\s*\)")
@@ -21,8 +24,10 @@ _MEASURED = re.compile(
 )
 _ABOUT_COST = re.compile(
     r"(?i)\b((?:mem(?:ory)?|allocated|reserved|cached|peak|vram|rss|elapsed|took|time|duration|dt|speed|throughput|mfu|seconds|eta)"
-    r"\b[^\d\n]{0,20}?)[-+]?\d[\d.,]*(?:[eE][-+]?\d+)?"
+    r"\b[^\d\n]{0,20}?)[-+]?\d[\d.,]*(?:[eE][-+]?\d+)?(?:\s*\(\s*\d[\d.,]*\s*\))?"  # the average beside it, too
 )
+FACTOR = 10.0  # of the noise between two unchanged runs
+FINE = 3e-4  # the last place printed, as a part of the number: what is coarser hardly ever lies on the edge of two
 ROUNDING = 1e-5  # what adding up in another precision may change
 
 
@@ -48,19 +53,20 @@ def lines_of(text: str) -> list[Line]:
 
 
 def same_number(one: str, other: str, noise: float = 0.0) -> bool:
-    """Whether two printed numbers are the same: to the last place that both show, and to what rounding changes."""
+    """Whether two printed numbers are the same but for rounding: of what is printed finely the last place may differ."""
     if one == other:
         return True
     try:
         a, b = float(one), float(other)
     except ValueError:
         return False
-    if a != a or b != b:
-        return a != a and b != b
+    if math.isnan(a) or math.isnan(b):
+        return math.isnan(a) and math.isnan(b)
     if _is_whole(one) and _is_whole(other) and not noise:
         return a == b
-    place = max(_last_place(one), _last_place(other))
-    return abs(a - b) <= max(1.01 * place, ROUNDING * max(abs(a), abs(b)), noise)
+    place, size = max(_last_place(one), _last_place(other)), max(abs(a), abs(b))
+    rounding = 1.01 * place if place <= FINE * size else 0.0
+    return abs(a - b) <= max(rounding, ROUNDING * size, noise)
 
 
 def _is_whole(number: str) -> bool:
@@ -78,10 +84,12 @@ def _last_place(number: str) -> float:
 def difference(first: str, again: str, other: str) -> str:
     """Where `other` is not what both runs of the unchanged script print, in words; empty where it is nowhere.
 
-    A line that differs between the two, in words, counts for nothing; a number that does, to within ten times that.
+    A line that differs between the two, in words, counts for nothing. A number that does counts in no line of the same words: it
+    is measured anew in each.
     """
     a1, a2, b = lines_of(first), lines_of(again), lines_of(other)
     steady = len(a1) == len(a2)
+    loose = _loose(a1, a2)
     for one, same, changed in zip_longest(a1, a2, b):
         if one is None or same is None or changed is None:
             if steady and (one is None) != (changed is None):
@@ -91,9 +99,29 @@ def difference(first: str, again: str, other: str) -> str:
             break
         if one.words != same.words:
             continue
-        if one.words != changed.words or not _same_numbers(one, same, changed):
+        if one.words != changed.words or not _same_numbers(one, changed, loose):
             return f"prints `{_short(changed.raw)}` instead of `{_short(one.raw)}`"
     return ""
+
+
+def _loose(a1: Sequence[Line], a2: Sequence[Line]) -> dict[tuple[str, int], float]:
+    """The places of numbers that differ between two runs, by the words of their line: by how much they do at most."""
+    found: dict[tuple[str, int], float] = {}
+    for one, same in zip(a1, a2, strict=False):
+        if one.words == same.words:
+            for place, (a, b) in enumerate(zip(one.numbers, same.numbers, strict=False)):
+                if a != b:
+                    key = (one.words, place)
+                    found[key] = max(found.get(key, 0.0), _apart(a, b))
+    return found
+
+
+def _apart(one: str, other: str) -> float:
+    try:
+        apart = abs(float(one) - float(other))
+    except ValueError:
+        return math.inf
+    return math.inf if math.isnan(apart) else apart
 
 
 def unsteady(first: str, again: str) -> int:
@@ -102,19 +130,9 @@ def unsteady(first: str, again: str) -> int:
     return sum(a is None or b is None or (a.words, a.numbers) != (b.words, b.numbers) for a, b in pairs)
 
 
-def _same_numbers(one: Line, same: Line, changed: Line) -> bool:
-    for a1, a2, b in zip(one.numbers, same.numbers, changed.numbers, strict=False):
-        noise = 0.0
-        if a1 != a2:
-            try:
-                noise = 10 * abs(float(a1) - float(a2))
-            except ValueError:
-                continue
-            if noise != noise:
-                continue
-        if not same_number(a1, b, noise):
-            return False
-    return True
+def _same_numbers(one: Line, changed: Line, loose: dict[tuple[str, int], float]) -> bool:
+    pairs = zip(one.numbers, changed.numbers, strict=False)
+    return all(same_number(a, b, FACTOR * loose.get((one.words, n), 0.0)) for n, (a, b) in enumerate(pairs))
 
 
 def _short(text: str, most: int = 80) -> str:
@@ -123,6 +141,7 @@ def _short(text: str, most: int = 80) -> str:
 
 def unordered(first: str, again: str, other: str) -> str:
     """The same for ranks that print at once: which lines there are counts, and not their order."""
+
     def steady(text: str) -> list[Line]:
         return sorted(lines_of(text), key=lambda line: (line.words, line.numbers))
 

@@ -148,4 +148,4 @@ def _is_cheaper(one: Outcome, other: Outcome) -> bool:
     """Whether one outcome saves more than another, beyond noise, and nowhere less."""
     assert one.run is not None
     assert other.run is not None
-    return costs.pays(costs.gains_between(other.run, other.run, one.run))
+    return costs.pays(costs.gains_between([other.run], one.run), by_time=False)

@@ -46,6 +46,7 @@ NO_TORCH = (
     "with --python"
 )
 
+
 @dataclass(frozen=True, slots=True)
 class Environment(Record):
     """Where the figures come from. `date` is ISO 8601 in UTC, `allocator` the allocator's settings as read

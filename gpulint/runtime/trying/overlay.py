@@ -37,7 +37,9 @@ _overlay.enter(os.path.dirname(os.path.abspath(__file__)))
 '''
 
 
-def write(folder: str, texts: Mapping[str, bytes], environment: Mapping[str, str] = os.environ) -> dict[str, str]:
+def write(
+    folder: str, texts: Mapping[str, bytes], environment: Mapping[str, str] = os.environ
+) -> dict[str, str]:
     """Fill an empty folder with texts by the path of the file that each stands for. Returns the environment variables with which
     a Python process installs them at its start; a PYTHONPATH of `environment`, or else of this process, is kept."""
     index: dict[str, str] = {}
@@ -152,7 +154,12 @@ class Overlay:
             lines = _decoded(text).splitlines(keepends=True)
             if lines and not lines[-1].endswith("\n"):
                 lines[-1] += "\n"
-            linecache.cache[filename] = (len(text), None, lines, filename)  # None: never checked against the disk
+            linecache.cache[filename] = (
+                len(text),
+                None,
+                lines,
+                filename,
+            )  # None: never checked against the disk
             return lines
 
         linecache.updatecache = updatecache
