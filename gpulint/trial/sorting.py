@@ -99,7 +99,7 @@ class Sorting:
                 continue
             middle = len(part) // 2
             for half in (part[:middle], part[middle:]):
-                tried = self._attempt(half)
+                tried = self._attempt(half) if self._left() > 1 else None  # one is left for what is kept
                 if tried is not None:
                     (clean if tried.is_clean else dirty).append((half, tried))
         for part, outcome in clean:

@@ -11,7 +11,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from zygote import Zygote  # noqa: E402
+from zygote import Zygote
 
 if find_spec("torch") is None:
     collect_ignore = ["test_planted.py", "test_trying.py", "test_fixtures_tried.py"]

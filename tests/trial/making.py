@@ -19,7 +19,9 @@ def finding(
     index, offset = LineIndex(text), text.index(old)
     start, end = index.position(offset), index.position(offset + len(old))
     shown = index.position(offset + len(old) - len(old.lstrip()))
-    fix = Fix("safe" if safe else "unsafe", "made by hand", (Edit(start, end, new),), "" if safe else "a doubt")
+    fix = Fix(
+        "safe" if safe else "unsafe", "made by hand", (Edit(start, end, new),), "" if safe else "a doubt"
+    )
     place = (shown.row, shown.column, end.row, end.column)
     return Finding(code, "made", Severity.WARNING, "made by hand", str(path), *place, fix=fix, claim=claim)
 

@@ -39,7 +39,9 @@ def change(gain: Gain) -> str:
         return "within noise" if gain.before != gain.after else "same"
     if gain.before and not gain.after:
         return "none left"
-    return f"{-100 * gain.share:+.0f} %" if gain.before else "new"
+    if not gain.before:
+        return "new"
+    return f"{-100 * gain.share:+.1f} %" if 0.99 < gain.share < 1 else f"{-100 * gain.share:+.0f} %"
 
 
 def rows(gains: Iterable[Gain]) -> list[tuple[str, str, str, str]]:
@@ -111,9 +113,11 @@ def closing(trial: Trial, dry: bool) -> str:
         return "No finding of this program has a fix: there is nothing to try."
     number, every = len(trial.paying), len(trial.judged)
     if not number:
-        return f"None of {plural(every, 'fix')}".replace("fixs", "fixes") + " pays: nothing was written."
+        return (
+            f"{'The fix does not pay' if every == 1 else f'None of {every} fixes pays'}: nothing was written."
+        )
     verb = "pays and changes no result" if number == 1 else "pay and change no result"
-    said = f"{number} of {every} {'fix' if every == 1 else 'fixes'} {verb}"
+    said = f"{'The fix' if every == 1 else f'{number} of {every} fixes'} {verb}"
     if trial.written:
         return f"{said}; written to {', '.join(shown_path(path) for path in trial.written)}."
     return f"{said}; {'nothing was written (--dry-run)' if dry else 'nothing was written'}."

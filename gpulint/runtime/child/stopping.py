@@ -55,7 +55,9 @@ class Stopping:
         now = time.monotonic()
         if self._enough_since is None:
             self._enough_since = now
-        return now - self._enough_since >= max(AFTERWARDS, AFTERWARDS_SHARE * (self._enough_since - self._begin))
+        return now - self._enough_since >= max(
+            AFTERWARDS, AFTERWARDS_SHARE * (self._enough_since - self._begin)
+        )
 
     def stop_if_over(self) -> None:
         """Before a batch: what was waited for may have taken too long. A trial's runs end after a step, where they can be
