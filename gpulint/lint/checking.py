@@ -30,7 +30,7 @@ Mode = Literal["check", "fix", "diff"]
 
 # Where the caller has switched garbage collection off, so many bytes of source may pass without one. Syntax trees of a
 # megabyte of source are about 100 MiB, and live as long as the lowered form of their file.
-_GARBAGE: Final = 750_000
+_GARBAGE: Final = 1_500_000
 
 _BOM: Final = "\ufeff"
 

@@ -28,7 +28,9 @@ def lint_text(text: str, filename: str, rules: RuleSet, project: Project | None 
 
     Raises `SourceError` where the text does not parse or is nested too deep.
     """
-    return linted(text, filename, rules, project or project_of(filename))[1]
+    facts, findings = linted(text, filename, rules, project or project_of(filename))
+    facts.analysis.release()
+    return findings
 
 
 def project_of(filename: str) -> Project | None:
