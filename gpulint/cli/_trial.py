@@ -23,6 +23,7 @@ SUMMARY = "GITHUB_STEP_SUMMARY"  # the file whose Markdown GitHub shows on a job
 
 def perform(request: Request) -> int:
     """Try the fixes, write those that pay unless it is a dry run, tell of it; the exit status."""
+    _verify.prepare(request)
     fixes = fixes_of(_verify.chosen_findings(request))
     with _executing(request) as execute:
         trial = try_fixes(_verify.run_of(request), fixes, execute, request.max_runs)

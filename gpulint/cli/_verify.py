@@ -85,13 +85,7 @@ class Request:
 
 def perform(request: Request) -> int:
     """Run the script, print what was found, write the reports; the exit status."""
-    _refuse_nonsense(request)
-    if not request.quiet:
-        _say_what_went_to_the_script(request)
-    if request.fix:
-        from gpulint.cli import _trial
-
-        return _trial.perform(request)
+    prepare(request)
     verification = _measure(request)
     if request.report is not None:
         from gpulint.reports.verify.html import write_page
@@ -105,6 +99,14 @@ def perform(request: Request) -> int:
         _print_text(request, verification)
     _say_how_it_ended(request, verification)
     return verification.exit_code
+
+
+def prepare(request: Request) -> None:
+    """Before anything runs: refuse what makes no sense, and say what looks like an option and is the script's. Raises
+    click.UsageError."""
+    _refuse_nonsense(request)
+    if not request.quiet:
+        _say_what_went_to_the_script(request)
 
 
 def _refuse_nonsense(request: Request) -> None:

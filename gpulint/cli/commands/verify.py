@@ -150,6 +150,7 @@ def command(**given: Any) -> int:
     Exit status: 0 no drift above --max-drift, 1 drift, 2 wrong use or SCRIPT failed. With --fix: 0 nothing left to
     gain, 1 gains found and not applied, 2 SCRIPT could not be run.
     """
-    from gpulint.cli._verify import Request, perform
+    from gpulint.cli import _trial, _verify
 
-    return perform(Request(**given))
+    request = _verify.Request(**given)
+    return _trial.perform(request) if request.fix else _verify.perform(request)

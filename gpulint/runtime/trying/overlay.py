@@ -11,6 +11,7 @@ imports the standard library alone, and nothing of gpulint: it is loaded by its 
 
 from __future__ import annotations
 
+import importlib
 import importlib.machinery
 import io
 import json
@@ -64,7 +65,7 @@ def enter(folder: str) -> None:
     sys.path[:] = [path for path in sys.path if os.path.abspath(path) != folder]
     sys.modules.pop("sitecustomize", None)
     try:
-        import sitecustomize  # noqa: F401
+        importlib.import_module("sitecustomize")
     except ImportError as error:
         if error.name != "sitecustomize":
             raise
@@ -117,7 +118,7 @@ class Overlay:
         if sys.version_info < (3, 13):  # before, the interpreter's own hooks read the line from the disk
             if sys.excepthook is sys.__excepthook__:
                 sys.excepthook = _show
-            if threading.excepthook is threading.__excepthook__:
+            if threading.excepthook is getattr(threading, "__excepthook__", None):
                 threading.excepthook = _show_in_thread
 
     def _show_to_loaders(self) -> None:
@@ -130,7 +131,7 @@ class Overlay:
             return plain(path) if text is None else io.BytesIO(text)
 
         # `open_code` is what opens files whose content is to be run, in importlib and in runpy.
-        io.open_code = _io.open_code = open_code  # type: ignore[attr-defined]
+        io.open_code = _io.open_code = open_code
         loader = importlib.machinery.SourceFileLoader
         cached = loader.get_code
 

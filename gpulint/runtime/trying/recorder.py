@@ -168,7 +168,7 @@ class Recorder:
         more = sum(max(0, series.count - MOST) for series in (self._losses, self._norms))
         losses, norms = self._losses.read(), self._norms.read()
         weights, notes = tuple(self._weights), tuple(self._notes)
-        return Recording(self.position, losses, norms, more, weights, weighing.drawn(), notes)
+        return Recording(self.position, losses, norms, more, weights, weighing.drawn(), notes=notes)
 
 
 @contextlib.contextmanager
