@@ -80,10 +80,21 @@ class Sorting:
         best = self._attempt(paying) if paying else None
         if paying and (best is None or not best.is_clean or not _is_cheaper(whole, best)):
             return True
-        for fix in idle:
-            self.judged[fix.number] = Judged(fix, "pays", "", whole.gains, alone=False)
         self.kept, self.final = [*paying, *idle], whole
+        for fix in sorted(idle, key=lambda fix: fix.is_safe):
+            if not self._is_superfluous(fix):
+                self.judged[fix.number] = Judged(fix, "pays", "", whole.gains, alone=False)
         return False
+
+    def _is_superfluous(self, fix: TrialFix) -> bool:
+        """Whether what is kept saves as much without this fix, which is then left out."""
+        others = [one for one in self.kept if one is not fix]
+        without = self._attempt(others) if others else None
+        assert self.final is not None
+        if without is None or without.status != "pays" or _is_cheaper(self.final, without):
+            return False
+        self.kept, self.final = others, without
+        return True
 
     # -- in halves ---------------------------------------------------------------------------------------------
 

@@ -103,6 +103,12 @@ def test_fixes_that_only_pay_together_are_kept_together() -> None:
     assert not any(one.alone for one in bench.sorting.judged.values())
 
 
+def test_what_pays_together_is_kept_without_those_that_add_nothing() -> None:
+    bench = Bench(lambda chosen: "pays" if {1, 2} <= chosen else "changes nothing")
+    assert bench.sort(3) == {1: "pays", 2: "pays", 3: "changes nothing"}
+    assert bench.kept == {1, 2}
+
+
 def test_fixes_that_are_right_alone_and_wrong_together_are_not_both_kept() -> None:
     bench = Bench(lambda chosen: "changes the result" if {1, 2} <= chosen else "pays")
     statuses = bench.sort(3)

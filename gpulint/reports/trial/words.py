@@ -45,11 +45,11 @@ def change(gain: Gain) -> str:
 
 
 def rows(gains: Iterable[Gain]) -> list[tuple[str, str, str, str]]:
-    """Figure, before, after, change: those that moved, and the steps' time whether it did or not."""
+    """Figure, before, after, change: those that moved, the peak first, and the steps' time whether it did or not, last."""
+    shown = [gain for gain in gains if gain.counts or gain.unit == "seconds"]
     return [
         (gain.name, amount(gain.before, gain.unit), amount(gain.after, gain.unit), change(gain))
-        for gain in gains
-        if gain.counts or gain.unit == "seconds"
+        for gain in sorted(shown, key=lambda gain: (gain.unit == "seconds", gain.name != "peak"))
     ]
 
 
