@@ -98,7 +98,7 @@ class HostProbe(TorchDispatchMode):  # type: ignore[no-untyped-call]
 
         @functools.wraps(original)
         def clone(storage: Any) -> Any:
-            copy = original(storage)
+            copy = original(storage)  # type: ignore[no-untyped-call]
             known = self._table.get(storage._cdata) if self.active else None
             if known is not None and copy.nbytes() and copy._cdata not in self._table:
                 self._born(copy, copy._cdata, self._frames.index(sys._getframe(1)), known.place, known.size)

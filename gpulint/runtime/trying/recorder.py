@@ -113,6 +113,8 @@ class Recorder:
         if id(optimizer) not in self._seen:
             self._seen.add(id(optimizer))
             self._optimizers.append(weakref.ref(optimizer))
+        if _is_capturing():
+            return
         with _aside():
             self._norms.add(_quietly(functools.partial(weighing.norm_of, optimizer)))
 
@@ -164,6 +166,8 @@ class Recorder:
 
     def recording(self) -> Recording:
         """Everything so far."""
+        if torch.cuda.is_initialized():  # type: ignore[no-untyped-call]
+            torch.cuda.synchronize()  # values may have been noted on streams of the script's own
         self.weigh("at the end")
         more = sum(max(0, series.count - MOST) for series in (self._losses, self._norms))
         losses, norms = self._losses.read(), self._norms.read()

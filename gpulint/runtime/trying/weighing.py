@@ -13,7 +13,8 @@ import torch
 
 from gpulint.runtime.record.recording import Drawn, Weight
 
-_CHUNK = 1 << 22  # elements that are looked at together, so that little memory is needed beside the weights
+_CHUNK = 1 << 20  # elements that are looked at together, so that little memory is needed beside the weights
+_LARGE = 1 << 23  # elements beyond which not every one is looked at: training changes all of them
 _MOST = 20_000  # weights of one run
 _PRIME = 2_654_435_761
 
@@ -33,16 +34,16 @@ def plain(tensor: Any) -> torch.Tensor:
 
 def norm_of(optimizer: Any) -> torch.Tensor | None:
     """The norm of everything that an optimizer optimizes, as a float64 tensor that nothing has waited for."""
-    by_device: dict[torch.device, list[torch.Tensor]] = {}
+    alike: dict[tuple[torch.device, torch.dtype], list[torch.Tensor]] = {}
     for group in optimizer.param_groups:
         for parameter in group["params"]:
             if isinstance(parameter, torch.Tensor) and parameter.numel():
                 one = plain(parameter)
-                by_device.setdefault(one.device, []).append(one)
+                alike.setdefault((one.device, one.dtype), []).append(one)
     total: torch.Tensor | None = None
-    for tensors in by_device.values():
-        norms = torch.stack([n.double() for n in torch._foreach_norm(tensors)])
-        weights = torch.arange(1, len(norms) + 1, dtype=torch.float64, device=norms.device)
+    for (device, _), tensors in alike.items():
+        norms = torch.stack(torch._foreach_norm(tensors)).double()
+        weights = torch.arange(1, len(norms) + 1, dtype=torch.float64, device=device)
         one = (norms * weights).sum()  # weighted, so that no two changes cancel out
         total = one if total is None else total + one.to(total.device)
     return total
@@ -79,19 +80,32 @@ def _named(optimizers: Iterable[Any], modules: Iterable[Any]) -> Iterator[tuple[
 
 
 def _weight(name: str, tensor: torch.Tensor) -> Weight:
-    flat = plain(tensor).contiguous().flatten()
-    checksum, total, square = 0, 0.0, 0.0
-    for begin in range(0, len(flat), _CHUNK):
-        part = flat[begin : begin + _CHUNK]
-        checksum ^= _checksum(part, begin)
+    """Computed on the host: what is measured on a GPU must not see it."""
+    checksum, total, square, place = 0, 0.0, 0.0, 0
+    for part in _parts(plain(tensor)):
+        checksum ^= _checksum(part, place)
+        place += len(part)
         numbers = part.to(torch.float64)
         total += float(numbers.sum())
         square += float(numbers.square().sum())
     return Weight(name, tuple(tensor.shape), checksum, total, square**0.5)
 
 
+def _parts(tensor: torch.Tensor) -> Iterator[torch.Tensor]:
+    """A tensor's elements on the host, in pieces; of a very large one the first and the last."""
+    if tensor.is_contiguous() and tensor.numel() > _LARGE:
+        flat = tensor.view(-1)
+        pieces: Sequence[torch.Tensor] = (flat[: _LARGE // 2], flat[-_LARGE // 2 :])
+    else:
+        pieces = (tensor.cpu().contiguous().view(-1),)
+    for piece in pieces:
+        host = piece.cpu()
+        for begin in range(0, len(host), _CHUNK):
+            yield host[begin : begin + _CHUNK]
+
+
 def _checksum(part: torch.Tensor, begin: int) -> int:
-    """A number for the bits of a tensor, computed where it lies. Integers wrap around, so it is the same on every device."""
+    """A number for the bits of a piece that begins at a place."""
     data = part.view(torch.uint8)
     if len(data) % 4 == 0:
         data = data.view(torch.int32)
