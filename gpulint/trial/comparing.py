@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 
 from gpulint.runtime.record.recording import Recording, Weight
 from gpulint.runtime.record.result import RankResult, RunResult
@@ -13,6 +14,7 @@ from gpulint.trial import printed
 FACTOR = 10.0  # of the noise between two unchanged runs: what is beyond is a change
 ROUNDING = 1e-6  # relative; where two unchanged runs differ at all, rounding may differ anywhere
 BLIND = 0.01  # relative noise at which values say nothing any more
+AHEAD = 10  # values by which the noise of a series is known in advance
 FEWEST = 3  # values that must be comparable, for a run to be
 ENDED_WELL = ("stopped", "finished")
 
@@ -128,12 +130,11 @@ def relative(one: float | None, other: float | None) -> float:
 
 
 def _noise(first: Values, again: Values) -> list[float]:
-    """By how much two series differ up to each place."""
-    found, most = [], 0.0
-    for one, other in zip(first, again, strict=False):
-        most = max(most, relative(one, other))
-        found.append(most)
-    return found
+    """By how much two series differ up to each place, and a little beyond: of one pair of values, which may be near by chance,
+    it could not be told."""
+    apart = [relative(one, other) for one, other in zip(first, again, strict=False)]
+    most = list(accumulate(apart, max))
+    return [most[min(place + AHEAD, len(most) - 1)] for place in range(len(most))]
 
 
 def _series_difference(what: str, a1: Values, a2: Values, b: Values) -> str:
@@ -180,20 +181,29 @@ def _unequal(first: Sequence[Weight], again: Sequence[Weight]) -> int:
 
 
 def _weights_difference(a1: Recording, a2: Recording, b: Recording) -> str:
+    """What is the same in both unchanged runs must be the same; the rest as far as any weight differs between those."""
     again, changed = ({weight.name: weight for weight in one.weights} for one in (a2, b))
-    for weight in a1.weights:
-        same, other = again.get(weight.name), changed.get(weight.name)
-        if same is None or other is None or weight == other:
+    pairs = [(weight, again[weight.name]) for weight in a1.weights if weight.name in again]
+    noise = max((_weight_apart(one, same) for one, same in pairs), default=0.0)
+    for weight, same in pairs:
+        other = changed.get(weight.name)
+        if other is None or weight == other:
             continue  # what is no longer there at the end cannot be compared
         if weight == same:
-            return f"`{weight.name}` has other values (norm {other.norm:.9g} instead of {weight.norm:.9g})"
-        for one, two, three in ((weight.norm, same.norm, other.norm), (weight.sum, same.sum, other.sum)):
-            within = relative(one, two)
-            scale = weight.norm * math.sqrt(math.prod(weight.shape) or 1) or 1.0
-            loose = max(FACTOR * max(within, ROUNDING) * abs(one), FACTOR * ROUNDING * scale)
-            if within <= BLIND and not abs(three - one) <= loose:
-                return f"`{weight.name}` has other values, beyond the noise (norm {other.norm:.9g} instead of {weight.norm:.9g})"
+            return f"`{weight.name}` has other values ({_norms(weight, other)})"
+        if noise <= BLIND and _weight_apart(weight, other) > FACTOR * max(noise, ROUNDING):
+            return f"`{weight.name}` has other values, beyond the noise ({_norms(weight, other)})"
     return ""
+
+
+def _weight_apart(one: Weight, other: Weight) -> float:
+    """How far two weights are apart by their norms and sums, as a part of what they could be."""
+    largest = max(one.norm, other.norm) * math.sqrt(math.prod(one.shape) or 1) or 1.0
+    return max(relative(one.norm, other.norm), abs(one.sum - other.sum) / largest)
+
+
+def _norms(weight: Weight, other: Weight) -> str:
+    return f"norm {other.norm:.9g} instead of {weight.norm:.9g}"
 
 
 def _drawn_otherwise(one: Recording, other: Recording) -> list[str]:

@@ -53,7 +53,8 @@ def lines_of(text: str) -> list[Line]:
 
 
 def same_number(one: str, other: str, noise: float = 0.0) -> bool:
-    """Whether two printed numbers are the same but for rounding: of what is printed finely the last place may differ."""
+    """Whether two printed numbers are the same but for rounding (of what is printed finely the last place may differ) and a
+    `noise`, as a part of the number."""
     if one == other:
         return True
     try:
@@ -66,7 +67,7 @@ def same_number(one: str, other: str, noise: float = 0.0) -> bool:
         return a == b
     place, size = max(_last_place(one), _last_place(other)), max(abs(a), abs(b))
     rounding = 1.01 * place if place <= FINE * size else 0.0
-    return abs(a - b) <= max(rounding, ROUNDING * size, noise)
+    return abs(a - b) <= max(rounding, ROUNDING * size, noise * size)
 
 
 def _is_whole(number: str) -> bool:
@@ -105,22 +106,25 @@ def difference(first: str, again: str, other: str) -> str:
 
 
 def _loose(a1: Sequence[Line], a2: Sequence[Line]) -> dict[tuple[str, int], float]:
-    """The places of numbers that differ between two runs, by the words of their line: by how much they do at most."""
-    found: dict[tuple[str, int], float] = {}
+    """The places of numbers that differ between two runs, by the words of their line: by how much, as a part of the number. One
+    pair may be near by chance, so the most of all of them holds for each."""
+    found: set[tuple[str, int]] = set()
+    most = 0.0
     for one, same in zip(a1, a2, strict=False):
         if one.words == same.words:
             for place, (a, b) in enumerate(zip(one.numbers, same.numbers, strict=False)):
                 if a != b:
-                    key = (one.words, place)
-                    found[key] = max(found.get(key, 0.0), _apart(a, b))
-    return found
+                    found.add((one.words, place))
+                    most = max(most, _apart(a, b))
+    return dict.fromkeys(found, most)
 
 
 def _apart(one: str, other: str) -> float:
     try:
-        apart = abs(float(one) - float(other))
+        a, b = float(one), float(other)
     except ValueError:
         return math.inf
+    apart = abs(a - b) / max(abs(a), abs(b), 1e-300)
     return math.inf if math.isnan(apart) else apart
 
 
