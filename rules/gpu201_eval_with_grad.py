@@ -150,6 +150,7 @@ def _answers(facts: FileFacts, forward: Forward, function: FunctionFacts) -> Ite
     """On what the claim stands that a forward needs no grad, the cheap questions first."""
     from gpulint.analysis.questions.grad.doubts import Doubts
     from gpulint.analysis.questions.grad.old_torch import predates_no_grad
+    from gpulint.analysis.questions.size.forwards import ForwardSizes
 
     own = tuple(_own_answers(facts, forward, function))
     yield from own
@@ -165,6 +166,9 @@ def _answers(facts: FileFacts, forward: Forward, function: FunctionFacts) -> Ite
             name = function.function.name
             why = f"`{name}` is handed to others, who may call it with grad switched off"
             yield left_open(Question.REACHED, why)
+        yield from facts.ask(ForwardSizes).doubts(
+            forward.function, forward.call, forward.path, forward.network
+        )
 
 
 def _own_answers(facts: FileFacts, forward: Forward, function: FunctionFacts) -> Iterator[Answer]:

@@ -133,7 +133,11 @@ class FrozenForwardWithGrad(Rule):
                 "3.63 instead of 3.22 GiB at the peak for a teacher as large as its student (4-layer language models; H200, torch 2.11)",
                 repair=lambda wasted=wasted: _repair(facts, wasted),  # type: ignore[misc]
                 unless_guarded=wasted.facts.only_called_elsewhere,
-                doubts=(*_doubts(wasted), *filter(None, (facts.ask(predates_no_grad),))),
+                doubts=(
+                    *_doubts(wasted),
+                    *filter(None, (facts.ask(predates_no_grad),)),
+                    *_of_size(facts, wasted),
+                ),
                 subject=path,
                 # A backward does go through a network that nobody trains: what is wasted are its gradients.
                 claim=Claim("forward") if wasted.untrained else None,
@@ -153,6 +157,16 @@ def _doubts(wasted: WastedForward) -> Iterator[str]:
         yield "no backward is seen here: a caller may have switched grad off"
     if wasted.untrained:
         yield "an optimizer that is not seen may train it"
+
+
+def _of_size(facts: FileFacts, wasted: WastedForward) -> Iterator[str]:
+    from gpulint.analysis.questions.size.forwards import ForwardSizes
+
+    forward = wasted.forward
+    sizes = facts.ask(ForwardSizes)
+    for answer in sizes.of_network(forward.function, forward.path, forward.network):
+        yield answer.clause
+        yield "what one step's batch leaves in so small a network may not matter"
 
 
 def _beside(one: Evaluation) -> Report:

@@ -53,6 +53,8 @@ class Load:
     stays: bool = False
     brings_optimizer: bool = False
     by_every_rank: bool = False
+    owners: tuple[str, ...] = ()  # the networks that it is restored to
+    formatted: bool = False  # one of its entries is, not all of it: a training's checkpoint
 
 
 @dataclass(slots=True)
@@ -97,6 +99,9 @@ def loads(file: FileAnalysis) -> list[Load]:
     several = any(evidence.words & _RANKS for evidence in file.evidence.values())
     for candidate in found:
         candidate.load.by_every_rank = several and candidate.load.location is None
+        candidate.load.formatted = candidate.formatted
+        networks = (one for one in candidate.restored if not is_of_optimizer(one))
+        candidate.load.owners = tuple(dict.fromkeys(filter(None, map(_owner, networks))))
     return [
         candidate.load
         for candidate in found
@@ -148,15 +153,23 @@ def is_of_optimizer(restoring: ir.Call) -> bool:
 
 def writes_states(file: FileAnalysis) -> bool:
     """Whether the file saves a `state_dict()` as it is: what it loads is then what a program like it has written."""
+    return next(_saved_states(file), None) is not None
+
+
+def saves_optimizers(file: FileAnalysis) -> bool:
+    """Whether the `state_dict()` of an optimizer is among what the file saves."""
+    return any(map(is_of_optimizer, _saved_states(file)))
+
+
+def _saved_states(file: FileAnalysis) -> Iterator[ir.Call]:
+    """The calls of `state_dict()` in what the file hands to something that saves."""
     for function in with_words(file, frozenset({"state_dict"})):
         for _, call in ir.calls(function.body):
-            if "save" in call.method and any(
-                isinstance(part, ir.Call) and part.method == "state_dict"
-                for argument in (*call.args, *(value for _, value in call.keywords))
-                for part in ir.walk(argument)
-            ):
-                return True
-    return False
+            if "save" in call.method:
+                for argument in (*call.args, *(value for _, value in call.keywords)):
+                    for part in ir.walk(argument):
+                        if isinstance(part, ir.Call) and part.method == "state_dict":
+                            yield part
 
 
 def _candidate(

@@ -114,9 +114,6 @@ class Doubts:
             yield left_open(Question.REACHED, f"what becomes of `{path}` is up to callers that are not seen")
         if not self.names_gpu_for(forward):
             yield left_open(Question.DEVICE, "nothing in the file says that a GPU is used")
-        elif not (forward.evaluating or forward.loops) and self._runs_once(forward.function):
-            why = f"`{forward.function.name}` runs once, which may be too little to matter"
-            yield left_open(Question.SIZE, why)
 
     def about_graph(self, facts: FunctionFacts, forward: Forward) -> bool:
         """Whether the forward may make no graph after all, or none on a GPU: for a claim about what keeps its result."""
@@ -168,22 +165,6 @@ class Doubts:
             if isinstance(guard, ir.If)
             and any(isinstance(part, ir.Name) and part.id == "__name__" for part in ir.walk(guard.test))
             for inner in ir.statements(guard.body)
-        )
-
-    def _runs_once(self, function: ir.Function) -> bool:
-        """Whether a function is only called where a script starts, in no loop there."""
-        body = self._file.module.body
-        if function.cls is not None or set(self._file.called_from.get(function, ())) != {body}:
-            return False
-        looped = {
-            id(inner)
-            for statement in ir.statements(body.body)
-            if isinstance(statement, (ir.For, ir.While))
-            for inner in ir.statements(statement.body)
-        }
-        return not any(
-            id(statement) in looped and call.func.path == function.name
-            for statement, call in ir.calls(body.body)
         )
 
     def _origins_of(self, function: ir.Function) -> Origins:

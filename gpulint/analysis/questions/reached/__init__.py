@@ -1,0 +1,1 @@
+"""Who gets to a function at all?"""

@@ -1,0 +1,46 @@
+"""Whether what a forward saves for a backward is much: how large its network is, and how much goes through it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from gpulint.analysis.code import ir
+from gpulint.analysis.questions.reached.uncalled import Uncalled
+from gpulint.analysis.questions.repeats.amounts import amounts
+from gpulint.analysis.questions.size.networks import NetworkSizes
+from gpulint.answers import Answer, Question, left_open
+
+if TYPE_CHECKING:
+    from gpulint.analysis.file.program import FileAnalysis
+
+
+class ForwardSizes:
+    """The doubts about how much the forwards of one file save."""
+
+    def __init__(self, file: FileAnalysis) -> None:
+        self._file = file
+        self._sizes = NetworkSizes(file)
+        self._uncalled = Uncalled(file)
+
+    def doubts(
+        self,
+        function: ir.Function,
+        call: ir.Call,
+        path: str,
+        network: object = None,
+        helper: ir.Function | None = None,
+    ) -> Iterator[Answer]:
+        """What leaves it open whether a forward saves enough to matter. `helper` is the function that the call is of, where
+        it is none of the network itself."""
+        if helper is None or not any(isinstance(one, (ir.For, ir.While)) for one in ir.statements(helper.body)):
+            yield from amounts(self._file, function, call)
+        yield from self.of_network(function, path, network)
+        yield from self._uncalled.doubt(function)
+
+    def of_network(self, function: ir.Function, path: str, network: object = None) -> Iterator[Answer]:
+        """The part of that which the network alone says."""
+        size = self._sizes.of(function, path, network) if path else None
+        if size is not None and (size.is_toy or size.is_of_rows):
+            rows = ", in nothing but linear layers" if size.is_of_rows else ""
+            yield left_open(Question.SIZE, f"{size.in_words(path)}{rows}", size.most.made)
