@@ -3,7 +3,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from gpulint.answers import Considered
+from gpulint.answers import Answer, Considered, Verdict, doubts_of
 from gpulint.claims import Claim
 from gpulint.findings import Severity
 from gpulint.rule import AddImport, Repair, Report, Rule, Wrap
@@ -116,6 +116,9 @@ class FrozenForwardWithGrad(Rule):
             doubts = facts.ask(Doubts)
             if doubts.stays_on_cpu(wasted.forward) or not doubts.names_gpu_for(wasted.forward):
                 continue
+            sizes = _sizes(facts, wasted)
+            if any(answer.verdict is Verdict.REFUTED for answer in sizes):
+                continue
             path = wasted.forward.path.removesuffix(".forward")
             where = "in a training step" if wasted.in_step else "beside the training steps"
             if wasted.untrained:
@@ -136,7 +139,7 @@ class FrozenForwardWithGrad(Rule):
                 doubts=(
                     *_doubts(wasted),
                     *filter(None, (facts.ask(predates_no_grad),)),
-                    *_of_size(facts, wasted),
+                    *doubts_of(sizes),
                 ),
                 subject=path,
                 # A backward does go through a network that nobody trains: what is wasted are its gradients.
@@ -159,14 +162,11 @@ def _doubts(wasted: WastedForward) -> Iterator[str]:
         yield "an optimizer that is not seen may train it"
 
 
-def _of_size(facts: FileFacts, wasted: WastedForward) -> Iterator[str]:
+def _sizes(facts: FileFacts, wasted: WastedForward) -> tuple[Answer, ...]:
     from gpulint.analysis.questions.size.forwards import ForwardSizes
 
     forward = wasted.forward
-    sizes = facts.ask(ForwardSizes)
-    for answer in sizes.of_network(forward.function, forward.path, forward.network):
-        yield answer.clause
-        yield "what one step's batch leaves in so small a network may not matter"
+    return tuple(facts.ask(ForwardSizes).of_step(forward.function, forward.path, forward.network))
 
 
 def _beside(one: Evaluation) -> Report:

@@ -46,7 +46,7 @@ class CheckpointOnDevice(Rule):
     import torch
     from torch import nn
 
-    model = nn.Linear(8, 2).cuda()
+    model = nn.Linear(8192, 8192).cuda()
     optimizer = torch.optim.Adam(model.parameters())
 
     checkpoint = torch.load("last.pt")
@@ -59,7 +59,7 @@ class CheckpointOnDevice(Rule):
     import torch
     from torch import nn
 
-    model = nn.Linear(8, 2).cuda()
+    model = nn.Linear(8192, 8192).cuda()
     optimizer = torch.optim.Adam(model.parameters())
 
     checkpoint = torch.load("last.pt", map_location="cpu")
@@ -95,7 +95,8 @@ class CheckpointOnDevice(Rule):
         rows: set[int] = set()
         for load in facts.ask(loads):
             rows |= {load.call.row, load.stmt.row}
-            yield _report(facts, load)
+            if not _is_nothing(facts, load):
+                yield _report(facts, load)
         if facts.on_gpu:
             yield from told(facts.ask(unmapped_loads), rows)
 
@@ -114,6 +115,15 @@ def _report(facts: FileFacts, load: Load) -> Report:
     )
 
 
+def _is_nothing(facts: FileFacts, load: Load) -> bool:
+    """Whether a few weights pass through the GPU on their way into their network, and nothing else is seen to."""
+    from gpulint.analysis.questions.size.states import are_small
+
+    if load.stays or load.by_every_rank or load.brings_optimizer:
+        return False
+    return are_small(facts.ask, load.function, load.owners)
+
+
 def _doubts(facts: FileFacts, load: Load) -> tuple[str, ...]:
     """Where nothing of a checkpoint stays, it only matters if it is large beside what the training takes later; where it
     stays, if it is large at all: with an optimizer's state it is three times its network."""
@@ -123,11 +133,11 @@ def _doubts(facts: FileFacts, load: Load) -> tuple[str, ...]:
     from gpulint.analysis.questions.size.states import checkpoint_doubts
 
     found = [answer.clause for answer in facts.ask(Uncalled).doubt(load.function)]
+    if load.by_every_rank:
+        return tuple(found)
     if not load.stays:
         found.append("no step is seen to run before it is let go of")
-        if not load.by_every_rank:
-            found.append("how large it is, the code does not say")
-    if load.by_every_rank or not load.stays:
+        found.append("how large it is, the code does not say")
         return tuple(found)
     with_optimizer = load.brings_optimizer or (load.formatted and facts.ask(saves_optimizers))
     size = checkpoint_doubts(facts.ask, load.function, load.owners, with_optimizer)

@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING, Any
 
 from gpulint.rules.detect.snapshots import Snapshot
 
-from gpulint.analysis.code import ir
 from gpulint.claims import Claim
 from gpulint.findings import Severity
 from gpulint.rule import Repair, Replace, Report, Rule
@@ -110,26 +109,19 @@ def _copy(facts: FileFacts, snapshot: Snapshot) -> Report:
         "one model on the GPU (173 MiB for a 4-layer language model; H200, torch 2.11)",
         None if snapshot.certain else Severity.INFO,
         repair=lambda: _repair(facts, snapshot),
-        doubts=_doubts(facts, snapshot),
+        doubts=_doubts(snapshot),
         subject=snapshot.holder,
     )
 
 
-def _doubts(facts: FileFacts, snapshot: Snapshot) -> tuple[str, ...]:
+def _doubts(snapshot: Snapshot) -> tuple[str, ...]:
     from gpulint.analysis.questions.outlives.one_step import lives_one_step, made_at_the_end
-    from gpulint.analysis.questions.size.states import copy_doubts
 
     if snapshot.many:
         return ()
-    source = snapshot.source.func
-    path = source.base.path if isinstance(source, ir.Attr) else None
-    answers = [*copy_doubts(facts.ask, snapshot.function, path)] if path is not None else []
-    found = [answer.clause for answer in answers]
     if lives_one_step(snapshot.function, snapshot.stmt, snapshot.holder):
-        found.append("it lives for one step, and is needed at once")
-    elif made_at_the_end(snapshot.function, snapshot.stmt):
-        found.append("no step runs while it is there")
-    return tuple(found)
+        return ("it lives for one step, and is needed at once",)
+    return ("no step runs while it is there",) if made_at_the_end(snapshot.function, snapshot.stmt) else ()
 
 
 def _alias(facts: FileFacts, snapshot: Snapshot) -> Report:

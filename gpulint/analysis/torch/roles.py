@@ -58,8 +58,3 @@ SHOWS: Final = re.compile(
     r"(?i)(?:^|_)(?:save|write|plot|draw|show|imshow|imwrite|imsave|display|log|visuali[sz]e|grid|images?|figure|dump|export|"
     r"print|montage)(?:_|$)|^add_(?:image|images|figure|histogram|audio|video|text)$"
 )
-
-# Files that show what a network can do, to whoever looks at it.
-SHOWN: Final = re.compile(r"(?i)(?:^|_)(?:demo|example|tutorial|toy|playground)s?(?:_|$)")
-# What a loop goes through that runs through data.
-DATA: Final = re.compile(r"(?i)(?:loader|dataset|data|batches|samples|images|files|paths|names|list)$|^dl$")

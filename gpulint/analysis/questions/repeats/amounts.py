@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 from gpulint.analysis.code import ir
 from gpulint.analysis.questions.device.placement import calls_of
-from gpulint.analysis.torch.roles import DATA, SHOWN
 from gpulint.answers import Answer, Question, left_open
 
 if TYPE_CHECKING:
@@ -31,23 +29,6 @@ def amounts(file: FileAnalysis, function: ir.Function, call: ir.Call) -> Iterato
         yield left_open(Question.REPEATS, "its loop ends with the first round", around[-1])
     elif not around and function is not file.module.body and _runs_once(file, function, _DEPTH):
         yield left_open(Question.REPEATS, f"`{function.name}` runs once, which may be too little to matter")
-    elif _is_demo(file) and not any(map(_goes_through_data, around)):
-        yield left_open(Question.REPEATS, "the file is only for a demonstration, by its name")
-    if is_one_sample(function, call):
-        yield left_open(Question.SIZE, "one sample goes through it at a time")
-
-
-def _is_demo(file: FileAnalysis) -> bool:
-    return SHOWN.search(PurePath(file.filename).stem) is not None
-
-
-def _goes_through_data(loop: ir.For | ir.While) -> bool:
-    """`for images, names in loader:`, as far as the text tells."""
-    return isinstance(loop, ir.For) and any(
-        DATA.search(part.attr if isinstance(part, ir.Attr) else part.path or "")
-        for part in ir.walk(loop.iterable)
-        if isinstance(part, (ir.Attr, ir.Name))
-    )
 
 
 # --- rounds ----------------------------------------------------------------------------------------------------------

@@ -24,6 +24,7 @@ _MOST_ROUNDS = 64
 _DEPTH = 8
 _TYPICAL = 512  # what stands for a width that no constant says
 _WRAPPERS = frozenset("DataParallel DistributedDataParallel DDP compile convert_sync_batchnorm".split())
+_WELL_KNOWN = "a well-known model"
 _CONTAINERS = frozenset("Sequential ModuleList ModuleDict".split())
 # Layers that give each sample one row, whatever the samples are: nothing that grows with pictures or sequences.
 _ROWS = frozenset("Linear Bilinear".split())
@@ -486,7 +487,7 @@ class Constructing:
         name = positional[0] if positional and isinstance(positional[0], str) else None
         weights = sizes.of_model(full, name)
         if weights is not None:
-            return self._note((weights, weights, True), "model")
+            return self._note((weights, weights, True), _WELL_KNOWN)
         root = full.partition(".")[0]
         if last[:1].isupper() and root not in ("torch", "numpy", "collections", "functools", "math"):
             self._unseen()
@@ -514,7 +515,8 @@ class Constructing:
         weights, about, complete = count
         rows = not about or layer in _ROWS
         made = Built(weights, about, 1 if about else 0, complete, rows)
-        made.convolutions, made.linear = int(layer.startswith("Conv")), int(layer in _ROWS)
+        made.convolutions = int(layer.startswith("Conv") or layer == _WELL_KNOWN)
+        made.linear = int(layer in _ROWS or layer == _WELL_KNOWN)
         self._total.add(made)
         return made
 

@@ -20,7 +20,7 @@ from gpulint.analysis.torch.methods import GIVES_ITSELF
 if TYPE_CHECKING:
     from gpulint.analysis.file.program import FileAnalysis
 
-SMALL = 12_000_000  # weights: 48 MB, which a GPU for training does not miss
+SMALL = 16_000_000  # weights: 64 MB, which a GPU for training does not miss
 TINY = 1_000_000  # 4 MB
 FILTER = 1_000
 TOY = 250_000  # 1 MB
@@ -58,14 +58,19 @@ class Size:
         """Whether all layers are in sight, come to next to no weights, and make rows in the end: no picture comes out. Or it
         is a filter of a few numbers."""
         most = self.most
-        if most.complete and 0 < most.weights < FILTER:
+        if most.complete and 0 < most.weights < FILTER and most.maps:
             return True
-        return most.seen and 0 < most.layers and most.about < TOY and not most.maps
+        return most.seen and 0 < most.layers and most.about < TOY and not (most.maps or most.rows)
 
     @property
     def is_of_rows(self) -> bool:
         """Whether it is nothing but some linear layers: each sample is a row, and what is saved of it a few more."""
         return self.most.seen and self.most.rows and 0 < self.most.layers and self.most.about < TINY * 4
+
+    @property
+    def is_toy_of_rows(self) -> bool:
+        """The same, with all its widths in sight, and next to none."""
+        return self.is_of_rows and self.most.complete and self.most.weights < TOY
 
     def in_words(self, name: str) -> str:
         """`net` has about 40 k weights, 160 KB."""

@@ -25,13 +25,12 @@ def checkpoint_doubts(
     with_optimizer: bool,
 ) -> Iterator[Answer]:
     """What leaves it open whether a checkpoint is large that is restored to these networks, `with_optimizer` or without."""
-    found = [(name, ask(NetworkSizes).of(function, name)) for name in owners]
-    sizes = [(name, size) for name, size in found if size is not None]
+    sizes = _sizes(ask, function, owners)
     if any(size.is_large for _, size in sizes):
         return
     seen = sum(size.most.about for _, size in sizes)
     layers = sum(size.most.layers for _, size in sizes)
-    if sizes and len(sizes) == len(found) and all(size.is_small for _, size in sizes) and seen < SMALL:
+    if are_small(ask, function, owners):
         yield left_open(Question.SIZE, _in_words(sizes))
         if not with_optimizer or seen < TINY:
             yield left_open(Question.SIZE, "what else is in the checkpoint is not seen to be large")
@@ -47,6 +46,22 @@ def checkpoint_doubts(
         yield left_open(Question.SIZE, "no optimizer's state is seen in it, but weights alone")
 
 
+def are_small(
+    ask: Callable[[Callable[[FileAnalysis], Any]], Any], function: ir.Function, owners: Sequence[str]
+) -> bool:
+    """Whether all of some networks are seen to have few weights, together as well."""
+    sizes = _sizes(ask, function, owners)
+    together = sum(size.most.weights for _, size in sizes)
+    return len(sizes) == len(owners) > 0 and all(size.is_small for _, size in sizes) and together < SMALL
+
+
+def _sizes(
+    ask: Callable[[Callable[[FileAnalysis], Any]], Any], function: ir.Function, owners: Sequence[str]
+) -> list[tuple[str, Size]]:
+    found = ((name, ask(NetworkSizes).of(function, name)) for name in owners)
+    return [(name, size) for name, size in found if size is not None]
+
+
 def _in_words(sizes: Sequence[tuple[str, Size]]) -> str:
     name, size = max(sizes, key=lambda one: one[1].most.about)
     return size.in_words(name)
@@ -55,12 +70,3 @@ def _in_words(sizes: Sequence[tuple[str, Size]]) -> str:
 def _is_of_small_pictures(file: FileAnalysis) -> bool:
     words = {word for evidence in file.evidence.values() for word in (*evidence.words, *evidence.strings)}
     return bool(words & _SMALL_PICTURES) and not words & _LARGE_PICTURES
-
-
-def copy_doubts(
-    ask: Callable[[Callable[[FileAnalysis], Any]], Any], function: ir.Function, path: str
-) -> Iterator[Answer]:
-    """What leaves it open whether a copy of a network's weights is much."""
-    size: Size | None = ask(NetworkSizes).of(function, path)
-    if size is not None and size.is_small:
-        yield left_open(Question.SIZE, size.in_words(path), size.most.made)
