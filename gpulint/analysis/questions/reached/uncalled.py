@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from gpulint.analysis.code import ir
@@ -13,7 +14,9 @@ from gpulint.answers import Answer, Question, left_open
 if TYPE_CHECKING:
     from gpulint.analysis.file.program import FileAnalysis
 
+_MOST_BESIDE = 20
 _DEPTH = 2  # callers of callers
+_PACKAGED = re.compile(r"\bsetup\(|^\[(?:project|build-system|tool\.(?:poetry|flit|pdm|hatch)\b|metadata|options)", re.M)
 # Decorators that leave it to a call by its name to run the function.
 _HARMLESS = frozenset("staticmethod classmethod lru_cache cache no_grad inference_mode enable_grad wraps".split())
 _MODULE_METHODS = frozenset({"forward", "__call__", "__init__", "main"})
@@ -54,7 +57,20 @@ class Uncalled:
                 continue
             if name not in evidence.called or not depth or not self._is(caller, depth - 1):
                 return False
-        return not project.speaks_of(file.filename, function)
+        return not project.speaks_of(file.filename, function) and self._is_used_otherwise(function)
+
+    def _is_used_otherwise(self, function: ir.Function) -> bool:
+        """Whether the program uses something else of the same class or file: else its callers may be out of sight."""
+        file, project = self._file, self._file.project
+        beside = [
+            other
+            for other in file.module.functions
+            if other is not function and other.cls is function.cls and not other.name.startswith("__")
+        ]
+        called = file.evidence[file.module.body].called
+        return project is not None and any(
+            other.name in called or project.speaks_of(file.filename, other) for other in beside[:_MOST_BESIDE]
+        )
 
     def _may_be_started(self, function: ir.Function) -> bool:
         """Whether somebody other than a call by its name may run it: a command line, a framework, an unseen base class."""
@@ -71,7 +87,8 @@ class Uncalled:
     def _is_for_others(self) -> bool:
         """Whether the file is a part of a package that is installed: who uses it stands elsewhere."""
         project = self._file.project
-        return project is not None and bool(project.beside(self._file.filename, PROJECT_FILES))
+        texts = project.beside(self._file.filename, PROJECT_FILES) if project is not None else []
+        return any(_PACKAGED.search(text) for text in texts)
 
 
 def _last(decorator: ir.Expr) -> str:
