@@ -104,4 +104,4 @@ def _of_recurrent(name: str, keywords: Mapping[str, object], size: Dimension) ->
 
 def _number(value: object, unknown: int) -> int:
     known = isinstance(value, (int, float)) and not isinstance(value, bool)
-    return int(value) if known else unknown  # type: ignore[call-overload,no-any-return]
+    return int(value) if known else unknown  # type: ignore[call-overload]

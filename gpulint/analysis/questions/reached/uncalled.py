@@ -16,9 +16,13 @@ if TYPE_CHECKING:
 
 _MOST_BESIDE = 20
 _DEPTH = 2  # callers of callers
-_PACKAGED = re.compile(r"\bsetup\(|^\[(?:project|build-system|tool\.(?:poetry|flit|pdm|hatch)\b|metadata|options)", re.M)
+_PACKAGED = re.compile(
+    r"\bsetup\(|^\[(?:project|build-system|tool\.(?:poetry|flit|pdm|hatch)\b|metadata|options)", re.M
+)
 # Decorators that leave it to a call by its name to run the function.
-_HARMLESS = frozenset("staticmethod classmethod lru_cache cache no_grad inference_mode enable_grad wraps".split())
+_HARMLESS = frozenset(
+    "staticmethod classmethod lru_cache cache no_grad inference_mode enable_grad wraps".split()
+)
 _MODULE_METHODS = frozenset({"forward", "__call__", "__init__", "main"})
 
 

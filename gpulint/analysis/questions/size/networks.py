@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING
 from gpulint.analysis.code import ir
 from gpulint.analysis.file.classes import ClassInfo
 from gpulint.analysis.questions.device.placement import calls_of
-from gpulint.analysis.questions.size.constructing import Built, Constructing
+from gpulint.analysis.questions.size.built import Built
+from gpulint.analysis.questions.size.constructing import Constructing
 from gpulint.analysis.torch.methods import GIVES_ITSELF
 
 if TYPE_CHECKING:
@@ -51,7 +52,7 @@ class Size:
     @property
     def looks_small(self) -> bool:
         """Whether all layers are in sight, and are few and narrow as far as their widths are known."""
-        return self.most.seen and 0 < self.most.layers and self.most.about < SMALL
+        return self.most.seen and self.most.layers > 0 and self.most.about < SMALL
 
     @property
     def is_toy(self) -> bool:
@@ -60,12 +61,12 @@ class Size:
         most = self.most
         if most.complete and 0 < most.weights < FILTER and most.maps:
             return True
-        return most.seen and 0 < most.layers and most.about < TOY and not (most.maps or most.rows)
+        return most.seen and most.layers > 0 and most.about < TOY and not (most.maps or most.rows)
 
     @property
     def is_of_rows(self) -> bool:
         """Whether it is nothing but some linear layers: each sample is a row, and what is saved of it a few more."""
-        return self.most.seen and self.most.rows and 0 < self.most.layers and self.most.about < TINY * 4
+        return self.most.seen and self.most.rows and self.most.layers > 0 and self.most.about < TINY * 4
 
     @property
     def is_toy_of_rows(self) -> bool:
@@ -132,9 +133,7 @@ class NetworkSizes:
         most = max(built, key=lambda one: (not one.seen, not one.complete, one.about))
         return Size(least, most)
 
-    def _makers(
-        self, function: ir.Function, path: str, depth: int
-    ) -> Iterator[tuple[ir.Function, ir.Expr]]:
+    def _makers(self, function: ir.Function, path: str, depth: int) -> Iterator[tuple[ir.Function, ir.Expr]]:
         """The expressions that the network may have been made by, each with the function it stands in."""
         if not depth:
             return
@@ -154,9 +153,7 @@ class NetworkSizes:
                 return
             scope = scope.parent
 
-    def _of_values(
-        self, scope: ir.Function, path: str, depth: int
-    ) -> Iterator[tuple[ir.Function, ir.Expr]]:
+    def _of_values(self, scope: ir.Function, path: str, depth: int) -> Iterator[tuple[ir.Function, ir.Expr]]:
         for value in _assigned(scope)[path]:
             inner = _unwrapped(value)
             if inner.path == path:
@@ -250,7 +247,10 @@ def _unwrapped(value: ir.Expr) -> ir.Expr:
     while isinstance(value, ir.Call):
         if value.method in GIVES_ITSELF and isinstance(value.func, ir.Attr):
             value = value.func.base
-        elif value.method in ("DataParallel", "DistributedDataParallel", "DDP", "deepcopy", "compile") and value.args:
+        elif (
+            value.method in ("DataParallel", "DistributedDataParallel", "DDP", "deepcopy", "compile")
+            and value.args
+        ):
             value = value.args[0]
         else:
             break

@@ -13,7 +13,9 @@ if TYPE_CHECKING:
     from gpulint.analysis.file.program import FileAnalysis
 
 # Data sets of small pictures: who trains on them has no large network, as a rule.
-_SMALL_PICTURES = frozenset("MNIST FashionMNIST EMNIST KMNIST CIFAR10 CIFAR100 SVHN cifar10 cifar100 cifar mnist svhn".split())
+_SMALL_PICTURES = frozenset(
+    "MNIST FashionMNIST EMNIST KMNIST CIFAR10 CIFAR100 SVHN cifar10 cifar100 cifar mnist svhn".split()
+)
 _LARGE_PICTURES = frozenset("ImageNet imagenet ImageFolder COCO coco".split())
 _MOST_LAYERS_UNSEEN = 3  # of fewer, what is in sight says nothing of the whole
 
