@@ -167,7 +167,11 @@ def _answers(facts: FileFacts, forward: Forward, function: FunctionFacts) -> Ite
             why = f"`{name}` is handed to others, who may call it with grad switched off"
             yield left_open(Question.REACHED, why)
         yield from facts.ask(ForwardSizes).doubts(
-            forward.function, forward.call, forward.path, forward.network
+            forward.function,
+            forward.call,
+            forward.path,
+            forward.network,
+            evaluating=forward.evaluating,
         )
 
 

@@ -20,8 +20,11 @@ _ADDS_BATCH = frozenset({"unsqueeze", "unsqueeze_"})
 _KEEPS = frozenset("to cuda float half double contiguous permute type clone detach long".split())
 
 
-def amounts(file: FileAnalysis, function: ir.Function, call: ir.Call) -> Iterator[Answer]:
-    """What leaves it open whether enough goes through the call of a network to matter, each in a clause."""
+def amounts(
+    file: FileAnalysis, function: ir.Function, call: ir.Call, evaluating: bool = True
+) -> Iterator[Answer]:
+    """What leaves it open whether enough goes through the call of a network to matter, each in a clause. Of a program that
+    only infers in eval mode, the one forward is all that takes memory: beside a training it is one more."""
     around = _loops_around(function.body, call) or ()
     if (
         around
@@ -31,8 +34,14 @@ def amounts(file: FileAnalysis, function: ir.Function, call: ir.Call) -> Iterato
         yield left_open(Question.REPEATS, "its loop has as few rounds as the text says", around[0])
     elif around and _ends_at_once(around[-1]) and not any(map(_goes_on, around[:-1])):
         yield left_open(Question.REPEATS, "its loop ends with the first round", around[-1])
-    elif not around and function is not file.module.body and _runs_once(file, function, _DEPTH):
+    elif around or function is file.module.body:
+        return
+    elif _is_one_more(file, evaluating) and _runs_once(file, function, _DEPTH):
         yield left_open(Question.REPEATS, f"`{function.name}` runs once, which may be too little to matter")
+
+
+def _is_one_more(file: FileAnalysis, evaluating: bool) -> bool:
+    return not evaluating or any(evidence.backward for evidence in file.evidence.values())
 
 
 # --- rounds ----------------------------------------------------------------------------------------------------------
