@@ -33,7 +33,9 @@ class EvalWithGrad(Rule):
 
     Told in doubt, where the text around it speaks for it: a network behind a method or a helper that is not seen,
     `model.evaluation_step(x)`; a phase that only a text chooses, `to_do == "train"`; a function that only its name says
-    evaluates; pictures drawn beside a training step. What is not seen may switch grad off by itself.
+    evaluates; pictures drawn beside a training step. What is not seen may switch grad off by itself. So is what may be too
+    little to matter: a network of next to no weights, a loop that ends with its first round or has a handful, one forward
+    beside a training, a function that nothing in the program calls.
 
     ## Why is this bad
     With grad enabled the forward saves every activation for a backward that never comes. `model.eval()` changes

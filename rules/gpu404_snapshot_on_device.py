@@ -21,8 +21,8 @@ class SnapshotOnDevice(Rule):
     clones. Copies whose entries the program reads one by one, as averages of weights do, are not reported. It also
     says where `best = model.state_dict()` is taken for a copy: that dict shows the weights of every later moment.
 
-    With a doubt it also tells of whole networks copied where they are, and of
-    lists or dicts of `state_dict()` that are kept as the best: they are the live weights.
+    With a doubt it tells of copies that live for one step, of those that are made when the training is over, of whole
+    networks copied where they are, and of lists or dicts of `state_dict()` that are kept as the best: they are the live weights.
 
     ## Why is this bad
     The copy lies idle on the GPU until it is loaded again, if ever. On the CPU it costs nothing there. An alias costs

@@ -27,6 +27,12 @@ _LIBRARIES: Final = re.compile(r"^(?:transformers|diffusers|sentence_transformer
 VOCABULARY: Final = 50_000  # rows of a table whose number is not known
 _LAYERS_IN_ONE: Final = {"LSTM": 4, "LSTMCell": 4, "GRU": 3, "GRUCell": 3, "RNN": 1, "RNNCell": 1}
 
+# Data sets of small pictures: who trains on them has no large network, as a rule.
+SMALL_PICTURES: Final = frozenset(
+    "MNIST FashionMNIST EMNIST KMNIST CIFAR10 CIFAR100 SVHN cifar10 cifar100 cifar mnist svhn".split()
+)
+LARGE_PICTURES: Final = frozenset("ImageNet imagenet ImageFolder COCO coco".split())
+
 Dimension = Callable[[int, str, "int | None"], int]
 
 

@@ -6,17 +6,13 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from gpulint.analysis.questions.size.networks import LARGE, SMALL, TINY, NetworkSizes, Size
+from gpulint.analysis.torch.sizes import LARGE_PICTURES, SMALL_PICTURES
 from gpulint.answers import Answer, Question, left_open
 
 if TYPE_CHECKING:
     from gpulint.analysis.code import ir
     from gpulint.analysis.file.program import FileAnalysis
 
-# Data sets of small pictures: who trains on them has no large network, as a rule.
-_SMALL_PICTURES = frozenset(
-    "MNIST FashionMNIST EMNIST KMNIST CIFAR10 CIFAR100 SVHN cifar10 cifar100 cifar mnist svhn".split()
-)
-_LARGE_PICTURES = frozenset("ImageNet imagenet ImageFolder COCO coco".split())
 _MOST_LAYERS_UNSEEN = 3  # of fewer, what is in sight says nothing of the whole
 
 
@@ -37,7 +33,7 @@ def checkpoint_doubts(
         if not with_optimizer or seen < TINY:
             yield left_open(Question.SIZE, "what else is in the checkpoint is not seen to be large")
     elif with_optimizer:
-        if layers > _MOST_LAYERS_UNSEEN and seen < SMALL:
+        if layers > _MOST_LAYERS_UNSEEN and seen < SMALL // 2:
             yield left_open(Question.SIZE, f"as far as it can be seen, {_in_words(sizes)}")
         elif _is_of_small_pictures(function.home):
             yield left_open(Question.SIZE, "networks for such small pictures are small, as a rule")
@@ -71,4 +67,4 @@ def _in_words(sizes: Sequence[tuple[str, Size]]) -> str:
 
 def _is_of_small_pictures(file: FileAnalysis) -> bool:
     words = {word for evidence in file.evidence.values() for word in (*evidence.words, *evidence.strings)}
-    return bool(words & _SMALL_PICTURES) and not words & _LARGE_PICTURES
+    return bool(words & SMALL_PICTURES) and not words & LARGE_PICTURES
