@@ -93,8 +93,11 @@ METRIC_HALVES = {
 _MODULE_FACTORIES = (
     "torchvision.models.", "timm.create_model", "timm.models.", "segmentation_models_pytorch.", "monai.networks.nets.",
     "efficientnet_pytorch.", "open_clip.create_model", "resnet.", "pretrainedmodels.", "whisper.load_model",
-    "facenet_pytorch.InceptionResnetV1", "lpips.LPIPS", "torch_geometric.nn.", "s3prl.", "torchaudio.models.",
+    "facenet_pytorch.InceptionResnetV1", "lpips.LPIPS", "pytorch_fid.inception.InceptionV3", "torch_geometric.nn.", "s3prl.", "torchaudio.models.",
 )  # fmt: skip
+
+# Networks of libraries that their constructors freeze, and the argument that keeps them from it.
+FROZEN_MAKERS = {"lpips.LPIPS": "pnet_tune", "pytorch_fid.inception.InceptionV3": "requires_grad"}
 
 # Functions of libraries that give a module first, and other things after it: how many things, the module included.
 _MODULE_FIRST = {

@@ -25,6 +25,7 @@ from gpulint.analysis.questions.grad.no_graph import (
 )
 from gpulint.analysis.questions.grad.own_guards import guards_by_name, is_list_of_things, knows_another_way
 from gpulint.analysis.questions.grad.results import Result
+from gpulint.analysis.questions.grad.weights import weights_in_doubt
 from gpulint.analysis.torch import frameworks
 from gpulint.analysis.torch.methods import GIVES_ITSELF
 from gpulint.analysis.torch.names import GRAD_SWITCHES
@@ -112,6 +113,8 @@ class Doubts:
             )
         elif self._is_up_to_caller(facts, forward):
             yield left_open(Question.REACHED, f"what becomes of `{path}` is up to callers that are not seen")
+        if weights := weights_in_doubt(self._file, forward.network):
+            yield left_open(Question.TRAINED, weights)
         if not self.names_gpu_for(forward):
             yield left_open(Question.DEVICE, "nothing in the file says that a GPU is used")
         elif not (forward.evaluating or forward.loops) and self._runs_once(forward.function):
@@ -476,7 +479,7 @@ def may_guard(info: ClassInfo, name: str, depth: int) -> bool:
 
 
 def _runs_under_guard(method: ir.Function) -> bool:
-    """Whether anything of the object's own is called in a `with torch.no_grad():`."""
+    """Whether anything of the object's own is called in a `with torch.no_grad():`, or all that the method does stands there."""
     own = f"{method.params[0].name}." if method.params else "self."
     for statement in ir.statements(method.body):
         if not isinstance(statement, ir.With):
@@ -487,8 +490,7 @@ def _runs_under_guard(method: ir.Function) -> bool:
             for part in ir.walk(item)
             if isinstance(part, (ir.Attr, ir.Name))
         }
-        if words & GRAD_SWITCHES and any(
-            (c.func.path or "").startswith(own) for _, c in ir.calls(statement.body)
-        ):
+        runs = any((c.func.path or "").startswith(own) for _, c in ir.calls(statement.body))
+        if words & GRAD_SWITCHES and (runs or statement is method.body[-1]):
             return True
     return False
