@@ -104,7 +104,9 @@ def has_only_buffers(cls: ir.Class) -> bool:
     for method in cls.methods.values():
         for _, call in ir.calls(method.body):
             made = call.func.path or ""
-            if call.method in _REGISTERS or (made.startswith(("nn.", "torch.nn.")) and call.method[:1].isupper()):
+            if call.method in _REGISTERS or (
+                made.startswith(("nn.", "torch.nn.")) and call.method[:1].isupper()
+            ):
                 return False
             if isinstance(call.func, ir.Attr) and call.func.attr in stored - cls.methods.keys():
                 return False

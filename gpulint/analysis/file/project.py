@@ -380,7 +380,10 @@ class Project:
 def _project_root(origin: str, top: str) -> str:
     folder = os.path.dirname(os.path.abspath(origin))
     roots = _roots(folder, top)
-    return str(roots[-1]) if roots else folder  # packages within packages, too deep to see their root
+    # The topmost: beside a folder `src`, which imports may start from as well, stand the scripts that call what is in it.
+    return min(
+        map(str, roots), key=len, default=folder
+    )  # none: packages within packages, too deep to see their root
 
 
 def _reads_name(raw: bytes, name: str, attribute: bool) -> bool:

@@ -13,6 +13,7 @@ from gpulint.analysis.file.frozen_classes import is_made_frozen
 from gpulint.analysis.file.handing import note_handed
 from gpulint.analysis.file.slots import has_one_key
 from gpulint.analysis.file.summaries import Summary, retokened, substitute
+from gpulint.analysis.flow.dispatching import stored_without_grad
 from gpulint.analysis.flow.keeping import Keeping
 from gpulint.analysis.flow.refollow import Follower, with_given
 from gpulint.analysis.torch import frameworks
@@ -142,6 +143,9 @@ class Calling(Keeping):
             if name in given:
                 self.escape(given[name])
         self._forget_stores(summary, owner_path)
+        if owner is not None and owner_path == self.self_name and isinstance(owner.ref, ClassInfo):
+            for attr in stored_without_grad(owner.ref, function):
+                self.state.assign(f"{owner_path}.{attr}", Val(Kind.DEVICE, flags=MAYBE), -1)
         for keep in summary.keeps:
             located = keep if home is self.file or keep.filename else home.located(keep)
             self._keep(expr, located, given, sources, owner_path)

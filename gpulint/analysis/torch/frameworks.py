@@ -97,7 +97,10 @@ _MODULE_FACTORIES = (
 )  # fmt: skip
 
 # Networks of libraries that their constructors freeze, and the argument that keeps them from it.
-FROZEN_MAKERS = {"lpips.LPIPS": "pnet_tune", "pytorch_fid.inception.InceptionV3": "requires_grad"}
+FROZEN_MAKERS = {"pytorch_fid.inception.InceptionV3": "requires_grad"}
+
+# Those of which only a small part is not frozen: what that saves, the forward has at hand anyway.
+MOSTLY_FROZEN = {"lpips.LPIPS": "the backbone of `lpips.LPIPS` is frozen, and its layers behind it are small"}
 
 # Functions of libraries that give a module first, and other things after it: how many things, the module included.
 _MODULE_FIRST = {

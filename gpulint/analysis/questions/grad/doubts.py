@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from gpulint.analysis.code import ir
 from gpulint.analysis.code.assignments import targets
 from gpulint.analysis.file.classes import ClassInfo
+from gpulint.analysis.questions.backward.differentiating_networks import differentiating_network
 from gpulint.analysis.questions.device.made_on_cpu import is_made_on_cpu
 from gpulint.analysis.questions.device.origins import Origins, bindings, device_of_move, is_cpu
 from gpulint.analysis.questions.grad.no_graph import (
@@ -113,6 +114,9 @@ class Doubts:
             )
         elif self._is_up_to_caller(facts, forward):
             yield left_open(Question.REACHED, f"what becomes of `{path}` is up to callers that are not seen")
+        if forward.network is None and self._differentiating:
+            why = f"`{self._differentiating}` takes gradients in its forward, and `{path}` may be one"
+            yield left_open(Question.BACKWARD, why)
         if weights := weights_in_doubt(self._file, forward.network):
             yield left_open(Question.TRAINED, weights)
         if not self.names_gpu_for(forward):
@@ -257,6 +261,10 @@ class Doubts:
             "device" in word or "cuda" in word or "gpu" in word
             for word in (*map(str.lower, self._words), *strings)
         ) or bool(self._words & _DEVICES)
+
+    @cached_property
+    def _differentiating(self) -> str:
+        return differentiating_network(self._file)
 
     @cached_property
     def _trains(self) -> bool:

@@ -13,13 +13,23 @@ if TYPE_CHECKING:
     from gpulint.analysis.file.program import FileAnalysis
 
 # Libraries whose modules have weights that require grad, unless somebody says otherwise.
-_WITH_WEIGHTS = ("torch.", "torchvision.", "timm.", "transformers.", "lightning", "pytorch_lightning", "fairseq.", "mmcv.", "mmengine.")
+_WITH_WEIGHTS = (
+    "torch.",
+    "torchvision.",
+    "timm.",
+    "transformers.",
+    "lightning",
+    "pytorch_lightning",
+    "fairseq.",
+    "mmcv.",
+    "mmengine.",
+)
 
 
 def weights_in_doubt(file: FileAnalysis, network: object) -> str:
     """In a clause, why it is not shown that the network has weights that require grad; empty where nothing speaks for that."""
     if not isinstance(network, ClassInfo):
-        return ""
+        return frameworks.MOSTLY_FROZEN.get(network, "") if isinstance(network, str) else ""
     name = network.cls.name
     argument = decided_by_argument(network)
     if argument and not _is_given(file, name, argument):
@@ -47,7 +57,8 @@ def _has_parts(network: ClassInfo) -> bool:
 def _makes_layers(network: ClassInfo) -> bool:
     """Whether a method of the class makes something with a class's name, of torch's or of whoever's: `nn.Linear(8, 2)`."""
     return any(
-        call.method[:1].isupper() and not (call.func.path or "").startswith(("np.", "torch.Tensor", "torch.LongTensor"))
+        call.method[:1].isupper()
+        and not (call.func.path or "").startswith(("np.", "torch.Tensor", "torch.LongTensor"))
         for method in network.cls.methods.values()
         for _, call in ir.calls(method.body)
         if method.name in ("__init__", "build", "setup")
@@ -56,10 +67,13 @@ def _makes_layers(network: ClassInfo) -> bool:
 
 def _unseen_base(network: ClassInfo) -> str:
     """A base out of sight that is none of torch's or of the well-known libraries of networks."""
+    unseen = ""
     for one in network.ancestors():
         seen = {base.cls.name for base in one.bases}
         for full in one.base_names:
             last = full.rpartition(".")[2]
-            if last not in seen and last not in frameworks.MODULE_BASES and not full.startswith(_WITH_WEIGHTS):
-                return last
-    return ""
+            if last in frameworks.MODULE_BASES or full.startswith(_WITH_WEIGHTS):
+                return ""  # an abstract class, whose subclasses make the layers
+            if last not in seen:
+                unseen = unseen or last
+    return unseen

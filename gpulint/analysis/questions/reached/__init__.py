@@ -1,0 +1,1 @@
+"""Who gets to a statement, and is there a way at all?"""
