@@ -410,9 +410,10 @@ def _roots(folder: str, top: str) -> tuple[Path, ...]:
     found: list[Path] = []
     current = Path(folder)
     for _ in range(8):
-        if not (current / "__init__.py").is_file():
+        marked = is_project_root(current)  # some projects have an `__init__.py` beside what marks them
+        if marked or not (current / "__init__.py").is_file():
             found += [current, current / "src"] if (current / "src").is_dir() else [current]
-            if is_project_root(current):
+            if marked:
                 return tuple(found[:6])
         if current.parent == current:
             break
