@@ -149,9 +149,18 @@ class Doubts:
         own = forward.function.name.startswith("_") or forward.function.name == "<lambda>"
         if own and facts.entries and all(entry.name == "__init__" for entry in facts.entries):
             return True
-        if self._file.evidence[forward.function].called & _EXPORTS:
+        if self._file.evidence[forward.function].called & _EXPORTS and self._exports(forward.function):
             return True
         return Result(forward).is_only_shape
+
+    def _exports(self, function: ir.Function) -> bool:
+        """Whether a call exports or traces a network: the trace of a matrix is another thing."""
+        return any(
+            call.method in _EXPORTS
+            and (self._file.names.qualify(call.func.path or "") or "").partition(".")[0] not in frameworks.HOST_LIBRARIES
+            and (self._file.names.qualify(call.func.path or "") or "") != "torch.trace"
+            for _, call in ir.calls(function.body)
+        )
 
     def _is_try_out(self, facts: FunctionFacts, forward: Forward) -> bool:
         """A network that runs on made-up input for nothing but a look at it; one that is run to be measured."""
