@@ -68,7 +68,11 @@ def _adds(statement: ir.Stmt, name: str) -> bool:
     """`total = total * 0.9 + info`, `total += info`."""
     if isinstance(statement, ir.AugAssign):
         return statement.value.path == name
-    if isinstance(statement, ir.Assign) and isinstance(statement.value, ir.Op) and len(statement.targets) == 1:
+    if (
+        isinstance(statement, ir.Assign)
+        and isinstance(statement.value, ir.Op)
+        and len(statement.targets) == 1
+    ):
         leaves = {leaf.path for leaf in arithmetic_leaves(statement.value)}
         return name in leaves and statement.targets[0].path in leaves
     return False

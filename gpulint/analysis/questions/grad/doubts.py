@@ -157,7 +157,8 @@ class Doubts:
         """Whether a call exports or traces a network: the trace of a matrix is another thing."""
         return any(
             call.method in _EXPORTS
-            and (self._file.names.qualify(call.func.path or "") or "").partition(".")[0] not in frameworks.HOST_LIBRARIES
+            and (self._file.names.qualify(call.func.path or "") or "").partition(".")[0]
+            not in frameworks.HOST_LIBRARIES
             and (self._file.names.qualify(call.func.path or "") or "") != "torch.trace"
             for _, call in ir.calls(function.body)
         )
