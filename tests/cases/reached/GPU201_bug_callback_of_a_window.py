@@ -26,8 +26,11 @@ def main(data, model):
         showing.update()
         cv2.waitKey()
 # file: once.py
+import torch
+
 from src.showing import Showing
 
 
 def main(data, model):
-    Showing(data, model.cuda().eval()).update(3)
+    showing = Showing(data, torch.compile(model).cuda().eval())
+    showing.update(3)

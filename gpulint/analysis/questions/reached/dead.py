@@ -54,7 +54,7 @@ def _is_given(file: FileAnalysis, function: ir.Function, path: str) -> bool:
         isinstance(value, ir.Name) and value in _first_values(function) for value in values
     ):
         return False
-    names = {value.path for value in values} or {path}
+    names = {value.path for value in values if value is not None} or {path}
     return all(name is not None and _each_call_gives(file, function, name) for name in names)
 
 
