@@ -96,6 +96,9 @@ _MODULE_FACTORIES = (
     "facenet_pytorch.InceptionResnetV1", "lpips.LPIPS", "pytorch_fid.inception.InceptionV3", "torch_geometric.nn.", "s3prl.", "torchaudio.models.",
 )  # fmt: skip
 
+# Methods that a class of the project has from a framework, and that make an object of it with its weights.
+INHERITED_LOADERS = frozenset({"load_from_checkpoint", "from_pretrained"})
+
 # Networks of libraries that their constructors freeze, and the argument that keeps them from it.
 FROZEN_MAKERS = {"pytorch_fid.inception.InceptionV3": "requires_grad"}
 
