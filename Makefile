@@ -6,7 +6,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 DEMO := fixtures/evaluate_with_metrics.py
 # What `make quick` runs, the tests that most changes break first. benchmarks/decisions.py reads this line.
-QUICK := tests/test_cases.py tests/test_rules.py tests/test_lowering.py tests/test_fixing_*.py
+QUICK := tests/test_cases.py tests/test_answers.py tests/test_rules.py tests/test_lowering.py tests/test_fixing_*.py
 
 .DEFAULT_GOAL := help
 .PHONY: help demo quick test docs lint types format clean

@@ -1,4 +1,4 @@
-"""In place of `gpulint/runtime/child.py`: the same, with a clock around each part of gpulint that works in the loop.
+"""In place of `gpulint/runtime/child/child.py`: the same, with a clock around each part of gpulint that works in the loop.
 
 Compiled under a name that no file has, so that gpulint takes none of its frames for the script's. Each part's time
 is without that of the parts it calls, and without the script's own modules, which run inside `Forwards._watch`.
@@ -19,31 +19,31 @@ from typing import Any
 HERE = Path(__file__).resolve().parent
 SCRIPT = "the script"  # what is called from within a part and is none of its work
 PARTS = {
-    "gpulint.runtime.harness.Harness": (
+    "gpulint.runtime.child.harness.Harness": (
         "_forward _batch _loading _pass_ended _backward _replayed _optimizer_stepped".split()
     ),
-    "gpulint.runtime.frames.Frames": ["stack", "index"],
-    "gpulint.runtime.stepping.Stepper": ["forward", "optimizer"],
-    "gpulint.runtime.steps.Steps": "mark forward_comes optimizer_stepped _record _tell _is_warm _begin_phase check_evaluation".split(),
-    "gpulint.runtime.stopping.Stopping": ["stop_if_enough", "_linger"],
-    "gpulint.runtime.looks.Looks": ["look"],
-    "gpulint.runtime.session.Session": ["watch_more"],
-    "gpulint.runtime.lines.LineCounter": ["_enter", "_leave", "judge"],
-    "gpulint.runtime.calls.Calls": ["_count"],
-    "gpulint.runtime.hostmemory.HostMemory": ["rss", "heap"],
-    "gpulint.runtime.channel.Channel": ["send"],
+    "gpulint.runtime.probes.frames.Frames": ["stack", "index"],
+    "gpulint.runtime.observing.stepping.Stepper": ["forward", "optimizer"],
+    "gpulint.runtime.child.steps.Steps": "mark forward_comes optimizer_stepped _record _tell _is_warm _begin_phase check_evaluation".split(),
+    "gpulint.runtime.child.stopping.Stopping": ["stop_if_enough", "_linger"],
+    "gpulint.runtime.child.looks.Looks": ["look"],
+    "gpulint.runtime.child.session.Session": ["watch_more"],
+    "gpulint.runtime.observing.lines.LineCounter": ["_enter", "_leave", "judge"],
+    "gpulint.runtime.observing.calls.Calls": ["_count"],
+    "gpulint.runtime.probes.hostmemory.HostMemory": ["rss", "heap"],
+    "gpulint.runtime.record.channel.Channel": ["send"],
 }
 WITH_TORCH = {
-    "gpulint.runtime.forwards.Forwards": ["_watch", "_pass", "_note"],
-    "gpulint.runtime.forwards": ["_follow"],
+    "gpulint.runtime.observing.forwards.Forwards": ["_watch", "_pass", "_note"],
+    "gpulint.runtime.observing.forwards": ["_follow"],
     "gpulint.runtime.probes.cuda.CudaProbe": (
         "mark _snapshot _record settle blocks keys series allocated peak since_reset".split()
     ),
-    "gpulint.runtime.holders": ["find", "_explore", "_graphs", "_group", "_running_frames"],
+    "gpulint.runtime.holding.holders": ["find", "_explore", "_graphs", "_group", "_running_frames"],
 }
 RECORDING = "OWN_TIME_RECORDING"
 TURN = 10  # steps after which recording is turned on or off, where that is what is measured
-FUNCTIONS = {"gpulint.runtime.steps": ["collect"], "gpulint.runtime.looking": ["collect"]}
+FUNCTIONS = {"gpulint.runtime.child.steps": ["collect"], "gpulint.runtime.child.looking": ["collect"]}
 
 
 class Clock:
@@ -107,7 +107,7 @@ def attend(clock: Clock, parts: dict[str, list[str]]) -> None:
 
 def attend_torch(clock: Clock) -> None:
     """Once the script imports torch, the parts that need it; what calls the script's modules is not counted."""
-    from gpulint.runtime.harness import Harness
+    from gpulint.runtime.child.harness import Harness
 
     original = Harness._watch_torch
 
@@ -124,7 +124,7 @@ def attend_torch(clock: Clock) -> None:
 
 def count_calls(clock: Clock) -> None:
     """Count the calls of modules: those within others pass through gpulint's `__call__` without a clock."""
-    from gpulint.runtime.forwards import Forwards
+    from gpulint.runtime.observing.forwards import Forwards
 
     start = Forwards.start
 
@@ -147,8 +147,8 @@ def price_of_call() -> float:
     """Seconds that gpulint's `__call__` adds to a module's within another."""
     import torch
 
-    from gpulint.runtime.forwards import Forwards
-    from gpulint.runtime.frames import Frames
+    from gpulint.runtime.observing.forwards import Forwards
+    from gpulint.runtime.probes.frames import Frames
 
     identity, forwards = torch.nn.Identity(), Forwards(Frames("/"), lambda module: None, lambda: 0)
     plain = fastest(lambda: identity(1))
@@ -170,7 +170,7 @@ def fastest(what: Any) -> float:
 
 def attend_steps(clock: Clock) -> None:
     """The script's steps are its optimizer's, or its backwards where it updates by hand."""
-    from gpulint.runtime.harness import Harness
+    from gpulint.runtime.child.harness import Harness
 
     for name in ("_optimizer_stepped", "_backward"):
         original = getattr(Harness, name)
@@ -185,7 +185,7 @@ def attend_steps(clock: Clock) -> None:
 
 def main() -> int:
     """Run the script as gpulint's child does, and write down the figures where OWN_TIME says."""
-    place = HERE.parent / "gpulint" / "runtime" / "child.py"
+    place = HERE.parent / "gpulint" / "runtime" / "child" / "child.py"
     specification = importlib.util.spec_from_file_location("timed_child", place)
     assert specification is not None
     assert specification.loader is not None

@@ -34,10 +34,10 @@ from evidence_cases.processes import ProcessCase  # noqa: E402
 from evidence_cases.setup import FULL, QUICK, Case, Maker, Setup, Size  # noqa: E402
 from verify_fixtures import result_path  # noqa: E402
 
-from gpulint.memory.units import format_bytes  # noqa: E402
-from gpulint.runtime.drift import theil_sen  # noqa: E402
-from gpulint.runtime.frames import Frames  # noqa: E402
-from gpulint.runtime.hostmemory import HostMemory  # noqa: E402
+from gpulint.runtime.probes.frames import Frames  # noqa: E402
+from gpulint.runtime.probes.hostmemory import HostMemory  # noqa: E402
+from gpulint.runtime.record.drift import theil_sen  # noqa: E402
+from gpulint.units import format_bytes  # noqa: E402
 
 WARMUP = 4
 LENGTHS = 120  # steps of the trainings on varying lengths
@@ -170,7 +170,7 @@ def measure_in_processes(case: ProcessCase, device: str, size: Size, steps: int)
 
 
 def environment(device: str) -> dict[str, Any]:
-    from gpulint.runtime import watching
+    from gpulint.runtime.observing import watching
 
     probe = "cuda-allocator" if device == "cuda" else "host-storages"
     if device == "cuda":

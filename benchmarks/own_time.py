@@ -131,7 +131,7 @@ def shown(records: Sequence[Mapping[str, Any]]) -> str:
 
 def main() -> int:
     if sys.argv[1] == "watch":
-        from gpulint.runtime import runner
+        from gpulint.runtime.parent import runner
 
         runner.CHILD = str(HERE / "_timed_child.py")
         return watch(json.loads(sys.argv[2]))

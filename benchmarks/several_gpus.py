@@ -22,8 +22,8 @@ sys.path[:0] = [str(HERE), str(HERE.parent)]
 from _measure import hardware, table  # noqa: E402
 from verify_fixtures import result_path  # noqa: E402
 
-from gpulint.runtime.result import RunResult  # noqa: E402
-from gpulint.runtime.runner import Run, run  # noqa: E402
+from gpulint.runtime.parent.runner import Run, run  # noqa: E402
+from gpulint.runtime.record.result import RunResult  # noqa: E402
 
 KEPT = 64 * 1024  # bytes that a leaking rank keeps a step
 PROGRAM = """

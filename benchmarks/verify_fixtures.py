@@ -27,10 +27,10 @@ from gpulint.rules import all_rules  # noqa: E402
 
 from gpulint.api import check_paths  # noqa: E402
 from gpulint.findings import Finding, Severity  # noqa: E402
-from gpulint.runtime.firstparty import first_party  # noqa: E402
-from gpulint.runtime.runner import Run  # noqa: E402
-from gpulint.runtime.verdict import Verdict, Verification  # noqa: E402
-from gpulint.runtime.verifying import verification_of  # noqa: E402
+from gpulint.runtime.parent.firstparty import first_party  # noqa: E402
+from gpulint.runtime.parent.runner import Run  # noqa: E402
+from gpulint.runtime.parent.verdict import Verdict, Verification  # noqa: E402
+from gpulint.runtime.parent.verifying import verification_of  # noqa: E402
 from gpulint.verifying import with_claims  # noqa: E402
 
 CLAIMS = {rule.code: rule.runtime_claim for rule in all_rules()}

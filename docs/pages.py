@@ -26,11 +26,11 @@ from mkdocs.structure.pages import Page as SitePage
 
 from gpulint.cli._dispatch import cli
 from gpulint.config import KEYS, Config
-from gpulint.discovery import DEFAULT_EXCLUDES
-from gpulint.documentation import DOUBTFUL, Page, page
+from gpulint.lint.documentation import DOUBTFUL, Page, page
+from gpulint.lint.selection import BUILT_IN
 from gpulint.reports import FORMATS
 from gpulint.rule import Rule
-from gpulint.selection import BUILT_IN
+from gpulint.source.discovery import DEFAULT_EXCLUDES
 
 if TYPE_CHECKING:
     from mkdocs.config.defaults import MkDocsConfig

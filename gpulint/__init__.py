@@ -5,7 +5,7 @@ Everything below is loaded on first use, so that importing gpulint costs nothing
 
 from __future__ import annotations
 
-__version__ = "0.1.0"
+from gpulint.version import __version__
 
 TYPE_CHECKING = False  # type checkers take it for true; nothing is imported for it here
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from gpulint.findings import Edit, Finding, Fix, Position, Severity
     from gpulint.marks import step
     from gpulint.rule import Rule
-    from gpulint.runtime.verdict import Verification
+    from gpulint.runtime.parent.verdict import Verification
     from gpulint.verifying import verify
 
 _HOMES = {
@@ -31,7 +31,7 @@ _HOMES = {
     "Position": "gpulint.findings",
     "Severity": "gpulint.findings",
     "Rule": "gpulint.rule",
-    "Verification": "gpulint.runtime.verdict",
+    "Verification": "gpulint.runtime.parent.verdict",
     "step": "gpulint.marks",
     "verify": "gpulint.verifying",
 }

@@ -7,14 +7,14 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from gpulint.checking import Checker
 from gpulint.config import Config, ConfigError, ConfigResolver, load_config
-from gpulint.discovery import discover
-from gpulint.engine import Options, run
 from gpulint.findings import Finding
+from gpulint.lint.checking import Checker
+from gpulint.lint.engine import Options, run
+from gpulint.source.discovery import discover
 
 if TYPE_CHECKING:
-    from gpulint.fixing import FixResult
+    from gpulint.fix.fixing import FixResult
 
 _BOM = "\ufeff"
 # A `Config`, the keys of a `[tool.gpulint]` table, or the path of a configuration file.
@@ -39,7 +39,7 @@ def fix_source(
     The result's `text` is `text` itself where there is nothing to fix or it does not parse. Raises
     `ConfigError` for a wrong `config`.
     """
-    from gpulint.fixing import FixResult
+    from gpulint.fix.fixing import FixResult
 
     checker = Checker((_config(config),), "diff", unsafe, hashing=False)
     result = checker.check_text(text, filename)

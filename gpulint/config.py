@@ -2,7 +2,7 @@
 
 The nearest configuration up the tree from a file is in force for it. `extend` names another configuration
 whose keys are taken over where this one does not set them. What a selector such as ``GPU1`` stands for is
-decided in `gpulint.selection`; here a value is only known to be of the right form.
+decided in `gpulint.lint.selection`; here a value is only known to be of the right form.
 """
 
 from __future__ import annotations

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 import pytest
 
 if TYPE_CHECKING:
-    from gpulint.runtime.result import Drift, RankResult
+    from gpulint.runtime.record.result import Drift, RankResult
 
 FEWEST = 5  # sampled steps below which a test is repeated, or else cannot be judged
 _MOST_WARMUP = 12  # calls that warm-up may take when a test is repeated
@@ -45,7 +45,7 @@ class GpuMemory:
     """The fixture's value: marks steps and tells what they left behind. Sizes are bytes."""
 
     def __init__(self, limits: Limits, root: str) -> None:
-        from gpulint.runtime.inprocess import Watch
+        from gpulint.runtime.child.inprocess import Watch
 
         self.limits = limits
         self._watch = Watch(limits.steps, limits.warmup, limits.device, root)
@@ -109,7 +109,7 @@ class GpuMemory:
 
 def explain(result: RankResult, allowed: int) -> str | None:
     """Why a result is not acceptable, with the holders; None where it is."""
-    from gpulint.memory.units import format_bytes
+    from gpulint.units import format_bytes
 
     steps = result.steps()
     where = result.environment.device_name or result.environment.device
@@ -143,7 +143,7 @@ def explain(result: RankResult, allowed: int) -> str | None:
 
 
 def _size(given: str | int) -> int:
-    from gpulint.memory.units import parse_bytes
+    from gpulint.units import parse_bytes
 
     return given if isinstance(given, int) else parse_bytes(given)
 

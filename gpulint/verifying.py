@@ -10,11 +10,11 @@ from dataclasses import replace
 from gpulint.api import check_resolved
 from gpulint.config import CONFIDENCES, ConfigResolver, Overrides
 from gpulint.findings import Confidence, Finding
-from gpulint.runtime import firstparty
-from gpulint.runtime.result import REACH
-from gpulint.runtime.runner import Run
-from gpulint.runtime.verdict import Verification
-from gpulint.runtime.verifying import OnProgress, verification_of
+from gpulint.runtime.parent import firstparty
+from gpulint.runtime.parent.runner import Run
+from gpulint.runtime.parent.verdict import Verification
+from gpulint.runtime.parent.verifying import OnProgress, verification_of
+from gpulint.runtime.record.result import REACH
 
 
 def verify(

@@ -255,7 +255,7 @@ def _is_on_host(leaf: ir.Expr) -> bool:
 
 def _repair(facts: FileFacts, hold: Hold, state: str, style: str) -> Repair | None:
     from gpulint.analysis.questions.backward.cutting import against_cutting, goes_on_in_callee
-    from gpulint.nodes import method_chain
+    from gpulint.fix.nodes import method_chain
 
     if goes_on_in_callee(hold):
         return None

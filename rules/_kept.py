@@ -157,7 +157,7 @@ def _shown(expr: ir.Expr, limit: int = 40) -> str:
 
 def _repair(kept: Kept) -> Repair | None:
     """`.detach()` on what is kept, and on what is kept beside it; a doubt makes it unsafe."""
-    from gpulint.nodes import method_chain
+    from gpulint.fix.nodes import method_chain
 
     if kept.device or not isinstance(kept.value, (ir.Name, ir.Attr, ir.Call)):
         return None

@@ -36,7 +36,7 @@ def _report(rule: Rule, problem: SettingProblem, setting: Setting) -> Report:
 
 
 def _repair(problem: SettingProblem, setting: Setting) -> Repair | None:
-    from gpulint.nodes import string_like
+    from gpulint.fix.nodes import string_like
 
     spelled = setting.spelled
     if problem.mended is None or not isinstance(spelled, ir.Const) or spelled.value != setting.text:

@@ -107,7 +107,7 @@ def _entry(function: ir.Function) -> tuple[ir.Function, ...]:
 
 def _repair(facts: FileFacts, one: Evaluation) -> Repair | None:
     from gpulint.analysis.questions.grad.guarding import Guarding
-    from gpulint.nodes import no_grad_with
+    from gpulint.fix.nodes import no_grad_with
 
     statement = one.sight.statement
     cover = facts.ask(Guarding).statement(one.function, statement)

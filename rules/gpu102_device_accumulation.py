@@ -286,7 +286,7 @@ def _gathered(facts: FileFacts, one: Gathering) -> Report:
 
 
 def _moved(one: Gathering) -> Repair:
-    from gpulint.nodes import method_chain
+    from gpulint.fix.nodes import method_chain
 
     change = Replace(one.leaf.node, method_chain(one.leaf.node, ("cpu",)))
     why = f"what reads `{one.holder}` finds tensors on the CPU"
@@ -300,7 +300,7 @@ def _is_slice(hold: Hold) -> bool:
 
 
 def _repair(hold: Hold) -> Repair | None:
-    from gpulint.nodes import method_chain
+    from gpulint.fix.nodes import method_chain
 
     if not hold.leaves or hold.how == "cat":
         return None  # `x = torch.cat([x, y])`: what x starts from would have to move as well

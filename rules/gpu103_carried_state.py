@@ -152,7 +152,7 @@ def _repair(function: FunctionFacts, carried: Carried) -> Repair | None:
 
 
 def _cut(carried: Carried) -> Insert | None:
-    from gpulint.nodes import assign
+    from gpulint.fix.nodes import assign
 
     path = carried.path
     if "[" in path or "(" in path or _is_dict(carried):

@@ -178,7 +178,7 @@ def _repeating(facts: FileFacts, repeated: RepeatedHook) -> Report:
 
 def _repair(hold: HookHold) -> Repair | None:
     from gpulint.analysis.code import ir
-    from gpulint.nodes import method_chain
+    from gpulint.fix.nodes import method_chain
 
     if hold.trained or hold.filename is not None or isinstance(hold.value, (ir.Seq, ir.Op)):
         return None

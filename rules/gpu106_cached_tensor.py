@@ -134,7 +134,7 @@ def _report(facts: FileFacts, cache: Cache) -> Report:
 
 
 def _repair(cache: Cache) -> Repair | None:
-    from gpulint.nodes import method_chain
+    from gpulint.fix.nodes import method_chain
 
     if cache.value is None:
         return None

@@ -109,7 +109,7 @@ class UpdateUnderGrad(Rule):
 
 def _repair(facts: FileFacts, average: Average) -> Repair | None:
     from gpulint.analysis.questions.backward.cutting import against_cutting
-    from gpulint.nodes import call_method
+    from gpulint.fix.nodes import call_method
 
     if not average.leaves or (average.what == "value" and len(average.leaves) != 1):
         return None

@@ -374,7 +374,7 @@ def _report(
 
 def _repair(facts: FileFacts, function: FunctionFacts, forwards: Sequence[Forward]) -> Repair | None:
     from gpulint.analysis.questions.grad.guarding import Guarding
-    from gpulint.nodes import no_grad_decorator, no_grad_with
+    from gpulint.fix.nodes import no_grad_decorator, no_grad_with
     from gpulint.rule import AddImport, Decorate, Wrap
 
     if any(forward.freed for forward in forwards):

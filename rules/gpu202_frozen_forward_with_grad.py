@@ -171,7 +171,7 @@ def _beside(one: Evaluation) -> Report:
 
 def _repair(facts: FileFacts, wasted: WastedForward) -> Repair | None:
     from gpulint.analysis.questions.grad.guarding import Guarding
-    from gpulint.nodes import no_grad_with
+    from gpulint.fix.nodes import no_grad_with
 
     cover = facts.ask(Guarding).statement(wasted.facts.function, wasted.forward.stmt)
     if not wasted.alone or cover is None:

@@ -119,7 +119,7 @@ class GeneratorNotDetached(Rule):
 
 
 def _repair(facts: FileFacts, found: Undetached) -> Repair | None:
-    from gpulint.nodes import call_method, no_grad_with
+    from gpulint.fix.nodes import call_method, no_grad_with
 
     if found.wanted:
         return None

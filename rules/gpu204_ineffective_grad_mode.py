@@ -103,7 +103,7 @@ class IneffectiveGradMode(Rule):
 def _repair(facts: FileFacts, misuse: GradModeMisuse) -> Repair | None:
     import libcst as cst
 
-    from gpulint.nodes import no_grad_with
+    from gpulint.fix.nodes import no_grad_with
 
     if misuse.what == "uncalled":
         called = cst.Call(misuse.at.node)

@@ -113,7 +113,7 @@ def _report(late: LateRelease) -> Report:
 
 
 def _repair(late: LateRelease) -> Repair:
-    from gpulint.nodes import delete
+    from gpulint.fix.nodes import delete
 
     change = Insert(late.last_use.line, delete((late.name,)))
     return Repair.unless(late.unproven, f"insert `del {late.name}` after its last use", (change,))

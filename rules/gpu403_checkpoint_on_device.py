@@ -126,7 +126,7 @@ def _doubts(load: Load) -> tuple[str, ...]:
 def _repair(facts: FileFacts, load: Load) -> Repair | None:
     from gpulint.rules.detect.checkpoints import restores_its_own_way
 
-    from gpulint.nodes import with_argument
+    from gpulint.fix.nodes import with_argument
 
     why_unsafe = ""
     if not load.plain_uses:

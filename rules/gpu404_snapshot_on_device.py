@@ -127,7 +127,7 @@ def _alias(facts: FileFacts, snapshot: Snapshot) -> Report:
 
 
 def _repair(facts: FileFacts, snapshot: Snapshot) -> Repair | None:
-    from gpulint.nodes import expression, method_chain
+    from gpulint.fix.nodes import expression, method_chain
 
     why_unsafe = ""
     if snapshot.what == "alias":

@@ -106,7 +106,7 @@ def _order(facts: FileFacts, cleanup: IdleCleanup) -> Report:
 
 
 def _repair(facts: FileFacts, cleanup: IdleCleanup) -> Repair | None:
-    from gpulint.nodes import statement
+    from gpulint.fix.nodes import statement
 
     assert cleanup.emptied is not None
     call = statement(facts.source(cleanup.emptied.value, 200))

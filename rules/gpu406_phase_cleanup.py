@@ -102,7 +102,7 @@ def _report(facts: FileFacts, end: PhaseEnd) -> Report:
 
 
 def _repair(facts: FileFacts, end: PhaseEnd) -> Repair | None:
-    from gpulint.nodes import statement
+    from gpulint.fix.nodes import statement
 
     empty = facts.torch_name("cuda.empty_cache")
     if empty is None:

@@ -118,7 +118,7 @@ def _report(facts: FileFacts, old: OldCall, why_unsafe: str) -> Report:
 
 
 def _repair(facts: FileFacts, old: OldCall, why_unsafe: str) -> Repair | None:
-    from gpulint.nodes import expression
+    from gpulint.fix.nodes import expression
 
     name = facts.torch_name(old.renamed.new.removeprefix("torch."))
     call = None if old.call is None else _new_call(old)

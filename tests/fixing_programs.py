@@ -10,7 +10,7 @@ import libcst as cst
 from fixing_support import Tree
 from hypothesis import strategies as st
 
-from gpulint.edits import BOM
+from gpulint.source.edits import BOM
 
 LABEL = re.compile(r"\d{3,}")
 COMMENTS = ["# why", "# é 𝄞", "#", "# a; b: 'c'", '# """']

@@ -7,11 +7,11 @@ from itertools import pairwise
 
 import libcst as cst
 
-from gpulint.edits import apply_edits
 from gpulint.findings import Edit, Finding, Fix, Severity
-from gpulint.positions import Spans, child_nodes
-from gpulint.rendering import render
+from gpulint.fix.rendering import render
 from gpulint.rule import Change, Repair
+from gpulint.source.edits import apply_edits
+from gpulint.source.positions import Spans, child_nodes
 
 
 class Tree:

@@ -10,8 +10,8 @@ from gpulint.rules import all_rules
 
 from gpulint.analysis.torch.backward import APIS, Api, Through, api_of, differentiates, takes_functions
 from gpulint.findings import Confidence, Finding
-from gpulint.fixing import fix_text
-from gpulint.linter import lint_text
+from gpulint.fix.fixing import fix_text
+from gpulint.lint.linter import lint_text
 from gpulint.rule import RuleSet
 
 RULES = RuleSet(all_rules(), confidence=Confidence.LOW)

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from support import HELD, gpulint
 
-from gpulint.cache import ABSENT, Cache, CacheEntry, run_digest
-from gpulint.files import content_hash
 from gpulint.findings import Edit, Finding, Fix, Position, Related, Severity
+from gpulint.lint.cache import ABSENT, Cache, CacheEntry, run_digest
+from gpulint.source.files import content_hash
 
 
 def no_dependencies(path: str) -> str:
@@ -215,7 +215,7 @@ def test_findings_that_rest_on_callers_are_found_anew(tmp_path: Path) -> None:
 
 
 def test_every_module_that_decides_is_part_of_the_key() -> None:
-    from gpulint.cache import _own_sources
+    from gpulint.lint.cache import _own_sources
 
     sources = {Path(path).name for path in _own_sources()}
     assert {"linter.py", "driver.py", "doubts.py", "averages.py", "gpu101_held_graph.py"} <= sources

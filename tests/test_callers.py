@@ -8,7 +8,7 @@ import pytest
 from gpulint.rules import all_rules
 
 from gpulint.api import check_paths
-from gpulint.linter import lint_text
+from gpulint.lint.linter import lint_text
 from gpulint.rule import RuleSet
 
 RULES = RuleSet(all_rules())

@@ -45,7 +45,7 @@ from gpulint.rules import all_rules
 
 from gpulint.answers import Question
 from gpulint.findings import Confidence, Finding
-from gpulint.linter import lint_text
+from gpulint.lint.linter import lint_text
 from gpulint.rule import RuleSet
 
 CASES = Path(__file__).parent / "cases"

@@ -598,7 +598,9 @@ def test_no_command_imports_another(tmp_path: Path) -> None:
         [sys.executable, "-c", script], cwd=tmp_path, capture_output=True, text=True, check=False
     )
     loaded = done.stdout.splitlines()[-1].split()
-    assert {name for name in loaded if not name.startswith("gpulint.cli._")} == {"gpulint.cli.check"}
+    assert {name for name in loaded if name.startswith("gpulint.cli.commands.")} == {
+        "gpulint.cli.commands.check"
+    }
 
 
 def test_help(tmp_path: Path) -> None:

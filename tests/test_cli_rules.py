@@ -13,7 +13,7 @@ import pytest
 from gpulint.rules import all_rules
 from support import environment, gpulint
 
-from gpulint.documentation import example_problems, page
+from gpulint.lint.documentation import example_problems, page
 from gpulint.rule import RuleSet
 
 OWN = '''

@@ -13,13 +13,13 @@ from gpulint.rules import all_rules
 from support import codes, findings, gpulint
 
 import gpulint as api
-from gpulint.baseline import compare
 from gpulint.config import Config, ConfigError
-from gpulint.documentation import page
 from gpulint.findings import Confidence, Finding, Severity
-from gpulint.linter import lint_text
-from gpulint.reports import Sources
+from gpulint.lint.baseline import compare
+from gpulint.lint.documentation import page
+from gpulint.lint.linter import lint_text
 from gpulint.rule import Report, Rule, RuleSet
+from gpulint.source.sources import Sources
 
 # In row 7 a GPU201 of medium confidence: what its result is for, the file does not say.
 DOUBTFUL = """\

@@ -9,8 +9,8 @@ import pytest
 
 from gpulint.config import KEYS, Config, ConfigError, ConfigResolver, Overrides, json_schema, load_config
 from gpulint.findings import Finding, Severity
+from gpulint.lint.selection import Selection
 from gpulint.rule import Option, Rule
-from gpulint.selection import Selection
 
 
 class HeldGraph(Rule):
@@ -44,8 +44,8 @@ class Optional(Rule):
 
 @pytest.fixture(autouse=True)
 def three_rules(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("gpulint.selection.all_rules", lambda: (HeldGraph, DeviceAccumulation, Optional))
-    from gpulint.selection import _rules_in
+    monkeypatch.setattr("gpulint.lint.selection.all_rules", lambda: (HeldGraph, DeviceAccumulation, Optional))
+    from gpulint.lint.selection import _rules_in
 
     _rules_in.cache_clear()
 
@@ -53,7 +53,7 @@ def three_rules(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture(autouse=True)
 def forget_rules() -> object:
     yield
-    from gpulint.selection import _rules_in
+    from gpulint.lint.selection import _rules_in
 
     _rules_in.cache_clear()
 

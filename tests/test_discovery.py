@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from gpulint.config import Config, ConfigResolver, Overrides
-from gpulint.discovery import Discovery, discover
+from gpulint.source.discovery import Discovery, discover
 
 
 def make(root: Path, *names: str) -> None:

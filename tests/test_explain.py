@@ -21,8 +21,8 @@ from gpulint.answers import (
     refuted,
     until_refuted,
 )
-from gpulint.explaining import ELSEWHERE, OUTCOMES, SILENCED, SILENT, TOLD, Explained, explain_text
 from gpulint.findings import Confidence
+from gpulint.lint.explaining import ELSEWHERE, OUTCOMES, SILENCED, SILENT, TOLD, Explained, explain_text
 from gpulint.rule import Rule, RuleSet
 
 RULES = RuleSet(all_rules(), {rule.code: {o.name: o.default for o in rule.options} for rule in all_rules()})

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from gpulint.files import FileError, decode, read_source, split_lines
+from gpulint.source.files import FileError, decode, read_source, split_lines
 
 
 @pytest.mark.parametrize(

@@ -6,8 +6,8 @@ import libcst as cst
 import pytest
 from fixing_support import Tree, changed
 
-from gpulint.canvas import RenderError
-from gpulint.nodes import call_method, method_chain
+from gpulint.fix.canvas import RenderError
+from gpulint.fix.nodes import call_method, method_chain
 from gpulint.rule import Remove, Replace
 
 

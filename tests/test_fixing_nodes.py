@@ -3,7 +3,7 @@ from __future__ import annotations
 import libcst as cst
 import pytest
 
-from gpulint.nodes import assign, call_method, delete, method_chain, no_grad_decorator, no_grad_with
+from gpulint.fix.nodes import assign, call_method, delete, method_chain, no_grad_decorator, no_grad_with
 
 
 def code(node: cst.CSTNode) -> str:

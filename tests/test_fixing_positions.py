@@ -14,9 +14,9 @@ import pytest
 from fixing_support import Tree
 from libcst.metadata import MetadataWrapper, PositionProvider
 
-from gpulint.edits import BOM, LineIndex
 from gpulint.findings import Position
-from gpulint.positions import PositionError, Spans, child_nodes
+from gpulint.source.edits import BOM, LineIndex
+from gpulint.source.positions import PositionError, Spans, child_nodes
 
 SAMPLE = [ast, textwrap, configparser, webbrowser, asyncio.base_events, re]
 

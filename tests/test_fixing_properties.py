@@ -12,11 +12,11 @@ from fixing_support import Tree, changed, finding
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from gpulint.edits import BOM, apply_edits
 from gpulint.findings import Edit, Finding
-from gpulint.fixing import fix_text
-from gpulint.nodes import call_method, delete, no_grad_decorator, no_grad_with
+from gpulint.fix.fixing import fix_text
+from gpulint.fix.nodes import call_method, delete, no_grad_decorator, no_grad_with
 from gpulint.rule import AddImport, Change, Decorate, Insert, Remove, Replace, Wrap
+from gpulint.source.edits import BOM, apply_edits
 
 settings.register_profile(
     "fixing",

@@ -4,10 +4,10 @@ import libcst as cst
 import pytest
 from fixing_support import Tree, changed, finding
 
-from gpulint.canvas import RenderError
-from gpulint.edits import apply_edits
-from gpulint.nodes import assign, call_method, delete, no_grad_decorator, no_grad_with
+from gpulint.fix.canvas import RenderError
+from gpulint.fix.nodes import assign, call_method, delete, no_grad_decorator, no_grad_with
 from gpulint.rule import AddImport, Change, Decorate, Insert, Remove, Replace, Wrap
+from gpulint.source.edits import apply_edits
 
 NEWLINES = ["\n", "\r\n"]
 

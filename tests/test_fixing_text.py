@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from fixing_support import finding
 
-from gpulint.edits import apply_edits, unified_diff
 from gpulint.findings import Edit, Finding, Position
-from gpulint.fixing import MAX_PASSES, fix_text
+from gpulint.fix.fixing import MAX_PASSES, fix_text
+from gpulint.source.edits import apply_edits, unified_diff
 
 
 def edit(start: tuple[int, int], end: tuple[int, int], content: str) -> Edit:

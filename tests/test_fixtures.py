@@ -21,7 +21,7 @@ import pytest
 from gpulint.rules import all_rules
 
 from gpulint.findings import Confidence, Finding
-from gpulint.linter import lint_text
+from gpulint.lint.linter import lint_text
 from gpulint.rule import RuleSet
 
 FIXTURES = Path(__file__).parents[1] / "fixtures"
@@ -124,7 +124,7 @@ def test_exactly_the_marked_lines_are_found(script: Path) -> None:
 @needs_torch
 @pytest.mark.parametrize("script", MARKED, ids=lambda path: path.stem)
 def test_runs_after_every_fix(script: Path, tmp_path: Path) -> None:
-    fixing = pytest.importorskip("gpulint.fixing")
+    fixing = pytest.importorskip("gpulint.fix.fixing")
     text = script.read_text(encoding="utf-8")
     if not {code for _, code in expected(text)} & implemented():
         pytest.skip("no rule of this fixture is there yet")

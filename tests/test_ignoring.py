@@ -7,8 +7,8 @@ import pytest
 from support import HELD, HELD_ROW, codes, gpulint
 
 from gpulint.findings import Finding, Severity
-from gpulint.ignoring import add_ignores
-from gpulint.suppressions import suppressed
+from gpulint.lint.ignoring import add_ignores
+from gpulint.lint.suppressions import suppressed
 
 
 def finding(row: int, end_row: int, code: str = "GPU101") -> Finding:

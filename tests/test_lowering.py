@@ -14,13 +14,13 @@ from typing import Any
 import libcst as cst
 import pytest
 
-from gpulint import trees
 from gpulint.analysis.code import ir
 from gpulint.analysis.code.lower import lower
-from gpulint.attaching import attach_all
-from gpulint.positions import Spans
-from gpulint.syntax import Flaw
-from gpulint.trees import SourceError, Trees
+from gpulint.lint import trees
+from gpulint.lint.attaching import attach_all
+from gpulint.lint.trees import SourceError, Trees
+from gpulint.source.positions import Spans
+from gpulint.source.syntax import Flaw
 
 ROOT = Path(__file__).parent.parent
 STDLIB = Path(sysconfig.get_paths()["stdlib"])

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpulint.magics import HIDDEN, Hiding, cell_language
+from gpulint.source.magics import HIDDEN, Hiding, cell_language
 
 
 @pytest.mark.parametrize(

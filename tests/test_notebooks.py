@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpulint.notebooks import NotebookError, read_notebook
+from gpulint.source.notebooks import NotebookError, read_notebook
 
 
 def code(source: Any, **more: Any) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from gpulint.pool import in_processes, worker_context
+from gpulint.lint.pool import in_processes, worker_context
 
 
 def work(item: int) -> int:
@@ -77,7 +77,7 @@ def test_fork_only_where_it_is_safe() -> None:
 ORPHAN = """
 import os, sys, time
 sys.path.insert(0, {directory!r})
-from gpulint.pool import in_processes
+from gpulint.lint.pool import in_processes
 
 def slow(item):
     os.write(1, b"%d\\n" % os.getpid())  # in one piece: two workers share the pipe

@@ -12,12 +12,14 @@ from gpulint.rules import all_rules
 from test_rules import SUSPECTING, found_in, page
 
 from gpulint.api import check_paths
-from gpulint.cache import Cache, CacheEntry
 from gpulint.claims import DRIFT, Claim
 from gpulint.findings import Finding, Severity
-from gpulint.runtime.ending import failed
-from gpulint.runtime.frames import Frames
-from gpulint.runtime.result import (
+from gpulint.lint.cache import Cache, CacheEntry
+from gpulint.runtime.child.ending import failed
+from gpulint.runtime.parent.source import called_on
+from gpulint.runtime.parent.verdict import verify
+from gpulint.runtime.probes.frames import Frames
+from gpulint.runtime.record.result import (
     Drift,
     End,
     Environment,
@@ -29,8 +31,6 @@ from gpulint.runtime.result import (
     Sample,
     Site,
 )
-from gpulint.runtime.source import called_on
-from gpulint.runtime.verdict import verify
 from gpulint.verifying import with_claims
 
 # What the findings of each rule's documented example are about, as the example spells it.

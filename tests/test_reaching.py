@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from gpulint.rules import all_rules
 
-from gpulint.linter import lint_text
+from gpulint.lint.linter import lint_text
 from gpulint.rule import RuleSet
 
 RULES = RuleSet(all_rules())

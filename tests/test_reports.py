@@ -14,11 +14,12 @@ from schemas import schemas, violations
 
 from gpulint.claims import Claim
 from gpulint.findings import Edit, Finding, Fix, Position, Related, Severity
-from gpulint.reports import FORMATS, Report, Sources, writer
-from gpulint.reports.diff import diff_lines
-from gpulint.reports.fingerprints import fingerprints
+from gpulint.reports import FORMATS, Report, writer
 from gpulint.reports.layout import printable, width
-from gpulint.reports.text import changed_lines, finding_lines
+from gpulint.reports.lint.diff import diff_lines
+from gpulint.reports.lint.fingerprints import fingerprints
+from gpulint.reports.lint.text import changed_lines, finding_lines
+from gpulint.source.sources import Sources
 
 SOURCE = """\
 import torch

@@ -20,31 +20,61 @@ MOST_FILES = 19  # in one folder
 
 ANALYSIS = "gpulint.analysis"
 QUESTIONS = f"{ANALYSIS}.questions"
-DETECT = "gpulint.rules.detect"
-RECORDS = {"gpulint.answers", "gpulint.findings", "gpulint.rule"}
+RULES = "gpulint.rules"
+DETECT = f"{RULES}.detect"
+RUNTIME = "gpulint.runtime"
+REPORTS = "gpulint.reports"
+READING = {f"{ANALYSIS}.{room}" for room in ("torch", "code", "values", "file", "flow", "questions")}
 
-# room -> the rooms and modules that it may import besides itself
+
+def of_ours(names: str) -> set[str]:
+    return {f"gpulint.{name}" for name in names.split()}
+
+
+def below(parent: str, rooms: str) -> set[str]:
+    return {f"{parent}.{room}" for room in rooms.split()}
+
+
+# room -> the rooms and modules that it may import besides itself; what lies directly in gpulint/ is named module by module
 FLOORS: dict[str, set[str]] = {
+    "gpulint.source": of_ours("findings config atomic"),
     f"{ANALYSIS}.torch": set(),
-    f"{ANALYSIS}.code": {f"{ANALYSIS}.torch"},
-    f"{ANALYSIS}.values": {f"{ANALYSIS}.torch", f"{ANALYSIS}.code"},
-    f"{ANALYSIS}.file": {
-        *(f"{ANALYSIS}.{room}" for room in ("torch", "code", "values")),
-        "gpulint.config",  # how a project file is parsed
-        "gpulint.files",  # where a project begins
-    },
-    f"{ANALYSIS}.flow": {f"{ANALYSIS}.{room}" for room in ("torch", "code", "values", "file")},
-    QUESTIONS: {
-        *(f"{ANALYSIS}.{room}" for room in ("torch", "code", "values", "file", "flow")),
-        "gpulint.answers",
-    },
-    ANALYSIS: {f"{ANALYSIS}.{room}" for room in ("torch", "code", "values", "file", "flow", "questions")},
-    DETECT: {
-        ANALYSIS,
-        *(f"{ANALYSIS}.{room}" for room in ("torch", "code", "values", "file", "flow", "questions")),
-        *RECORDS,
-        "gpulint.shell",
-    },
+    f"{ANALYSIS}.code": below(ANALYSIS, "torch"),
+    f"{ANALYSIS}.values": below(ANALYSIS, "torch code"),
+    # how a project file is parsed, and where a project begins
+    f"{ANALYSIS}.file": below(ANALYSIS, "torch code values") | of_ours("config source"),
+    f"{ANALYSIS}.flow": below(ANALYSIS, "torch code values file"),
+    QUESTIONS: below(ANALYSIS, "torch code values file flow") | of_ours("answers"),
+    ANALYSIS: READING,
+    "gpulint.fix": of_ours("source findings atomic rule"),
+    DETECT: {ANALYSIS, *READING} | of_ours("answers findings rule"),
+    RULES: {ANALYSIS, DETECT, *READING} | of_ours("answers claims findings rule fix"),
+    "gpulint.lint": {ANALYSIS, RULES, *READING}
+    | of_ours("source fix answers atomic config findings rule version"),
+    f"{RUNTIME}.record": set(),
+    f"{RUNTIME}.probes": below(RUNTIME, "record"),
+    f"{RUNTIME}.holding": below(RUNTIME, "record probes"),
+    f"{RUNTIME}.observing": below(RUNTIME, "record probes"),
+    f"{RUNTIME}.child": below(RUNTIME, "record probes holding observing") | of_ours("marks"),
+    f"{RUNTIME}.parent": below(RUNTIME, "record") | of_ours("claims findings units"),
+    "gpulint.memory": {f"{ANALYSIS}.torch"}
+    | below(RUNTIME, "record probes holding")
+    | of_ours("atomic units"),
+    "gpulint.allocator": of_ours("memory"),
+    "gpulint.operator": of_ours("allocator memory atomic units") | below(RUNTIME, "record parent"),
+    "gpulint.codemods": of_ours("source config atomic memory"),
+    REPORTS: of_ours("source config findings rule"),
+    f"{REPORTS}.lint": {REPORTS} | of_ours("source lint findings rule version"),
+    f"{REPORTS}.verify": {REPORTS, f"{REPORTS}.lint"}
+    | of_ours("source config findings units version")
+    | below(RUNTIME, "record parent"),
+    "gpulint.server": of_ours("source lint answers config findings rule fix api version"),
+    "gpulint.cli": of_ours("source lint answers atomic config findings rule verifying version")
+    | {REPORTS, f"{REPORTS}.lint", f"{REPORTS}.verify"}
+    | below(RUNTIME, "record parent"),
+    "gpulint.cli.commands": {"gpulint.cli", RULES, REPORTS}
+    | of_ours("codemods memory operator server units")
+    | below(RUNTIME, "record"),
 }
 
 
@@ -125,13 +155,13 @@ def circle_through(start: str, within: frozenset[str]) -> list[str]:
 
 
 def test_no_module_imports_itself_by_a_roundabout_way() -> None:
-    within = frozenset(module for module, _ in inhabitants())
+    within = frozenset(modules())
     circles = {" -> ".join(way) for module in sorted(within) if (way := circle_through(module, within))}
     assert not circles
 
 
 def test_no_folder_holds_more_files_than_can_be_overlooked() -> None:
-    folders = {path.parent for module, path in modules().items() if room_of(module) is not None}
+    folders = {path.parent for path in modules().values()} - {SOURCES["gpulint.rules"]}  # a rule is a file
     counts = {str(folder.relative_to(ROOT)): len(list(folder.glob("*.py"))) for folder in folders}
     assert {name: count for name, count in counts.items() if count > MOST_FILES + 1} == {}
 

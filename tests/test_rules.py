@@ -11,8 +11,8 @@ import pytest
 from gpulint.rules import all_rules
 
 from gpulint.findings import Confidence, Finding
-from gpulint.fixing import fix_text
-from gpulint.linter import lint_text
+from gpulint.fix.fixing import fix_text
+from gpulint.lint.linter import lint_text
 from gpulint.rule import Rule, RuleSet
 
 SECTIONS = ("What it does", "Why is this bad", "What it costs", "Example", "Use instead", "Fix safety")

@@ -22,12 +22,12 @@ from test_cases import all_cases, labelled
 from trials import Trial, changes, ran, run
 
 from gpulint.api import check_paths
-from gpulint.documentation import page
-from gpulint.edits import apply_edits
 from gpulint.findings import Confidence, Finding
-from gpulint.fixing import fix_text
-from gpulint.linter import lint_text
+from gpulint.fix.fixing import fix_text
+from gpulint.lint.documentation import page
+from gpulint.lint.linter import lint_text
 from gpulint.rule import RuleSet
+from gpulint.source.edits import apply_edits
 
 RULES = RuleSet(all_rules())
 DOUBTING = RuleSet(all_rules(), confidence=Confidence.LOW)

@@ -14,9 +14,9 @@ from gpulint.rules import all_rules
 
 from gpulint.analysis import driver
 from gpulint.findings import Severity
-from gpulint.linter import lint_text
+from gpulint.lint.linter import lint_text
+from gpulint.lint.trees import SourceError
 from gpulint.rule import Report, Rule, RuleSet
-from gpulint.trees import SourceError
 
 RULES = RuleSet(all_rules())
 

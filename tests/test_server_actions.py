@@ -12,8 +12,8 @@ from server_support import able, at, editing
 from support import HELD, HELD_ROW, gpulint
 
 from gpulint import check_paths
-from gpulint.edits import apply_edits
 from gpulint.findings import Finding
+from gpulint.source.edits import apply_edits
 
 FIXTURES = Path(__file__).parents[1] / "fixtures"
 TWO = """\

@@ -10,10 +10,10 @@ from gpulint.rules import all_rules
 from gpulint.rules.detect.alloc_conf import OPTIONS, bad_options, split_size
 from support import gpulint
 
+from gpulint.lint.settings_linter import lint_settings
 from gpulint.memory.alloc_conf import KEYS
 from gpulint.rule import RuleSet
-from gpulint.settings_linter import lint_settings
-from gpulint.shell import is_settings_file, is_settings_text, text_settings
+from gpulint.source.shell import is_settings_file, is_settings_text, text_settings
 
 RULES = RuleSet(all_rules())
 

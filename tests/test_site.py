@@ -21,7 +21,7 @@ from gpulint.rules import all_rules
 
 from gpulint.config import KEYS
 from gpulint.findings import DOCS_URL
-from gpulint.selection import BUILT_IN
+from gpulint.lint.selection import BUILT_IN
 
 ROOT = Path(__file__).parents[1]
 pytest.importorskip("mkdocs", reason="the extra docs is not installed")

@@ -2,9 +2,9 @@ from __future__ import annotations
 
 import pytest
 
-from gpulint.files import split_lines
 from gpulint.findings import Finding, Severity
-from gpulint.suppressions import directives, suppressed
+from gpulint.lint.suppressions import directives, suppressed
+from gpulint.source.files import split_lines
 
 CHECKED = ("GPU101", "GPU102", "GPU201")
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from gpulint.syntax import flaw
+from gpulint.source.syntax import flaw
 
 
 @pytest.mark.parametrize(

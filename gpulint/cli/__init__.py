@@ -13,7 +13,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line and exit: 0 clean, 1 findings, 2 wrong use or failure, 130 interrupted."""
     given = list(sys.argv[1:] if arguments is None else arguments)
     if given in (["--version"], ["-V"]):
-        from gpulint import __version__
+        from gpulint.version import __version__
 
         print(f"gpulint {__version__}")
         return

@@ -13,73 +13,19 @@ from typing import TextIO
 
 import click
 
-from gpulint import baseline
-from gpulint.checking import REPORT_URL, Checker, Mode, Task
-from gpulint.config import ConfigResolver, Overrides, shown_path
-from gpulint.discovery import Discovery, discover
-from gpulint.engine import Options, Run, run
-from gpulint.files import FileError, decode
-from gpulint.reports import Report, Sources, plural, writer
+from gpulint.cli._request import Request
+from gpulint.config import ConfigResolver, shown_path
+from gpulint.lint import baseline
+from gpulint.lint.checking import REPORT_URL, Checker
+from gpulint.lint.engine import Options, Run, run
+from gpulint.lint.results import Task
+from gpulint.lint.selection import known_rules
+from gpulint.reports import Report, plural, writer
 from gpulint.reports.layout import colour_wanted, paint
 from gpulint.rule import Rule
-from gpulint.selection import known_rules
-
-
-@dataclass(frozen=True, slots=True)
-class Request:
-    """The options of the command, as given."""
-
-    paths: tuple[str, ...] = ()
-    select: tuple[str, ...] | None = None
-    extend_select: tuple[str, ...] = ()
-    ignore: tuple[str, ...] = ()
-    target_torch: str | None = None
-    confidence: str | None = None
-    fix: bool = False
-    unsafe_fixes: bool = False
-    diff: bool = False
-    exclude: tuple[str, ...] = ()
-    extend_exclude: tuple[str, ...] = ()
-    force_exclude: bool = False
-    stdin_filename: str | None = None
-    output_format: str = "text"
-    output_file: str | None = None
-    statistics: bool = False
-    colour: str = "auto"
-    quiet: bool = False
-    verbose: bool = False
-    config: str | None = None
-    isolated: bool = False
-    baseline: str | None = None
-    write_baseline: bool = False
-    add_ignore: bool = False
-    fail_on: str | None = None
-    exit_zero: bool = False
-    jobs: int = 0
-    no_cache: bool = False
-    cache_dir: str | None = None
-    watch: bool = False
-
-    @property
-    def mode(self) -> Mode:
-        return "diff" if self.diff else "fix" if self.fix else "check"
-
-    @property
-    def from_stdin(self) -> bool:
-        return self.paths == ("-",) or (not self.paths and self.stdin_filename is not None)
-
-    @property
-    def overrides(self) -> Overrides:
-        return Overrides(
-            self.select,
-            self.extend_select,
-            self.ignore,
-            self.exclude or None,
-            self.extend_exclude,
-            self.fail_on,
-            self.target_torch,
-            self.confidence,
-        )
+from gpulint.source.discovery import Discovery, discover
+from gpulint.source.files import FileError, decode
+from gpulint.source.sources import Sources
 
 
 @dataclass(slots=True)
@@ -100,7 +46,7 @@ def perform(request: Request) -> int:
     if request.watch:
         from gpulint.cli._watch import watch
 
-        return watch(request)
+        return watch(request, check_once)
     return check_once(request)[0]
 
 
@@ -216,7 +162,7 @@ def _compare(path: str, outcome: _Outcome) -> None:
 
 
 def _add_ignores(request: Request, done: Run) -> int:
-    from gpulint.ignoring import ignore_in_files
+    from gpulint.lint.ignoring import ignore_in_files
 
     written, failed = ignore_in_files(done.findings)
     if not request.quiet:
@@ -258,13 +204,13 @@ def _write(request: Request, outcome: _Outcome) -> None:
 
 def _write_report(request: Request, report: Report, out: TextIO) -> None:
     if request.statistics and request.output_format == "text":
-        from gpulint.reports.summary import statistics, summary
+        from gpulint.reports.lint.summary import statistics, summary
 
         paint([*statistics(report.findings), *summary(report)], out, report.colour)
         return
     writer(request.output_format)(report, out)
     if request.statistics:
-        from gpulint.reports.summary import statistics
+        from gpulint.reports.lint.summary import statistics
 
         paint(statistics(report.findings), sys.stderr, colour_wanted(sys.stderr, request.colour))
 
@@ -284,7 +230,7 @@ def _output(request: Request, default: TextIO) -> Iterator[TextIO]:
 
 
 def _write_diff(request: Request, outcome: _Outcome) -> None:
-    from gpulint.reports.diff import diff_lines
+    from gpulint.reports.lint.diff import diff_lines
 
     done = outcome.run
     with _output(request, sys.stdout) as out:

@@ -8,8 +8,8 @@ from collections.abc import Iterable
 from typing import Any
 
 from gpulint.config import Config, ConfigError, ConfigResolver, Glob, json_schema, shown_path
-from gpulint.discovery import DEFAULT_EXCLUDES
-from gpulint.selection import BUILT_IN, Selection
+from gpulint.lint.selection import BUILT_IN, Selection
+from gpulint.source.discovery import DEFAULT_EXCLUDES
 
 
 def schema_text() -> str:

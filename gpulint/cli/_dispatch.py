@@ -14,7 +14,7 @@ from typing import Any, Final
 import click
 from click.shell_completion import CompletionItem
 
-from gpulint import __version__
+from gpulint.version import __version__
 
 DEFAULT = "check"
 GROUPS: Final[Mapping[str, Sequence[str]]] = {
@@ -28,13 +28,13 @@ class Commands(click.Group):
     """The files of this package as commands, imported when used. Anything else is a path for `check`."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        files = Path(__file__).parent.glob("*.py")
+        files = (Path(__file__).parent / "commands").glob("*.py")
         return sorted(file.stem.replace("_", "-") for file in files if not file.stem.startswith("_"))
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in self.list_commands(ctx):
             return None
-        command: click.Command = import_module(f"gpulint.cli.{cmd_name.replace('-', '_')}").command
+        command: click.Command = import_module(f"gpulint.cli.commands.{cmd_name.replace('-', '_')}").command
         return command
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
@@ -118,7 +118,7 @@ def _failed(error: Exception) -> int:
         import traceback
 
         traceback.print_exception(error)
-    from gpulint.checking import REPORT_URL
+    from gpulint.lint.checking import REPORT_URL
 
     what = f"{type(error).__name__}: {error}"
     _say(f"internal error: {what}; please report it at {REPORT_URL} (-v shows the traceback)")

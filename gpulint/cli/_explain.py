@@ -11,13 +11,13 @@ from dataclasses import dataclass, replace
 import click
 
 from gpulint.config import ConfigResolver, did_you_mean
-from gpulint.explaining import SIGNS, SILENT, Explained, explain_text, line_of, notebook_of
-from gpulint.files import FileError, decode, read_bytes
-from gpulint.notebooks import is_notebook
+from gpulint.lint.explaining import SIGNS, SILENT, Explained, explain_text, line_of, notebook_of
+from gpulint.lint.selection import Selection
+from gpulint.lint.trees import SourceError
 from gpulint.reports import place_in
 from gpulint.rule import Rule, RuleSet
-from gpulint.selection import Selection
-from gpulint.trees import SourceError
+from gpulint.source.files import FileError, decode, read_bytes
+from gpulint.source.notebooks import is_notebook
 
 _FORM = "FILE[:LINE]"
 _LOCATION = re.compile(r"(?P<path>.+?)(?::cell (?P<cell>\d+))?(?::(?P<row>\d+)(?::(?P<column>\d+))?)?")

@@ -12,9 +12,9 @@ from typing import Any
 import click
 
 from gpulint.config import ConfigResolver, did_you_mean
-from gpulint.documentation import Page, example_problems, page
+from gpulint.lint.documentation import Page, example_problems, page
+from gpulint.lint.selection import Selection, load_rule_file
 from gpulint.rule import Rule, RuleSet
-from gpulint.selection import Selection, load_rule_file
 
 
 def print_pages(code: str | None, output_format: str) -> int:

@@ -14,12 +14,12 @@ import click
 
 from gpulint.config import ConfigResolver, shown_path
 from gpulint.findings import DIAGNOSTICS, Confidence, Finding
-from gpulint.notebooks import is_notebook
-from gpulint.runtime.result import REACH, StepKind, count_steps, said_steps
-from gpulint.runtime.runner import Run
-from gpulint.runtime.verdict import Verification
-from gpulint.runtime.verifying import verification_of
-from gpulint.selection import BUILT_IN, known_rules, refuse_unknown
+from gpulint.lint.selection import BUILT_IN, known_rules, refuse_unknown
+from gpulint.runtime.parent.runner import Run
+from gpulint.runtime.parent.verdict import Verification
+from gpulint.runtime.parent.verifying import verification_of
+from gpulint.runtime.record.result import REACH, StepKind, count_steps, said_steps
+from gpulint.source.notebooks import is_notebook
 from gpulint.verifying import least_confidence, program_findings, with_claims
 
 _TORCHRUN = (
@@ -86,11 +86,11 @@ def perform(request: Request) -> int:
         _say_what_went_to_the_script(request)
     verification = _measure(request)
     if request.report is not None:
-        from gpulint.reports.html import write_page
+        from gpulint.reports.verify.html import write_page
 
         _write(request.report, write_page(verification))
     if request.output_format == "json":
-        from gpulint.reports.verify_json import write as write_json
+        from gpulint.reports.verify.json import write as write_json
 
         write_json(verification, sys.stdout)
     else:
@@ -122,8 +122,7 @@ def _say_what_went_to_the_script(request: Request) -> None:
 
 def misplaced(arguments: Sequence[str]) -> list[str]:
     """The arguments of the script that are the names of long options of `gpulint verify`."""
-    from gpulint.cli.verify import command
-
+    command = click.get_current_context().command
     ours = {name for one in command.params for name in one.opts if name.startswith("--")}
     before_end = itertools.takewhile(lambda argument: argument != "--", arguments)
     return list(dict.fromkeys(name for one in before_end if (name := one.partition("=")[0]) in ours))
@@ -148,7 +147,7 @@ def _measure(request: Request) -> Verification:
     least = _least(request)
     if request.quiet:
         return verification_of(what, findings, request.max_drift, least=least)
-    from gpulint.reports.progress import following
+    from gpulint.reports.verify.progress import following
 
     with following(what, sys.stderr, request.colour) as on_progress:
         return verification_of(what, findings, request.max_drift, on_progress, least)
@@ -223,7 +222,7 @@ def _chosen(findings: list[Finding], request: Request) -> list[Finding]:
 
 def _print_text(request: Request, verification: Verification) -> None:
     from gpulint.reports.layout import colour_wanted
-    from gpulint.reports.verify_text import write
+    from gpulint.reports.verify.text import write
 
     columns = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
     write(verification, sys.stdout, colour_wanted(sys.stdout, request.colour), columns)

@@ -4,25 +4,28 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Callable
 from dataclasses import replace
 
 import click
 
-from gpulint.checking import REPORT_URL
-from gpulint.cli._check import Request, check_once
+from gpulint.cli._request import Request
 from gpulint.config import ConfigError, ConfigResolver, shown_path
-from gpulint.discovery import Discovery, discover
-from gpulint.engine import Run
+from gpulint.lint.checking import REPORT_URL
+from gpulint.lint.engine import Run
+from gpulint.lint.selection import forget_rules
+from gpulint.lint.watching import Snapshot, Watched, by_notices, by_the_clock, wait_for_change
 from gpulint.reports import plural
-from gpulint.selection import forget_rules
-from gpulint.watching import Snapshot, Watched, by_notices, by_the_clock, wait_for_change
+from gpulint.source.discovery import Discovery, discover
 
 _CLEAR = "\x1b[2J\x1b[3J\x1b[H"
 _MOST_NAMED = 3
 
+Check = Callable[[Request], tuple[int, Run]]  # the exit status, and what was done
 
-def watch(request: Request) -> int:
-    """Until Ctrl-C, whose exit status, 130, is returned. A wrong configuration is reported, and then watched too."""
+
+def watch(request: Request, check_once: Check) -> int:
+    """Check again and again until Ctrl-C, whose exit status, 130, is returned. A wrong configuration is reported, and then watched too."""
     request = replace(request, paths=request.paths or (os.curdir,))
     watched = Watched(
         lambda: _search(request), request.paths, filter(None, (request.config, request.baseline))
@@ -34,7 +37,7 @@ def watch(request: Request) -> int:
     try:
         while True:
             before = watched.look()
-            run = _check(request)
+            run = _check(request, check_once)
             if run is not None:
                 watched.dependencies = run.dependencies
                 before = _taken_in(before, watched.look(), run)
@@ -53,7 +56,7 @@ def _search(request: Request) -> Discovery:
     return discover(request.paths, resolver, request.force_exclude)
 
 
-def _check(request: Request) -> Run | None:
+def _check(request: Request, check_once: Check) -> Run | None:
     try:
         _, run = check_once(request)
         return run

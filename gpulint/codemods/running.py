@@ -11,9 +11,9 @@ import libcst as cst
 from gpulint.atomic import write_atomic
 from gpulint.codemods import transform
 from gpulint.config import ConfigResolver
-from gpulint.discovery import discover
-from gpulint.edits import unified_diff
-from gpulint.files import FileError, read_source
+from gpulint.source.discovery import discover
+from gpulint.source.edits import unified_diff
+from gpulint.source.files import FileError, read_source
 
 
 @dataclass(slots=True)

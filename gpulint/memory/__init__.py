@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from gpulint.memory.guard import OomGuard, oom_guard
     from gpulint.memory.limits import limit, reset_peak
     from gpulint.memory.live import Lingering, lingering
-    from gpulint.memory.milestones import Milestone, Monitor
     from gpulint.memory.oom.diagnosis import Diagnosis
+    from gpulint.memory.phases.milestones import Milestone, Monitor
     from gpulint.memory.releasing import Released, release, restore
     from gpulint.memory.settings import (
         AllocatorSettingsError,
@@ -32,8 +32,8 @@ if TYPE_CHECKING:
         configure,
     )
     from gpulint.memory.transfer import to_cpu
-    from gpulint.memory.units import format_bytes
     from gpulint.memory.window import Window, monitor
+    from gpulint.units import format_bytes
 
 # No file here may bear the name of one of these: importing it would bind the module to that name.
 _HOMES = {
@@ -44,15 +44,15 @@ _HOMES = {
     "Diagnosis": "oom.diagnosis",
     "Lingering": "live",
     "MemoryStats": "figures",
-    "Milestone": "milestones",
-    "Monitor": "milestones",
+    "Milestone": "phases.milestones",
+    "Monitor": "phases.milestones",
     "OomGuard": "guard",
     "Released": "releasing",
     "Saved": "checkpoint",
     "Window": "window",
     "clear": "cleaning",
     "configure": "settings",
-    "format_bytes": "units",
+    "format_bytes": "gpulint.units",
     "limit": "limits",
     "lingering": "live",
     "monitor": "window",
@@ -101,7 +101,7 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module 'gpulint.memory' has no attribute {name!r}")
     from importlib import import_module
 
-    value = getattr(import_module(f"gpulint.memory.{home}"), name)
+    value = getattr(import_module(home if home.startswith("gpulint.") else f"gpulint.memory.{home}"), name)
     globals()[name] = value
     return value
 

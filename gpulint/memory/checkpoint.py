@@ -11,7 +11,7 @@ from typing import IO, Any
 from gpulint.atomic import write_atomic_with
 from gpulint.memory.device import torch_module
 from gpulint.memory.transfer import to_cpu
-from gpulint.memory.units import format_bytes
+from gpulint.units import format_bytes
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from gpulint.memory.device import cuda_missing, cuda_started, started_devices, torch_module
 from gpulint.memory.live import Lingering, lingering
-from gpulint.memory.units import format_bytes
+from gpulint.units import format_bytes
 
 
 @dataclass(frozen=True, slots=True)

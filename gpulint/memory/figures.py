@@ -9,7 +9,7 @@ from typing import Any
 
 from gpulint.memory.device import cuda_missing, cuda_started, device_index, tell, torch_module
 from gpulint.memory.peaks import process_peak
-from gpulint.memory.units import format_bytes
+from gpulint.units import format_bytes
 
 
 @dataclass(frozen=True, slots=True)

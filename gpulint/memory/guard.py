@@ -25,7 +25,7 @@ from gpulint.memory.device import cuda_started, logger, torch_module
 from gpulint.memory.figures import MemoryStats, stats
 from gpulint.memory.oom.diagnosis import Diagnosis, diagnose
 from gpulint.memory.oom.messages import OomMessage, parse_message
-from gpulint.memory.units import format_bytes
+from gpulint.units import format_bytes
 
 F = TypeVar("F", bound=Callable[..., Any])
 Retry = Literal["halve"] | int | None

@@ -14,10 +14,10 @@ def holders_of(tensors: Sequence[Any]) -> list[tuple[str, ...]]:
     """For each tensor, in words, the variable, container or attribute that keeps its memory alive."""
     if not tensors:
         return []
-    from gpulint.runtime.frames import Frames
-    from gpulint.runtime.holders import find
+    from gpulint.runtime.holding.holders import find
     from gpulint.runtime.probes.base import Block
-    from gpulint.runtime.result import Site
+    from gpulint.runtime.probes.frames import Frames
+    from gpulint.runtime.record.result import Site
 
     frames = Frames(_home())
     targets: dict[Any, Block] = {}

@@ -10,7 +10,7 @@ from typing import Any
 from gpulint.memory.device import cuda_started, torch_module
 from gpulint.memory.holding import holders_of
 from gpulint.memory.storages import storage_bytes, storage_key
-from gpulint.memory.units import format_bytes
+from gpulint.units import format_bytes
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from typing import Any, TypeVar, cast
 
 from gpulint.memory.device import cuda_missing, cuda_started, device_index, tell, torch_module
 from gpulint.memory.peaks import PeakWindow, close_window, open_window
-from gpulint.memory.units import format_bytes
+from gpulint.units import format_bytes
 
 F = TypeVar("F", bound=Callable[..., Any])
 

@@ -14,9 +14,9 @@ from typing import Any, Literal
 
 from gpulint.allocator import Allocator, OutOfMemory
 from gpulint.memory import alloc_conf
-from gpulint.memory.units import format_bytes
 from gpulint.operator.launcher import torch_version_of
 from gpulint.operator.scenarios import Scenario
+from gpulint.units import format_bytes
 
 
 @dataclass(frozen=True, slots=True)

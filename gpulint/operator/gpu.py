@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from gpulint.memory.units import format_bytes
 from gpulint.operator import processes
+from gpulint.units import format_bytes
 
 
 class NoDriver(RuntimeError):

@@ -17,7 +17,7 @@ from typing import IO, Any, Final
 
 from gpulint.memory.oom.diagnosis import Diagnosis, diagnose
 from gpulint.memory.oom.messages import START, OomMessage, parse_message
-from gpulint.memory.units import format_bytes
+from gpulint.units import format_bytes
 
 LONGEST_LINE: Final = 1 << 16
 FOLLOWING: Final = 8  # lines over which a message may be broken

@@ -6,7 +6,7 @@ import random
 from dataclasses import dataclass
 
 from gpulint.allocator import MIB, Event
-from gpulint.memory.units import format_bytes
+from gpulint.units import format_bytes
 
 SETTINGS = (
     "",

@@ -16,12 +16,12 @@ from typing import Any
 from gpulint.atomic import write_atomic
 from gpulint.memory.oom.diagnosis import Diagnosis, diagnose
 from gpulint.memory.oom.messages import parse_message
-from gpulint.memory.units import format_bytes
 from gpulint.operator.launcher import Ended
 from gpulint.operator.oom_log import read_log
-from gpulint.runtime.result import End, Environment, RankResult, RunResult, Sample
+from gpulint.runtime.record.result import End, Environment, RankResult, RunResult, Sample
+from gpulint.units import format_bytes
 
-_PAGE = "gpulint.reports.html"
+_PAGE = "gpulint.reports.verify.html"
 
 
 @dataclass(slots=True)
@@ -248,7 +248,7 @@ def default_report() -> Path:
 def write_report(result: RunResult, path: Path) -> Path:
     """Write the verifier's page of the run (.html), or the run itself in the form of the verifier's results."""
     if path.suffix.lower() in (".html", ".htm"):
-        from gpulint.runtime.verdict import verify
+        from gpulint.runtime.parent.verdict import verify
 
         text = str(import_module(_PAGE).write_page(verify(" ".join(result.command), result, ())))
     else:

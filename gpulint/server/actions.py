@@ -10,7 +10,7 @@ from typing import Final
 from lsprotocol import types
 
 from gpulint.findings import Finding, Fix
-from gpulint.ignoring import add_ignores
+from gpulint.lint.ignoring import add_ignores
 from gpulint.server.diagnostics import range_of
 from gpulint.server.documents import Document, Documents
 

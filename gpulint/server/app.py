@@ -11,10 +11,10 @@ from typing import Any
 from lsprotocol import types
 from pygls.lsp.server import LanguageServer
 
-from gpulint import __version__
 from gpulint.server import actions
 from gpulint.server.protocol import ServerProtocol
 from gpulint.server.session import Session
+from gpulint.version import __version__
 
 _log = logging.getLogger(__name__)
 

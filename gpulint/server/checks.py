@@ -12,7 +12,7 @@ from gpulint.server.engine import Checked, Engine
 from gpulint.server.worker import Worker
 
 if TYPE_CHECKING:
-    from gpulint.explaining import Explained
+    from gpulint.lint.explaining import Explained
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,10 +12,10 @@ from urllib.parse import unquote
 from lsprotocol import types
 from pygls.uris import to_fs_path, uri_scheme
 
-from gpulint.notebooks import SUFFIX as NOTEBOOK_SUFFIX
 from gpulint.server.books import Book
 from gpulint.server.text import Text
-from gpulint.shell import is_settings_file
+from gpulint.source.notebooks import SUFFIX as NOTEBOOK_SUFFIX
+from gpulint.source.shell import is_settings_file
 
 PYTHON: Final = "python"
 

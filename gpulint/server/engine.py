@@ -9,18 +9,18 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from gpulint.checking import Checker
 from gpulint.config import FILE_NAMES, Config, ConfigError, ConfigResolver, Overrides
-from gpulint.discovery import excluded
 from gpulint.findings import Finding
-from gpulint.notebooks import is_notebook
+from gpulint.lint.checking import Checker
+from gpulint.lint.selection import known_rules
+from gpulint.lint.trees import SourceError
 from gpulint.rule import Rule
-from gpulint.selection import known_rules
-from gpulint.shell import is_settings_text
-from gpulint.trees import SourceError
+from gpulint.source.discovery import excluded
+from gpulint.source.notebooks import is_notebook
+from gpulint.source.shell import is_settings_text
 
 if TYPE_CHECKING:
-    from gpulint.explaining import Explained
+    from gpulint.lint.explaining import Explained
 
 Stamp = tuple[tuple[str, int, int], ...]
 
@@ -72,12 +72,6 @@ class Engine:
 
     def warm(self) -> None:
         """Import what the first check needs."""
-        import gpulint.analysis.code.lower
-        import gpulint.analysis.file.program
-        import gpulint.fixing
-        import gpulint.linter
-        import gpulint.positions
-        import gpulint.rules  # noqa: F401
 
         gc.collect()
         gc.freeze()  # modules and the protocol's classes: nothing to look through again and again
@@ -95,7 +89,7 @@ class Engine:
 
     def explained(self, path: str, text: str) -> tuple[Explained, ...]:
         """What the rules in force consider in `text`, told or not; nothing where it cannot be analysed."""
-        from gpulint.explaining import explain_text
+        from gpulint.lint.explaining import explain_text
 
         checker = self._checker(os.path.dirname(path))
         if checker is None or excluded(path, checker.configs[0]) or is_settings_text(path, text):

@@ -10,15 +10,15 @@ from typing import Final
 from lsprotocol import types
 
 from gpulint.answers import Verdict
-from gpulint.documentation import page
-from gpulint.explaining import SIGNS, SILENT, Explained, line_of
 from gpulint.findings import Finding
+from gpulint.lint.documentation import page
+from gpulint.lint.explaining import SIGNS, SILENT, Explained, line_of
+from gpulint.lint.selection import BUILT_IN
+from gpulint.lint.suppressions import directives
 from gpulint.rule import Rule
-from gpulint.selection import BUILT_IN
 from gpulint.server.diagnostics import range_of
 from gpulint.server.documents import Document
 from gpulint.server.engine import Checked
-from gpulint.suppressions import directives
 
 _CODE: Final = re.compile(r"[A-Za-z]+[0-9]+")
 _BUILT_IN_TEXT: Final = {

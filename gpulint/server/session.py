@@ -22,7 +22,7 @@ from gpulint.server.options import ServerOptions, read_options
 from gpulint.server.worker import Worker
 
 if TYPE_CHECKING:
-    from gpulint.explaining import Explained
+    from gpulint.lint.explaining import Explained
 
 # Seconds without a key before a check begins, where the server decides when to check.
 DEBOUNCE: Final = 0.1

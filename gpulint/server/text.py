@@ -13,8 +13,8 @@ from typing import Final
 
 from lsprotocol import types
 
-from gpulint.edits import BOM, LineIndex
 from gpulint.findings import Position
+from gpulint.source.edits import BOM, LineIndex
 
 # Above so many changed lines a difference is one replacement: finding out more takes quadratic time.
 _MAX_COMPARED: Final = 2_000

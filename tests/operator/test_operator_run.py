@@ -14,7 +14,7 @@ import time
 import pytest
 
 from gpulint.operator import launcher, timeline
-from gpulint.runtime.result import RunResult
+from gpulint.runtime.record.result import RunResult
 
 RUN = [sys.executable, "-m", "gpulint", "run"]
 WAITING = "import time; print('up', flush=True); time.sleep(30)"

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import torch
 
-from gpulint.runtime.result import RankResult, RunResult
+from gpulint.runtime.record.result import RankResult, RunResult
 
 PROGRAMS = Path(__file__).parent / "programs"
 LEAKS = sorted((PROGRAMS / "leaks").glob("*.py"))

@@ -20,8 +20,8 @@ sys.path[:0] = [str(HERE.parent.parent), str(HERE)]
 
 from expectations import BENIGN, LEAKS, check_benign, check_leak, reason_to_skip  # noqa: E402
 
-from gpulint.runtime.result import RunResult  # noqa: E402
-from gpulint.runtime.runner import Run, run  # noqa: E402
+from gpulint.runtime.parent.runner import Run, run  # noqa: E402
+from gpulint.runtime.record.result import RunResult  # noqa: E402
 
 
 def main() -> int:

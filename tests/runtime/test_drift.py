@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpulint.runtime import drift
-from gpulint.runtime.drift import Births
-from gpulint.runtime.result import Held, Holder, Sample, Site
+from gpulint.runtime.record import drift
+from gpulint.runtime.record.drift import Births
+from gpulint.runtime.record.result import Held, Holder, Sample, Site
 
 SITE = Site("/train.py", 10, "train")
 STEPS = 20

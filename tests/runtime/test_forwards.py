@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from gpulint.runtime.inprocess import Watch
-from gpulint.runtime.result import ForwardFigures, RunResult
-from gpulint.runtime.verdict import Wasted, verify
+from gpulint.runtime.child.inprocess import Watch
+from gpulint.runtime.parent.verdict import Wasted, verify
+from gpulint.runtime.record.result import ForwardFigures, RunResult
 
 torch = pytest.importorskip("torch")
 

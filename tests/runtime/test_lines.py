@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from gpulint.runtime.lines import LineCounter
-from gpulint.runtime.result import Lines
+from gpulint.runtime.observing.lines import LineCounter
+from gpulint.runtime.record.result import Lines
 
 SOURCE = '''\
 """A module."""

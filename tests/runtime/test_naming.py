@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from gpulint.runtime.naming import storing_lines
+from gpulint.runtime.holding.naming import storing_lines
 
 SOURCE = """\
 CACHE = {}

@@ -11,8 +11,8 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from gpulint.runtime.frames import Frames  # noqa: E402
-from gpulint.runtime.inprocess import Watch  # noqa: E402
+from gpulint.runtime.child.inprocess import Watch  # noqa: E402
+from gpulint.runtime.probes.frames import Frames  # noqa: E402
 from gpulint.runtime.probes.host import HostProbe  # noqa: E402
 
 HERE = str(Path(__file__).parent)

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from gpulint.runtime.result import RankResult, RunResult
-from gpulint.runtime.runner import Run, run
+from gpulint.runtime.parent.runner import Run, run
+from gpulint.runtime.record.result import RankResult, RunResult
 
 torch = pytest.importorskip("torch")
 sys.path.insert(0, str(Path(__file__).parent))

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from gpulint.runtime.result import (
+from gpulint.runtime.record.result import (
     Drift,
     End,
     Environment,

@@ -15,9 +15,9 @@ from pathlib import Path
 
 import pytest
 
-from gpulint.runtime import processes
-from gpulint.runtime.result import RunResult, join_lines
-from gpulint.runtime.runner import Run, run
+from gpulint.runtime.parent import processes
+from gpulint.runtime.parent.runner import Run, run
+from gpulint.runtime.record.result import RunResult, join_lines
 
 
 def torch_has_cuda() -> bool:
@@ -292,7 +292,7 @@ load()
 
 
 def test_a_process_that_ignores_everything_is_killed(script, runs, monkeypatch):
-    monkeypatch.setattr("gpulint.runtime.runner.REPORT_GRACE", 0.5)
+    monkeypatch.setattr("gpulint.runtime.parent.runner.REPORT_GRACE", 0.5)
     text = STEPS.replace("1000", "3") + "import os, signal; os.kill(os.getpid(), signal.SIGSTOP)"
     result = start(script(text), timeout=1.0)
     assert result.end.reason == "timeout"
@@ -316,7 +316,7 @@ def test_when_the_parent_dies_the_child_ends(script, tmp_path):
     pid_file = tmp_path / "pid"
     path = script(f"import os, time\nopen({str(pid_file)!r}, 'w').write(str(os.getpid()))\ntime.sleep(1000)")
     parent = subprocess.Popen(
-        [sys.executable, "-c", f"from gpulint.runtime.runner import *; run(Run({path!r}))"],
+        [sys.executable, "-c", f"from gpulint.runtime.parent.runner import *; run(Run({path!r}))"],
         cwd=Path(__file__).parent.parent.parent,
     )
     deadline = time.monotonic() + 20

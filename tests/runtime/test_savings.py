@@ -11,10 +11,10 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from gpulint.runtime import holders  # noqa: E402
-from gpulint.runtime.calls import Calls  # noqa: E402
-from gpulint.runtime.frames import Frames  # noqa: E402
-from gpulint.runtime.inprocess import Watch  # noqa: E402
+from gpulint.runtime.child.inprocess import Watch  # noqa: E402
+from gpulint.runtime.holding import holders  # noqa: E402
+from gpulint.runtime.observing.calls import Calls  # noqa: E402
+from gpulint.runtime.probes.frames import Frames  # noqa: E402
 
 HERE = str(Path(__file__).parent)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gpulint.runtime.stepping import Stepper
+from gpulint.runtime.observing.stepping import Stepper
 
 
 class Events:

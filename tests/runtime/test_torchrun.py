@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from gpulint.runtime import processes
-from gpulint.runtime.runner import Run, run
+from gpulint.runtime.parent import processes
+from gpulint.runtime.parent.runner import Run, run
 
 torch = pytest.importorskip("torch")
 if not torch.distributed.is_available():

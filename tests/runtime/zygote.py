@@ -14,9 +14,9 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent.parent))
 
-from gpulint.runtime import ending, running
-from gpulint.runtime.harness import Harness, Stop
-from gpulint.runtime.result import Options
+from gpulint.runtime.child import ending, running
+from gpulint.runtime.child.harness import Harness, Stop
+from gpulint.runtime.record.result import Options
 
 
 def child(path: str, device: str, out: str) -> None:

@@ -10,11 +10,13 @@ from pathlib import Path
 import pytest
 
 from gpulint.findings import Finding, Severity
-from gpulint.reports import progress
-from gpulint.reports.verify_json import as_json
-from gpulint.reports.verify_text import write
-from gpulint.runtime.growth import movement_text, phases
-from gpulint.runtime.result import (
+from gpulint.reports.verify import progress
+from gpulint.reports.verify.json import as_json
+from gpulint.reports.verify.text import write
+from gpulint.runtime.parent.growth import movement_text, phases
+from gpulint.runtime.parent.runner import Run
+from gpulint.runtime.parent.verdict import Verification, verify
+from gpulint.runtime.record.result import (
     Drift,
     End,
     Environment,
@@ -29,8 +31,6 @@ from gpulint.runtime.result import (
     StepKind,
     said_steps,
 )
-from gpulint.runtime.runner import Run
-from gpulint.runtime.verdict import Verification, verify
 
 FILE = str(Path("/project/train.py"))
 SITE = Site("/project/model.py", 8, "forward")

@@ -11,9 +11,19 @@ from pathlib import Path
 import pytest
 
 from gpulint.findings import Finding, Severity
-from gpulint.reports.html import write_page
-from gpulint.runtime.result import Drift, End, Environment, Held, Holder, RankResult, RunResult, Sample, Site
-from gpulint.runtime.verdict import Verification, verify
+from gpulint.reports.verify.html import write_page
+from gpulint.runtime.parent.verdict import Verification, verify
+from gpulint.runtime.record.result import (
+    Drift,
+    End,
+    Environment,
+    Held,
+    Holder,
+    RankResult,
+    RunResult,
+    Sample,
+    Site,
+)
 
 EVIL = "</script><script>document.title='owned'</script><img src=x onerror=\"document.title='owned'\">"
 VOID = {"meta", "br", "img", "line", "circle", "rect", "polyline", "polygon"}

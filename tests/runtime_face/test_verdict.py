@@ -11,8 +11,9 @@ from gpulint.rules import all_rules
 
 from gpulint.claims import Claim
 from gpulint.findings import Confidence, Finding, Position, Related, Severity
-from gpulint.reports.verify_text import write
-from gpulint.runtime.result import (
+from gpulint.reports.verify.text import write
+from gpulint.runtime.parent.verdict import Verdict, Verification, verify
+from gpulint.runtime.record.result import (
     CallFigures,
     Drift,
     End,
@@ -27,7 +28,6 @@ from gpulint.runtime.result import (
     Site,
     Trend,
 )
-from gpulint.runtime.verdict import Verdict, Verification, verify
 
 FILE = str(Path("/project/train.py"))
 SITE = Site("/project/model.py", 8, "forward")

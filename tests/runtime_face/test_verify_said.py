@@ -18,9 +18,9 @@ sys.path.insert(0, str(Path(__file__).parent))
 from scripts import ABREAST, ASKING, BOUNDED, CLEAN, MISSHAPEN, VALIDATING
 from test_verify_cli import verify
 
-from gpulint.reports.html import write_page
-from gpulint.runtime.runner import Run, run
-from gpulint.runtime.verdict import Verification
+from gpulint.reports.verify.html import write_page
+from gpulint.runtime.parent.runner import Run, run
+from gpulint.runtime.parent.verdict import Verification
 
 pytestmark = pytest.mark.skipif(find_spec("torch") is None, reason="torch is not installed")
 

@@ -1,7 +1,7 @@
 """The lowered form of a module: only what decides about memory, each piece with the node of Python's own tree it came
 from, its `origin`, by which it is told from others.
 
-`node` is the same place in libcst's tree, once that is attached (`gpulint.attaching`): in files that are reported on,
+`node` is the same place in libcst's tree, once that is attached (`gpulint.lint.attaching`): in files that are reported on,
 where positions and repairs are made.
 
 These classes are built by the hundred thousand on the hot path, so they are plain slots classes: a frozen dataclass

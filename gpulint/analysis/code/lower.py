@@ -1,7 +1,7 @@
 """Python's own syntax tree → functions, classes, loops and statements, in one pass.
 
 Each piece keeps the node it was made from, its `origin`. Positions and repairs need the tree that keeps the text, which
-is libcst's: `gpulint.attaching` finds its nodes for the origins, in files that have something to say.
+is libcst's: `gpulint.lint.attaching` finds its nodes for the origins, in files that have something to say.
 """
 
 from __future__ import annotations

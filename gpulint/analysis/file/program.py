@@ -116,6 +116,14 @@ class FileAnalysis(EntryModes):
         self.read: Tokens = NO_TOKENS
         self.impossible: Tokens = NO_TOKENS
 
+    def release(self) -> None:
+        """Let go of everything, for whoever has asked the last question: functions and what is known of them name each other,
+        and waiting for the garbage collector to find that out costs a third of the time of a lint."""
+        functions = [self.module.body, *self.module.functions]
+        self.__dict__.clear()
+        for function in functions:
+            function.home = function.parent = function.cls = None
+
     def _classes(self) -> dict[str, ClassInfo]:
         classes = {name: ClassInfo(cls, self.names) for name, cls in self.module.classes.items()}
         for info in classes.values():

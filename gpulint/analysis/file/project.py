@@ -21,7 +21,7 @@ from gpulint.analysis.code.outside import FileCalls, outside_calls
 from gpulint.analysis.file.reaching import Reaching, may_import
 from gpulint.analysis.file.test_code import IMPORTS_RUNNER, by_place, is_test_file
 from gpulint.analysis.values.values import Val
-from gpulint.files import content_hash, for_parser, is_project_root
+from gpulint.source.files import content_hash, for_parser, is_project_root
 
 if TYPE_CHECKING:
     from gpulint.analysis.file.program import FileAnalysis

@@ -13,7 +13,7 @@ from typing import Any, Final, Literal
 from gpulint.memory.oom import advice
 from gpulint.memory.oom.advice import Advice
 from gpulint.memory.oom.messages import OomMessage
-from gpulint.memory.units import format_bytes
+from gpulint.units import format_bytes
 
 Kind = Literal["capacity", "fragmentation", "other-processes", "limit", "library", "host", "unclear"]
 

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass, replace
 from typing import Final, Literal
 
-from gpulint.memory.units import parse_bytes
+from gpulint.units import parse_bytes
 
 Source = Literal["allocator", "cuda", "library", "host"]
 

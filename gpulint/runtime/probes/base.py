@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable
 from typing import Any, NamedTuple, Protocol
 
-from gpulint.runtime.result import Place
+from gpulint.runtime.record.result import Place
 
 
 class Figures(NamedTuple):

@@ -18,9 +18,9 @@ from typing import Any
 
 import torch
 
-from gpulint.runtime.frames import Frames
 from gpulint.runtime.probes.base import Block, Figures
-from gpulint.runtime.result import Place, Site
+from gpulint.runtime.probes.frames import Frames
+from gpulint.runtime.record.result import Place, Site
 
 # Share of the sampled time that snapshots may take, beyond those that the judgement needs.
 BUDGET = 0.01

@@ -24,9 +24,9 @@ from typing import Any
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode, is_traceable_wrapper_subclass
 
-from gpulint.runtime.frames import Frames
 from gpulint.runtime.probes.base import Block, Figures
-from gpulint.runtime.result import Place
+from gpulint.runtime.probes.frames import Frames
+from gpulint.runtime.record.result import Place
 
 ROUND = 512  # the caching allocator's smallest block
 

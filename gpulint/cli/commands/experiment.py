@@ -1,0 +1,100 @@
+"""`gpulint experiment`: try out on this machine what is said about the allocator."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import click
+
+
+@click.group(short_help="Try out what is said about the allocator.")
+def command() -> None:
+    """Try out on this machine, or in a model of the allocator, what is said about it."""
+
+
+def _size(_: click.Context, __: click.Parameter, value: str) -> int:
+    from gpulint.units import parse_bytes
+
+    try:
+        return parse_bytes(value)
+    except ValueError as error:
+        raise click.BadParameter(str(error)) from error
+
+
+@command.command("fragmentation", short_help="Fragment memory under several allocator settings.")
+@click.option(
+    "--size", metavar="SIZE", default="256MiB", show_default=True, callback=_size, help="Size of the tensors."
+)
+@click.option(
+    "--count",
+    metavar="N",
+    type=click.IntRange(min=2),
+    default=24,
+    show_default=True,
+    help="Number of tensors.",
+)
+@click.option(
+    "--free-every",
+    metavar="N",
+    type=click.IntRange(min=2),
+    default=3,
+    show_default=True,
+    help="Every Nth is freed.",
+)
+@click.option(
+    "--ask",
+    metavar="PART",
+    type=click.FloatRange(min=0, max=1, min_open=True),
+    default=0.85,
+    show_default=True,
+    help="Part of the freed bytes that is asked for in one piece.",
+)
+@click.option("--setting", "settings", multiple=True, metavar="SETTINGS", help="Allocator settings to try.")
+@click.option(
+    "--device",
+    type=click.Choice(["auto", "cuda", "model"]),
+    metavar="WHERE",
+    default="auto",
+    show_default=True,
+    help="auto, cuda (the GPU) or model.",
+)
+@click.option(
+    "--python",
+    "interpreter",
+    metavar="PATH",
+    default=sys.executable,
+    help="Interpreter that has torch, for the GPU.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Outcomes as JSON.")
+def fragmentation(
+    size: int,
+    count: int,
+    free_every: int,
+    ask: float,
+    settings: tuple[str, ...],
+    device: str,
+    interpreter: str,
+    as_json: bool,
+) -> int:
+    """Fill memory, punch holes, ask for one large piece; and run batches of varying length: under each setting."""
+    from gpulint.memory import alloc_conf
+    from gpulint.operator import experiment
+    from gpulint.operator.scenarios import SETTINGS, standard
+
+    chosen = tuple("" if text == "default" else text for text in settings) or SETTINGS
+    try:
+        scenarios = standard(size, count, free_every, ask)
+        for text in chosen:
+            alloc_conf.parse(text)
+    except ValueError as error:
+        raise click.UsageError(str(error)) from error
+    gpu = device == "cuda" or (device == "auto" and experiment.gpu_works(interpreter))
+    outcomes: list[Any] = experiment.run_all(scenarios, chosen, gpu, interpreter)
+    if as_json:
+        import json
+
+        print(json.dumps([outcome.to_json() for outcome in outcomes], indent=2))
+    else:
+        print("\n".join(experiment.render(scenarios, outcomes)))
+    return 2 if any(outcome.error for outcome in outcomes) else 0

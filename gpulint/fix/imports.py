@@ -1,0 +1,120 @@
+"""Adding an import to a file that lacks it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import libcst as cst
+
+from gpulint.fix.canvas import AFTER, Canvas
+from gpulint.rule import AddImport
+from gpulint.source.magics import HIDDEN
+
+
+def add_import(canvas: Canvas, change: AddImport) -> None:
+    """Import at the top of the file: after its docstring, its `__future__` imports and its first other
+    imports."""
+    if not any(_provides(statement, change) for statement in _imports(canvas.module.body)):
+        _insert(canvas, _code(change))
+
+
+def _code(change: AddImport) -> str:
+    alias = f" as {change.alias}" if change.alias else ""
+    if change.name is None:
+        return f"import {change.module}{alias}"
+    return f"from {change.module} import {change.name}{alias}"
+
+
+def _imports(body: Sequence[cst.CSTNode]) -> Iterator[cst.Import | cst.ImportFrom]:
+    """The imports that run when the file is loaded, those under a `try` included."""
+    for statement in body:
+        if isinstance(statement, cst.SimpleStatementLine):
+            for small in statement.body:
+                if isinstance(small, (cst.Import, cst.ImportFrom)):
+                    yield small
+        elif isinstance(statement, cst.Try):
+            yield from _imports(statement.body.body)
+
+
+def _provides(statement: cst.Import | cst.ImportFrom, change: AddImport) -> bool:
+    if isinstance(statement, cst.Import):
+        if change.name is not None:
+            return False
+        return any(
+            (_dotted(item.name) == change.module and _alias(item) == change.alias)
+            # `import torch.nn` binds `torch` as well.
+            or (
+                change.alias is None
+                and not item.asname
+                and f"{_dotted(item.name)}.".startswith(f"{change.module}.")
+            )
+            for item in statement.names
+        )
+    if change.name is None or statement.relative or statement.module is None:
+        return False
+    if isinstance(statement.names, cst.ImportStar) or _dotted(statement.module) != change.module:
+        return False
+    wanted = change.alias or change.name
+    return any(
+        _dotted(item.name) == change.name and (_alias(item) or change.name) == wanted
+        for item in statement.names
+    )
+
+
+def _dotted(node: cst.CSTNode) -> str:
+    if isinstance(node, cst.Attribute):
+        return f"{_dotted(node.value)}.{node.attr.value}"
+    assert isinstance(node, cst.Name)
+    return node.value
+
+
+def _alias(item: cst.ImportAlias) -> str | None:
+    return item.evaluated_alias
+
+
+def _insert(canvas: Canvas, code: str) -> None:
+    body = canvas.module.body
+    if not body:
+        place = len(canvas.text)
+        canvas.put_line(place, code + canvas.module.default_newline, AFTER)
+        return
+    newline = canvas.newline(canvas.spans.offsets(body[0])[0])
+    after = _last_of_the_head(body)
+    if after is None:
+        canvas.put(canvas.first_line(body[0]), canvas.first_line(body[0]), code + newline + newline, AFTER)
+        return
+    # The statement before the import may be a docstring: set the import apart from it.
+    apart = "" if _is_import(after) or _is_magic(after) else newline
+    canvas.put_line(canvas.after(after), apart + code + newline, AFTER)
+
+
+def _last_of_the_head(
+    body: Sequence[cst.SimpleStatementLine | cst.BaseCompoundStatement],
+) -> cst.SimpleStatementLine | None:
+    """The last statement of the docstring and the imports that begin the file; a notebook's magics stand among them."""
+    last: cst.SimpleStatementLine | None = None
+    hidden: cst.SimpleStatementLine | None = None
+    for statement in body:
+        if not isinstance(statement, cst.SimpleStatementLine):
+            break
+        if _is_magic(statement):
+            hidden = statement
+            continue
+        if not (_is_import(statement) or (last is None and _is_docstring(statement))):
+            break
+        last = statement
+    return last or hidden
+
+
+def _is_import(statement: cst.SimpleStatementLine) -> bool:
+    return isinstance(statement.body[0], (cst.Import, cst.ImportFrom))
+
+
+def _is_magic(statement: cst.SimpleStatementLine) -> bool:
+    comment = statement.trailing_whitespace.comment
+    return comment is not None and comment.value.startswith(HIDDEN)
+
+
+def _is_docstring(statement: cst.SimpleStatementLine) -> bool:
+    first = statement.body[0]
+    return isinstance(first, cst.Expr) and isinstance(first.value, (cst.SimpleString, cst.ConcatenatedString))

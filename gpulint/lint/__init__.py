@@ -1,0 +1,1 @@
+"""From files to findings: rules run, selected, suppressed, remembered."""

@@ -1,0 +1,320 @@
+"""One file from bytes to findings: read, gate, lint, fix. No processes, no cache; `gpulint.lint.engine` has those."""
+
+from __future__ import annotations
+
+import gc
+import os
+import traceback
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+from gpulint.config import Config
+from gpulint.findings import Finding
+from gpulint.lint.results import FileResult, Task, diagnostic
+from gpulint.lint.selection import Selection
+from gpulint.lint.suppressions import MARKER, MARKER_BYTES, suppressed
+from gpulint.rule import Rule
+from gpulint.source.files import FileError, SourceFile, content_hash, decode, read_bytes, split_lines
+from gpulint.source.notebooks import is_notebook
+from gpulint.source.shell import MARKER as SETTINGS_MARKER
+from gpulint.source.shell import is_settings_text
+from gpulint.source.syntax import flaw
+
+if TYPE_CHECKING:
+    from gpulint.analysis.file.project import Project
+    from gpulint.fix.fixing import FixResult
+
+Mode = Literal["check", "fix", "diff"]
+
+# Where the caller has switched garbage collection off, so many bytes of source may pass without one. Syntax trees of a
+# megabyte of source are about 100 MiB, and live as long as the lowered form of their file.
+_GARBAGE: Final = 1_500_000
+
+_BOM: Final = "\ufeff"
+
+REPORT_URL: Final = "https://github.com/gpulint/gpulint/issues"
+
+
+class Gate:
+    """Whether any of some rules can fire on a file's bytes. A word that several rules ask for is searched once."""
+
+    def __init__(self, rules: Sequence[type[Rule]]) -> None:
+        plain = Rule.can_fire.__func__  # type: ignore[attr-defined]
+        self._special = [rule for rule in rules if getattr(rule.can_fire, "__func__", None) is not plain]
+        ordinary = (rule for rule in rules if rule not in self._special)
+        self._needs = list(dict.fromkeys(rule.triggers for rule in ordinary))
+
+    def passes(self, raw: bytes) -> bool:
+        seen: dict[bytes, bool] = {}
+
+        def has(word: bytes) -> bool:
+            if word not in seen:
+                seen[word] = word in raw
+            return seen[word]
+
+        return any(all(any(map(has, group)) for group in groups) for groups in self._needs) or any(
+            rule.can_fire(raw) for rule in self._special
+        )
+
+
+@dataclass
+class Checker:
+    """Checks files under a list of configurations. Called in worker processes, so it pickles.
+
+    `buffers` are texts that stand for files which others import, as bytes by absolute path: an editor's unsaved ones.
+    """
+
+    configs: tuple[Config, ...]
+    mode: Mode = "check"
+    unsafe: bool = False
+    hashing: bool = True
+    top: str = ""  # as `Project` takes it
+    buffers: Mapping[str, bytes] = field(default_factory=dict, repr=False)
+    _selections: dict[int, Selection] = field(default_factory=dict, repr=False)
+    _gates: dict[frozenset[str], Gate] = field(default_factory=dict, repr=False)
+    _uncollected: int = field(default=0, repr=False)
+    _project: Project | None = field(default=None, repr=False)
+
+    def __getstate__(self) -> dict[str, Any]:
+        # A project's own rules are classes of modules that another process cannot import by name.
+        return {**self.__dict__, "_selections": {}, "_gates": {}, "_project": None}
+
+    def selection(self, config: int) -> Selection:
+        """The rules under the configuration with this index. Raises `ConfigError` the first time it is asked."""
+        if config not in self._selections:
+            self._selections[config] = Selection(self.configs[config])
+        return self._selections[config]
+
+    def passes_gate(self, raw: bytes, path: str, config: int) -> bool:
+        """Whether any rule in force can fire on these bytes."""
+        selection = self.selection(config)
+        codes = selection.codes_for(path)
+        if codes not in self._gates:
+            self._gates[codes] = Gate(selection.rules_for(path).rules)
+        return self._gates[codes].passes(raw)
+
+    def __call__(self, task: Task) -> FileResult:
+        """Read and check one file, and fix it where that is the mode. Raises nothing but KeyboardInterrupt."""
+        try:
+            raw = read_bytes(task.path)
+        except FileError as error:
+            return self._unreadable(task, error)
+        result = self.check_bytes(raw, task)
+        if task.passes_gate and not gc.isenabled():
+            self._uncollected += len(raw)
+            if self._uncollected > _GARBAGE:
+                self._uncollected = 0
+                gc.collect()
+        if self.hashing and not result.digest:
+            result = replace(result, digest=content_hash(raw))
+        return result
+
+    def check_bytes(self, raw: bytes, task: Task) -> FileResult:
+        """Check (and fix, in the file) what was read from `task.path`."""
+        is_settings = is_settings_text(task.path, raw[:200].decode("latin-1"))
+        if is_settings and SETTINGS_MARKER not in raw and MARKER_BYTES not in raw.lower():
+            return FileResult()
+        try:
+            source = decode(task.path, raw)
+        except FileError as error:
+            return self._unreadable(task, error)
+        return self.check_source(source, task)
+
+    def check_text(self, text: str, path: str) -> FileResult:
+        """Check a text that no file holds, or not yet, under the name `path` and the first configuration.
+
+        Under `diff` the outcome's text is without a byte order mark. Raises `ConfigError`.
+        """
+        if "\0" in text:
+            return FileResult((diagnostic(path, "invalid-source", "contains a NUL character"),))
+        try:
+            raw = text.encode("utf-8")
+        except UnicodeEncodeError as error:
+            lines = split_lines(text[: error.start])
+            message = "contains half of a surrogate pair, which no file can"
+            found = diagnostic(path, "invalid-source", message, len(lines), len(lines[-1]) + 1)
+            return FileResult((found,))
+        source = SourceFile(path, raw, text.removeprefix(_BOM), "utf-8", text.startswith(_BOM))
+        passes = self.passes_gate(raw, os.path.abspath(path), 0)
+        return self.check_source(source, Task(path, 0, len(raw), passes))
+
+    def forget_files(self) -> None:
+        """Files of the project may have changed: read anew what is kept without looking at the disk each time."""
+        if self._project is not None:
+            self._project.forget_files()
+
+    def check_source(self, source: SourceFile, task: Task) -> FileResult:
+        """Check (and fix) a text that is already decoded."""
+        try:
+            return self._checked(source, task)
+        except Exception as error:
+            return _internal_error(task.path, error)
+
+    def lint(self, text: str, task: Task) -> list[Finding]:
+        """The findings in force in `text`. Raises `SourceError`, and whatever goes wrong inside a rule."""
+        from gpulint.lint.linter import lint_text
+
+        if is_settings_text(task.path, text):
+            return self.in_force(self._settings(text, task), task)
+        project = self.project
+        project.asked = False
+        rules = self.selection(task.config).rules_for(task.path)
+        return self.in_force(lint_text(text, task.path, rules, project), task)
+
+    @property
+    def project(self) -> Project:
+        """What is known of the files around those that are checked."""
+        if self._project is None:
+            from gpulint.analysis.file.project import Project
+
+            self._project = Project(self.buffers, self.top)
+        return self._project
+
+    def _settings(self, text: str, task: Task) -> list[Finding]:
+        from gpulint.lint.settings_linter import lint_settings
+
+        return lint_settings(text, task.path, self.selection(task.config).rules_for(task.path))
+
+    def in_force(self, findings: Iterable[Finding], task: Task) -> list[Finding]:
+        """What the configuration leaves of the findings, with its severities, in order."""
+        selection = self.selection(task.config)
+        codes = selection.codes_for(task.path)
+        graded = selection.graded(finding for finding in findings if finding.code in codes)
+        return sorted(graded, key=lambda finding: finding.sort_key)
+
+    def _checked(self, source: SourceFile, task: Task) -> FileResult:
+        if is_notebook(task.path):
+            from gpulint.lint.notebook_checking import check_notebook
+
+            return check_notebook(self, source, task)
+        if not task.passes_gate:
+            return self._ungated(source.text, task)
+        result = self.linted(source.text, task)
+        if self.wants_fixing(result):
+            fix = partial(self._fix_text, source.text, task)
+            result = self.fixed(source, task, result, fix)
+        return result
+
+    def _ungated(self, text: str, task: Task) -> FileResult:
+        """What is left to say about a file that no rule in force has anything to say about."""
+        wrong = None if is_settings_text(task.path, text) else flaw(text)
+        if wrong is not None:
+            from gpulint.lint.trees import is_for_another_python
+
+            if not is_for_another_python(text, wrong):
+                return self.refused(task, wrong.message, wrong.line, wrong.column)
+        return FileResult(tuple(self.unused_suppressions(text, task)))
+
+    def wants_fixing(self, result: FileResult) -> bool:
+        """Whether there is a finding whose fix is to be applied."""
+        return self.mode != "check" and any(map(self._applies, result.findings))
+
+    def linted(self, text: str, task: Task) -> FileResult:
+        """The findings in `text`, or a GPU000 that says why it cannot be analysed."""
+        from gpulint.lint.trees import SourceError
+
+        try:
+            found = tuple(self.lint(text, task))
+            project = self._project
+            if project is None:
+                return FileResult(found)
+            return FileResult(found, project.dependencies, on_callers=project.asked)
+        except SourceError as error:
+            return self.refused(task, error.message, error.line, error.column)
+        except RecursionError:
+            return self.refused(task, "nested too deeply to be analysed")
+        except MemoryError:
+            return self.refused(task, "not enough memory to analyse this file")
+
+    def refused(self, task: Task, message: str, line: int = 1, column: int = 1) -> FileResult:
+        """The result for a file that cannot be analysed."""
+        finding = diagnostic(task.path, "syntax-error", message, line, column)
+        return FileResult(tuple(self.in_force([finding], task)))
+
+    def _unreadable(self, task: Task, error: FileError) -> FileResult:
+        finding = diagnostic(task.path, error.name, error.message, error.line, error.column)
+        return FileResult(tuple(self.in_force([finding], task)), readable=False)
+
+    def unused_suppressions(self, text: str, task: Task) -> list[Finding]:
+        """The comments of a file without findings that silence nothing."""
+        if MARKER not in text.lower():
+            return []
+        selection = self.selection(task.config)
+        codes = selection.codes_for(task.path)
+        return self.in_force(suppressed(text, [], lambda row: row, task.path, codes, selection.names), task)
+
+    def _applies(self, finding: Finding) -> bool:
+        return finding.fix is not None and (self.unsafe or finding.fix.applicability == "safe")
+
+    def _fix_text(self, text: str, task: Task) -> FixResult:
+        from gpulint.fix.fixing import fix_text
+
+        is_python = not is_settings_text(task.path, text)
+        return fix_text(text, lambda text: self.lint(text, task), self.unsafe, is_python)
+
+    def fixed(
+        self, source: SourceFile, task: Task, result: FileResult, fix: Callable[[], FixResult]
+    ) -> FileResult:
+        """`result` after `fix` has been applied, in the file where that is the mode."""
+        from gpulint.fix import fixing
+        from gpulint.lint.trees import SourceError
+
+        if not source.survives_rewriting:
+            return result  # the encoding is not one-to-one: writing would change bytes outside the fix
+        try:
+            outcome = fix()
+        except SourceError as error:
+            raise RuntimeError(
+                f"a fix gives code that does not parse (nothing was written): {error}"
+            ) from error
+        result = replace(result, complaint=outcome.error or "")
+        if outcome.text == source.text:
+            return replace(result, findings=tuple(outcome.remaining))
+        result = replace(result, before=source.text, outcome=outcome)
+        if self.mode == "diff":
+            return result
+        failure = _written(source, outcome.text, fixing.write_atomic)
+        if failure:
+            unwritten = diagnostic(task.path, "unwritable-file", failure)
+            return replace(result, findings=(*result.findings, unwritten), outcome=None)
+        digest = content_hash(source.encode(outcome.text)) if self.hashing else ""
+        return replace(result, findings=tuple(outcome.remaining), digest=digest)
+
+
+def _written(source: SourceFile, text: str, write: Callable[[str, bytes], None]) -> str:
+    """Write `text` over the file; what prevented it, or nothing."""
+    try:
+        data = source.encode(text)
+        if read_bytes(source.path) != source.raw:
+            return "changed while it was being fixed; nothing was written, run again"
+        write(os.path.realpath(source.path), data)
+    except FileError as error:
+        return f"cannot be fixed: {error.message}"
+    except OSError as error:
+        return f"cannot be written: {error.strerror or error}"
+    return ""
+
+
+def _internal_error(path: str, error: Exception) -> FileResult:
+    message = (
+        f"internal error, this file was not checked: {_summary(error)}; "
+        f"please report it at {REPORT_URL} (-v shows the traceback)"
+    )
+    trace = "".join(traceback.format_exception(error))
+    return FileResult((diagnostic(path, "internal-error", message),), internal=True, trace=trace)
+
+
+def _summary(error: Exception) -> str:
+    first = str(error).strip().split("\n")[0]
+    return f"{type(error).__name__}: {first}" if first else type(error).__name__
+
+
+def crashed(task: Task, exitcode: int) -> FileResult:
+    """The result for a file whose worker process died."""
+    how = f"was killed by signal {-exitcode}" if exitcode < 0 else f"ended with status {exitcode}"
+    if exitcode == -9:
+        how += " (out of memory?)"
+    message = f"internal error, this file was not checked: the worker {how}; please report it at {REPORT_URL}"
+    return FileResult((diagnostic(task.path, "internal-error", message),), internal=True)

@@ -1,0 +1,286 @@
+"""A run over files: cache, gate, parallel processes, and the findings of all of them together."""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import os
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from gpulint.atomic import sweep
+from gpulint.config import Config
+from gpulint.findings import Finding, Severity
+from gpulint.lint.cache import ABSENT, DIRECTORY, Cache, CacheEntry, run_digest
+from gpulint.lint.checking import Checker, Mode, crashed
+from gpulint.lint.results import FileResult, Task, diagnostic
+from gpulint.lint.selection import rule_files
+from gpulint.source.discovery import Discovery, Target
+from gpulint.source.files import FileError, content_hash, is_project_root, read_bytes
+
+# What starting processes costs, in bytes of source parsed in the same time. A file that does not pass the
+# gate only has its syntax checked, which is so many times cheaper.
+_WORTH_PROCESSES: Final = 120_000
+_GATED_OUT_DISCOUNT: Final = 50
+_CHUNKS_PER_JOB: Final = 8
+MOST_FILES: Final = 200  # of one program without a project file around it
+_ORDER: Final = {"info": 0, "warning": 1, "error": 2, "never": 3}
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """How to run. `jobs` 0 stands for one process a core; `cache_dir` None for a directory in each project."""
+
+    mode: Mode = "check"
+    unsafe: bool = False
+    jobs: int = 0
+    cache: bool = True
+    cache_dir: str | None = None
+
+
+@dataclass(slots=True)
+class Run:
+    """What a run gave. `checked` counts files that could be read; `failing` findings at or above `fail-on`."""
+
+    findings: list[Finding] = field(default_factory=list)
+    fixed: list[Finding] = field(default_factory=list)
+    changes: list[tuple[str, str, str]] = field(default_factory=list)  # path, text before, text after
+    checked: int = 0
+    unreadable: int = 0
+    failing: int = 0
+    from_cache: int = 0
+    gated_out: list[str] = field(default_factory=list)
+    internal_errors: list[tuple[str, str]] = field(default_factory=list)  # path, traceback
+    skipped: list[tuple[str, str]] = field(default_factory=list)  # path, why there was nothing to check in it
+    complaints: list[tuple[str, str]] = field(default_factory=list)  # path, what went wrong with a fix
+    dependencies: set[str] = field(default_factory=set)  # other files that findings rest on
+    stages: dict[str, float] = field(default_factory=dict)  # seconds
+    _fail_on: dict[str, str] = field(default_factory=dict, repr=False)  # by path
+
+    def add(self, path: str, result: FileResult, config: Config) -> None:
+        """Take in the result of one file."""
+        self.findings += result.findings
+        if result.outcome is not None:
+            self.fixed += result.outcome.applied
+            self.changes.append((path, result.before, result.outcome.text))
+        if result.internal:
+            self.internal_errors.append((path, result.trace))
+        self.dependencies |= {other for other, _ in result.dependencies}
+        if result.skipped:
+            self.skipped.append((path, result.skipped))
+        if result.complaint:
+            self.complaints.append((path, result.complaint))
+        self.checked += result.readable
+        self.unreadable += not result.readable
+        self._fail_on[path] = config.fail_on
+        self.failing += sum(map(self.fails, result.findings))
+
+    def fails(self, finding: Finding) -> bool:
+        """Whether the finding is at or above the `fail-on` of its file's configuration."""
+        return _ORDER[finding.severity.value] >= _ORDER[self._fail_on.get(finding.filename, "info")]
+
+    def sort(self) -> None:
+        self.findings.sort(key=lambda finding: finding.sort_key)
+        self.fixed.sort(key=lambda finding: finding.sort_key)
+        self.changes.sort()
+
+    @property
+    def exit_code(self) -> int:
+        """0: nothing to say; 1: findings; 2: nothing could be read, or gpulint failed."""
+        if self.internal_errors or (self.unreadable and not self.checked):
+            return 2
+        return 1 if self.failing else 0
+
+
+class _Silent:
+    """Progress that nobody watches."""
+
+    def __call__(self, done: int, total: int) -> None:
+        return
+
+
+def run(found: Discovery, options: Options, progress: Callable[[int, int], None] | None = None) -> Run:
+    """Check everything that a search found.
+
+    `progress(done, total)` is called as files get done. Raises `ConfigError` before any file is linted.
+    """
+    return _Runner(found, options, progress or _Silent()).run()
+
+
+def _top(paths: Sequence[str]) -> str:
+    """The folder that holds all files; with a `*` behind it where they are too many to be one program, so that each
+    folder in it is taken for one."""
+    folders = {os.path.dirname(os.path.abspath(path)) for path in paths}
+    with contextlib.suppress(ValueError):  # none, or on different drives
+        common = os.path.commonpath(folders)
+        return common if len(paths) <= MOST_FILES else os.path.join(common, "*")
+    return ""
+
+
+class _Runner:
+    def __init__(self, found: Discovery, options: Options, progress: Callable[[int, int], None]) -> None:
+        self._found = found
+        self._options = options
+        self._progress = progress
+        self._run = Run()
+        self._configs = list({id(target.config): target.config for target in found.targets}.values())
+        index = {id(config): number for number, config in enumerate(self._configs)}
+        self._tasks = [_task(target, index[id(target.config)]) for target in found.targets]
+        top = _top([task.path for task in self._tasks])
+        self._checker = Checker(tuple(self._configs), options.mode, options.unsafe, options.cache, top)
+        self._hashes: dict[str, str] = {}
+
+    def run(self) -> Run:
+        for path in self._found.leftovers if self._options.mode != "diff" else ():
+            sweep(path)
+        with self._stage("load rules"):
+            for number in range(len(self._configs)):
+                self._checker.selection(number)
+        with self._stage("read cache"):
+            caches = self._caches() if self._options.cache else {}
+        with self._stage("read"):
+            pending = [left for task in self._tasks for left in self._without_linting(task, caches)]
+        with self._stage("lint"):
+            for task, result in self._results(pending):
+                self._finish(task, result, caches)
+        with self._stage("write cache"):
+            for cache in caches.values():
+                cache.save()
+        self._add_problems()
+        self._run.sort()
+        return self._run
+
+    def _stage(self, name: str) -> _Timer:
+        return _Timer(self._run.stages, name)
+
+    def _caches(self) -> dict[int, Cache]:
+        """The cache of each configuration, by its index."""
+        caches: dict[int, Cache] = {}
+        for number, config in enumerate(self._configs):
+            directory = self._options.cache_dir or os.path.join(config.root, DIRECTORY)
+            settings = repr(config).replace(config.root, ".")  # a project may move
+            if not is_project_root(config.root):  # then what is checked together is the project
+                settings += self._checker.top
+            digest = run_digest(settings, tuple(rule_files(config.rules)))
+            caches[number] = Cache(os.path.abspath(directory), config.root, digest)
+        return caches
+
+    def _without_linting(self, task: Task, caches: dict[int, Cache]) -> list[Task]:
+        """Settle a file from the cache; otherwise the task of linting it, with the gate's answer."""
+        try:
+            raw = read_bytes(task.path)
+        except FileError:
+            return [task]  # the checker meets the same error and reports it
+        cache = caches.get(task.config)
+        if cache is not None:
+            entry = cache.get(task.path, content_hash(raw), self._hash_of)
+            if entry is not None and not self._is_fixable(entry):
+                self._run.from_cache += 1
+                self._add(task, FileResult(entry.findings, entry.dependencies))
+                return []
+        passes = self._checker.passes_gate(raw, task.path, task.config)
+        if not passes:
+            self._run.gated_out.append(task.path)
+        return [Task(task.path, task.config, len(raw), passes)]
+
+    def _is_fixable(self, entry: CacheEntry) -> bool:
+        fixes = [finding.fix for finding in entry.findings if finding.fix is not None]
+        wanted = [fix for fix in fixes if self._options.unsafe or fix.applicability == "safe"]
+        return self._options.mode != "check" and bool(wanted)
+
+    def _hash_of(self, path: str) -> str:
+        if path not in self._hashes:
+            try:
+                self._hashes[path] = content_hash(read_bytes(path))
+            except FileError:
+                self._hashes[path] = ABSENT
+        return self._hashes[path]
+
+    def _results(self, tasks: Sequence[Task]) -> Iterator[tuple[Task, FileResult]]:
+        jobs = self._options.jobs or _cores()
+        if jobs == 1 or len(tasks) < 2 or sum(map(_cost, tasks)) < _WORTH_PROCESSES:
+            return self._in_process(tasks)
+        from gpulint.lint.pool import in_processes, worker_context
+
+        if worker_context().get_start_method() == "fork" and any(task.passes_gate for task in tasks):
+            # Once here instead of once in every worker; libcst is left to those that meet a file with something to report.
+            import gpulint.analysis.code.lower
+            import gpulint.analysis.file.program
+            import gpulint.lint.linter  # noqa: F401
+
+        return in_processes(self._checker, _chunks(tasks, jobs), jobs, crashed)
+
+    def _in_process(self, tasks: Sequence[Task]) -> Iterator[tuple[Task, FileResult]]:
+        """One after another. The collector would look through the growing syntax trees again and again: it waits."""
+        collecting = gc.isenabled()
+        gc.disable()
+        try:
+            for task in tasks:
+                yield task, self._checker(task)
+        finally:
+            if collecting:
+                gc.enable()
+
+    def _finish(self, task: Task, result: FileResult, caches: dict[int, Cache]) -> None:
+        cache = caches.get(task.config)
+        if cache is not None and result.cacheable:
+            cache.put(task.path, result.digest, CacheEntry(result.findings, result.dependencies))
+        self._add(task, result)
+
+    def _add(self, task: Task, result: FileResult) -> None:
+        self._run.add(task.path, result, self._configs[task.config])
+        self._progress(self._run.checked + self._run.unreadable, len(self._tasks))
+
+    def _add_problems(self) -> None:
+        for problem in self._found.problems:
+            error = problem.error
+            severity = Severity.WARNING if problem.harmless else Severity.ERROR
+            place = (error.line, error.column)
+            self._run.findings.append(diagnostic(problem.path, error.name, error.message, *place, severity))
+            self._run.failing += 1
+            self._run.unreadable += not problem.harmless
+
+
+class _Timer:
+    """Adds the seconds of a `with` block to `stages[name]`."""
+
+    def __init__(self, stages: dict[str, float], name: str) -> None:
+        self._stages = stages
+        self._name = name
+
+    def __enter__(self) -> None:
+        self._start = time.perf_counter()
+
+    def __exit__(self, *_: object) -> None:
+        self._stages[self._name] = self._stages.get(self._name, 0.0) + time.perf_counter() - self._start
+
+
+def _task(target: Target, config: int) -> Task:
+    return Task(target.path, config, target.size)
+
+
+def _cost(task: Task) -> float:
+    return task.size if task.passes_gate else task.size / _GATED_OUT_DISCOUNT
+
+
+def _chunks(tasks: Iterable[Task], jobs: int) -> list[list[Task]]:
+    """Tasks in groups of like cost, the dearest files first, so that no worker is left with a long one at the end."""
+    ordered = sorted(tasks, key=_cost, reverse=True)
+    limit = sum(map(_cost, ordered)) / (jobs * _CHUNKS_PER_JOB)
+    chunks: list[list[Task]] = []
+    filled = limit
+    for task in ordered:
+        if filled >= limit:
+            chunks.append([])
+            filled = 0.0
+        chunks[-1].append(task)
+        filled += _cost(task)
+    return chunks
+
+
+def _cores() -> int:
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1

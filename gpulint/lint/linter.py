@@ -1,0 +1,177 @@
+"""Rules over facts: one text in, findings out. No files, no processes, no printing."""
+
+from __future__ import annotations
+
+import os
+from bisect import bisect_right
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from gpulint.findings import Confidence, Finding, Fix, Position, Related
+from gpulint.lint.trees import SourceError, Trees, deep_stack
+from gpulint.rule import Report, Rule, RuleSet, node_of
+
+if TYPE_CHECKING:
+    import libcst as cst
+
+    from gpulint.analysis.file.asking import FileFacts
+    from gpulint.analysis.file.project import Project
+    from gpulint.source.positions import Spans
+
+
+def lint_text(text: str, filename: str, rules: RuleSet, project: Project | None = None) -> list[Finding]:
+    """The findings in `text`, sorted by place, suppressed ones left out.
+
+    Imports of the file's own project are followed where `filename` is a file; `project` keeps what was read for the
+    next file, and afterwards names the files that these findings depend on.
+
+    Raises `SourceError` where the text does not parse or is nested too deep.
+    """
+    facts, findings = linted(text, filename, rules, project or project_of(filename))
+    facts.analysis.release()
+    return findings
+
+
+def project_of(filename: str) -> Project | None:
+    """The project around a file, with nothing read of it yet; None where there is no such file."""
+    if not os.path.isfile(filename):
+        return None
+    from gpulint.analysis.file.project import Project
+
+    return Project()
+
+
+def linted(
+    text: str, filename: str, rules: RuleSet, project: Project | None
+) -> tuple[FileFacts, list[Finding]]:
+    """What `lint_text` gives, with the facts that it rests on."""
+    from gpulint.lint.suppressions import MARKER, suppressed
+
+    least = rules.confidence
+    if MARKER in text.lower():  # a comment may silence what would not be reported: it is not unused for that
+        rules = replace(rules, confidence=Confidence.LOW)
+    if project is not None:
+        project.begin()
+    facts, findings = _findings(text, filename, rules, project)
+    codes = frozenset(rule.code for rule in rules.rules)
+    left = suppressed(text, findings, _StatementRows(facts), filename, codes, rules.known)
+    return facts, [finding for finding in left if finding.confidence.reaches(least)]
+
+
+def analysed(text: str, filename: str, project: Project | None) -> FileFacts:
+    """The facts of a text. Raises `SourceError` where it does not parse."""
+    from gpulint.analysis.code.lower import lower
+    from gpulint.analysis.driver import analyse
+
+    trees = Trees(text)
+    try:
+        with deep_stack():
+            facts = analyse(lower(trees.tree), filename, project)
+    except RecursionError:
+        raise SourceError("the file is nested too deeply to be analysed") from None
+    facts.trees = trees
+    return facts
+
+
+def _findings(
+    text: str, filename: str, rules: RuleSet, project: Project | None
+) -> tuple[FileFacts, list[Finding]]:
+    """Most files end after the analysis. libcst parses only those that a rule has something to say about, once."""
+    facts = analysed(text, filename, project)
+    try:
+        with deep_stack():
+            told = list(_reports(facts, filename, rules, project))
+            return facts, _placed(told, facts.tree, text, filename) if told else []
+    except RecursionError:
+        raise SourceError("the file is nested too deeply to be analysed") from None
+
+
+def _reports(
+    facts: FileFacts, filename: str, rules: RuleSet, project: Project | None
+) -> Iterator[tuple[type[Rule], Report]]:
+    """What the rules have to say about a file, without what its tests or its callers excuse, or what is less certain than
+    the rules in force ask for."""
+    for rule in rules.rules:
+        if facts.is_test and not rule.in_tests:
+            continue
+        for report in rule().check(facts, rules.options.get(rule.code, {})):
+            if not report.confidence.reaches(rules.confidence):
+                continue
+            passed = not rule.in_tests and facts.passes_over(report.at)
+            if not passed and not excused(report, filename, project):
+                yield rule, report
+
+
+def excused(report: Report, filename: str, project: Project | None) -> bool:
+    """Whether the callers in other files of the project take back what a report claims."""
+    entries = report.unless_guarded
+    return bool(entries) and project is not None and project.guarded_everywhere(filename, entries)
+
+
+def _placed(
+    told: list[tuple[type[Rule], Report]], module: cst.Module, text: str, filename: str
+) -> list[Finding]:
+    from gpulint.source.positions import Spans
+
+    spans = Spans(module, text)
+    return [_finding(rule, report, module, spans, filename) for rule, report in told]
+
+
+def _finding(rule: type[Rule], report: Report, module: cst.Module, spans: Spans, filename: str) -> Finding:
+    start, end = spans.of(node_of(report.at))
+    fix = None
+    repair = report.repair() if callable(report.repair) else report.repair
+    if repair is not None:
+        from gpulint.fix.fixing import render
+
+        fix = render(module, spans, repair)
+        if fix is not None and report.doubts:
+            fix = Fix("unsafe", fix.message, fix.edits, fix.unsafe_because or "; ".join(report.doubts))
+    related = tuple(
+        Related(
+            other.filename or filename,
+            spans.of(node_of(other.at))[0] if other.at is not None else Position(other.row, 1),
+            other.message,
+        )
+        for other in report.related
+    )
+    return Finding(
+        rule.code,
+        rule.name,
+        report.severity or rule.severity,
+        report.message,
+        filename,
+        start.row,
+        start.column,
+        end.row,
+        end.column,
+        report.reason,
+        report.cost,
+        fix,
+        related,
+        doubts=report.doubts,
+        subject=report.subject,
+        claim=report.claim or rule.runtime_claim,
+    )
+
+
+class _StatementRows:
+    """First row of the innermost statement around a row: suppression comments may stand there."""
+
+    def __init__(self, facts: FileFacts) -> None:
+        self._facts = facts
+        self._rows: list[int] | None = None
+
+    def __call__(self, row: int) -> int:
+        if self._rows is None:
+            self._rows = self._collect()
+        position = bisect_right(self._rows, row) - 1
+        return self._rows[position] if position >= 0 else row
+
+    def _collect(self) -> list[int]:
+        from gpulint.analysis.code import ir
+
+        module = self._facts.module
+        rows = {one.row for function in module.functions for one in ir.statements(function.body)}
+        return sorted(rows | {cls.row for cls in module.classes.values()})

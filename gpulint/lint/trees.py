@@ -1,0 +1,173 @@
+"""One text and its two trees: Python's own, which is analysed, and libcst's, for positions and repairs where there is
+something to say."""
+
+from __future__ import annotations
+
+import ast
+import sys
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cached_property
+from typing import TYPE_CHECKING, Final
+
+from gpulint.source.syntax import Flaw, flaw
+
+if TYPE_CHECKING:
+    import libcst as cst
+
+# The parser and the analysis recurse into brackets and blocks. Deeper files are refused before they can overflow the
+# stack of the native parser, which no exception would report.
+MAX_NESTING = 400
+
+# Frames that the analysis may need for nested code. Python's own parser runs under the ordinary limit, with which it
+# keeps within the native stack.
+_STACK: Final = 12_000
+
+_BOM: Final = "\ufeff"
+
+
+class SourceError(Exception):
+    """The text cannot be analysed. Reported as GPU000 at `line`, `column` (both from 1)."""
+
+    def __init__(self, message: str, line: int = 1, column: int = 1) -> None:
+        super().__init__(message)
+        self.message = message
+        self.line = line
+        self.column = column
+
+
+class Trees:
+    """Raises `SourceError` where Python's own parser refuses the text, and `module` where libcst's does."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.tree = _python_tree(text)
+
+    @cached_property
+    def module(self) -> cst.Module:
+        """libcst's tree, whose nodes the parts of the lowered form have from then on."""
+        from gpulint.lint.attaching import attach_all
+
+        wrong = flaw(self.text)
+        if wrong is not None and wrong.too_deep:
+            raise SourceError(wrong.message, wrong.line, wrong.column)
+        with deep_stack():
+            module = parse(self.text)
+        attach_all(self.tree, module)
+        return module
+
+
+@contextmanager
+def deep_stack() -> Iterator[None]:
+    """Let the analysis recurse into deeply nested code."""
+    limit = sys.getrecursionlimit()
+    sys.setrecursionlimit(max(limit, _STACK))
+    try:
+        yield
+    finally:
+        sys.setrecursionlimit(limit)
+
+
+def _python_tree(text: str) -> ast.Module:
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # invalid escapes in the checked code
+            return ast.parse(text.removeprefix(_BOM))
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        refuse(text)
+        raise SourceError("the file is nested too deeply to be analysed") from None
+
+
+def refuse(text: str) -> None:
+    """Raise `SourceError` where the running Python finds a flaw in the text; it says so where libcst reads it."""
+    wrong = flaw(text)
+    if wrong is not None:
+        raise SourceError(_explained(text, wrong), wrong.line, wrong.column)
+
+
+def is_for_another_python(text: str, wrong: Flaw) -> bool:
+    """Whether libcst reads what the running Python refuses: code for a newer Python, most of the time."""
+    if wrong.too_deep:
+        return False
+    try:
+        with deep_stack():
+            parse(text)
+    except SourceError:
+        return False
+    return True
+
+
+def _explained(text: str, wrong: Flaw) -> str:
+    if not is_for_another_python(text, wrong):
+        return wrong.message
+    version = f"{sys.version_info.major}.{sys.version_info.minor}"
+    return f"{wrong.message} (to Python {version}, which runs gpulint; another version may read it)"
+
+
+def parse(text: str) -> cst.Module:
+    """Parse a file's text. Raises `SourceError` with the place where it stops making sense."""
+    import libcst as cst
+
+    _check_nesting(text)
+    try:
+        return cst.parse_module(text)
+    except cst.ParserSyntaxError as error:
+        message = error.message.split("\n")[0].removeprefix("parser error: error at ")
+        raise SourceError(
+            f"the file does not parse: {message}", error.raw_line, error.raw_column + 1
+        ) from None
+    except RecursionError:
+        raise SourceError("the file is nested too deeply to be parsed") from None
+
+
+def _check_nesting(text: str) -> None:
+    """Refuse texts whose brackets or blocks nest deeper than the parser's stack can bear.
+
+    Counts brackets without looking at strings, so a line is examined closely only when the plain count is suspicious.
+    """
+    if text.count("(") + text.count("[") + text.count("{") > MAX_NESTING:
+        depth = deepest = row = 0
+        for number, line in enumerate(text.split("\n"), start=1):
+            for character in line:
+                if character in "([{":
+                    depth += 1
+                    if depth > deepest:
+                        deepest, row = depth, number
+                elif character in ")]}" and depth:
+                    depth -= 1
+        if deepest > MAX_NESTING and _really_nested(text):
+            raise SourceError(
+                f"brackets are nested more than {MAX_NESTING} deep: gpulint does not analyse this file", row
+            )
+    deepest_indent = 0
+    for number, line in enumerate(text.split("\n"), start=1):
+        indent = len(line) - len(line.lstrip(" \t"))
+        if indent > deepest_indent and line.strip():
+            deepest_indent = indent
+            if indent > MAX_NESTING and _really_nested(text):
+                raise SourceError("blocks are nested too deeply: gpulint does not analyse this file", number)
+
+
+def _really_nested(text: str) -> bool:
+    """Count nesting on tokens, where strings and comments no longer deceive."""
+    import io
+    import tokenize
+
+    depth = indent = 0
+    try:
+        for token in tokenize.generate_tokens(io.StringIO(text).readline):
+            if token.type == tokenize.OP:
+                if token.string in "([{":
+                    depth += 1
+                elif token.string in ")]}":
+                    depth -= 1
+            elif token.type == tokenize.INDENT:
+                indent += 1
+            elif token.type == tokenize.DEDENT:
+                indent -= 1
+            if depth > MAX_NESTING or indent > MAX_NESTING // 4:
+                return True
+    except (tokenize.TokenError, SyntaxError, IndentationError):
+        return depth > MAX_NESTING
+    return False

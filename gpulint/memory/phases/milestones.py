@@ -1,0 +1,207 @@
+"""`Monitor`: the memory of a whole run, one line a milestone."""
+
+from __future__ import annotations
+
+import atexit
+import json
+import logging
+import os
+import sys
+import time
+from dataclasses import dataclass
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any
+
+from gpulint.memory.device import tell
+from gpulint.memory.figures import MemoryStats, stats
+from gpulint.memory.phases.hooks import Hooks
+from gpulint.units import format_bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Milestone:
+    """A moment of the run: its name, seconds since the start, the figures, and what has to be added ("3 of 10",
+    parameter bytes)."""
+
+    name: str
+    seconds: float
+    figures: MemoryStats
+    detail: str = ""
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "milestone": self.name,
+            "seconds": round(self.seconds, 3),
+            "detail": self.detail,
+            **self.figures.to_json(),
+        }
+
+
+class Monitor:
+    """Logs one line at each milestone and writes it as a JSON line to `file` as well.
+
+        run = memory.Monitor("memory.jsonl")        # "start" is recorded
+        run.model(model); run.optimizer(optimizer)
+        for epoch in range(10):
+            for batch in loader:
+                ...
+                run.step()                          # recorded every `every` steps
+            run.validation()
+            run.epoch(epoch)
+        run.end()
+
+    The file is appended to; all records of one Monitor have the same `run`, the time of its start. Where it
+    cannot be written, a warning says so and the run goes on. `Monitor.install()` does this for a plain loop by itself; callbacks for Lightning and Hugging Face are made by
+    `run.lightning_callback()` and `run.huggingface_callback()`. Under torchrun each process has its rank in its
+    lines and, where `file` is given, in its file's name.
+    """
+
+    def __init__(
+        self,
+        file: str | os.PathLike[str] | None = None,
+        *,
+        every: int = 0,
+        device: Any = None,
+        quiet: bool = False,
+    ) -> None:
+        self._file = self._path(file)
+        self._every = every
+        self._device = device
+        self._quiet = quiet
+        self._began = time.perf_counter()
+        self._run = datetime.now(timezone.utc).isoformat(timespec="microseconds")
+        self._process = os.getpid()
+        self._steps = 0
+        self._ended = False
+        self._hooks: Hooks | None = None
+        self.milestones: list[Milestone] = []
+        self.milestone("start")
+        atexit.register(self.end)
+
+    @classmethod
+    def install(
+        cls, file: str | os.PathLike[str] | None = None, *, every: int = 0, device: Any = None
+    ) -> Monitor:
+        """A monitor that finds the milestones of a plain training loop by itself: first forward (the model is on
+        the device), first optimizer step, the start of each further pass over the training loader (epoch), the
+        first and the last batch in eval mode (validation), `torch.save` (checkpoint), and the end."""
+        monitor = cls(file, every=every, device=device)
+        monitor._hooks = Hooks(monitor)
+        monitor._hooks.install()
+        return monitor
+
+    # -- milestones ------------------------------------------------------------------------------------------
+
+    def milestone(self, name: str, detail: str = "") -> Milestone:
+        """Record any moment under a name of your own."""
+        made = Milestone(name, time.perf_counter() - self._began, stats(self._device, blocks=False), detail)
+        previous = self.milestones[-1] if self.milestones else None
+        self.milestones.append(made)
+        if not self._quiet:
+            tell(self._line(made, previous))
+        self._write({"run": self._run, "rank": _rank()[0], **made.to_json()})
+        return made
+
+    def model(self, model: Any = None) -> Milestone:
+        """The model is on its device."""
+        return self.milestone("model on device", _parameters(model))
+
+    def optimizer(self, optimizer: Any = None) -> Milestone:
+        """The optimizer exists. Its state (Adam: twice the parameters) comes with its first step."""
+        return self.milestone("optimizer created", type(optimizer).__name__ if optimizer is not None else "")
+
+    def step(self) -> Milestone | None:
+        """A training step is over; recorded at every `every`-th call (never where `every` is 0)."""
+        self._steps += 1
+        if self._every and self._steps % self._every == 0:
+            return self.milestone("step", str(self._steps))
+        return None
+
+    def epoch(self, number: int | None = None) -> Milestone:
+        return self.milestone("epoch", "" if number is None else str(number))
+
+    def validation(self, detail: str = "") -> Milestone:
+        return self.milestone("validation", detail)
+
+    def checkpoint(self, path: str | os.PathLike[str] | None = None) -> Milestone:
+        return self.milestone("checkpoint", "" if path is None else os.fspath(path))
+
+    def end(self) -> None:
+        """The run is over; called at exit too. Once."""
+        if self._ended or os.getpid() != self._process:
+            return  # at the exit of a forked child the run goes on
+        self._ended = True
+        atexit.unregister(self.end)
+        if self._hooks is not None:
+            self._hooks.remove()
+        self.milestone("end")
+
+    # -- in a framework --------------------------------------------------------------------------------------
+
+    def lightning_callback(self) -> Any:
+        """A callback for `Trainer(callbacks=[...])` of Lightning (either package name)."""
+        from gpulint.memory.phases.callbacks import lightning_callback
+
+        return lightning_callback(self)
+
+    def huggingface_callback(self) -> Any:
+        """A callback for `Trainer(callbacks=[...])` of Hugging Face transformers."""
+        from gpulint.memory.phases.callbacks import huggingface_callback
+
+        return huggingface_callback(self)
+
+    def __enter__(self) -> Monitor:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.end()
+
+    # -- writing ---------------------------------------------------------------------------------------------
+
+    def _path(self, file: str | os.PathLike[str] | None) -> Path | None:
+        if file is None:
+            return None
+        path = Path(file)
+        rank, world = _rank()
+        if world > 1:
+            path = path.with_name(f"{path.stem}-rank{rank}{path.suffix}")
+        return path
+
+    def _write(self, record: dict[str, Any]) -> None:
+        if self._file is None:
+            return
+        try:
+            self._file.parent.mkdir(parents=True, exist_ok=True)
+            with open(self._file, "a", encoding="utf-8") as file:
+                file.write(json.dumps(record) + "\n")
+        except OSError as error:  # a full disk is no reason to end a training
+            tell(f"milestones are no longer written to {self._file}: {error}", logging.WARNING)
+            self._file = None
+
+    def _line(self, made: Milestone, previous: Milestone | None) -> str:
+        name = f"{made.name} {made.detail}".strip()
+        rank, world = _rank()
+        line = f"[rank {rank}] " if world > 1 else ""
+        line += f"memory at {name} ({made.seconds:.1f} s): {made.figures.summary()}"
+        if previous is None or made.figures.missing:
+            return line
+        change = made.figures.allocated - previous.figures.allocated
+        return f"{line} | {format_bytes(change, signed=True)} since {previous.name}"
+
+
+def _rank() -> tuple[int, int]:
+    """Rank and number of processes: what torch.distributed says, before it has started what the launcher says
+    (Lightning's own launcher numbers only the processes of a node)."""
+    distributed = sys.modules.get("torch.distributed")
+    if distributed is not None and distributed.is_available() and distributed.is_initialized():
+        return int(distributed.get_rank()), int(distributed.get_world_size())
+    said = os.environ.get("RANK") or os.environ.get("LOCAL_RANK") or "0"
+    return int(said), int(os.environ.get("WORLD_SIZE") or 1)
+
+
+def _parameters(model: Any) -> str:
+    if model is None:
+        return ""
+    size = sum(parameter.numel() * parameter.element_size() for parameter in model.parameters())
+    return f"{type(model).__name__}, parameters {format_bytes(size)}"

@@ -1,0 +1,1 @@
+"""Formats of findings, one file each with ``write(report, out)``."""

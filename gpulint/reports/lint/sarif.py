@@ -1,0 +1,177 @@
+"""SARIF 2.1.0, for code scanning: rules with their documentation, findings with fixes, fingerprints and code flows."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import os
+from typing import Any, TextIO
+from urllib.parse import quote
+
+from gpulint.findings import DOCS_URL, Finding, Fix, Position, Related, Severity
+from gpulint.lint.selection import BUILT_IN
+from gpulint.reports import Report, checkout, details, full, in_cell, in_checkout
+from gpulint.reports.lint.fingerprints import fingerprints
+from gpulint.rule import Rule
+from gpulint.source.sources import Sources
+from gpulint.version import __version__
+
+SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
+_LEVELS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "note"}
+
+
+def write(report: Report, out: TextIO) -> None:
+    names = fingerprints(report.findings, report.sources)
+    rules = _rules(report)
+    index = {rule["id"]: number for number, rule in enumerate(rules)}
+    results = [
+        _result(finding, name, index, report.sources)
+        for finding, name in zip(report.findings, names, strict=True)
+    ]
+    driver = {
+        "name": "gpulint",
+        "version": __version__,
+        "semanticVersion": __version__,
+        "informationUri": DOCS_URL.removesuffix("rules/"),
+        "rules": rules,
+    }
+    run = {
+        "tool": {"driver": driver},
+        "columnKind": "unicodeCodePoints",
+        "originalUriBaseIds": {"SRCROOT": {"uri": _uri(checkout()).rstrip("/") + "/"}},
+        "results": results,
+    }
+    json.dump({"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}, out, indent=2)
+    out.write("\n")
+
+
+def _rules(report: Report) -> list[dict[str, Any]]:
+    """Every rule in force, and whatever else a finding names, in the order of codes."""
+    found = {rule.code: _rule(rule) for rule in report.rules}
+    for finding in report.findings:
+        if finding.code not in found:
+            name = BUILT_IN.get(finding.code, finding.name)
+            found[finding.code] = _descriptor(finding.code, name, finding.severity, name.replace("-", " "))
+    return [found[code] for code in sorted(found)]
+
+
+def _rule(rule: type[Rule]) -> dict[str, Any]:
+    text = inspect.cleandoc(rule.__doc__ or rule.name)
+    descriptor = _descriptor(rule.code, rule.name, rule.severity, rule.name.replace("-", " "))
+    descriptor["help"] = {"text": text, "markdown": text}
+    return descriptor
+
+
+def _descriptor(code: str, name: str, severity: Severity, summary: str) -> dict[str, Any]:
+    return {
+        "id": code,
+        "name": "".join(word.title() for word in name.split("-")),
+        "shortDescription": {"text": summary},
+        "helpUri": f"{DOCS_URL}{code}",
+        "defaultConfiguration": {"level": _LEVELS[severity]},
+        "properties": {"tags": ["memory", "performance"], "precision": "very-high"},
+    }
+
+
+def _result(finding: Finding, fingerprint: str, index: dict[str, int], sources: Sources) -> dict[str, Any]:
+    text = " ".join(_sentence(part) for part in (finding.message, *details(finding)))
+    result: dict[str, Any] = {
+        "ruleId": finding.code,
+        "ruleIndex": index[finding.code],
+        "level": _LEVELS[finding.severity],
+        "message": {"text": in_cell(finding) + text},
+        "locations": [_place(finding, sources)],
+        "partialFingerprints": {"gpulint/v1": fingerprint},
+        "properties": {"confidence": finding.confidence.value},
+    }
+    if finding.subject:
+        result["properties"]["subject"] = finding.subject
+    if finding.claim is not None:
+        result["properties"]["claim"] = finding.claim.to_json()
+    if finding.doubts:
+        result["properties"]["doubts"] = list(finding.doubts)
+    if finding.related:
+        result["relatedLocations"] = [_related(other, sources) for other in finding.related]
+        result["codeFlows"] = [{"threadFlows": [{"locations": _flow(finding, sources)}]}]
+    # Edits count in cells; those of a notebook's JSON would be others.
+    if finding.fix is not None and finding.cell is None:
+        result["fixes"] = [_fix(finding.filename, finding.fix)]
+    return result
+
+
+def _sentence(text: str) -> str:
+    return text if text.endswith((".", "!", "?")) else text + "."
+
+
+def _place(finding: Finding, sources: Sources) -> dict[str, Any]:
+    if finding.cell is None:
+        return _location(finding.filename, _region(_start(finding), _end(finding)))
+    first, last = sources.file_rows(finding)
+    location = _location(finding.filename, {"startLine": first, "endLine": last})
+    location["logicalLocations"] = [{"name": f"cell {finding.cell}", "kind": "module"}]
+    return location
+
+
+def _flow(finding: Finding, sources: Sources) -> list[dict[str, Any]]:
+    """From the places that led to the finding to the finding itself."""
+    last = _place(finding, sources)
+    last["message"] = {"text": finding.message}
+    return [{"location": step} for step in (*(_related(other, sources) for other in finding.related), last)]
+
+
+def _related(other: Related, sources: Sources) -> dict[str, Any]:
+    row, column = other.position.row, other.position.column
+    region = {"startLine": row, "startColumn": column}
+    lead = ""
+    if other.cell is not None:
+        region = {"startLine": sources.file_row(other.filename, other.cell, row)}
+        lead = f"cell {other.cell}, line {row}: "
+    location = _location(other.filename, region)
+    location["message"] = {"text": lead + other.message}
+    return location
+
+
+def _fix(path: str, fix: Fix) -> dict[str, Any]:
+    replacements = [
+        {"deletedRegion": _region(edit.start, edit.end), "insertedContent": {"text": edit.content}}
+        for edit in fix.edits
+    ]
+    return {
+        "description": {"text": f"{fix.message} ({fix.safety})"},
+        "artifactChanges": [{"artifactLocation": _artifact(path), "replacements": replacements}],
+    }
+
+
+def _location(path: str, region: dict[str, int]) -> dict[str, Any]:
+    return {"physicalLocation": {"artifactLocation": _artifact(path), "region": region}}
+
+
+def _start(finding: Finding) -> Position:
+    return Position(finding.line, finding.column)
+
+
+def _end(finding: Finding) -> Position:
+    return Position(finding.end_line, finding.end_column)
+
+
+def _region(start: Position, end: Position) -> dict[str, int]:
+    return {
+        "startLine": start.row,
+        "startColumn": start.column,
+        "endLine": end.row,
+        "endColumn": end.column,
+    }
+
+
+def _artifact(path: str) -> dict[str, str]:
+    if path.startswith("<"):
+        return {"uri": quote(path)}
+    relative = in_checkout(path)
+    if relative is None:
+        return {"uri": _uri(full(path))}
+    return {"uri": quote(relative, errors="surrogateescape"), "uriBaseId": "SRCROOT"}
+
+
+def _uri(path: str) -> str:
+    slashed = path.replace(os.sep, "/")
+    return "file://" + quote(slashed if slashed.startswith("/") else f"/{slashed}", errors="surrogateescape")

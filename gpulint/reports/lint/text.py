@@ -1,0 +1,214 @@
+"""The format for people: where, what, the source line with the span underlined, why, what it costs, and the
+fix.
+
+::
+
+    train.py:12:9: error[GPU101] `total` holds the autograd graph of every `loss`
+       |
+    12 |         total += loss
+       |         ^^^^^^^^^^^^^
+       |
+       = reason: ...
+       = cost:   ...
+       = fix:    add up `loss.item()` (safe)
+            - total += loss
+            + total += loss.item()
+"""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Final, TextIO
+
+from gpulint.findings import Edit, Finding, Fix, Position
+from gpulint.reports import Report, place, place_in, shown
+from gpulint.reports.layout import Line, paint, printable, quoted, width
+from gpulint.reports.lint.summary import summary
+from gpulint.source.files import split_lines
+
+_LONGEST: Final = 160  # columns of a source line shown, around the span
+_MOST_LINES: Final = 6  # of a span over many lines, and of a fix's preview
+
+
+def write(report: Report, out: TextIO) -> None:
+    paint(_lines(report), out, report.colour)
+
+
+def _lines(report: Report) -> Iterator[Line]:
+    for finding in report.findings:
+        lines = partial(report.sources.lines, finding.filename)
+        yield from finding_lines(finding, lines(finding.cell), report.unsafe, report.width, lines)
+        yield []
+    yield from summary(report)
+
+
+def finding_lines(
+    finding: Finding,
+    source: list[str],
+    unsafe: bool = False,
+    columns: int | None = None,
+    cells: Callable[[int | None], list[str]] | None = None,
+) -> list[Line]:
+    """One finding. `source` are the lines of its file or cell; `columns` the terminal's width, None for no wrapping.
+
+    `cells` gives the lines of other cells, which a fix may change too.
+    """
+    lines: list[Line] = [
+        [
+            (printable(shown(finding.filename)), "path"),
+            (f":{place(finding)}: ", "faint"),
+            (f"{finding.severity.value}[{finding.code}]", finding.severity.value),
+            (" ", ""),
+            *quoted(printable(finding.message)),
+        ]
+    ]
+    margin = len(str(max(finding.line, finding.end_line)))
+    gutter: Line = [(" " * (margin + 1) + "|", "gutter")]
+    excerpt = _excerpt(finding, source, margin)
+    notes = _notes(finding, unsafe, cells or (lambda _: source), margin, columns)
+    if excerpt:
+        lines += [gutter, *excerpt]
+        if notes:
+            lines.append(gutter)
+    return lines + notes
+
+
+def _excerpt(finding: Finding, source: list[str], margin: int) -> list[Line]:
+    """The lines of the span, each with its part underlined."""
+    if not 1 <= finding.line <= len(source) or not any(source) or finding.name == "internal-error":
+        return []
+    last = min(max(finding.end_line, finding.line), len(source))
+    if last > finding.line and last == finding.end_line and finding.end_column == 1:
+        last -= 1  # the span ends with the line before
+    rows = list(range(finding.line, last + 1))
+    lines: list[Line] = []
+    for row in rows:
+        if len(rows) > _MOST_LINES and _MOST_LINES // 2 <= row - rows[0] < len(rows) - _MOST_LINES // 2:
+            if row - rows[0] == _MOST_LINES // 2:
+                lines.append([("." * 3, "gutter")])
+            continue
+        lines += _underlined(finding, source[row - 1], row, margin)
+    return lines
+
+
+def _underlined(finding: Finding, line: str, row: int, margin: int) -> list[Line]:
+    start = finding.column - 1 if row == finding.line else len(line) - len(line.lstrip())
+    end = finding.end_column - 1 if row == finding.end_line else len(line.rstrip())
+    start = min(start, len(line))
+    end = min(max(end, start), len(line))
+    before, span, after = _window(printable(line[:start]), printable(line[start:end]), printable(line[end:]))
+    marks = "^" * max(width(span), 1)
+    return [
+        [(f"{row:>{margin}} | ", "gutter"), (before + span + after, "")],
+        [(" " * (margin + 1) + "| ", "gutter"), (" " * width(before), ""), (marks, finding.severity.value)],
+    ]
+
+
+def _window(before: str, span: str, after: str) -> tuple[str, str, str]:
+    """The three parts of a line, cut where the line is too long to show."""
+    if len(before) + len(span) + len(after) <= _LONGEST:
+        return before, span, after
+    if len(span) > _LONGEST // 2:
+        span = span[: _LONGEST // 2] + "…"
+    room = (_LONGEST - len(span)) // 2
+    if len(before) > room:
+        before = "…" + before[len(before) - room :]
+    if len(after) > room:
+        after = after[:room] + "…"
+    return before, span, after
+
+
+def _notes(
+    finding: Finding,
+    unsafe: bool,
+    cells: Callable[[int | None], list[str]],
+    margin: int,
+    columns: int | None,
+) -> list[Line]:
+    lines: list[Line] = []
+    if finding.reason:
+        lines += _note("reason", finding.reason, margin, columns)
+    if finding.doubt:
+        lines += _note("doubt", finding.doubt, margin, columns)
+    if finding.cost:
+        lines += _note("cost", finding.cost, margin, columns)
+    for other in finding.related:
+        where = place_in(other.cell, other.position.row, other.position.column)
+        lines += _note("see", f"{shown(other.filename)}:{where}: {other.message}", margin, columns)
+    if finding.fix is not None:
+        how = finding.fix.safety
+        shown_how = "unsafe: read it first" if how == "unsafe" else how
+        lines += _note("fix", f"{finding.fix.message} ({shown_how})", margin, columns)
+        lines += _preview(finding.fix, cells, margin)
+    return lines
+
+
+def _note(label: str, text: str, margin: int, columns: int | None) -> list[Line]:
+    lead = " " * (margin + 1)
+    indent = len(lead) + len("= reason: ")
+    text = printable(text.replace("\n", " "))
+    wrapped = textwrap.wrap(text, max(columns - indent, 40), break_on_hyphens=False) if columns else [text]
+    lines: list[Line] = [[(lead + "= ", "gutter"), (f"{label}:".ljust(8), "label"), *quoted(wrapped[0])]]
+    return lines + [[(" " * indent, ""), *quoted(more)] for more in wrapped[1:]]
+
+
+def _preview(fix: Fix, cells: Callable[[int | None], list[str]], margin: int) -> list[Line]:
+    """The lines that a fix takes out and puts in; nothing where they are many."""
+    changed: list[tuple[str, str]] = []
+    for cell in dict.fromkeys(edit.cell for edit in fix.edits):
+        inside = changed_lines(tuple(edit for edit in fix.edits if edit.cell == cell), cells(cell))
+        if inside is None:
+            return []
+        changed += inside
+    if not 0 < len(changed) <= _MOST_LINES:
+        return []
+    texts = textwrap.dedent("\n".join(printable(text) or " " for _, text in changed)).split("\n")
+    styles = {"-": "removed", "+": "added"}
+    lead = " " * (margin + 1 + len("= reason: "))
+    return [
+        [(lead, ""), (f"{sign} {text[:_LONGEST]}", styles[sign])]
+        for (sign, _), text in zip(changed, texts, strict=True)
+    ]
+
+
+def changed_lines(edits: tuple[Edit, ...], source: list[str]) -> list[tuple[str, str]] | None:
+    """The difference that `edits` make as ("-", line) and ("+", line); None where they do not fit the source."""
+    if not edits:
+        return None
+    first = min(edit.start.row for edit in edits)
+    last = min(max(edit.end.row for edit in edits), len(source))
+    if first == last + 1:  # new lines at the end of a notebook's cell
+        return [("+", line) for edit in edits for line in split_lines(edit.content.rstrip("\r\n"))]
+    if not 1 <= first <= last or last - first > 60:
+        return None
+    before = source[first - 1 : last]
+    after = "\n".join(before)
+    try:
+        for edit in sorted(edits, key=lambda edit: (edit.start, edit.end), reverse=True):
+            start, end = _offset(before, edit.start, first), _offset(before, edit.end, first)
+            after = after[:start] + edit.content + after[end:]
+    except IndexError:
+        return None
+    return _difference(before, after.replace("\r\n", "\n").replace("\r", "\n").split("\n"))
+
+
+def _offset(lines: list[str], place: Position, first: int) -> int:
+    row = place.row - first
+    if row == len(lines) and place.column == 1:
+        return sum(len(line) + 1 for line in lines) - 1
+    return sum(len(line) + 1 for line in lines[:row]) + min(place.column - 1, len(lines[row]))
+
+
+def _difference(before: list[str], after: list[str]) -> list[tuple[str, str]]:
+    from difflib import SequenceMatcher
+
+    changes: list[tuple[str, str]] = []
+    for tag, start, end, new_start, new_end in SequenceMatcher(
+        None, before, after, autojunk=False
+    ).get_opcodes():
+        if tag != "equal":
+            changes += [("-", line) for line in before[start:end]]
+            changes += [("+", line) for line in after[new_start:new_end]]
+    return changes

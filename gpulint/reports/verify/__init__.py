@@ -1,0 +1,1 @@
+"""What a verification looks like: text, JSON, the HTML page and progress."""

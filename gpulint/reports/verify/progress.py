@@ -1,0 +1,182 @@
+"""What is shown while the verifier runs: a live display on a terminal, a line now and then in a pipe."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from typing import Any, TextIO
+
+from gpulint.reports.layout import colour_wanted
+from gpulint.runtime.parent.runner import Run
+from gpulint.runtime.record.result import KIND_NAMES, Progress, StepKind
+from gpulint.units import format_bytes
+
+EVERY = 5.0  # seconds between two lines in a pipe
+SLOWEST = 60.0  # seconds between two lines that say that nothing has happened
+_MOST_RANKS = 8
+_ROOMY = 110  # columns of a terminal that has room for everything
+
+OnProgress = Callable[[Progress], None]
+
+
+@contextlib.contextmanager
+def following(what: Run, out: TextIO, colour: str = "auto") -> Iterator[OnProgress]:
+    """A function that shows each progress message on `out` until the block ends."""
+    live = out.isatty() and os.environ.get("TERM") != "dumb" and what.capture
+    show = _live(what, out, colour_wanted(out, colour)) if live else _plain(what, out)
+    with show as on_progress:
+        yield on_progress
+
+
+def figures_text(progress: Progress, brief: bool = False) -> str:
+    """`allocated 1.20 GiB, reserved 1.50 GiB, +512 B since warm-up`; without `reserved` where it has to be brief."""
+    sample = progress.sample
+    parts = []
+    if sample.allocated is not None:
+        parts.append(f"allocated {format_bytes(sample.allocated)}")
+    if sample.reserved is not None and not brief:
+        parts.append(f"reserved {format_bytes(sample.reserved)}")
+    if progress.drift is not None:
+        parts.append(f"{format_bytes(progress.drift, signed=True)} since warm-up")
+    return ", ".join(parts)
+
+
+class Tally:
+    """How far each kind of step has come, on each rank: warm-up and sampled steps are counted apart."""
+
+    def __init__(self, wanted: int) -> None:
+        self._wanted = wanted
+        self._sampled: Counter[tuple[int, StepKind]] = Counter()
+
+    def add(self, progress: Progress) -> tuple[int, int | None]:
+        """The sampled steps of this message's kind so far, and how many are wanted; None where that is open, as for
+        an evaluation beside a training."""
+        key = (progress.rank, progress.sample.kind)
+        self._sampled[key] += progress.sample.sampled
+        count = self._sampled[key]
+        return count, self._wanted if self._has_end(progress) and count <= self._wanted else None
+
+    def _has_end(self, progress: Progress) -> bool:
+        others = (number for (_, kind), number in self._sampled.items() if kind != "eval")
+        return progress.sample.kind != "eval" or not any(others)
+
+    def text(self, progress: Progress) -> str:
+        """`training step 13, 10 of 20 sampled`."""
+        count, wanted = self.add(progress)
+        sample = progress.sample
+        name = f"{KIND_NAMES[sample.kind]} step {sample.step}"
+        if not sample.sampled:
+            return f"{name}, warm-up"
+        return f"{name}, {count}{'' if wanted is None else f' of {wanted}'} sampled"
+
+
+# -- in a pipe -----------------------------------------------------------------------------------------------
+
+
+class _Lines:
+    """One line every five seconds while steps come, and ever fewer while none do."""
+
+    def __init__(self, what: Run, out: TextIO) -> None:
+        self._what = what
+        self._out = out
+        self._tally = Tally(what.steps)
+        self._begin = self._spoke = time.monotonic()
+        self._state = "no step yet"
+        self._pause = EVERY
+        self._lock = threading.Lock()
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._beat, name="gpulint-progress", daemon=True)
+
+    def start(self) -> None:
+        self._say(f"running {self._what.target}, {self._what.steps} steps after warm-up")
+        self._thread.start()
+
+    def stop(self) -> None:
+        self._over.set()
+        self._thread.join()
+
+    def show(self, progress: Progress) -> None:
+        with self._lock:
+            rank = f"rank {progress.rank}, " if self._what.launch else ""
+            self._state = f"{rank}{self._tally.text(progress)}: {figures_text(progress)}"
+            self._pause = EVERY
+            if time.monotonic() - self._spoke >= EVERY:
+                self._say(self._state)
+
+    def _beat(self) -> None:
+        while not self._over.wait(0.2):
+            with self._lock:
+                now = time.monotonic()
+                if now - self._spoke >= self._pause:
+                    self._pause = min(2 * self._pause, SLOWEST)
+                    self._say(f"running, {now - self._begin:.0f} s, {self._state}")
+
+    def _say(self, text: str) -> None:
+        self._spoke = time.monotonic()
+        with contextlib.suppress(OSError, ValueError):  # nobody reads it any more
+            print(f"gpulint: {text}", file=self._out, flush=True)
+
+
+@contextlib.contextmanager
+def _plain(what: Run, out: TextIO) -> Iterator[OnProgress]:
+    lines = _Lines(what, out)
+    lines.start()
+    try:
+        yield lines.show
+    finally:
+        lines.stop()
+
+
+# -- on a terminal -------------------------------------------------------------------------------------------
+
+
+@contextlib.contextmanager
+def _live(what: Run, out: TextIO, colour: bool) -> Iterator[OnProgress]:
+    from rich.console import Console
+    from rich.progress import BarColumn, ProgressColumn, SpinnerColumn, Task, TextColumn
+    from rich.progress import Progress as Bars
+    from rich.text import Text
+
+    begin = time.monotonic()
+
+    class Elapsed(ProgressColumn):
+        """Since the start of the run, in every row: steps of another kind may come late."""
+
+        def render(self, task: Task) -> Text:
+            return Text(f"{time.monotonic() - begin:3.0f} s", "yellow")
+
+    console = Console(file=out, no_color=not colour, highlight=False, force_terminal=True)
+    roomy = console.width >= _ROOMY
+    columns: list[ProgressColumn] = [SpinnerColumn(), Elapsed(), TextColumn("{task.description}")]
+    if roomy:
+        columns.append(BarColumn(bar_width=16))
+    bars = Bars(*columns, TextColumn("{task.fields[figures]}"), console=console, transient=True)
+    tally = Tally(what.steps)
+    tasks: dict[tuple[int, StepKind], Any] = {}
+    with bars:
+        first = bars.add_task(f"running {os.path.basename(what.target)}, no step yet", total=None, figures="")
+
+        def show(progress: Progress) -> None:
+            rank, sample = progress.rank, progress.sample
+            key = (rank, sample.kind)
+            if key not in tasks:
+                if rank >= _MOST_RANKS:
+                    return
+                tasks[key] = bars.add_task("", total=None, figures="") if tasks else first
+            count, wanted = tally.add(progress)
+            counted = f"{count} of {wanted}" if wanted is not None else str(count)
+            name = f"rank {rank} {KIND_NAMES[sample.kind]}" if what.launch else KIND_NAMES[sample.kind]
+            said = f"{counted} steps{' sampled' if roomy else ''}" if sample.sampled else "warm-up"
+            bars.update(
+                tasks[key],
+                description=f"{name}: {said}",
+                total=wanted,
+                completed=count,
+                figures=figures_text(progress, brief=not roomy),
+            )
+
+        yield show

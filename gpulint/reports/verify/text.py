@@ -1,0 +1,329 @@
+"""The verifier's summary for people: what ran, how memory moved, and each verdict beside its source line.
+
+::
+
+    train.py: on NVIDIA H200, torch 2.11.0, 9.2 s
+      training: 20 steps sampled after 3 of warm-up
+        allocated  1.20 GiB → 1.29 GiB, +4.61 MiB a step
+
+    train.py:49:9: confirmed GPU101 `total` adds up `loss` …
+       |
+    49 |         total += loss
+       |         ^^^^^^^^^^^^^
+       |
+       = measured: …
+       = holder:   …
+"""
+
+from __future__ import annotations
+
+import os
+import textwrap
+from collections.abc import Iterator, Sequence
+from typing import TextIO
+
+from gpulint.config import shown_path
+from gpulint.findings import Finding, Severity
+from gpulint.reports import plural
+from gpulint.reports.layout import STYLES, Line, paint, printable, quoted
+from gpulint.reports.verify.plot import memory_plot
+from gpulint.runtime.parent.evidence import Evidence
+from gpulint.runtime.parent.growth import Phase, movement_text, phases
+from gpulint.runtime.parent.judging import nodes_text
+from gpulint.runtime.parent.verdict import Unpredicted, Verdict, Verification, Wasted
+from gpulint.runtime.record.result import RankResult, Sample, Site
+from gpulint.source.sources import Sources
+from gpulint.units import format_bytes
+
+STYLES.setdefault("allocated", "cyan")
+STYLES.setdefault("reserved", "magenta")
+
+_STATUS = {
+    "confirmed": "error",
+    "confirmed, negligible on the GPU": "warning",
+    "refuted": "good",
+    "inconclusive": "info",
+    "not reached": "faint",
+}
+_MOST_UNPREDICTED = 10
+_MOST_WASTED = 10
+_MOST_HARMLESS = 8
+
+
+def write(verification: Verification, out: TextIO, colour: bool = False, columns: int | None = None) -> None:
+    """Write the summary. `columns` is the terminal's width, None in a pipe, where nothing is wrapped."""
+    encoding = (getattr(out, "encoding", None) or "utf-8").lower().replace("-", "")
+    lines = summary_lines(verification, columns, dots=encoding.startswith("utf"))
+    paint(lines, out, colour)
+
+
+def summary_lines(verification: Verification, columns: int | None = None, dots: bool = True) -> list[Line]:
+    """Everything, as styled lines. `dots` allows characters beyond ASCII in the plot."""
+    sources = Sources()
+    lines: list[Line] = []
+    for rank in _telling(verification.run.ranks):
+        lines += _opening(verification, rank)
+        for phase in phases(rank):
+            lines += _phase_lines(phase, rank, columns, dots)
+    if lines and not lines[-1]:
+        lines.pop()
+    for verdict in verification.verdicts:
+        lines += [[], *verdict_lines(verdict, sources, columns)]
+    lines += _unpredicted(verification, sources, columns)
+    lines += _wasted(verification, sources, columns)
+    for trend in verification.fragmentation:
+        lines += [[], *_remark("fragmentation", "warning", trend.reason, columns)]
+        lines += _note("advice", trend.advice, columns)
+    lines += _accounted(verification, columns)
+    notes = dict.fromkeys(note for rank in verification.run.ranks for note in rank.notes)
+    lines += [[]] if notes else []
+    for note in notes:
+        lines += _remark("note", "faint", note, columns, "faint")
+    return [*lines, *([[]] if lines else []), closing(verification)]
+
+
+# -- the run -------------------------------------------------------------------------------------------------
+
+
+def _opening(verification: Verification, rank: RankResult) -> list[Line]:
+    environment = rank.environment
+    if not rank.samples and environment.torch is None:
+        return []  # nothing ran of which anything could be said
+    where = environment.device_name or environment.device
+    if environment.device == "cpu":
+        where = f"the CPU ({where})" if environment.device_name else "the CPU"
+    number = len(verification.run.ranks)
+    parts = [
+        f"on {where}",
+        f"torch {environment.torch}" if environment.torch else "",
+        f"{number} ranks, rank {rank.rank} shown" if number > 1 else "",
+        f"{verification.run.seconds:.1f} s",
+    ]
+    said = ": " + ", ".join(part for part in parts if part)
+    return [[(printable(verification.target), "path"), (said, "")]]
+
+
+def _telling(ranks: Sequence[RankResult]) -> list[RankResult]:
+    """The rank whose memory grew most, the first of equals; none where no rank reported."""
+
+    def growth(rank: RankResult) -> int:
+        kind = Evidence(rank).main_kind()
+        amounts = [
+            s.allocated for s in rank.samples if s.kind == kind and s.sampled and s.allocated is not None
+        ]
+        return amounts[-1] - amounts[0] if amounts else 0
+
+    return [max(ranks, key=growth)] if ranks else []
+
+
+def _phase_lines(phase: Phase, rank: RankResult, columns: int | None, dots: bool) -> list[Line]:
+    """A header, a line for each figure, and a plot where there is something to be seen in one."""
+    name, colon, said = phase.headline.partition(":")
+    lines: list[Line] = [[("  ", ""), (name, "strong"), (colon + said, "")]]
+    for moved in phase.figures:
+        shown = "host (RSS)" if moved.figure == "rss" else moved.figure
+        style = moved.figure if moved.figure in STYLES else ""
+        text = f" {movement_text(moved, '→' if dots else '->')}"
+        lines.append([("    ", ""), (f"{shown:<10}", style), (text, "")])
+    samples = [sample for sample in rank.samples if sample.kind == phase.kind]
+    allocated = [s.allocated for s in samples if s.allocated is not None]
+    reserved = [s.reserved for s in samples if s.reserved is not None]
+    moves = len(set(allocated)) > 1 or len(set(reserved)) > 1
+    plot = memory_plot(allocated, reserved or None, min(columns or 72, 80)) if dots and moves else []
+    return [*lines, *([[], *plot, _axis(plot, samples, phase), []] if plot else [])]
+
+
+def _axis(plot: Sequence[Line], samples: Sequence[Sample], phase: Phase) -> Line:
+    """Step numbers below the plot."""
+    margin = len(plot[0][0][0])
+    width = sum(len(text) for text, _ in plot[0]) - margin - 1
+    last = f"{phase.name} step {samples[-1].step}"
+    first = f"{samples[0].step}"
+    gap = " " * max(1, width - len(first) - len(last))
+    return [(" " * (margin + 1) + first + gap + last, "faint")]
+
+
+# -- verdicts ------------------------------------------------------------------------------------------------
+
+
+def verdict_lines(verdict: Verdict, sources: Sources, columns: int | None = None) -> list[Line]:
+    """One verdict: place, status, source line with the span underlined, and what was measured."""
+    from gpulint.reports.lint.text import _excerpt as excerpt
+
+    place = f":{verdict.line}:{verdict.column}: "
+    lines: list[Line] = [
+        [
+            (printable(shown_path(verdict.file)), "path"),
+            (place, "faint"),
+            (verdict.headline, _STATUS[verdict.headline]),
+            (f" {verdict.code} ", "code"),
+            *quoted(printable(verdict.message)),
+        ]
+    ]
+    margin = len(str(max(verdict.line, verdict.end_line)))
+    gutter: Line = [(" " * (margin + 1) + "|", "gutter")]
+    shown = excerpt(_as_finding(verdict), sources.lines(verdict.file), margin)
+    if shown:
+        lines += [gutter, *shown, gutter]
+    lines += _note("measured", verdict.text, columns, margin)
+    if verdict.doubt:
+        lines += _note("doubt", verdict.doubt, columns, margin)
+    if verdict.holder:
+        lines += _note("holder", verdict.holder, columns, margin)
+    if verdict.born and verdict.status == "confirmed":
+        lines += _note("born", ", ".join(site_text(site) for site in verdict.born[:3]), columns, margin)
+    return lines
+
+
+def _as_finding(verdict: Verdict) -> Finding:
+    return Finding(
+        verdict.code,
+        verdict.name,
+        Severity.INFO,
+        verdict.message,
+        verdict.file,
+        verdict.line,
+        verdict.column,
+        verdict.end_line,
+        verdict.end_column,
+    )
+
+
+def site_text(site: Site) -> str:
+    """`model.py:12 in forward`."""
+    if not site.file:
+        return "no Python line (backward, or a library's thread)"
+    return f"{os.path.basename(site.file)}:{site.line} in {site.function}"
+
+
+def _note(label: str, text: str, columns: int | None, margin: int = 2) -> list[Line]:
+    lead = " " * (margin + 1)
+    indent = len(lead) + len("= measured: ")
+    text = printable(text.replace("\n", " "))
+    wrapped = textwrap.wrap(text, max(columns - indent, 40), break_on_hyphens=False) if columns else [text]
+    first: Line = [
+        (lead + "= ", "gutter"),
+        (f"{label}:".ljust(10), "label"),
+        *quoted(wrapped[0] if wrapped else ""),
+    ]
+    return [first, *([(" " * indent, ""), *quoted(more)] for more in wrapped[1:])]
+
+
+def _remark(label: str, style: str, text: str, columns: int | None, body: str = "") -> list[Line]:
+    """`harmless: …`, wrapped at the terminal's width."""
+    said = printable(" ".join(text.split()))
+    if columns is None:
+        return [[(f"{label}: ", style), *quoted(said, body)]]
+    first, *more = textwrap.wrap(
+        f"{label}: {said}", max(columns, 40), subsequent_indent="  ", break_on_hyphens=False
+    )
+    return [
+        [(f"{label}: ", style), *quoted(first[len(label) + 2 :], body)],
+        *(quoted(line, body) for line in more),
+    ]
+
+
+def _accounted(verification: Verification, columns: int | None) -> Iterator[Line]:
+    """The growth that is no drift, a line for each, and the growth of which nobody knows."""
+    if verification.harmless or verification.unexplained:
+        yield []
+    for growth in verification.unexplained:
+        yield from _remark("unexplained", "warning", growth.text + ranks_text(growth.ranks), columns)
+    for harmless in verification.harmless[:_MOST_HARMLESS]:
+        yield from _remark("harmless", "good", harmless.text + ranks_text(harmless.ranks), columns)
+    left = len(verification.harmless) - _MOST_HARMLESS
+    if left > 0:
+        yield [(f"… and {left} more places of harmless growth (--output-format json has them all)", "faint")]
+
+
+def ranks_text(ranks: Sequence[int]) -> str:
+    return f" (rank {', '.join(map(str, ranks))})" if ranks else ""
+
+
+def _unpredicted(verification: Verification, sources: Sources, columns: int | None) -> Iterator[Line]:
+    for found in verification.unpredicted[:_MOST_UNPREDICTED]:
+        yield []
+        yield from _unpredicted_lines(found, verification.where, sources, columns)
+    left = len(verification.unpredicted) - _MOST_UNPREDICTED
+    if left > 0:
+        yield [(f"… and {left} more places of unpredicted growth", "faint")]
+
+
+def _unpredicted_lines(found: Unpredicted, on_gpu: str, sources: Sources, columns: int | None) -> list[Line]:
+    where = f"{shown_path(found.file)}:{found.line}: " if found.file and found.line else ""
+    style = "error" if found.device > 0 else "warning"
+    lines: list[Line] = [
+        [(printable(where), "path"), ("unpredicted ", style), *quoted(growth_text(found, on_gpu))]
+    ]
+    lines += _source_line(found.file, found.line, sources)
+    margin = len(str(found.line))
+    lines += _note("holder", found.text, columns, margin)
+    if found.born:
+        lines += _note("born", ", ".join(site_text(site) for site in found.born[:3]), columns, margin)
+    return lines
+
+
+def _source_line(file: str, line: int, sources: Sources) -> list[Line]:
+    source = sources.lines(file) if file else []
+    if not 1 <= line <= len(source):
+        return []
+    gutter: Line = [(" " * (len(str(line)) + 1) + "|", "gutter")]
+    code: Line = [(f"{line} | ", "gutter"), (printable(source[line - 1]).rstrip()[:160], "")]
+    return [gutter, code, gutter]
+
+
+def _wasted(verification: Verification, sources: Sources, columns: int | None) -> Iterator[Line]:
+    """Forwards that build graphs for no backward, as running alone has found them."""
+    for found in verification.wasted[:_MOST_WASTED]:
+        where = f"{printable(shown_path(found.file))}:{found.line}: "
+        yield []
+        yield [(where, "path"), ("found by running ", "warning"), *quoted(wasted_title(found))]
+        yield from _source_line(found.file, found.line, sources)
+        yield from _note("measured", found.text, columns, len(str(found.line)))
+    left = len(verification.wasted) - _MOST_WASTED
+    if left > 0:
+        yield [(f"… and {left} more forwards that no backward goes through", "faint")]
+
+
+def wasted_title(found: Wasted) -> str:
+    """What is wrong, in words."""
+    ranks = f" (rank {', '.join(map(str, found.ranks))})" if found.ranks else ""
+    evaluation = ", in eval mode" if found.mode == "eval" else ""
+    return f"`{found.module}` runs with grad enabled{evaluation}, but no backward goes through it{ranks}"
+
+
+def growth_text(found: Unpredicted, where: str) -> str:
+    """What grows, in words; `where` is "on the GPU", or what stands for it on a machine without one."""
+    parts = []
+    if found.device > 0 or not (found.nodes >= 1 or found.host >= 1):
+        parts.append(f"{format_bytes(round(found.device))} a step {where}")
+    if found.nodes >= 1:
+        parts.append(f"{nodes_text(found.nodes)} a step on the host")
+    if found.host >= 1:
+        parts.append(f"{format_bytes(round(found.host))} a step of host memory")
+    return "growth that no finding explains: " + ", ".join(parts) + ranks_text(found.ranks)
+
+
+def closing(verification: Verification) -> Line:
+    """``3 findings: 2 confirmed, 1 refuted. 1 unpredicted. Drift: 4.61 MiB a step.``"""
+    counts = []
+    for status in ("confirmed", "refuted", "inconclusive", "not reached"):
+        number = verification.count(status)
+        if number:
+            counts.append(f"{number} {status}")
+    line: Line = [(plural(len(verification.verdicts), "finding"), "strong")]
+    line.append((": " + ", ".join(counts) if counts else "", ""))
+    if verification.unpredicted:
+        line.append((f"; {len(verification.unpredicted)} unpredicted", "warning"))
+    if verification.wasted:
+        line.append((f"; {plural(len(verification.wasted), 'forward')} for nothing", "warning"))
+    text = f"Drift {verification.where}: {format_bytes(round(verification.drift))} a step"
+    if verification.max_drift:
+        text += f" ({format_bytes(verification.max_drift)} allowed)"
+    sampled = verification.sampled > 0
+    if verification.failed:
+        line.append((f". Not verified: {printable(verification.run.end.message)}", "warning"))
+        return [*line, (f". {text} until then." if sampled else ".", "")]
+    if not sampled:
+        return [*line, (". No step was sampled.", "warning")]
+    return [*line, (". ", ""), (text, "error" if verification.drifting else "good"), (".", "")]

@@ -1,0 +1,58 @@
+"""Everything measured in a session, as the one record that leaves the process."""
+
+from __future__ import annotations
+
+import datetime
+import platform
+import sys
+from collections.abc import Iterable
+from typing import Any
+
+from gpulint.runtime.child.session import Session
+from gpulint.runtime.record import drift
+from gpulint.runtime.record.result import End, Environment, RankResult, Trend
+from gpulint.runtime.record.series import united
+
+
+def assemble(session: Session, end: End, notes: Iterable[str]) -> RankResult:
+    """The result as it stands. `notes` are said besides those of the session and of its probe."""
+    every = list(session.series.values())
+    drifts, holders = united(every)
+    said = [*session.notes, *notes, *(session.probe.notes() if session.probe is not None else [])]
+    return RankResult(
+        rank=session.rank,
+        world_size=session.world_size,
+        environment=_environment(session),
+        end=end,
+        boundary=session.stepper.boundary,
+        warmup=max(series.warmup for series in every),
+        samples=tuple(sorted((s for series in every for s in series.samples), key=lambda s: s.seconds)),
+        drifts=drifts,
+        holders=holders,
+        trends=tuple(_trends(session)),
+        lines=tuple(session.lines.figures()),
+        calls=tuple(session.calls.figures()),
+        forwards=tuple(session.forwards.figures() if session.forwards is not None else ()),
+        notes=tuple(said),
+    )
+
+
+def _trends(session: Session) -> list[Trend]:
+    found: list[Trend] = []
+    for series in session.series.values():
+        found.extend(drift.trends(series.kind, [s for s in series.samples if s.sampled]))
+    return found
+
+
+def _environment(session: Session) -> Environment:
+    base: dict[str, Any] = {
+        "python": platform.python_version(),
+        "executable": sys.executable,
+        "platform": platform.platform(),
+        "date": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
+    }
+    if session.torch is None or session.probe is None:
+        return Environment(**base)
+    from gpulint.runtime.observing import watching
+
+    return Environment(**base, **watching.environment(session.probe.name))

@@ -1,0 +1,141 @@
+"""Puts the script's end into one clear line, and makes a last look while its frames are still there."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import sys
+import threading
+import traceback
+from types import FrameType, TracebackType
+from typing import Any, Literal
+
+from gpulint.runtime.child import running
+from gpulint.runtime.probes.frames import function_name
+from gpulint.runtime.record.result import NO_TORCH, End, Site, said_steps
+
+_ASKED = "the script asked for input"
+_ALLOCATOR = ("allocator config", "allocator backend", "allocator setting")  # what torch's refusals speak of
+_NO_INPUT = "EOF when reading a line"  # what `input()` says where there is none
+
+
+def finished(harness: Any) -> End:
+    """The script ran to its end by itself."""
+    if harness.asked_for_cuda_in_vain:
+        return End("no-device", "--device cuda was asked for, and the script never used the GPU", code=0)
+    if harness.steps:
+        few = "" if harness.sampled else ", all of them warm-up (--warmup 0 samples from the first step on)"
+        return End("finished", f"the script ended by itself{_so_far(harness)}{few}", code=0)
+    if not harness.saw_torch:
+        why = "" if _has_torch() else f"; {NO_TORCH.format(sys.executable)}"
+        return End("no-torch", f"the script ended without importing torch{why}", code=0)
+    return End(
+        "no-steps",
+        "the script ended without a step: no optimizer stepped and no module ran twice; "
+        "call gpulint.step() once per iteration if its loop has neither, "
+        "and note that processes it starts itself are not followed",
+        code=0,
+    )
+
+
+def failed(harness: Any, error: BaseException, module: bool) -> int:
+    """The script raised, or called sys.exit. Reports it, shows the traceback as Python would, returns the
+    exit code."""
+    if isinstance(error, SystemExit):
+        return _left(harness, error)
+    trace = running.strip_ours(error)
+    text = "".join(traceback.format_exception(type(error), error, trace))
+    if isinstance(error, ModuleNotFoundError) and _is_torch(error.name) and not _has_torch():
+        where = _innermost(harness, trace)
+        harness.report(End("no-torch", NO_TORCH.format(sys.executable), code=1, where=where))
+        return 1
+    if trace is None and module and isinstance(error, ImportError):
+        harness.report(End("not-started", f"the module could not be run: {error}", text, 1))
+    else:
+        harness.look_at_end(running.traceback_frames(trace))
+        asked = isinstance(error, EOFError) and str(error) == _NO_INPUT
+        what = _ASKED if asked else f"the script raised {running.one_line(error)}"
+        message = f"{what}{_so_far(harness)}{', and there was none' if asked else ''}"
+        where, refusal = _innermost(harness, trace), _refusal(running.one_line(error).partition(": ")[2])
+        failure = End("raised", message, text, 1, where=where, asked=asked, refusal=refusal)
+        harness.report(harness.excused(message) or failure)
+    _show(error, trace)
+    return 1
+
+
+def _refusal(said: str) -> str:
+    """The sentence in which torch says that it does not take an allocator setting; empty where that is not what went
+    wrong. Nothing but its words tells."""
+    for sentence in said.split(". "):
+        if any(words in sentence.lower() for words in _ALLOCATOR):
+            return sentence.strip().removesuffix(".")
+    return ""
+
+
+def _so_far(harness: Any) -> str:
+    return f" after {said_steps(harness.counts)}" if harness.steps else " before its first step"
+
+
+def _is_torch(name: str | None) -> bool:
+    return name is not None and name.partition(".")[0] == "torch"
+
+
+def _has_torch() -> bool:
+    try:
+        return importlib.util.find_spec("torch") is not None
+    except (ImportError, ValueError):
+        return False
+
+
+def _left(harness: Any, error: SystemExit) -> int:
+    code = error.code
+    if code is None or code == 0:
+        harness.report(finished(harness))
+        return 0
+    number = code if isinstance(code, int) else 1
+    if not isinstance(code, int):
+        print(code, file=sys.stderr)
+    said = "" if isinstance(code, int) else f": {' '.join(str(code).split())[:200]}"
+    trace = running.strip_ours(error)
+    harness.look_at_end(running.traceback_frames(trace))
+    message = f"the script called sys.exit({number}){_so_far(harness)}{said}"
+    failure = End("exit", message, code=number, where=_innermost(harness, trace), refusal=_refusal(said[2:]))
+    harness.report(harness.excused(message) or failure)
+    return number
+
+
+def _show(error: BaseException, trace: TracebackType | None) -> None:
+    hook = sys.excepthook
+    try:
+        hook(type(error), error.with_traceback(trace), trace)
+    except Exception:
+        traceback.print_exception(type(error), error, trace)
+
+
+def cut_short(harness: Any, why: Literal["timeout", "interrupted"]) -> None:
+    """The parent has asked for the end. Runs on the channel's thread while the main thread may be stuck
+    anywhere."""
+    frame = sys._current_frames().get(threading.main_thread().ident or 0)
+    user = harness.frames.user_frame(frame)
+    where = _site(user)
+    stack = running.stack_text(user) if user is not None else None
+    harness.look_at_end(())
+    at = f", at {os.path.basename(where.file)}:{where.line} in {where.function}" if where is not None else ""
+    reason = "the time was up" if why == "timeout" else "interrupted"
+    harness.report(End(why, f"{reason}{_so_far(harness)}{at}", traceback=stack, where=where))
+
+
+def _innermost(harness: Any, trace: TracebackType | None) -> Site | None:
+    found = None
+    while trace is not None:
+        if harness.frames.is_user(trace.tb_frame.f_code.co_filename):
+            code = trace.tb_frame.f_code
+            found = Site(os.path.abspath(code.co_filename), trace.tb_lineno, function_name(code))
+        trace = trace.tb_next
+    return found
+
+
+def _site(frame: FrameType | None) -> Site | None:
+    if frame is None:
+        return None
+    return Site(os.path.abspath(frame.f_code.co_filename), frame.f_lineno or 0, function_name(frame.f_code))

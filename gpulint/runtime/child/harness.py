@@ -1,0 +1,314 @@
+"""The child side: watches the script from within. The script's events come in here; `steps` makes steps of them, `looks`
+judges them, `stopping` ends the script, `assembling` writes down what was seen."""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+import weakref
+from collections.abc import Callable
+from types import CodeType, FrameType, ModuleType
+from typing import Any
+
+from gpulint import marks
+from gpulint.runtime.child.assembling import assemble
+from gpulint.runtime.child.device import DeviceChoice
+from gpulint.runtime.child.importing import ImportHook
+from gpulint.runtime.child.looks import Looks
+from gpulint.runtime.child.session import Session
+from gpulint.runtime.child.steps import Steps
+from gpulint.runtime.child.stopping import Stop, Stopping
+from gpulint.runtime.observing.stepping import Stepper
+from gpulint.runtime.probes.frames import Frames
+from gpulint.runtime.record.result import End, Options, RankResult, StepKind
+
+__all__ = ["Harness", "Stop"]
+
+CUT = "Epochs were cut short (--cut-epochs), to reach lines that had not run when enough steps were sampled."
+UNUSED = "The script does not use the GPU of this machine: what it keeps was measured on the host instead."
+
+
+class Harness:
+    """Everything that happens in the child. `send` takes one message for the parent; `endless` never stops
+    the script."""
+
+    def __init__(
+        self, options: Options, home: str, send: Callable[[dict[str, Any]], None], endless: bool = False
+    ) -> None:
+        self._session = Session(options, home, send, endless)
+        self._device = DeviceChoice(self._session)
+        self._looks = Looks(self._session)
+        self._steps = Steps(self._session, self._looks, self._device)
+        self._stopping = Stopping(self._session, self._looks, self._steps, self._close)
+        self._stepper = self._session.stepper = Stepper(self._steps.mark, self._confirm)
+        self._optimizing = False  # whether the script has an optimizer of torch's
+        self._iterator: Any = None  # the DataLoader iterator that gave the last batch
+        # DataLoader iterator -> optimizer steps since its present pass began
+        self._passes: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
+        self._cut = False
+        self._main = threading.get_ident()
+        self._undo: list[Callable[[], None]] = []
+
+    # -- start and stop --------------------------------------------------------------------------------------
+
+    def start(self) -> None:
+        """Arm everything that needs no torch; the rest follows when the script imports it."""
+        if "torch" in sys.modules:
+            self._torch_imported(sys.modules["torch"])
+            if hasattr(self.probe, "adopt"):
+                self.probe.adopt()
+        else:
+            ImportHook("torch", self._torch_imported).install()
+        os.register_at_fork(after_in_child=self._forked)
+        self._session.calls.watch_collector()
+        self._session.lines.start()
+        marks._listener = self.step
+
+    def compile(self, source: bytes, path: str) -> CodeType:
+        """The code of the script, watched where it has lines of interest."""
+        return self._session.lines.compile(source, path)
+
+    def _forked(self) -> None:
+        """In a forked process (a DataLoader worker, say): be gone."""
+        session = self._session
+        session.done = True
+        marks._listener = None
+        if session.probe is not None and hasattr(session.probe, "active"):
+            session.probe.active = False
+        session.lines.active = False
+        if session.forwards is not None:
+            session.forwards.active = False
+        session.send = lambda message: None
+
+    def _torch_imported(self, torch: ModuleType) -> None:
+        try:
+            self._watch_torch(torch)
+        except Exception as error:
+            self._session.notes.append(f"torch could not be watched: {type(error).__name__}: {error}")
+
+    def _watch_torch(self, torch: Any) -> None:
+        from gpulint.runtime.observing import watching
+        from gpulint.runtime.observing.forwards import Forwards
+
+        session = self._session
+        self._looks.prepare()
+        session.torch = torch
+        folder = os.path.dirname(os.path.abspath(torch.__file__)) + os.sep
+        session.frames.foreign = (folder,)
+        if session.options.device == "cuda" and not watching.has_cuda():
+            self.report(End("no-device", watching.why_no_cuda()))
+            self._stopping.raise_stop()
+        session.probe = watching.make_probe(session.options.device, session.frames)
+        self._undo.append(watching.watch_optimizers(self._optimizer_made, self._optimizer_stepped))
+        self._undo.append(watching.watch_scalers(self._optimizer_stepped))
+        self._undo.append(watching.watch_loaders(self._batch, self._pass_ended, self._loading))
+        self._undo.append(watching.watch_replays(self._replayed))
+        self._undo.append(watching.watch_backwards(self._backward))
+        session.forwards = Forwards(session.frames, self._forward, session.probe.allocated)
+        session.forwards.start()
+        session.probe.start()
+        session.probe.watch(session.fewest_warmup < 2)
+        session.calls.watch_torch(torch)
+        session.lines.probe = session.probe
+        session.lines.is_compiling = torch.compiler.is_compiling
+
+    def _close(self, end: End) -> None:
+        self.report(end)
+        self._rest()
+
+    def _rest(self) -> None:
+        """Measure no more. The hooks that see steps stay, to stop the script again if it swallows the
+        stop."""
+        self._session.lines.stop()
+        self._session.calls.stop()
+        if self.probe is not None:
+            self.probe.stop()
+
+    def stop_watching(self) -> None:
+        """Take every hook out, so that the interpreter can end in peace."""
+        self._rest()
+        marks._listener = None
+        if self._session.forwards is not None:
+            self._session.forwards.stop()
+        for undo in reversed(self._undo):
+            undo()
+        self._undo.clear()
+
+    # -- events of the script --------------------------------------------------------------------------------
+
+    def _here(self) -> bool:
+        """Whether an event counts: on the script's main thread, and not from our own doing. Also stops a
+        script that has swallowed the stop."""
+        if self._session.looking or threading.get_ident() != self._main:
+            return False
+        if self._session.done:
+            self._stopping.raise_again()
+            return False
+        return True
+
+    def _confirm(self, kind: StepKind, previous: int, mark: int) -> None:
+        if not self._session.done:
+            self._steps.confirm(kind, previous, mark)
+            self._stopping.stop_if_enough()
+
+    def _trains(self) -> None:
+        """A step of training comes: after the sampled ones it is not watched."""
+        self._steps.unwatched = self._session.lingering is not None
+
+    def step(self) -> None:
+        """`gpulint.step()` was called."""
+        if self._here():
+            self._trains()
+            self._stepper.explicit()
+
+    def _forward(self, module: Any) -> None:
+        if self._here():
+            training = bool(module.training)
+            if training and next(module.parameters(), None) is None:
+                return  # a criterion: it is in train mode in evaluations too
+            trains = training and self._stepper.has_optimizer
+            # Loops that evaluate the same model one after the other are told apart by who called it.
+            where = 0 if trains else self._session.frames.stack(sys._getframe(1))
+            self._steps.forward_comes(trains, id(module), where)
+            self._stepper.forward((id(module), where), training)
+            self._steps.check_evaluation()
+
+    def _batch(self, iterator: Any) -> bool:
+        """A DataLoader's iterator is asked for a batch; returns whether it shall say that it has no more."""
+        if not self._here():
+            return False
+        self._iterator = weakref.ref(iterator)
+        if self._session.lingering is not None and self._stopping.is_over():
+            self._stopping.finish(look=False)
+        if self._may_cut(iterator):
+            self._cut = True
+            self._pass_ended(iterator)
+            return True
+        self._stepper.batch(id(iterator))
+        return False
+
+    def _may_cut(self, iterator: Any) -> bool:
+        """Whether the pass may end here: it has trained, so that no loop is cut to nothing, it is no evaluation's, and
+        no other rank would wait for this one."""
+        session = self._session
+        return (
+            session.options.cut_epochs
+            and session.lingering is not None
+            and session.lingering.awaiting
+            and session.world_size == 1
+            and self._passes.get(iterator, 0) > 0
+            and not self._stepper.in_phase
+        )
+
+    def _pass_ended(self, iterator: Any) -> None:
+        """A DataLoader's iterator has given its last batch, or begins anew."""
+        if self._passes.pop(iterator, 0) and self._session.lingering is not None:
+            self._session.lingering.loop_is_over()
+
+    def _backward(self) -> None:
+        """Where a script has no optimizer of torch's, and so updates by hand, its backwards are the steps."""
+        if not self._optimizing and self._here():
+            self._trains()
+            self._stepper.optimizer("backward", 0)
+            self._steps.check_evaluation()
+
+    def _replayed(self, graph: Any) -> None:
+        if self._here():
+            self._trains()
+            self._stepper.replay(id(graph))
+
+    def _loading(self, change: int) -> None:
+        if threading.get_ident() == self._main and hasattr(self.probe, "loading"):
+            self.probe.loading += change
+
+    def _optimizer_made(self, optimizer: Any) -> None:
+        self._optimizing = True
+        self._stepper.optimizer_created()
+        self._stopping.trained()
+        if threading.get_ident() == self._main and not self.done:
+            self._steps.begin_other_training(optimizer)
+
+    def _optimizer_stepped(self, optimizer: Any) -> None:
+        if not self._here():
+            return
+        self._optimizing = True
+        self._steps.optimizer_stepped(optimizer)
+        self._stopping.trained()
+        iterator = self._iterator() if self._iterator is not None else None
+        if iterator is not None:
+            self._passes[iterator] = self._passes.get(iterator, 0) + 1
+        parameters = next((p for group in optimizer.param_groups for p in group["params"]), optimizer)
+        self._trains()
+        self._stepper.optimizer(id(parameters), id(optimizer))
+        self._steps.check_evaluation()
+
+    # -- what is asked of it ---------------------------------------------------------------------------------
+
+    @property
+    def done(self) -> bool:
+        """Whether the result is sent, or this is a forked process."""
+        return self._session.done
+
+    @property
+    def frames(self) -> Frames:
+        """Tells the script's own frames from others."""
+        return self._session.frames
+
+    @property
+    def probe(self) -> Any:
+        """What measures memory; None before the script imports torch."""
+        return self._session.probe
+
+    @property
+    def steps(self) -> int:
+        """Steps of any kind so far, warm-up included."""
+        return sum(self.counts.values())
+
+    @property
+    def counts(self) -> dict[StepKind, int]:
+        """`steps` by kind."""
+        return {kind: series.count for kind, series in self._session.series.items()}
+
+    @property
+    def sampled(self) -> int:
+        """The steps sampled of the kind of which there are most."""
+        return self._session.sampled
+
+    @property
+    def saw_torch(self) -> bool:
+        """Whether the script has imported torch."""
+        return self._session.torch is not None
+
+    @property
+    def asked_for_cuda_in_vain(self) -> bool:
+        """Whether the GPU shall be measured, and the script has nothing on it."""
+        return self._session.asked_for_cuda_in_vain
+
+    def look_at_end(self, frames: tuple[FrameType, ...], anew: bool = True) -> None:
+        """A last look while a traceback, or a main thread that hangs, still holds the script's frames. Not
+        `anew`: only where nothing was judged yet."""
+        self._looks.look_at_end(frames, anew)
+
+    def excused(self, what: str) -> End | None:
+        """How the run ended where the script failed after its epochs were cut short: what was sampled before stands, and
+        the script is not to blame. `what` says how it failed."""
+        if not self._cut:
+            return None
+        self._session.notes.append(
+            f"{what[0].upper()}{what[1:]}, after gpulint had cut its epochs short; what was measured before stands. "
+            "Leave out --cut-epochs to let it run as it is."
+        )
+        return End("stopped", f"stopped after {self.sampled} sampled steps")
+
+    def report(self, end: End) -> None:
+        """Send the result, once."""
+        if self.done:
+            return
+        self._session.done = True
+        self._session.send({"result": self.result(end).to_json()})
+
+    def result(self, end: End) -> RankResult:
+        """Everything measured so far."""
+        notes = [*([CUT] if self._cut else []), *([UNUSED] if self._device.idle is not None else [])]
+        return assemble(self._session, end, notes)

@@ -1,0 +1,94 @@
+"""What one watched run consists of, shared by those who count its steps, judge them, end it and write it down."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Callable
+from typing import Any
+
+from gpulint.runtime.observing.calls import Calls
+from gpulint.runtime.observing.lines import LineCounter
+from gpulint.runtime.observing.lingering import Lingering
+from gpulint.runtime.observing.stepping import Stepper
+from gpulint.runtime.probes.frames import Frames
+from gpulint.runtime.record.result import Options, StepKind
+from gpulint.runtime.record.series import Mark, Series
+
+KINDS: tuple[StepKind, ...] = ("train", "eval", "explicit")
+TRAINING: tuple[StepKind, ...] = ("train", "explicit")
+FEWEST_WARMUP = 3
+
+
+class Session:
+    """The options of a run, its instruments, and what they have seen so far. `send` takes one message for the parent;
+    `endless` never stops the script. `probe`, `torch` and `forwards` are there once the script has imported torch."""
+
+    stepper: Stepper
+
+    def __init__(
+        self, options: Options, home: str, send: Callable[[dict[str, Any]], None], endless: bool
+    ) -> None:
+        self.options = options
+        self.send = send
+        self.endless = endless
+        self.frames = Frames(home)
+        self.calls = Calls(self.frames, self.reserved)
+        self.lines = LineCounter(options.lines, self.tensor_bytes)
+        self.torch: Any = None
+        self.probe: Any = None
+        self.forwards: Any = None
+        self.marks: list[Mark] = []
+        self.series: dict[StepKind, Series] = {kind: Series(kind) for kind in KINDS}
+        self.lingering: Lingering | None = None  # set once enough steps are sampled
+        self.notes: list[str] = []
+        self.done = False
+        self.looking = False  # what happens now is our own doing
+        self.looked = 0.0  # seconds spent in looks, which are not the script's
+
+    @property
+    def rank(self) -> int:
+        """The number of this process under torchrun."""
+        return int(os.environ.get("RANK", "0"))
+
+    @property
+    def world_size(self) -> int:
+        """How many processes torchrun has started."""
+        return int(os.environ.get("WORLD_SIZE", "1"))
+
+    @property
+    def fewest_warmup(self) -> int:
+        """The steps that warm-up takes at least."""
+        return FEWEST_WARMUP if self.options.warmup is None else self.options.warmup
+
+    @property
+    def sampled(self) -> int:
+        """The steps sampled of the kind of which there are most."""
+        return max(series.sampled for series in self.series.values())
+
+    @property
+    def asked_for_cuda_in_vain(self) -> bool:
+        """Whether the GPU shall be measured, and the script has nothing on it."""
+        return self.options.device == "cuda" and self.probe is not None and not self.probe.used()
+
+    def watch_more(self, sampling: bool) -> None:
+        """Watch closely while steps are sampled; between, watch for what is to come alone."""
+        self.lines.sampling = self.calls.sampling = sampling
+        if self.forwards is not None:
+            self.forwards.resting = self.lingering is not None and not sampling
+        if self.probe is not None:
+            self.probe.watch(sampling)
+
+    def tensor_bytes(self, value: Any) -> int | None:
+        """The size of a tensor's storage; None for anything else."""
+        if self.torch is None or not isinstance(value, self.torch.Tensor):
+            return None
+        with contextlib.suppress(NotImplementedError, RuntimeError):
+            return int(value.untyped_storage().nbytes())
+        return None
+
+    def reserved(self) -> int | None:
+        """What torch's allocator has taken from the driver, where a GPU is measured."""
+        if self.torch is None or self.probe is None or self.probe.name != "cuda-allocator":
+            return None
+        return int(self.torch.cuda.memory_reserved())

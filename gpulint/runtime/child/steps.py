@@ -1,0 +1,210 @@
+"""The script's steps as they come: marks, warm-up, windows, and the evaluation loops between."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+import weakref
+from collections import Counter
+from typing import Any
+
+from gpulint.runtime.child.device import DeviceChoice
+from gpulint.runtime.child.looks import LOOKS, Looks
+from gpulint.runtime.child.session import TRAINING, Session
+from gpulint.runtime.observing.calls import collect
+from gpulint.runtime.probes.hostmemory import HostMemory
+from gpulint.runtime.record import drift
+from gpulint.runtime.record.result import Progress, Sample, StepKind
+from gpulint.runtime.record.series import Mark, Series, sample_of
+
+MOST_WARMUP = 10
+EARLY = (1, 2, 3, 6)  # sampled steps whose readings the looks need, to tell enough stretches apart
+MOST_READINGS = 50  # in one evaluation loop, for loops too short to be judged
+ENOUGH_LOOPS = 3  # samplings of an evaluation loop after which it is left alone, once training is sampled
+
+
+class Steps:
+    """Takes marks and turns the stretches between them into samples. `unwatched` says that what comes now would tell
+    nothing new; `evaluated` that an evaluation was sampled since training is."""
+
+    def __init__(self, session: Session, looks: Looks, device: DeviceChoice) -> None:
+        self.unwatched = False
+        self.evaluated = False
+        self._session = session
+        self._looks = looks
+        self._device = device
+        self._begin = time.perf_counter()
+        self._memory = HostMemory()
+        self._optimizers: dict[int, weakref.ref[Any]] = {}
+        self._caller = 0  # who called the outermost module last, as a number
+        self._evaluation: Any = None  # the evaluation loop under way, once it is known to be one
+        self._loops: Counter[Any] = Counter()  # how often each evaluation loop was sampled, by who called it
+        self._readings: Counter[Any] = Counter()  # evaluation loop -> marks taken in it
+
+    # -- marks -----------------------------------------------------------------------------------------------
+
+    def mark(self) -> int:
+        """Read everything; the number of the reading."""
+        session = self._session
+        if self.unwatched and session.marks:
+            return len(session.marks) - 1
+        if session.probe is not None:
+            self._device.check()
+        number = session.lines.mark = len(session.marks)
+        figures = session.probe.mark(self._wants_reading()) if session.probe is not None else None
+        heap = self._memory.heap()
+        if heap is not None and session.probe is not None:
+            heap -= session.probe.raw_bytes()
+        sequence = 0
+        if session.torch is not None:
+            with contextlib.suppress(AttributeError):
+                sequence = session.torch._C._autograd._get_sequence_nr()
+        now = time.perf_counter() - self._begin - session.looked
+        session.marks.append(Mark(now, figures, self._memory.rss(), heap, sequence))
+        return number
+
+    def _wants_reading(self) -> bool:
+        """Whether attribution needs the mark that is being taken: in warm-up (the last one is the baseline),
+        at a few points of the window, and some steps before each look, because what is younger than that is
+        not judged."""
+        session = self._session
+        if session.stepper.in_phase:
+            phase = session.stepper.phase
+            self._readings[phase] += 1
+            return self._looks.is_to_be_judged(phase) and self._readings[phase] < MOST_READINGS
+        series = session.series["explicit" if session.series["explicit"].count else "train"]
+        if not series.warm:
+            return series.count - series.begun >= session.fewest_warmup - 1
+        wanted, following = session.options.steps, len(series.boundaries)
+        return following in {*EARLY, wanted // 3, 2 * wanted // 3, wanted - 2, *(look - 2 for look in LOOKS)}
+
+    # -- steps -----------------------------------------------------------------------------------------------
+
+    def confirm(self, kind: StepKind, previous: int, mark: int) -> None:
+        """The stretch between two marks was a step of this kind."""
+        lingering = self._session.lingering
+        if lingering is not None and kind != "eval":
+            lingering.step()
+        elif not self.unwatched:
+            self._record(self._session.series[kind], previous, mark)
+
+    def _record(self, series: Series, previous: int, mark: int) -> None:
+        session = self._session
+        series.count += 1
+        if session.options.warmup == 0 and not series.warm and previous >= 0:
+            self._sample_from(series, previous)
+        elif series.kind == "eval" and (not series.boundaries or series.boundaries[-1] != previous):
+            self._begin_phase(series, previous)
+        sampled = series.warm and bool(series.boundaries)
+        sample = sample_of(session.marks, series, previous, mark, sampled)
+        series.samples.append(sample)
+        if series.warm:
+            series.boundaries.append(mark)
+            series.sampled += sampled
+        elif self._is_warm(series):
+            series.warmup = series.count - series.begun
+            self._sample_from(series, mark)
+        elif session.probe is not None and series.count - series.begun >= session.fewest_warmup - 1:
+            session.probe.watch(True)  # warm-up is found to be over one step late
+        self._tell(series, sample)
+        self._looks.look_if_due(series)
+
+    def _sample_from(self, series: Series, mark: int) -> None:
+        """Warm-up is over: the steps from this mark on are sampled."""
+        session = self._session
+        series.warm, series.boundaries = True, [mark]
+        if series.kind != "eval":
+            session.lines.forget()
+        session.watch_more(True)
+        if session.probe is not None:
+            collect(1)
+
+    def _is_warm(self, series: Series) -> bool:
+        warmed, wanted = series.count - series.begun, self._session.options.warmup
+        if wanted is not None:
+            return warmed >= wanted
+        if series.kind == "eval":
+            return series.count >= 1
+        series.state_sizes.append(self._optimizer_bytes())
+        if warmed < self._session.fewest_warmup:
+            return False
+        return warmed >= MOST_WARMUP or drift.optimizer_settled(series.state_sizes)
+
+    def _optimizer_bytes(self) -> int:
+        total = 0
+        for reference in self._optimizers.values():
+            optimizer = reference()
+            for values in () if optimizer is None else list(optimizer.state.values()):
+                if isinstance(values, dict):
+                    total += sum(self._session.tensor_bytes(value) or 0 for value in values.values())
+        return total
+
+    def _tell(self, series: Series, sample: Sample) -> None:
+        drifted = None
+        if sample.sampled and sample.allocated is not None:
+            base = next((s.allocated for s in reversed(series.samples) if not s.sampled), None)
+            drifted = None if base is None else sample.allocated - base
+        wanted = self._session.options.steps + series.warmup
+        progress = Progress(self._session.rank, sample, wanted, drifted)
+        self._session.send({"progress": progress.to_json()})
+
+    # -- which training, which evaluation --------------------------------------------------------------------
+
+    def optimizer_stepped(self, optimizer: Any) -> None:
+        """Its state is part of what must settle before steps are sampled."""
+        self._optimizers[id(optimizer)] = weakref.ref(optimizer)
+
+    def begin_other_training(self, optimizer: Any) -> None:
+        """A loop with an optimizer for parameters that were never stepped is another training: it warms up
+        anew, and what its steps leave behind is not measured against the steps of the one before."""
+        series = self._session.series["train"]
+        known = {id(p) for one in self._optimizers.values() for p in _parameters(one())}
+        if len(series.boundaries) <= LOOKS[-1] or any(id(p) in known for p in _parameters(optimizer)):
+            return
+        series.begin_anew()
+
+    def forward_comes(self, trains: bool, module: int, caller: int) -> None:
+        """An outermost module is about to run, called from a place with this number."""
+        self._caller = caller
+        self.unwatched = self._is_known(trains, ("forward", (module, caller)))
+
+    def _is_known(self, trains: bool, loop: Any) -> bool:
+        """Whether a step of this kind would tell nothing new: training once enough of it is sampled, an evaluation loop
+        once enough of its steps are, or once it was sampled often enough."""
+        session = self._session
+        if session.endless:
+            return False
+        if session.lingering is not None and (trains or self._loops[self._caller] >= ENOUGH_LOOPS):
+            return True
+        long = len(session.series["eval"].boundaries) > session.options.steps + 1
+        return long and not trains and session.stepper.has_optimizer and session.stepper.phase == loop
+
+    def _begin_phase(self, series: Series, mark: int) -> None:
+        """An evaluation loop begins: its first step is warm-up, whatever came before."""
+        session = self._session
+        series.archive()
+        self._loops[self._caller] += 1
+        series.boundaries = [] if series.warm and session.options.warmup != 0 else [mark]
+        self._evaluation = session.stepper.phase
+        session.watch_more(session.lingering is not None or series.warm)
+        if session.probe is not None and not self._looks.is_to_be_judged(self._evaluation):
+            session.probe.watch(False)
+
+    def check_evaluation(self) -> None:
+        """After an event: what ran in an evaluation loop that is over now was sampled as far as it goes."""
+        session = self._session
+        if self._evaluation is None or session.stepper.phase == self._evaluation:
+            return
+        self._evaluation = None
+        trained = any(session.series[kind].warm for kind in TRAINING)
+        if trained or not session.stepper.has_optimizer:
+            self.evaluated = True
+            session.lines.settle()
+        else:
+            session.lines.forget()
+        session.watch_more(session.lingering is None and (trained or not session.stepper.has_optimizer))
+
+
+def _parameters(optimizer: Any) -> list[Any]:
+    groups = getattr(optimizer, "param_groups", ())
+    return [parameter for group in groups for parameter in group["params"]]

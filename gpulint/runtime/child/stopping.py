@@ -1,0 +1,141 @@
+"""When the script has run far enough, and how it is stopped then."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+import time
+from collections.abc import Callable
+
+from gpulint.runtime.child.looks import LOOKS, Looks
+from gpulint.runtime.child.session import KINDS, TRAINING, Session
+from gpulint.runtime.child.steps import Steps
+from gpulint.runtime.observing.lingering import Lingering, free_host_memory
+from gpulint.runtime.record.result import End, Progress
+
+PATIENCE = 20.0  # seconds that an evaluation may take before the training that is to follow it is given up
+SWALLOWED = 3  # how often the script may swallow the stop before the process is ended for it
+
+
+class Stop(BaseException):
+    """Ends the script once enough steps were sampled. Not an Exception: `except Exception` is not meant for
+    it."""
+
+
+class Stopping:
+    """Decides after each step whether it was the last. `close` is told how the run ended and measures no more."""
+
+    def __init__(self, session: Session, looks: Looks, steps: Steps, close: Callable[[End], None]) -> None:
+        self._session = session
+        self._looks = looks
+        self._steps = steps
+        self._close = close
+        self._trained = time.monotonic()  # when an optimizer was made or stepped last
+        self._stops = 0
+
+    def trained(self) -> None:
+        """An optimizer was made, or has stepped."""
+        self._trained = time.monotonic()
+
+    def stop_if_enough(self) -> None:
+        """After a step."""
+        if self._enough():
+            self.finish()
+
+    def _enough(self) -> bool:
+        session = self._session
+        if session.endless:
+            return False
+        if session.lingering is not None:
+            return self.is_over()
+        wanted = session.options.steps
+        train, evaluation, explicit = (session.series[kind].sampled for kind in KINDS)
+        if explicit >= wanted or train >= wanted:
+            self._linger()
+            return self.is_over()
+        if evaluation < wanted or not session.stepper.has_optimizer:
+            return evaluation >= wanted
+        return time.monotonic() - self._trained > max(session.options.reach, PATIENCE)
+
+    def _linger(self) -> None:
+        """Enough steps are sampled. They are judged now; what comes after does not change that."""
+        session = self._session
+        trained = [session.series[kind] for kind in TRAINING]
+        for series in trained:
+            self._looks.look(series, 2)
+        session.lines.settle()
+        reach = session.options.reach
+        session.lingering = Lingering(reach, bool(reach) and self._misses_something())
+        windows = [series.window for series in trained if series.window is not None]
+        leaks = [d for window in windows for d in window.drifts if d.status == "leak"]
+        nodes = any(holder.nodes for window in windows for holder in window.holders)
+        if reach and (leaks or nodes) and session.world_size == 1:
+            growth = sum(drift.bytes_per_step for drift in leaks)
+            free = session.probe.free() if session.probe is not None else None
+            running = session.frames.running(sys._getframe())
+            session.lingering.hold(running, growth, free or free_host_memory())
+        session.watch_more(False)
+        self._tell_waiting()
+
+    def is_over(self) -> bool:
+        """Whether enough steps are sampled and nothing is left to go on for."""
+        session = self._session
+        lingering = session.lingering
+        if lingering is None or lingering.expired:
+            return lingering is not None
+        if session.stepper.in_phase:
+            lingering.loop_is_over()
+        if lingering.awaiting:
+            few = len(session.series["eval"].boundaries) <= LOOKS[-1] + 1
+            if (session.stepper.in_phase and few) or self._misses_something():
+                return False
+        return not lingering.holding
+
+    def _misses_something(self) -> bool:
+        """Whether places of interest, or the evaluation that is to be expected, have not run as far as they are needed."""
+        session = self._session
+        # Ranks must stop at the same step, and what only one of them waits for would not let them.
+        unseen = session.options.evaluates and not self._steps.evaluated and session.world_size == 1
+        return unseen or session.lines.missing(session.options.awaited)
+
+    def _tell_waiting(self) -> None:
+        """Tell the parent why the script goes on although enough steps are sampled."""
+        session = self._session
+        samples = session.series["train"].samples or session.series["explicit"].samples
+        if session.lingering is None or self.is_over() or not samples:
+            return
+        why = "is what leaks let go of?"
+        if session.lines.missing(session.options.awaited):
+            why = "lines with findings have not run yet"
+        elif session.lingering.awaiting:
+            why = "no evaluation has run yet"
+        progress = Progress(session.rank, samples[-1], 0, None, why)
+        session.send({"progress": progress.to_json()})
+
+    def finish(self, look: bool = True) -> None:
+        """End the script. Without `look` the loop that was judged last may be over."""
+        session = self._session
+        if look and session.stepper.in_phase:
+            self._looks.look(session.series["eval"], 2)
+        self._looks.take_back()
+        said = End("stopped", f"stopped after {session.sampled} sampled steps")
+        if session.asked_for_cuda_in_vain:
+            said = End("no-device", "--device cuda was asked for, and the script never used the GPU")
+        self._close(said)
+        self.raise_stop()
+
+    def raise_again(self) -> None:
+        """Stop a script that has swallowed the stop."""
+        if self._stops:
+            self.raise_stop()
+
+    def raise_stop(self) -> None:
+        """Raise `Stop`, or end the process where the script does not let go."""
+        self._stops += 1
+        if self._stops > SWALLOWED:
+            for stream in (sys.stdout, sys.stderr):
+                with contextlib.suppress(Exception):
+                    stream.flush()
+            os._exit(0)
+        raise Stop

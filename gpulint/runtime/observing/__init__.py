@@ -1,0 +1,1 @@
+"""What is counted while the script runs: lines, calls, forwards, steps."""

@@ -1,0 +1,266 @@
+"""Sees the calls of outermost modules: they mark steps, and what they leave allocated are saved activations,
+which were saved for nothing where no backward comes."""
+
+from __future__ import annotations
+
+import heapq
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import torch
+
+from gpulint.runtime.probes.frames import Frames
+from gpulint.runtime.record.result import ForwardFigures
+
+# Calls of one kind from one place that are followed to their end, or measured where they save nothing. Of those that save
+# something every 2ⁿ-th call is followed then, and all are measured.
+FOLLOWED = 8
+ENDS = 8  # nodes that are watched at either end of a call's graph
+MOST_NODES = 1000  # visited in search of the first ones
+
+
+class _State(threading.local):
+    depth = 0
+    training = False  # the outermost module's mode
+
+
+class _Cell:
+    """The calls of one kind from one place. `wasted` has, for each call whose graph died without a backward,
+    what the call kept."""
+
+    __slots__ = ("count", "inner", "kept", "output", "seconds", "visited", "wasted", "weights")
+
+    def __init__(self, module: Any, inner: bool) -> None:
+        self.count = self.kept = self.output = self.visited = 0
+        self.seconds = 0.0
+        self.wasted: list[int] = []
+        self.inner = inner
+        self.weights = next(module.parameters(), None) is not None
+
+
+class _Fate:
+    """What becomes of one call's graph. Held by hooks on some of the graph's nodes and by nothing else, so it
+    dies when they have died; holds no tensor and no node, so it keeps nothing alive."""
+
+    __slots__ = ("cell", "handles", "kept", "visited")
+
+    def __init__(self, cell: _Cell, kept: int) -> None:
+        self.cell = cell
+        self.kept = kept
+        self.visited = False
+        self.handles: list[Any] = []
+
+    def __call__(self, gradients: Any) -> None:
+        """A backward goes through: before a node's gradients are computed."""
+        if not self.visited:
+            self.visited = True
+            self.cell.visited += 1
+        for handle in self.handles:
+            handle.remove()
+        self.handles.clear()
+
+    def __del__(self) -> None:
+        if not self.visited and self.handles:
+            self.cell.wasted.append(self.kept)
+
+
+class Forwards:
+    """Wraps `torch.nn.Module.__call__`. Global module hooks would do the same at twice the cost, and
+    torch.compile warns of them.
+
+    `on_root(module)` is called before each outermost forward; `allocated()` reads the probe.
+    """
+
+    def __init__(self, frames: Frames, on_root: Callable[[Any], None], allocated: Callable[[], int]) -> None:
+        self.active = True
+        self.resting = False  # only evaluations are of interest now
+        self._frames = frames
+        self._on_root = on_root
+        self.allocated = allocated
+        self._state = _State()
+        self._cells: dict[tuple[int, str, bool, bool], _Cell] = {}
+        self._sequence: Callable[[], int] = getattr(torch._C._autograd, "_get_sequence_nr", int)
+        self._original: Any = None
+
+    def start(self) -> None:
+        self._original = original = torch.nn.Module.__call__
+        state, watch = self._state, self._watch
+        is_compiling = torch.compiler.is_compiling
+
+        def __call__(module: Any, *args: Any, **kwargs: Any) -> Any:
+            if is_compiling():
+                return original(module, *args, **kwargs)
+            if state.depth and (module.training or not state.training or self.resting):
+                return original(module, *args, **kwargs)
+            if self.resting and module.training:
+                return self._pass(module, args, kwargs)
+            return watch(module, args, kwargs)
+
+        torch.nn.Module.__call__ = __call__  # type: ignore[method-assign]
+
+    def stop(self) -> None:
+        """Put the original back."""
+        self.active = False
+        if self._original is not None:
+            torch.nn.Module.__call__ = self._original  # type: ignore[method-assign]
+
+    def _pass(self, module: Any, args: Any, kwargs: Any) -> Any:
+        """Run an outermost module unwatched, and what it calls as well."""
+        state = self._state
+        state.depth += 1
+        try:
+            return self._original(module, *args, **kwargs)
+        finally:
+            state.depth -= 1
+
+    def _watch(self, module: Any, args: Any, kwargs: Any) -> Any:
+        if not self.active:
+            return self._original(module, *args, **kwargs)
+        state = self._state
+        outermost = state.depth == 0
+        if outermost:
+            self._on_root(module)
+        outer_training, state.training = state.training, bool(module.training)
+        # Read only where it can tell more: of calls that save nothing the first ones have told it.
+        place = (self._frames.index(sys._getframe(1)), type(module).__name__, state.training)
+        known = None if torch.is_grad_enabled() else self._cells.get((*place, False))
+        measured = known is None or known.count < FOLLOWED
+        state.depth += 1
+        first, before = self._sequence(), self.allocated() if measured else 0
+        begin = time.perf_counter()
+        try:
+            out = self._original(module, *args, **kwargs)
+        finally:
+            state.depth -= 1
+            state.training = outer_training
+        took = time.perf_counter() - begin
+        if known is not None and not measured:
+            known.count += 1
+            known.seconds += took
+        else:
+            self._note(module, place, out, self.allocated() - before, took, args, first)
+        return out
+
+    def _note(
+        self,
+        module: Any,
+        place: tuple[int, str, bool],
+        out: Any,
+        rise: int,
+        took: float,
+        args: Any,
+        first: int,
+    ) -> None:
+        tensors = list(_tensors(out))
+        grad = any(tensor.grad_fn is not None for tensor in tensors)
+        cell = self._cells.get((*place, grad))
+        if cell is None:
+            cell = self._cells[(*place, grad)] = _Cell(module, self._state.depth > 0)
+        cell.count = count = cell.count + 1
+        cell.seconds += took
+        output = _storage_bytes(tensors, _tensors(args))
+        kept = max(0, rise - output)
+        # The first call may have made cuBLAS workspaces, which are no activations; a second one replaces it.
+        if kept > cell.kept or count <= 2:
+            cell.kept, cell.output = kept, output
+        if grad and (count <= FOLLOWED or not count & (count - 1)):
+            _follow(_Fate(cell, kept), tensors, first)
+
+    def figures(self) -> list[ForwardFigures]:
+        """What was seen from the user's code, the largest first."""
+        found = [
+            ForwardFigures(
+                self._frames.sites[site],
+                module,
+                training,
+                grad,
+                cell.count,
+                cell.kept,
+                cell.output,
+                cell.seconds,
+                visited=cell.visited,
+                dead=len(cell.wasted),
+                wasted=sorted(cell.wasted)[len(cell.wasted) // 2] if cell.wasted else None,
+                weights=cell.weights,
+                inner=cell.inner,
+            )
+            for (site, module, training, grad), cell in self._cells.items()
+            if site
+        ]
+        return sorted(found, key=lambda forward: (-(forward.kept or 0), forward.site.line))
+
+
+def _follow(fate: _Fate, tensors: list[Any], first: int) -> None:
+    """Have `fate` told when a backward goes through the graph behind the tensors, and when the graph dies.
+
+    The hooks are on nodes, not on tensors: nothing of them is copied or pickled with a tensor. Some are at the
+    graph's beginning, because a loss may be taken from what the module keeps or its hooks save, and the
+    outputs be left. Not followed is what a backward recomputes, and what is traced or transformed.
+    """
+    try:
+        if torch._C._current_graph_task_id() != -1 or _is_transformed():
+            return
+        ends = [tensor.grad_fn for tensor in tensors if tensor.grad_fn is not None][:ENDS]
+        for node in {*ends, *heapq.nsmallest(ENDS, _made_since(first, ends), _sequence_of)}:
+            fate.handles.append(node.register_prehook(fate))
+    except Exception:  # a kind of node or tensor that is not known here: the script must not notice
+        fate.handles.clear()
+
+
+def _is_transformed() -> bool:
+    dynamo = sys.modules.get("torch._dynamo.config")
+    return (
+        torch._C._functorch.peek_interpreter_stack() is not None
+        or torch._C._get_tracing_state() is not None
+        or bool(getattr(dynamo, "compiled_autograd", False))
+    )
+
+
+def _made_since(first: int, ends: list[Any]) -> set[Any]:
+    """Nodes behind `ends`, those that make gradients of parameters and those of earlier calls left out."""
+    seen: set[Any] = set()
+    pending = [node for node in ends if _sequence_of(node) >= first]
+    last = max(map(_sequence_of, pending), default=0)
+    while pending and len(seen) < MOST_NODES:
+        node = pending.pop()
+        if node not in seen:
+            seen.add(node)
+            following = (after for after, _ in reversed(node.next_functions) if after is not None)
+            pending += [after for after in following if first <= _sequence_of(after) <= last]
+    return seen
+
+
+def _sequence_of(node: Any) -> int:
+    number: int = node._sequence_nr()
+    return number
+
+
+def _tensors(out: Any, depth: int = 3) -> Iterator[Any]:
+    if isinstance(out, torch.Tensor):
+        yield out
+    elif depth and isinstance(out, dict):
+        for item in out.values():
+            yield from _tensors(item, depth - 1)
+    elif depth and isinstance(out, (tuple, list)):
+        for item in out:
+            yield from _tensors(item, depth - 1)
+    elif depth and hasattr(out, "__dataclass_fields__"):
+        for name in out.__dataclass_fields__:
+            yield from _tensors(getattr(out, name, None), depth - 1)
+
+
+def _storage_bytes(tensors: list[Any], inputs: Iterator[Any]) -> int:
+    """The tensors' storages, each once and in whole 512-byte blocks, without those that were passed in."""
+    sizes: dict[int, int] = {}
+    try:
+        for tensor in tensors:
+            storage = tensor.untyped_storage()
+            sizes[storage._cdata] = (storage.nbytes() + 511) // 512 * 512
+        for tensor in inputs:
+            sizes.pop(tensor.untyped_storage()._cdata, None)
+    except (NotImplementedError, RuntimeError):
+        return 0
+    return sum(sizes.values())

@@ -1,0 +1,387 @@
+"""Counts how often lines of interest run, and what each does to memory.
+
+Only files that have such a line are touched: they are compiled with a call before and after its statement, at
+the same line numbers. So every other line costs nothing, debuggers and coverage tools are not disturbed, and
+it works the same in every Python. Where a finding's place lies in a part of a statement that need not run with it
+(`ready and keep.append(loss)`, a lambda's body), that part is counted and not the statement.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import importlib.machinery
+import os
+import sys
+import time
+from collections.abc import Callable, Iterator
+from types import CodeType, FrameType
+from typing import Any, NamedTuple
+
+from gpulint.runtime.probes.frames import frame_locals
+from gpulint.runtime.record.result import LineFigures, Lines
+
+Place = tuple[int, int]  # line, column; column 0 is the whole line
+
+MEASURED_HITS = 50  # per line; beyond that hits are only counted
+FEWEST_HITS = 5  # sampled runs of a line after which more of them are not waited for
+EARLY_HITS = 3  # of those before sampling begins, in which the program is set up
+_ENTER, _LEAVE = "__gpulint_enter__", "__gpulint_leave__"
+_LOOPS = (ast.For, ast.AsyncFor, ast.While)
+_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+_COMPOUND = (*_LOOPS, *_FUNCTIONS, ast.ClassDef, ast.If, ast.With, ast.AsyncWith, ast.Try, ast.Match)
+_JUMPS = (ast.Return, ast.Raise, ast.Break, ast.Continue)
+
+
+class _Line:
+    """What the statement behind one or more lines of interest did so far."""
+
+    __slots__ = (
+        "early",
+        "growth",
+        "hits",
+        "judged",
+        "level",
+        "marks",
+        "measured",
+        "peak",
+        "sampled",
+        "seconds",
+        "settled",
+        "taken",
+        "tensors",
+    )
+
+    def __init__(self, measured: bool = True) -> None:
+        self.measured = measured  # a part of an expression is only counted
+        self.settled = False  # more steps of this kind would tell nothing new
+        self.marks: list[int] = []  # the steps of the present window in which it ran, as mark numbers
+        self.judged = 0
+        self.hits = 0
+        self.sampled = 0
+        self.taken = 0
+        self.seconds = 0.0
+        self.early: int | None = None
+        self.growth: int | None = None
+        self.peak: int | None = None
+        self.tensors: dict[str, int] | None = None
+        self.level: int | None = None
+
+
+class LineCounter:
+    """Watches the lines in `wanted`, in files compiled after `start`. `probe` may be set later, when the
+    script imports torch; `sampling` is set once warm-up is over."""
+
+    def __init__(self, wanted: tuple[Lines, ...], tensor_bytes: Callable[[Any], int | None]) -> None:
+        self.sampling = False
+        self.active = True
+        self.mark = 0  # number of the mark that was taken last
+        self.probe: Any = None
+        self.is_compiling: Callable[[], bool] = _never
+        self._tensor_bytes = tensor_bytes
+        self._wanted = {os.path.realpath(entry.file): entry for entry in wanted}
+        self._order = [(entry.file, *place) for entry in wanted for place in entry.places]
+        self._figures: dict[tuple[str, int, int], _Line] = {}
+        self._lines: list[_Line] = []
+        self._touched: set[int] = set()  # ran while steps were sampled, since the last `settle` or `forget`
+        # (frame, line) -> allocated, clock (None before sampling begins)
+        self._inside: dict[tuple[int, int], tuple[int, float | None]] = {}
+        self._undo: Callable[[], None] | None = None
+
+    def start(self) -> None:
+        """Have modules of interest compiled with the calls in them when they are imported."""
+        if not self._wanted:
+            return
+        setattr(builtins, _ENTER, _make_hook(self, self._enter))
+        setattr(builtins, _LEAVE, _make_hook(self, self._leave))
+        loader = importlib.machinery.SourceFileLoader
+        original = loader.get_code
+
+        def get_code(this: Any, fullname: str) -> CodeType | None:
+            path = this.get_filename(fullname)
+            if self.is_wanted(path):  # past the bytecode cache, which has the file as it is
+                return self.compile(this.get_data(path), path)
+            return original(this, fullname)
+
+        loader.get_code = get_code  # type: ignore[method-assign,assignment]
+        self._undo = lambda: setattr(loader, "get_code", original)
+
+    def stop(self) -> None:
+        """Count no more."""
+        self.active = False
+        if self._undo is not None:
+            self._undo()
+            self._undo = None
+
+    def is_wanted(self, path: str) -> bool:
+        """Whether the file has lines of interest."""
+        return bool(self._wanted) and os.path.realpath(path) in self._wanted
+
+    def compile(self, source: bytes, path: str) -> CodeType:
+        """The file's code object, watched if it has lines of interest. Raises what `compile` raises."""
+        entry = self._wanted.get(os.path.realpath(path)) if self._wanted else None
+        if entry is None:
+            return compile(source, path, "exec", dont_inherit=True)
+        tree = ast.parse(source, path)
+        for spot, places in _spots(tree, entry.places, source):
+            index = len(self._lines)
+            self._lines.append(_Line(measured=spot.part is None))
+            for place in places:
+                self._figures[(entry.file, *place)] = self._lines[index]
+            if spot.part is None:
+                _instrument(tree, spot.statement, index)
+            else:
+                _count_part(spot.part, index)
+        return compile(ast.fix_missing_locations(tree), path, "exec", dont_inherit=True)
+
+    def missing(self, lines: tuple[Lines, ...]) -> bool:
+        """Whether more steps could tell about one of the places, which must be of interest."""
+        for entry in lines:
+            for place in entry.places:
+                one = self._figures.get((entry.file, *place))
+                if one is None or not (one.settled or one.sampled >= FEWEST_HITS):
+                    return True
+        return False
+
+    def settle(self) -> None:
+        """What has run since the last call was sampled as far as it goes: its loop is over."""
+        for index in self._touched:
+            self._lines[index].settled = True
+        self._touched.clear()
+
+    def forget(self) -> None:
+        """What has run since the last call does not count as sampled: the steps that matter are yet to come."""
+        self._touched.clear()
+
+    def judge(self, start: int, end: int) -> None:
+        """The steps from mark `start` to mark `end` were judged: note in how many of them each line ran."""
+        for one in self._lines:
+            one.judged = max(one.judged, sum(start <= mark < end for mark in one.marks))
+
+    def figures(self) -> list[LineFigures]:
+        """One entry per place asked for, in order; a place whose file was never loaded ran 0 times."""
+        found = []
+        for file, line, column in self._order:
+            one = self._figures.get((file, line, column)) or _Line()
+            found.append(
+                LineFigures(
+                    file,
+                    line,
+                    one.hits,
+                    one.sampled,
+                    one.seconds if one.taken else None,
+                    one.growth,
+                    one.peak,
+                    one.tensors,
+                    one.level,
+                    one.early,
+                    column,
+                    one.judged,
+                )
+            )
+        return found
+
+    def _enter(self, index: int, frame: FrameType) -> None:
+        one = self._lines[index]
+        one.hits += 1
+        if not self.sampling:
+            if one.measured and one.hits <= EARLY_HITS and self.probe is not None:
+                self._inside[(id(frame), index)] = (self.probe.peak(reset=True), None)
+            return
+        one.sampled += 1
+        self._touched.add(index)
+        if not one.marks or one.marks[-1] != self.mark:
+            one.marks.append(self.mark)
+        if one.measured and one.taken < MEASURED_HITS and self.probe is not None:
+            if one.tensors is None:
+                one.tensors = self._locals(frame)
+            now = self.probe.peak(reset=True)
+            one.level = now if one.level is None else max(one.level, now)
+            self._inside[(id(frame), index)] = (now, time.perf_counter())
+
+    def _leave(self, index: int, frame: FrameType) -> None:
+        begin = self._inside.pop((id(frame), index), None)
+        if begin is None:
+            return
+        one = self._lines[index]
+        before, clock = begin
+        top = self.probe.since_reset()
+        if clock is None:
+            one.early = max(one.early or 0, top - before)
+            return
+        one.taken += 1
+        one.seconds += time.perf_counter() - clock
+        growth, peak = self.probe.allocated() - before, top - before
+        one.level = top if one.level is None else max(one.level, top)
+        one.growth = growth if one.growth is None else max(one.growth, growth)
+        one.peak = peak if one.peak is None else max(one.peak, peak)
+
+    def _locals(self, frame: FrameType) -> dict[str, int]:
+        sizes = {}
+        for name, value in frame_locals(frame).items():
+            size = self._tensor_bytes(value)
+            if size is not None:
+                sizes[name] = size
+        return sizes
+
+
+def _never() -> bool:
+    return False
+
+
+def _make_hook(counter: LineCounter, action: Callable[[int, FrameType], None]) -> Callable[[int], None]:
+    def hook(index: int) -> None:
+        if counter.is_compiling() or not counter.active:  # torch.compile folds this away
+            return
+        action(index, sys._getframe(1))
+
+    return hook
+
+
+# -- where to put the calls ----------------------------------------------------------------------------------
+
+
+class _Spot(NamedTuple):
+    """What is counted for a place: a statement, or the part of it (parent, field, position in the field's list) that
+    need not run with it."""
+
+    statement: ast.AST
+    part: tuple[ast.AST, str, int | None] | None = None
+
+
+def _spots(tree: ast.Module, places: tuple[Place, ...], source: bytes) -> list[tuple[_Spot, list[Place]]]:
+    """What to count for each place (line, column), with its places; places that nothing owns are left out."""
+    found: dict[object, tuple[_Spot, list[Place]]] = {}
+    nodes = [node for node in ast.walk(tree) if isinstance(node, (ast.stmt, ast.ExceptHandler))]
+    rows = source.splitlines()
+    for place in places:
+        spot = _spot(nodes, place[0], _byte_column(rows, place))
+        if spot is not None:
+            key = (id(spot.statement), *((id(spot.part[0]), *spot.part[1:]) if spot.part else ()))
+            found.setdefault(key, (spot, []))[1].append(place)
+    return list(found.values())
+
+
+def _byte_column(rows: list[bytes], place: Place) -> int | None:
+    """A finding's column, which counts characters from 1, as the syntax tree counts it: bytes from 0. None where the
+    whole line is meant."""
+    line, column = place
+    if not column or line > len(rows):
+        return None
+    return len(rows[line - 1].decode("utf-8", "replace")[: column - 1].encode())
+
+
+def _spot(nodes: list[Any], line: int, column: int | None) -> _Spot | None:
+    around = [node for node in nodes if _first(node) <= line <= (node.end_lineno or node.lineno)]
+    if column is not None:
+        within = [node for node in around if _holds(node, line, column)]
+        if within:
+            innermost = max(within, key=lambda node: (node.lineno, node.col_offset, -(node.end_lineno or 0)))
+            return _Spot(innermost, _optional_part(innermost, line, column))
+    if not around:
+        return None
+    return _Spot(min(around, key=lambda node: ((node.end_lineno or 0) - _first(node), -node.lineno)))
+
+
+def _holds(node: Any, line: int, column: int) -> bool:
+    begin, end = (node.lineno, node.col_offset), (node.end_lineno or node.lineno, node.end_col_offset or 0)
+    return begin <= (line, column) < end
+
+
+_OPTIONAL: dict[type[ast.AST], tuple[str, ...]] = {
+    ast.IfExp: ("body", "orelse"),
+    ast.Lambda: ("body",),
+    ast.ListComp: ("elt",),
+    ast.SetComp: ("elt",),
+    ast.GeneratorExp: ("elt",),
+    ast.DictComp: ("key", "value"),
+}
+
+
+def _optional_part(statement: ast.AST, line: int, column: int) -> tuple[ast.AST, str, int | None] | None:
+    """The innermost expression around the place that need not run when its statement does."""
+    found = None
+    node: ast.AST | None = statement
+    while node is not None:
+        inner: ast.expr | None = None
+        for field, value in ast.iter_fields(node):
+            for position, child in enumerate(value) if isinstance(value, list) else ((None, value),):
+                if isinstance(child, ast.expr) and _holds(child, line, column):
+                    inner = child
+                    later = isinstance(node, ast.BoolOp) and position != 0
+                    if later or field in _OPTIONAL.get(type(node), ()):
+                        found = (node, field, position)
+                elif isinstance(child, (ast.comprehension, ast.keyword, ast.withitem)) and inner is None:
+                    around = (c for c in ast.iter_child_nodes(child) if isinstance(c, ast.expr))
+                    inner = next((c for c in around if _holds(c, line, column)), None)
+        node = inner
+    return found
+
+
+def _count_part(part: tuple[ast.AST, str, int | None], index: int) -> None:
+    """Put `(enter(index), expression)[1]` where the expression stands."""
+    parent, field, position = part
+    owner = getattr(parent, field)
+    inner: ast.expr = owner if position is None else owner[position]
+    call = ast.Call(ast.Name(_ENTER, ast.Load()), [ast.Constant(index)], [])
+    pair = ast.Subscript(ast.Tuple([call, inner], ast.Load()), ast.Constant(1), ast.Load())
+    for node in (pair, pair.value, pair.slice, call, call.func, *call.args):
+        ast.copy_location(node, inner)
+    if position is None:
+        setattr(parent, field, pair)
+    else:
+        owner[position] = pair
+
+
+def _first(node: ast.stmt | ast.ExceptHandler) -> int:
+    decorators = getattr(node, "decorator_list", [])
+    lines: list[int] = [node.lineno, *(decorator.lineno for decorator in decorators)]
+    return min(lines)
+
+
+def _instrument(tree: ast.Module, statement: ast.AST, index: int) -> None:
+    """Count where the statement's line runs: a loop's per iteration, a function's per call, any other before
+    it."""
+    if isinstance(statement, (*_LOOPS, *_FUNCTIONS, ast.ExceptHandler)):
+        body = statement.body
+        after_docstring = (
+            1 if isinstance(statement, _FUNCTIONS) and ast.get_docstring(statement, clean=False) else 0
+        )
+        body.insert(after_docstring, _call(_ENTER, index, statement))
+        return
+    for block in _blocks(tree):
+        for position, one in enumerate(block):
+            if one is statement:
+                if _must_stay(one):
+                    return
+                if not isinstance(one, (*_COMPOUND, *_JUMPS)):
+                    block.insert(position + 1, _call(_LEAVE, index, one))
+                block.insert(position, _call(_ENTER, index, one))
+                return
+
+
+def _must_stay(statement: ast.stmt) -> bool:
+    """Whether nothing may come before it: docstrings and imports from __future__ only count as such at the
+    top."""
+    if isinstance(statement, ast.ImportFrom):
+        return statement.module == "__future__"
+    return isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
+
+
+def _blocks(tree: ast.AST) -> Iterator[list[ast.stmt]]:
+    for node in ast.walk(tree):
+        for name in ("body", "orelse", "finalbody"):
+            block = getattr(node, name, None)
+            if isinstance(block, list):
+                yield block
+
+
+def _call(name: str, index: int, at: Any) -> ast.stmt:
+    call = ast.Call(ast.Name(name, ast.Load()), [ast.Constant(index)], [])
+    located: ast.stmt = ast.copy_location(ast.Expr(call), at)
+    if name == _LEAVE:  # the call after a statement is still on its last line
+        located.lineno = located.end_lineno = at.end_lineno or at.lineno
+    for node in ast.walk(located):
+        if node is not located:
+            ast.copy_location(node, located)
+    return located

@@ -1,0 +1,126 @@
+"""Where one step ends and the next begins, decided from events. Knows neither torch nor memory.
+
+A *mark* is a moment at which the probe was read. Marks are cheap and taken on suspicion; a later event
+confirms one as a boundary, or not. That settles what cannot be known at once: after the discriminator's
+optimizer has stepped, is the next forward a new iteration or the generator's half of this one?
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from typing import Literal
+
+from gpulint.runtime.record.result import StepKind
+
+Boundary = Literal["optimizer", "forward", "batch", "explicit", "none"]
+
+
+class Stepper:
+    """Turns events into confirmed boundaries.
+
+    `take()` reads the probe and returns the mark's number; `confirm(kind, previous, mark)` is told that the
+    stretch between two marks was one step of that kind (`previous` is -1 for the run's start).
+    """
+
+    def __init__(self, take: Callable[[], int], confirm: Callable[[StepKind, int, int], None]) -> None:
+        self._take = take
+        self._confirm = confirm
+        self.boundary: Boundary = "none"
+        self.has_optimizer = False
+        self._stepped: dict[Hashable, int] = {}
+        self._eager = False  # whether an optimizer has stepped since a CUDA graph was last replayed
+        self._candidate: int | None = None
+        self._last_train = -1
+        self._last_explicit = -1
+        self._forwards = 0
+        self._phase: Hashable | None = None  # what is run again and again without an optimizer step
+        self._phase_mark = -1
+        self._other: Hashable | None = None  # what ran last that is not the phase
+
+    def optimizer_created(self) -> None:
+        self.has_optimizer = True
+
+    def optimizer(self, parameters: Hashable, identity: int) -> None:
+        """An optimizer has stepped (or its GradScaler skipped). `parameters` identifies what it optimizes, so
+        that an optimizer made anew in every iteration is the same one; `identity` is the object's id."""
+        self.has_optimizer = True
+        self._eager = True
+        self._step(parameters, identity)
+
+    def replay(self, graph: Hashable) -> None:
+        """A CUDA graph is replayed: a step, unless optimizers step between replays, as they do where the graph holds
+        the forward and backward alone."""
+        eager, self._eager = self._eager, False
+        if not eager:
+            self._step(("replay", graph), 0)
+
+    def _step(self, parameters: Hashable, identity: int) -> None:
+        if self.boundary == "explicit":
+            return
+        self._phase = None
+        self.boundary = "optimizer"
+        before = self._stepped.get(parameters)
+        if before is None:
+            self._stepped[parameters] = identity
+            self._candidate = None
+            return
+        if before != identity and self._candidate is None:
+            return  # an optimizer that wraps another (SAM, Lookahead): one step, two hooks
+        mark = self._take() if self._candidate is None else self._candidate
+        previous, self._last_train = self._last_train, mark
+        self._stepped = {parameters: identity}
+        self._candidate = None
+        self._confirm("train", previous, mark)
+
+    def forward(self, module: Hashable, training: bool) -> None:
+        """An outermost module is about to run."""
+        self._forwards += 1
+        if self.boundary == "explicit":
+            return
+        if training and self.has_optimizer:
+            self._phase = None
+            if self._stepped and self._candidate is None:
+                self._candidate = self._take()
+            elif self._last_train < 0 and not self._stepped:
+                self._last_train = self._take()  # the first step begins here, and not with the run
+            return
+        self._repeat(("forward", module), "forward")
+
+    def batch(self, loader: Hashable) -> None:
+        """A DataLoader is about to give a batch. Counts only where neither modules nor optimizers run."""
+        if self.boundary in ("none", "batch") and not self._forwards and not self.has_optimizer:
+            self._repeat(("batch", loader), "batch")
+
+    def explicit(self) -> None:
+        """`gpulint.step()`: from now on nothing else counts."""
+        self.boundary = "explicit"
+        mark = self._take()
+        previous, self._last_explicit = self._last_explicit, mark
+        self._confirm("explicit", previous, mark)
+
+    @property
+    def phase(self) -> Hashable | None:
+        """The evaluation loop under way: what repeats in it."""
+        return self._phase
+
+    @property
+    def in_phase(self) -> bool:
+        """Whether an evaluation loop is under way."""
+        return self._phase is not None
+
+    def _repeat(self, what: Hashable, boundary: Boundary) -> None:
+        if self.boundary == "none" or (self.boundary == "batch" and boundary == "forward"):
+            self.boundary = boundary
+        if self._phase is None or (self._phase[0] == "batch" and boundary == "forward"):  # type: ignore[index]
+            self._phase = what
+            self._phase_mark = self._take()
+        elif self._phase == what:
+            mark = self._take()
+            previous, self._phase_mark = self._phase_mark, mark
+            self._other = None
+            self._confirm("eval", previous, mark)
+        elif self._other == what:  # twice, without the phase in between: that loop is over, this is another
+            self._phase, self._other = what, None
+            self._phase_mark = self._take()
+        else:
+            self._other = what

@@ -1,0 +1,215 @@
+"""Finds, in what one process measured, what belongs to a finding: by holder, by line, by birth site."""
+
+from __future__ import annotations
+
+import functools
+import os
+import statistics
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple, TypeVar
+
+from gpulint.findings import Finding
+from gpulint.runtime.parent import source
+from gpulint.runtime.record.result import (
+    CallFigures,
+    Drift,
+    ForwardFigures,
+    Held,
+    Holder,
+    LineFigures,
+    Place,
+    RankResult,
+    Site,
+    StepKind,
+    count_steps,
+    said_steps,
+)
+
+CLEARING = ("gc.collect", "torch.cuda.empty_cache")
+FEWEST = 3  # blocks below which a holder may just have what the present step uses
+Spot = tuple[str, int]  # real path, line
+
+
+@functools.lru_cache(maxsize=4096)
+def real(path: str) -> str:
+    """One name for each file."""
+    return os.path.realpath(path)
+
+
+class Share(NamedTuple):
+    """What a set of holders and birth sites grows by: bytes per step in each place, autograd nodes per
+    step."""
+
+    device: float = 0.0
+    host: float = 0.0
+    nodes: float = 0.0
+
+    def __bool__(self) -> bool:
+        return self.device > 0 or self.host > 0 or self.nodes > 0
+
+
+_Sited = TypeVar("_Sited", CallFigures, ForwardFigures)
+
+
+class Evidence:
+    """One rank's measurements, indexed for questions about findings."""
+
+    def __init__(self, rank: RankResult) -> None:
+        self.rank = rank
+        self.on_device = rank.environment.device == "cuda"
+        self._lines = {(real(one.file), one.line, one.column): one for one in rank.lines}
+
+    # -- lines -----------------------------------------------------------------------------------------------
+
+    def spots(self, finding: Finding) -> list[Spot]:
+        """The lines a finding speaks of: its own, then the related ones."""
+        file = real(finding.filename)
+        last = finding.end_line - (finding.end_column == 1 and finding.end_line > finding.line)
+        own = [(file, line) for line in range(finding.line, max(finding.line, last) + 1)]
+        return own + [(real(other.filename), other.position.row) for other in finding.related]
+
+    def line(self, file: str, line: int) -> LineFigures | None:
+        """The figures of a whole line that was asked for."""
+        return self._lines.get((real(file), line, 0))
+
+    def at(self, finding: Finding) -> LineFigures | None:
+        """The figures of the finding's own place."""
+        exact = self._lines.get((real(finding.filename), finding.line, finding.column))
+        return exact or self.line(finding.filename, finding.line)
+
+    # -- steps -----------------------------------------------------------------------------------------------
+
+    def steps(self) -> int:
+        """How many steps were sampled, of any kind."""
+        return self.rank.steps()
+
+    def steps_text(self) -> str:
+        """`20 sampled steps`; where there are several kinds, `20 training and 12 evaluation steps`."""
+        counts = count_steps(self.rank.samples, sampled=True)
+        said = said_steps(counts)
+        return said if sum(map(bool, counts.values())) > 1 else said.replace(" ", " sampled ")
+
+    def main_kind(self) -> StepKind:
+        """Train where it was sampled well, else the kind of which most steps were sampled."""
+        kinds: tuple[StepKind, ...] = ("train", "explicit", "eval")
+        return "train" if self.rank.steps("train") >= 5 else max(kinds, key=self.rank.steps)
+
+    def step_seconds(self) -> float | None:
+        """The median duration of a sampled step of the main kind."""
+        kind = self.main_kind()
+        durations = [s.duration for s in self.rank.samples if s.sampled and s.kind == kind]
+        return statistics.median(durations) if durations else None
+
+    def work_seconds(self) -> float | None:
+        """`step_seconds` without what clearing up takes: one such call must not hide another."""
+        step = self.step_seconds()
+        if step is None:
+            return None
+        clearing = sum(call.seconds for call in self.rank.calls if call.what in CLEARING)
+        return max(step - clearing / max(1, self.steps()), 0.1 * step)
+
+    def heap_slope(self, kind: StepKind | None = None) -> float | None:
+        """Host bytes per step that malloc did not get back, where they grow steadily, in steps of a kind."""
+        kind = kind or self.main_kind()
+        for figure in ("heap", "rss"):
+            trend = next((t for t in self.rank.trends if t.figure == figure and t.kind == kind), None)
+            if trend is not None:
+                return trend.slope if trend.status == "growing" else None
+        return None
+
+    # -- holders and drift -----------------------------------------------------------------------------------
+
+    def holders(self, finding: Finding) -> list[Holder]:
+        """The holders a finding means: by the line that fills them, else by name in the same file."""
+        spots = set(self.spots(finding))
+        name = _base(finding.subject)
+        found = [h for h in self.rank.holders if any((real(h.file), n) in spots for n in (h.line, *h.lines))]
+        if found:  # a line may fill several: each finding means its own, where it names it
+            return [h for h in found if _is_named(h, name)] or found
+        called = self._called(spots)
+        through = [
+            h
+            for h in self.rank.holders
+            if h.scope != "local"
+            and any(source.function_at(h.file, n) in called for n in (h.line, *h.lines[:1]))
+        ]
+        if through:
+            return through
+        file = {spot[0] for spot in spots}
+        return [h for h in self.rank.holders if real(h.file) in file and _is_named(h, name)]
+
+    def born_at(self, finding: Finding) -> list[Drift]:
+        """The drift of sites on the finding's lines."""
+        spots = set(self.spots(finding))
+        return [d for d in self.rank.drifts if (real(d.site.file), d.site.line) in spots]
+
+    def drifts_of(self, holder: Holder) -> list[Drift]:
+        """The drift of the sites where what the holder keeps was born."""
+        sites = {held.site for held in holder.births}
+        return [d for d in self.rank.drifts if d.site in sites and d.place == holder.place]
+
+    def kind_of(self, holder: Holder) -> StepKind:
+        """The kind of steps in which the holder grows; the main kind where it holds nodes alone."""
+        drifts = [drift for drift in self.drifts_of(holder) if drift.status == "leak"]
+        return max(drifts, key=lambda drift: drift.total).kind if drifts else self.main_kind()
+
+    def growth(self, holder: Holder) -> Share:
+        """What a holder grows by, from the part of each leaking site that it keeps."""
+        if holder.bound is not None:
+            return Share()
+        size = 0.0
+        for held in holder.births:
+            leak = self._leak(held.site, holder.place)
+            if leak is not None and leak.total and not _is_passing(held, leak):
+                size += leak.bytes_per_step * min(1.0, held.bytes / leak.total)
+        nodes = holder.nodes / max(1, self._judged_steps(self.kind_of(holder)))
+        device = size if holder.place == "device" else 0.0
+        return Share(device, size - device, nodes if nodes >= 1 else 0.0)
+
+    def _leak(self, site: Site, place: Place) -> Drift | None:
+        found = [d for d in self.rank.drifts if d.site == site and d.place == place and d.status == "leak"]
+        return max(found, key=lambda d: d.total) if found else None
+
+    def _judged_steps(self, kind: StepKind) -> int:
+        judged = [d.steps for d in self.rank.drifts if d.kind == kind]
+        return max(judged) if judged else max(1, self.rank.steps(kind) - 2)
+
+    # -- forwards and calls ----------------------------------------------------------------------------------
+
+    def forwards(self, finding: Finding) -> list[ForwardFigures]:
+        """The forwards that the finding's lines start, directly or through a function they call."""
+        return self._through(finding, self.rank.forwards)
+
+    def calls(self, finding: Finding, what: Sequence[str]) -> list[CallFigures]:
+        """The calls of certain functions that the finding's lines make, directly or through a function."""
+        return self._through(finding, [call for call in self.rank.calls if call.what in what])
+
+    def _through(self, finding: Finding, figures: Iterable[_Sited]) -> list[_Sited]:
+        known = list(figures)
+        spots = set(self.spots(finding))
+        direct = [one for one in known if (real(one.site.file), one.site.line) in spots]
+        if direct:
+            return direct
+        called = self._called(spots)
+        return [one for one in known if one.site.function.rsplit(".", 1)[-1] in called]
+
+    @staticmethod
+    def _called(spots: Iterable[Spot]) -> set[str]:
+        """The names of what the lines call, or hand over to be called (`register_forward_hook(self.save)`)."""
+        return {name for file, line in spots for name in source.called_on(file, line)}
+
+
+def _is_passing(held: Held, leak: Drift) -> bool:
+    """Whether a holder has no more of a leaking site's blocks than one step makes: this batch's tensor, born on
+    the line where another leaks (`x, y = x.to(device), y.to(device)`), at an address that looked old."""
+    return held.count < FEWEST and held.bytes <= 2 * leak.bytes_per_step
+
+
+def _is_named(holder: Holder, name: str) -> bool:
+    return bool(name and holder.variable) and _base(holder.variable) == name
+
+
+def _base(variable: str) -> str:
+    """`self.history['loss'][...]` is about `history`."""
+    head = variable.split("[", 1)[0]
+    return head.rsplit(".", 1)[-1]

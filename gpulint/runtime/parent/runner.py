@@ -1,0 +1,402 @@
+"""The parent side: starts the user's interpreter (or torchrun) on the child harness, follows it, ends it,
+reads the results.
+
+Imports no torch. What the child says arrives as JSON lines on a socket; its output passes through or is
+captured.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import secrets
+import selectors
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from gpulint.runtime.parent import processes
+from gpulint.runtime.parent.capture import Tail
+from gpulint.runtime.record.channel import ADDRESS, OPTIONS, TOKEN
+from gpulint.runtime.record.result import (
+    NO_TORCH,
+    End,
+    Environment,
+    Lines,
+    Options,
+    Progress,
+    RankResult,
+    RunResult,
+    Sample,
+    count_steps,
+    said_steps,
+)
+
+CHILD = os.path.abspath(os.path.join(__file__, "..", "..", "child", "child.py"))
+REPORT_GRACE = 20.0  # seconds a child may take for its last look once it was told to end
+EXIT_GRACE = 20.0  # seconds a child may take for the script's own clean-up after it has reported
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """What to run and how. `target` is a script, or a module name with `module`.
+
+    `launch` are torchrun's own flags (`--nproc-per-node 2 --nnodes …`); torchrun is used if there are any.
+    `lines` are lines of interest; for those of them in `awaited` the script may run `reach` seconds longer, and with `cut_epochs`
+    epochs that have trained may end early. `evaluates` says that the program looks as if it evaluated a model, which is
+    worth going on for as well.
+    `timeout` is in seconds, None for no limit. `capture` keeps the last megabyte of output instead of passing
+    it through.
+    """
+
+    target: str
+    arguments: tuple[str, ...] = ()
+    module: bool = False
+    python: str = sys.executable
+    steps: int = 20
+    warmup: int | None = None
+    device: str = "auto"
+    timeout: float | None = None
+    launch: tuple[str, ...] = ()
+    lines: tuple[Lines, ...] = ()
+    awaited: tuple[Lines, ...] = ()
+    reach: float = 0.0
+    cut_epochs: bool = False
+    evaluates: bool = False
+    capture: bool = False
+    cwd: str | None = None
+    environment: Mapping[str, str] = field(default_factory=dict)
+
+    def command(self) -> list[str]:
+        """The child's command line."""
+        if self.launch:
+            return [
+                self.python,
+                "-m",
+                "torch.distributed.run",
+                *self.launch,
+                CHILD,
+                self.target,
+                *self.arguments,
+            ]
+        return [self.python, CHILD, self.target, *self.arguments]
+
+    def options(self) -> Options:
+        """What the child is told."""
+        return Options.from_json(
+            {
+                "steps": self.steps,
+                "warmup": self.warmup,
+                "device": self.device,
+                "module": self.module,
+                "lines": [entry.to_json() for entry in self.lines],
+                "awaited": [entry.to_json() for entry in self.awaited],
+                "reach": self.reach,
+                "cut_epochs": self.cut_epochs,
+                "evaluates": self.evaluates,
+            }
+        )
+
+
+def run(what: Run, on_progress: Callable[[Progress], None] | None = None) -> RunResult:
+    """Run the program for its sampled steps and return what was measured.
+
+    Never raises for what the program does: the result's `end` tells. Raises ValueError for options that make
+    no sense. Whatever happens, Ctrl-C included, no process of the run is left when this returns.
+    """
+    if what.steps < 1 or (what.warmup is not None and what.warmup < 0):
+        raise ValueError("steps must be at least 1 and warmup at least 0")
+    problem = _problem(what)
+    if problem is not None:
+        return RunResult(tuple(what.command()), End("not-started", problem), 0.0)
+    with _Listener() as listener:
+        return _Follower(what, listener, on_progress).follow()
+
+
+def _problem(what: Run) -> str | None:
+    """Why the run cannot even begin, in one sentence."""
+    base = what.cwd or os.getcwd()
+    if shutil.which(what.python, path=os.environ.get("PATH")) is None:
+        return f"the interpreter {what.python} does not exist or cannot be executed"
+    if not what.module:
+        target = os.path.join(base, what.target)
+        if not os.path.exists(target):
+            return f"the script {what.target} does not exist"
+        if not os.access(target, os.R_OK):
+            return f"the script {what.target} cannot be read"
+    return None
+
+
+def _is_terminal(descriptor: int) -> bool:
+    """Whether somebody sits there. A prompt that is captured cannot be answered; what is piped in can be
+    read."""
+    try:
+        return os.isatty(descriptor)
+    except OSError:
+        return False
+
+
+def _explained(end: End, what: Run, stdout: str, stderr: str) -> End:
+    """The end, with what the captured output says about it: the prompt that nobody saw, a torchrun without
+    torch."""
+    if what.capture and end.asked:
+        prompt = stdout.rpartition("\n")[2].strip()[-200:]
+        shown = f": {prompt!r}" if prompt else ""
+        hint = "; its output is not shown: answer it with --show-output, or pipe the answers in"
+        return replace(end, message=f"{end.message}{shown}{hint}")
+    if end.reason == "not-started" and what.launch and "No module named 'torch'" in stderr:
+        return replace(end, reason="no-torch", message=NO_TORCH.format(what.python))
+    return end
+
+
+class _Listener:
+    """The socket that children connect to. Abstract on Linux: no file, so a full disk does not matter."""
+
+    def __init__(self) -> None:
+        self.token = secrets.token_hex(16)
+        self._folder: str | None = None
+        self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        if sys.platform == "linux":
+            self.address = f"@gpulint-{secrets.token_hex(12)}"
+            self.socket.bind("\0" + self.address[1:])
+        else:
+            self._folder = tempfile.mkdtemp(prefix="gpulint-")
+            self.address = os.path.join(self._folder, "s")
+            self.socket.bind(self.address)
+        self.socket.listen(256)
+
+    def __enter__(self) -> _Listener:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.socket.close()
+        if self._folder is not None:
+            shutil.rmtree(self._folder, ignore_errors=True)
+
+
+class _Connection:
+    """One child's line: bytes so far, and what it has said."""
+
+    def __init__(self, connection: socket.socket) -> None:
+        self.socket = connection
+        self.pending = bytearray()
+        self.trusted = False
+        self.rank = 0
+        self.samples: list[Sample] = []
+        self.result: RankResult | None = None
+
+
+class _Follower:
+    """Follows one run from its start to its last process."""
+
+    def __init__(
+        self, what: Run, listener: _Listener, on_progress: Callable[[Progress], None] | None
+    ) -> None:
+        self._what = what
+        self._listener = listener
+        self._on_progress = on_progress
+        self._run = secrets.token_hex(12)
+        self._selector = selectors.DefaultSelector()
+        self._selector.register(listener.socket, selectors.EVENT_READ)
+        self._connections: list[_Connection] = []
+        self._process: subprocess.Popen[bytes] | None = None
+        self._tails: list[Tail] = []
+        self._told: str | None = None
+        self._order: list[
+            RankResult
+        ] = []  # as they arrived: the first to fail is the cause, the others follow
+        self._begin = time.monotonic()
+
+    def follow(self) -> RunResult:
+        try:
+            self._start()
+        except OSError as error:
+            return self._finish(End("not-started", f"{self._what.python} could not be started: {error}"))
+        assert self._process is not None
+        try:
+            self._watch()
+        except KeyboardInterrupt:
+            self._tell("interrupted")
+            with contextlib.suppress(KeyboardInterrupt):
+                self._watch(time.monotonic() + REPORT_GRACE)
+        finally:
+            processes.end_all(self._run, self._process.pid)
+            self._process.wait()
+            for tail in self._tails:
+                tail.close()
+        self._drain()
+        return self._finish(self._end())
+
+    def _start(self) -> None:
+        what = self._what
+        environment = {**os.environ, **what.environment}
+        environment[ADDRESS] = self._listener.address
+        environment[TOKEN] = self._listener.token
+        environment[OPTIONS] = json.dumps(what.options().to_json())
+        environment[processes.RUN] = self._run
+        if what.device == "cpu":
+            environment["CUDA_VISIBLE_DEVICES"] = ""
+        output = subprocess.PIPE if what.capture else None
+        self._process = subprocess.Popen(
+            what.command(),
+            cwd=what.cwd,
+            env=environment,
+            stdin=subprocess.DEVNULL if what.capture and _is_terminal(0) else None,
+            stdout=output,
+            stderr=output,
+            start_new_session=True,
+        )
+        for stream in (self._process.stdout, self._process.stderr):
+            if stream is not None:
+                self._tails.append(Tail(stream))
+
+    # -- following -------------------------------------------------------------------------------------------
+
+    def _watch(self, until: float | None = None) -> None:
+        """Read what the children say until the run is over, one way or another."""
+        assert self._process is not None
+        limit = None if self._what.timeout is None else self._begin + self._what.timeout
+        while self._process.poll() is None:
+            self._read(0.05)
+            now = time.monotonic()
+            if until is not None and now > until:
+                return
+            if until is None and limit is not None and now > limit:
+                self._tell("timeout")
+                until = now + REPORT_GRACE
+            elif until is None and self._all_reported():
+                until = now + EXIT_GRACE
+
+    def _all_reported(self) -> bool:
+        trusted = [c for c in self._connections if c.trusted]
+        done = [c.result for c in trusted if c.result is not None]
+        return (
+            bool(done) and len(done) == len(trusted) and len(done) >= min(self._local_ranks(), len(trusted))
+        )
+
+    def _local_ranks(self) -> int:
+        results = [c.result for c in self._connections if c.result is not None]
+        return max((result.world_size for result in results), default=1) if self._what.launch else 1
+
+    def _tell(self, word: str) -> None:
+        self._told = word
+        for one in self._connections:
+            with contextlib.suppress(OSError):
+                one.socket.sendall(word.encode() + b"\n")
+
+    def _drain(self) -> None:
+        """Read what was still on its way when the processes ended."""
+        while self._read(0.0):
+            pass
+
+    def _read(self, timeout: float) -> bool:
+        ready = self._selector.select(timeout)
+        for key, _ in ready:
+            if key.data is None:
+                accepted, _ = self._listener.socket.accept()
+                connection = _Connection(accepted)
+                self._connections.append(connection)
+                self._selector.register(accepted, selectors.EVENT_READ, connection)
+            else:
+                self._receive(key.data)
+        return bool(ready)
+
+    def _receive(self, connection: _Connection) -> None:
+        try:
+            data = connection.socket.recv(1 << 18)
+        except OSError:
+            data = b""
+        if not data:
+            self._selector.unregister(connection.socket)
+            connection.socket.close()
+            return
+        connection.pending += data
+        while (end := connection.pending.find(b"\n")) >= 0:
+            line = bytes(connection.pending[:end])
+            del connection.pending[: end + 1]
+            with contextlib.suppress(ValueError, TypeError, KeyError):
+                self._message(connection, json.loads(line))
+
+    def _message(self, connection: _Connection, message: dict[str, Any]) -> None:
+        if message.get("token") == self._listener.token:
+            connection.trusted = True
+        elif not connection.trusted:
+            return
+        elif "progress" in message:
+            progress = Progress.from_json(message["progress"])
+            connection.rank = progress.rank
+            connection.samples.append(progress.sample)
+            if self._on_progress is not None:
+                self._on_progress(progress)
+        elif "result" in message:
+            connection.result = RankResult.from_json(message["result"])
+            self._order.append(connection.result)
+
+    # -- the end ---------------------------------------------------------------------------------------------
+
+    def _finish(self, end: End) -> RunResult:
+        self._selector.close()
+        for connection in self._connections:
+            connection.socket.close()
+        ranks = [c.result or self._rebuilt(c, end) for c in self._connections if c.trusted]
+        texts: list[str | None] = [tail.text() for tail in self._tails] or [None, None]
+        end = _explained(end, self._what, texts[0] or "", texts[1] or "")
+        return RunResult(
+            tuple(self._what.command()),
+            end,
+            time.monotonic() - self._begin,
+            tuple(sorted(ranks, key=lambda result: result.rank)),
+            texts[0],
+            texts[1],
+        )
+
+    def _rebuilt(self, connection: _Connection, end: End) -> RankResult:
+        """What is known of a child that died before it could report: the samples it sent on its way."""
+        environment = Environment(
+            "", self._what.python, sys.platform, time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+        )
+        return RankResult(connection.rank, 1, environment, end, samples=tuple(connection.samples))
+
+    def _end(self) -> End:
+        assert self._process is not None
+        results = self._order
+        worst = [r for r in results if r.end.reason not in ("stopped", "finished")]
+        silent = [c for c in self._connections if c.trusted and c.result is None]
+        if worst:
+            first = worst[0]
+            if len(results) + len(silent) > 1:
+                return replace(first.end, message=f"rank {first.rank}: {first.end.message}")
+            return first.end
+        if self._told is not None and (silent or not results):
+            word = "the time was up" if self._told == "timeout" else "interrupted"
+            reason = "timeout" if self._told == "timeout" else "interrupted"
+            return End(reason, f"{word}{self._progress_so_far()}; the process did not answer and was killed")  # type: ignore[arg-type]
+        if results and not silent:
+            return results[0].end
+        return self._died(self._process.returncode, silent)
+
+    def _progress_so_far(self) -> str:
+        samples = max((c.samples for c in self._connections), key=len, default=[])
+        return f" after {said_steps(count_steps(samples))}" if samples else " before the first step"
+
+    def _died(self, code: int, silent: list[_Connection]) -> End:
+        """The process ended without a report."""
+        so_far = self._progress_so_far()
+        if not any(c.trusted for c in self._connections):
+            what = "torchrun" if self._what.launch else f"the interpreter {self._what.python}"
+            return End("not-started", f"{what} ended with code {code} before the script began", code=code)
+        if code < 0:
+            name = (
+                signal.Signals(-code).name if -code in {int(s) for s in signal.Signals} else f"signal {-code}"
+            )
+            hint = " (out of memory on the host?)" if -code == signal.SIGKILL else ""
+            return End("killed", f"the process was killed by {name}{hint}{so_far}", signal=-code)
+        return End("killed", f"the process ended at once (os._exit) with code {code}{so_far}", code=code)

@@ -1,0 +1,420 @@
+"""Static findings × measurements → verdicts: confirmed, refuted, inconclusive, not reached; and what nobody
+predicted, growth and forwards for nothing.
+
+Pure functions on records. What is claimed stands on each finding; how measurements are found in `evidence`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from gpulint.findings import Confidence, Finding, in_words
+from gpulint.runtime.parent import judging
+from gpulint.runtime.parent.evidence import Evidence, Share, real
+from gpulint.runtime.parent.growth import Harmless, Phase, Unexplained, harmless, phases, unexplained
+from gpulint.runtime.parent.judging import NEGLIGIBLE, Judgement
+from gpulint.runtime.record.result import ForwardFigures, Holder, Place, Record, RunResult, Site, Trend
+
+VerdictStatus = Literal["confirmed", "refuted", "inconclusive", "not reached"]
+_ORDER: tuple[VerdictStatus, ...] = ("confirmed", "inconclusive", "refuted", "not reached")
+_What = tuple[str, str, str]  # which holder or site, the same on every rank
+_FAILED = ("raised", "exit", "killed", "not-started", "no-steps", "no-torch", "no-device")
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict(Record):
+    """One finding, judged.
+
+    `text` says what was measured, in one sentence. `device` and `host` are bytes per step that stay, `nodes`
+    autograd nodes per step, `bytes` what a claim about a peak or an activation amounts to, `seconds` the time
+    per step. `negligible`: true, and of no weight on the GPU. `hits` is how often the line ran; `ranks` are
+    the ranks of this status where there are several. `doubts` are what the linter alone was not sure of.
+    """
+
+    code: str
+    name: str
+    message: str
+    file: str
+    line: int
+    column: int
+    end_line: int
+    end_column: int
+    status: VerdictStatus
+    text: str
+    device: float | None = None
+    host: float | None = None
+    nodes: float | None = None
+    bytes: int | None = None
+    seconds: float | None = None
+    hits: int | None = None
+    negligible: bool = False
+    holder: str = ""
+    born: tuple[Site, ...] = ()
+    ranks: tuple[int, ...] = ()
+    doubts: tuple[str, ...] = ()
+
+    @property
+    def proven(self) -> bool:
+        """Whether the run says so as well, and it matters."""
+        return self.status == "confirmed" and not self.negligible
+
+    @property
+    def headline(self) -> str:
+        """The status, as it is printed."""
+        return "confirmed, negligible on the GPU" if self.negligible else self.status
+
+    @property
+    def doubt(self) -> str:
+        """The doubts as they are told to people."""
+        return in_words(self.doubts, " without a run")
+
+
+@dataclass(frozen=True, slots=True)
+class Unpredicted(Record):
+    """Growth that no finding explains: by holder, or by birth site where no holder was found."""
+
+    text: str
+    file: str
+    line: int
+    device: float
+    host: float
+    nodes: float
+    born: tuple[Site, ...] = ()
+    ranks: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Wasted(Record):
+    """A forward that no finding speaks of, run with grad enabled although no backward ever went through its graph.
+    `count` calls ran, of which each kept `bytes` of activations; a cost, and no drift: they went with the graph."""
+
+    text: str
+    file: str
+    line: int
+    function: str
+    module: str
+    mode: Literal["eval", "train"]
+    count: int
+    bytes: int
+    ranks: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Verification(Record):
+    """A run with its verdicts. `target` is the script or module; `max_drift` bytes per step on the GPU are
+    allowed."""
+
+    target: str
+    run: RunResult
+    verdicts: tuple[Verdict, ...] = ()
+    unpredicted: tuple[Unpredicted, ...] = ()
+    garbage: tuple[str, ...] = ()
+    fragmentation: tuple[Trend, ...] = ()
+    max_drift: int = 0
+    wasted: tuple[Wasted, ...] = ()
+    harmless: tuple[Harmless, ...] = ()
+    unexplained: tuple[Unexplained, ...] = ()
+
+    @property
+    def on_gpu(self) -> bool:
+        """Whether a GPU's memory was measured, not what would be on one."""
+        return any(rank.environment.device == "cuda" for rank in self.run.ranks)
+
+    @property
+    def where(self) -> str:
+        """Where the drift is, as it is said."""
+        return "on the GPU" if self.on_gpu else "of what would be on the GPU"
+
+    @property
+    def phases(self) -> tuple[Phase, ...]:
+        """The steps of each rank by kind, with how its memory moved in them."""
+        return tuple(phase for rank in self.run.ranks for phase in phases(rank))
+
+    @property
+    def drift(self) -> float:
+        """Confirmed and unpredicted drift on the GPU, in bytes per step: the sum of all leaks, each counted once
+        however many findings speak of it."""
+        found: dict[object, float] = {}
+        for v in self.verdicts:
+            if v.status == "confirmed" and v.device:
+                key = v.holder or v.born
+                found[key] = max(found.get(key, 0.0), v.device)
+        return sum(found.values()) + sum(u.device for u in self.unpredicted)
+
+    @property
+    def drifting(self) -> bool:
+        """Whether something drifts by more than is allowed."""
+        return self.drift > self.max_drift
+
+    @property
+    def sampled(self) -> int:
+        """The steps sampled of the kind that is judged first, by the rank that sampled most of them."""
+        return max((rank.steps(Evidence(rank).main_kind()) for rank in self.run.ranks), default=0)
+
+    @property
+    def failed(self) -> bool:
+        """Whether the script failed, or could not be run as far as it takes to judge it."""
+        reason = self.run.end.reason
+        if reason == "timeout":
+            return not self.drifting
+        return reason in _FAILED or reason == "interrupted" or not self.sampled
+
+    @property
+    def exit_code(self) -> int:
+        """0: no drift above `max_drift`; 1: drift; 2: the script failed, or nothing was sampled; 130: interrupted."""
+        if self.run.end.reason == "interrupted":
+            return 130
+        return 2 if self.failed else int(self.drifting)
+
+    def count(self, status: VerdictStatus) -> int:
+        """How many findings have this status."""
+        return sum(v.status == status for v in self.verdicts)
+
+
+def verify(
+    target: str,
+    run: RunResult,
+    findings: Iterable[Finding],
+    max_drift: int = 0,
+    least: Confidence = Confidence.LOW,
+) -> Verification:
+    """Judge every finding by every rank, and list what they leave unexplained. A finding below the confidence `least` counts
+    for nothing unless it is proven."""
+    claims = [f for f in findings if not f.is_diagnostic]
+    # Asked for a GPU that there is not, or that is not used: what its probe has read means nothing.
+    ranks = run.ranks if run.end.reason != "no-device" else ()
+    evidence = [Evidence(rank) for rank in ranks if rank.environment.torch or rank.samples]
+    judged = [(finding, _weighed(_judge(finding, evidence, run), max_drift)) for finding in claims]
+    kept = [
+        (finding, found) for finding, found in judged if finding.confidence.reaches(least) or found.proven
+    ]
+    found = Verification(
+        target=target,
+        run=run,
+        verdicts=_sharing([found for _, found in kept]),
+        unpredicted=tuple(_unpredicted([finding for finding, _ in kept], evidence)),
+        garbage=tuple(_garbage(evidence)),
+        fragmentation=tuple(
+            trend for one in evidence for trend in one.rank.trends if trend.status == "fragmentation"
+        )[:1],
+        max_drift=max_drift,
+        wasted=tuple(_wasted([finding for finding, found in kept if found.status == "confirmed"], evidence)),
+        harmless=harmless([finding for finding, _ in kept], evidence),
+        unexplained=unexplained(evidence),
+    )
+    if not found.drifting:
+        return found
+    return replace(found, verdicts=tuple(_weighed(verdict, 0) for verdict in found.verdicts))
+
+
+def _weighed(found: Verdict, max_drift: float) -> Verdict:
+    """What makes the exit status is not negligible."""
+    counts = found.negligible and (found.device or 0.0) > max_drift
+    return replace(found, negligible=False) if counts else found
+
+
+def _judge(finding: Finding, evidence: Sequence[Evidence], run: RunResult) -> Verdict:
+    if not evidence:
+        nothing = Judgement("inconclusive", f"nothing was measured: {run.end.message}")
+        return _verdict(finding, nothing, ())
+    judged = [(one.rank.rank, judging.judge(finding, one)) for one in evidence]
+    best = min(judged, key=lambda pair: (_ORDER.index(pair[1].status), -(pair[1].device or 0.0), pair[0]))[1]
+    ranks = tuple(rank for rank, one in judged if one.status == best.status)
+    return _verdict(finding, best, ranks if len(judged) > 1 else ())
+
+
+def _verdict(finding: Finding, found: Judgement, ranks: tuple[int, ...]) -> Verdict:
+    text = found.text
+    if ranks and found.status == "confirmed":
+        text = f"on {_ranks(ranks)}: {text}"
+    return Verdict(
+        finding.code,
+        finding.name,
+        finding.message,
+        real(finding.filename),
+        finding.line,
+        finding.column,
+        finding.end_line,
+        finding.end_column,
+        found.status,
+        text,
+        found.device,
+        found.host,
+        found.nodes,
+        found.bytes,
+        found.seconds,
+        found.hits,
+        found.negligible,
+        found.holder,
+        found.born,
+        ranks,
+        finding.doubts,
+    )
+
+
+def _sharing(verdicts: Sequence[Verdict]) -> tuple[Verdict, ...]:
+    """The verdicts, where those on one line that mean the same holder say that its growth is one."""
+    said = []
+    for verdict in verdicts:
+        others = [
+            f"{other.code} at column {other.column}"
+            for other in verdicts
+            if other is not verdict and _growth_of(other) == _growth_of(verdict) is not None
+        ]
+        text = f"{verdict.text}; the same growth as {' and '.join(others)}" if others else verdict.text
+        said.append(replace(verdict, text=text))
+    return tuple(said)
+
+
+def _growth_of(verdict: Verdict) -> tuple[str, int, str, float | None, float | None] | None:
+    """What makes two verdicts speak of the same memory; None where they speak of none."""
+    if verdict.status != "confirmed" or not verdict.holder:
+        return None
+    return (verdict.file, verdict.line, verdict.holder, verdict.device, verdict.nodes)
+
+
+def _ranks(ranks: tuple[int, ...]) -> str:
+    return f"rank {ranks[0]}" if len(ranks) == 1 else f"ranks {', '.join(map(str, ranks))}"
+
+
+# -- what no finding predicted -------------------------------------------------------------------------------
+
+
+def _unpredicted(findings: Sequence[Finding], evidence: Sequence[Evidence]) -> list[Unpredicted]:
+    merged: dict[tuple[str, int, _What], Unpredicted] = {}
+    for one in evidence:
+        for what, found in [*_holders_left(findings, one), *_sites_left(one)]:
+            key = (found.file, found.line, what)
+            known = merged.get(key)
+            if known is None:
+                merged[key] = found
+            else:
+                worst = max(known, found, key=lambda u: (u.device, u.host))
+                merged[key] = replace(worst, ranks=(*known.ranks, *found.ranks))
+    several = len(evidence) > 1
+    listed = [one if several else replace(one, ranks=()) for one in merged.values()]
+    return sorted(listed, key=lambda u: (-u.device, -u.nodes, u.file, u.line))
+
+
+def _holders_left(findings: Sequence[Finding], one: Evidence) -> list[tuple[_What, Unpredicted]]:
+    """The growing holders that no finding about drift means, by holder or by what was born on its line."""
+    drifting = [f for f in findings if f.runtime_claim.kind in ("drift", "cycle")]
+    predicted = {id(holder) for finding in drifting for holder in one.holders(finding)}
+    sites = {drift.site for finding in drifting for drift in one.born_at(finding)}
+    left = []
+    for holder in one.rank.holders:
+        if id(holder) in predicted or (holder.births and all(held.site in sites for held in holder.births)):
+            continue
+        share = one.growth(holder)
+        # Host memory of `.cpu()` copies is the script's business; the graph behind a holder is not.
+        if holder.scope == "optimizer" or not (share.device > 0 or share.nodes > 0):
+            continue
+        left.append(((holder.container, holder.variable, holder.owner), _left(holder, share, one)))
+    return left
+
+
+def _left(holder: Holder, share: Share, one: Evidence) -> Unpredicted:
+    # Autograd nodes cost host memory; how much is known only where the whole heap is seen to grow.
+    host = one.heap_slope(one.kind_of(holder)) if share.nodes else None
+    born = tuple(held.site for held in holder.births)[:5]
+    line, file = holder.line, real(holder.file) if holder.file else ""
+    return Unpredicted(
+        holder.text,
+        file,
+        line,
+        share.device,
+        max(share.host, host or 0.0),
+        share.nodes,
+        born,
+        (one.rank.rank,),
+    )
+
+
+def _sites_left(one: Evidence) -> list[tuple[_What, Unpredicted]]:
+    """Leaking sites of which most bytes have no holder at all."""
+    left = []
+    for drift in one.rank.leaks():
+        known = sum(
+            held.bytes
+            for holder in one.rank.holders
+            if holder.place == drift.place
+            for held in holder.births
+            if held.site == drift.site
+        )
+        missing = 1.0 - min(1.0, known / drift.total) if drift.total else 0.0
+        if missing > 0.2:
+            site = drift.site
+            text = f"born in `{site.function}`, holder not found" if site.file else "holder not found"
+            size = drift.bytes_per_step * missing
+            ranks = (one.rank.rank,)
+            found = Unpredicted(text, real(site.file), site.line, size, 0.0, 0.0, (site,), ranks)
+            left.append((("site", site.function, ""), found))
+    return left
+
+
+def _wasted(confirmed: Sequence[Finding], evidence: Sequence[Evidence]) -> list[Wasted]:
+    """The forwards for nothing that no confirmed finding means already, the largest first."""
+    merged: dict[tuple[str, int, str, str], Wasted] = {}
+    for one in evidence:
+        told = {f for finding in confirmed for f in judging.forwards_of(finding, one)}
+        for forward in _forwards_for_nothing(one):
+            if forward in told:
+                continue
+            found = _wasted_forward(forward, one)
+            key = (found.file, found.line, found.module, found.mode)
+            known = merged.get(key)
+            ranks = (*known.ranks, *found.ranks) if known is not None else found.ranks
+            worst = found if known is None else max(known, found, key=lambda w: w.bytes)
+            merged[key] = replace(worst, ranks=ranks)
+    listed = [one if len(evidence) > 1 else replace(one, ranks=()) for one in merged.values()]
+    return sorted(listed, key=lambda w: (-w.bytes, w.file, w.line))
+
+
+def _forwards_for_nothing(one: Evidence) -> list[ForwardFigures]:
+    """Without those inside a larger one, which will be put right with it."""
+    found = [forward for forward in one.rank.forwards if judging.is_wasted(forward, one)]
+    around = any(forward.training and not forward.inner for forward in found)
+    return [forward for forward in found if not (forward.inner and around)]
+
+
+def _wasted_forward(forward: ForwardFigures, one: Evidence) -> Wasted:
+    mode: Literal["eval", "train"] = "train" if forward.training else "eval"
+    kept = forward.wasted or 0
+    followed = (
+        "" if forward.dead == forward.count else f" ({judging.times(forward.dead)} followed to the end)"
+    )
+    text = (
+        f"`{forward.module}` ran {judging.times(forward.count)} with grad enabled in {mode} mode, and no backward "
+        f"went through it{followed}: each call keeps {judging.size(kept)} of activations for nothing; "
+        "run it under `torch.no_grad()`"
+    )
+    site = forward.site
+    return Wasted(
+        text,
+        real(site.file),
+        site.line,
+        site.function,
+        forward.module,
+        mode,
+        forward.count,
+        kept,
+        (one.rank.rank,),
+    )
+
+
+def _garbage(evidence: Sequence[Evidence]) -> list[str]:
+    """What only waits for the collector, in words."""
+    said = []
+    for one in evidence:
+        for drift in one.rank.drifts:
+            if drift.status == "gc-garbage" and drift.place == "device":
+                said.append(
+                    f"{judging.size(drift.bytes_per_step)} a step born at {judging.place(drift.site)} "
+                    f"{drift.reason}"
+                )
+    return list(dict.fromkeys(said))
+
+
+__all__ = ["NEGLIGIBLE", "Place", "Unpredicted", "Verdict", "Verification", "Wasted", "verify"]

@@ -1,0 +1,1 @@
+"""What a run gives back, as data, and the lines drawn through it."""

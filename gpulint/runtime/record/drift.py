@@ -1,0 +1,276 @@
+"""What is drift, and what only looks like it. Pure functions on numbers: no torch, no clock, no process.
+
+Survivors decide, slopes only confirm. A *survivor* is memory born in one sampled step and still alive at the
+end, at least some steps later; the first-to-last difference and the slope of `allocated` are both positive on
+many healthy loops. A *window* is a run of steps of one kind. Births are known per interval: for a probe that
+sees each birth every step is an interval, for one that looks now and then an interval covers several steps.
+"""
+
+from __future__ import annotations
+
+import itertools
+import statistics
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from gpulint.runtime.record.result import (
+    Drift,
+    Figure,
+    Holder,
+    Place,
+    Sample,
+    Site,
+    Status,
+    StepKind,
+    Trend,
+    TrendStatus,
+)
+
+FIGURES: tuple[Figure, ...] = ("allocated", "reserved", "host_tensors", "rss", "heap")
+
+EVERY_STEP = 0.8  # share of intervals that makes a leak of every step
+SLOPE = 0.5  # the site's live bytes must rise by at least this part of its bytes per step
+LATE = 5  # intervals with survivors, up to the last one, that make a leak of what began within the window
+FEWEST = 3  # intervals, or regular events, below which nothing is called a leak
+QUANTUM = 512  # bytes; what the caching allocator rounds to
+SEGMENT = 20 * 1024 * 1024  # bytes; what reserved may grow by for a single block that finds no room
+
+EXPANDABLE = (
+    "set PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True (PYTORCH_ALLOC_CONF from torch 2.12 on), "
+    "or run the longest batch first"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Births:
+    """What one site left behind in one window: bytes and blocks by interval number.
+
+    `garbage` are bytes by interval that only `gc.collect()` freed. `levels` are the site's live bytes after some steps
+    of the window, as (step, bytes), where known.
+    """
+
+    site: Site
+    place: Place
+    alive: Mapping[int, int]
+    counts: Mapping[int, int]
+    garbage: Mapping[int, int] = field(default_factory=dict)
+    levels: Sequence[tuple[int, int]] | None = None
+
+
+def theil_sen(values: Sequence[float]) -> float:
+    """The median of the slopes between all pairs of points at x = 0, 1, 2, …; 0.0 for fewer than two
+    points."""
+    return _slope(list(enumerate(values)))
+
+
+def _slope(points: Sequence[tuple[int, float]]) -> float:
+    slopes = [(b - a) / (j - i) for (i, a), (j, b) in itertools.combinations(points, 2)]
+    return statistics.median(slopes) if slopes else 0.0
+
+
+def rising(values: Sequence[float]) -> float:
+    """The part of all ordered pairs that rise, less the part that fall: 1.0 for steady growth (Kendall's tau
+    against time)."""
+    signs = [
+        (later > earlier) - (later < earlier) for i, earlier in enumerate(values) for later in values[i + 1 :]
+    ]
+    return sum(signs) / len(signs) if signs else 0.0
+
+
+def is_regular(events: Sequence[int], eligible: Sequence[int], edges: Sequence[int]) -> bool:
+    """Whether events recur over all of the `eligible` intervals, so that more can be expected.
+
+    Either they come at equal distances (give or take one step), up to both ends, one of them left out; or they come
+    in at least half of the intervals and are no rarer in the second half than in the first. A cache that fills up
+    has ever fewer, a rolling window has them only at the end. `edges` are the intervals' borders in steps.
+    """
+    if len(events) < FEWEST + 1:
+        return False
+    spans = [(edges[event], edges[event + 1] - 1) for event in events]
+    start, end = edges[eligible[0]], edges[eligible[-1] + 1]
+    if _evenly(spans, start, end):
+        return True
+    # One event may be no leak's: an address that was in use at every reading by chance.
+    others = ([*spans[:i], *spans[i + 1 :]] for i in range(len(spans)))
+    if len(spans) > 2 * FEWEST - 1 and any(_evenly(rest, start, end) for rest in others):
+        return True
+    first, last = eligible[0], eligible[-1] + 1
+    early = sum(event < (first + last) / 2 for event in events)
+    late = len(events) - early
+    return 2 * len(events) >= last - first and late >= early and early >= 0.6 * late
+
+
+def _evenly(spans: Sequence[tuple[int, int]], start: int, end: int) -> bool:
+    """Whether one event in each span (first and last step in which it may lie) can make equal distances."""
+    pairs = list(itertools.pairwise(spans))
+    least = max(later[0] - earlier[1] for earlier, later in pairs)
+    most = min(later[1] - earlier[0] for earlier, later in pairs)
+    if least - 1 > most:
+        return False
+    return max(spans[0][0] - start, end - spans[-1][1]) <= max(least, most) + 1
+
+
+def judge(births: Births, edges: Sequence[int], kind: StepKind, age: int = 2) -> Drift | None:
+    """What the site's survivors mean, or None if there are none.
+
+    `edges` are the intervals' borders in steps from the window's start (0 … n); interval i covers the steps
+    from edges[i] up to edges[i + 1]. Only intervals that ended `age` steps before the window's end are
+    judged: what is younger may just be in use.
+    """
+    eligible = [i for i in range(len(edges) - 1) if edges[i + 1] <= edges[-1] - age]
+    if not eligible:
+        return None
+    steps = sum(edges[i + 1] - edges[i] for i in eligible)
+    alive = {i: births.alive[i] for i in eligible if births.alive.get(i, 0) > 0}
+    garbage = sum(births.garbage.get(i, 0) for i in eligible)
+    total = sum(alive.values())
+    slope = _slope(births.levels) if births.levels is not None else None
+    if not total:
+        if garbage < QUANTUM:
+            return None
+        collected = [i for i in eligible if births.garbage.get(i, 0) > 0]
+        reason = "was in reference cycles; gc.collect() freed it, so it goes when Python next collects"
+        share = len(collected) / len(eligible)
+        return _drift(births, kind, "gc-garbage", garbage, len(collected), share, steps, slope, reason)
+    events = sorted(alive)
+    late = [i for i in eligible if i >= events[0]]
+    if _begins_late(events, eligible, late, edges, births.levels, total):
+        eligible, steps = late, sum(edges[i + 1] - edges[i] for i in late)
+    share = len(alive) / len(eligible)
+    status, reason = _status(events, eligible, edges, total / steps, births.levels)
+    count = sum(births.counts.get(i, 0) for i in alive)
+    return _drift(births, kind, status, total, count, share, steps, slope, reason)
+
+
+def _drift(
+    births: Births,
+    kind: StepKind,
+    status: Status,
+    total: int,
+    count: int,
+    share: float,
+    steps: int,
+    slope: float | None,
+    reason: str,
+) -> Drift:
+    return Drift(
+        site=births.site,
+        kind=kind,
+        place=births.place,
+        status=status,
+        bytes_per_step=total / steps,
+        share=share,
+        steps=steps,
+        total=total,
+        count=count,
+        slope=slope,
+        reason=reason,
+    )
+
+
+def _begins_late(
+    events: Sequence[int],
+    eligible: Sequence[int],
+    late: Sequence[int],
+    edges: Sequence[int],
+    levels: Sequence[tuple[int, int]] | None,
+    total: int,
+) -> bool:
+    """Whether the site leaks from some step of the window on, and not before. A rolling window has survivors at the end
+    alone as well, but what is alive does not rise with them."""
+    if late[0] == eligible[0] or len(late) < LATE or len(events) < EVERY_STEP * len(late):
+        return False
+    before = [alive for step, alive in levels or () if step <= edges[late[0]]]
+    return bool(before) and levels is not None and levels[-1][1] - max(before) >= SLOPE * total
+
+
+def _status(
+    events: Sequence[int],
+    eligible: Sequence[int],
+    edges: Sequence[int],
+    per_step: float,
+    levels: Sequence[tuple[int, int]] | None,
+) -> tuple[Status, str]:
+    if len(eligible) < FEWEST:
+        return "occasional", f"only {len(eligible)} stretches could be judged; run more steps"
+    every = len(events) >= EVERY_STEP * len(eligible)
+    if not every and not is_regular(events, eligible, edges):
+        return "occasional", f"survived from {len(events)} of {len(eligible)} stretches, without regularity"
+    if levels is not None and len(levels) >= 6:
+        late = _slope(levels[len(levels) // 2 :])
+        if every and late < SLOPE * per_step:
+            return "bounded", "stopped growing within the sampled steps"
+    if every:
+        return "leak", f"survivors from {len(events)} of {len(eligible)} stretches"
+    gaps = [b - a for a, b in itertools.pairwise(events)]
+    return "leak", f"survivors at regular intervals, about every {statistics.median(gaps):g} stretches"
+
+
+def settle(drifts: Sequence[Drift], holders: Sequence[Holder]) -> list[Drift]:
+    """Take back what a limit explains: leaks of which at least nine tenths are in a container that cannot
+    grow for ever."""
+    settled = []
+    for drift in drifts:
+        bounded = sum(
+            held.bytes
+            for holder in holders
+            if holder.bound is not None and holder.place == drift.place
+            for held in holder.births
+            if held.site == drift.site
+        )
+        if drift.status in ("leak", "occasional") and bounded >= 0.9 * drift.total:
+            keepers = [
+                h for h in holders if h.bound is not None and any(b.site == drift.site for b in h.births)
+            ]
+            limit = max(keepers, key=lambda h: h.bytes)
+            reason = f"kept by {limit.text}, which holds at most {limit.bound}"
+            drift = replace(drift, status="bounded", reason=reason, limited=True)
+        settled.append(drift)
+    return settled
+
+
+def trend(figure: Figure, kind: StepKind, values: Sequence[int], reason: str = "") -> Trend:
+    """The slope of one figure over a window, with a cautious status: growing only if most pairs of points
+    rise."""
+    slope, steadiness = theil_sen(values), rising(values)
+    status: TrendStatus = "flat"
+    if len(values) < 5:
+        status = "unknown"
+    elif abs(slope) >= 1 and abs(steadiness) >= 0.6:
+        status = "growing" if slope > 0 else "shrinking"
+    first, last = (values[0], values[-1]) if values else (0, 0)
+    return Trend(figure, kind, status, slope, first, last, len(values), reason)
+
+
+def trends(kind: StepKind, samples: Sequence[Sample]) -> list[Trend]:
+    """The trend of every figure that was measured in the window's samples (warm-up left out)."""
+    found = []
+    for figure in FIGURES:
+        values = [value for sample in samples if (value := getattr(sample, figure)) is not None]
+        if len(values) == len(samples) and len(values) >= 2:
+            found.append(trend(figure, kind, values))
+    reserved = next((t for t in found if t.figure == "reserved"), None)
+    if reserved is not None:
+        found[found.index(reserved)] = _fragmentation(reserved, samples)
+    return found
+
+
+def _fragmentation(reserved: Trend, samples: Sequence[Sample]) -> Trend:
+    """Reserved memory that still grows in the window's second half while allocated does not."""
+    half = len(samples) // 2
+    amounts = [s.reserved or 0 for s in samples]
+    late = amounts[-1] - amounts[half]
+    allocated = [s.allocated or 0 for s in samples]
+    allocated_growth = max(0.0, theil_sen(allocated)) * (len(samples) - 1 - half)
+    if len(samples) < 5 or late <= SEGMENT + 2 * allocated_growth:
+        return reserved
+    reason = (
+        f"reserved grew by {amounts[-1] - amounts[0]} B while allocated stayed: "
+        "freed blocks do not fit the next requests"
+    )
+    return replace(reserved, status="fragmentation", reason=reason, advice=EXPANDABLE)
+
+
+def optimizer_settled(sizes: Sequence[int]) -> bool:
+    """Whether the optimizer's state kept its size over the last two steps."""
+    return len(sizes) >= 2 and sizes[-1] == sizes[-2]

@@ -1,0 +1,1 @@
+"""What a file is: discovery, text, notebooks, cells, magics, shell settings."""

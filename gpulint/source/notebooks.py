@@ -1,0 +1,329 @@
+"""Jupyter notebooks as files: which cells there are, and how a changed cell is put back.
+
+Of the JSON only the strings of a changed cell's source are written anew, character by character: indentation, order of
+keys, escapes, outputs and the line end at the end stay as they are.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import partial
+from itertools import accumulate
+from typing import Any, Final
+
+from gpulint.source.edits import LineIndex
+
+SUFFIX: Final = ".ipynb"
+_BLANK: Final = re.compile(r"[ \t\r\n]*")
+_STRING: Final = re.compile(r'"(?:[^"\\]|\\.)*"', re.DOTALL)
+# One character of a text as JSON spells it. Two escapes of a surrogate pair are one character.
+_SPELLED: Final = re.compile(
+    r"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|\\u[0-9a-fA-F]{4}|\\.|[^\\]", re.DOTALL
+)
+_ESCAPED: Final = re.compile(r"\\u(?!00[01])[0-9a-fA-F]{4}")
+_LINE: Final = re.compile(r"[^\n]*\n|[^\n]+")
+
+
+def is_notebook(path: str) -> bool:
+    """Whether a path is that of a Jupyter notebook."""
+    return path.endswith(SUFFIX)
+
+
+class NotebookError(Exception):
+    """The text is no notebook. `line` and `column`, from 1, count in the JSON."""
+
+    def __init__(self, message: str, line: int = 1, column: int = 1) -> None:
+        super().__init__(message)
+        self.message = message
+        self.line = line
+        self.column = column
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """A code cell in Python. `number` counts all cells from 1; `start` and `end` enclose its source in the JSON."""
+
+    number: int
+    source: str
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class Notebook:
+    """A notebook's JSON and its code cells, in order. `foreign` says why there is nothing to check in it."""
+
+    text: str
+    cells: tuple[Cell, ...] = ()
+    foreign: str = ""
+
+    def cell(self, number: int) -> Cell | None:
+        """The code cell with this number."""
+        return next((cell for cell in self.cells if cell.number == number), None)
+
+    def file_row(self, number: int, row: int) -> int:
+        """The row of the JSON where a row of the cell with this number is spelled; 1 where there is no such cell."""
+        cell = self.cell(number)
+        if cell is None:
+            return 1
+        rows, places = LineIndex(cell.source).starts, _Spelling(self.text, cell).starts
+        start = rows[min(max(row, 1), len(rows)) - 1]
+        place = places[min(start, len(places) - 1)] if places else cell.start
+        return LineIndex(self.text).position(place).row
+
+    def rewritten(self, sources: Mapping[int, str]) -> str:
+        """The JSON with other sources for the cells with these numbers."""
+        text = self.text
+        for cell in reversed(self.cells):
+            if sources.get(cell.number, cell.source) != cell.source:
+                text = (
+                    text[: cell.start] + _respelled(self.text, cell, sources[cell.number]) + text[cell.end :]
+                )
+        return text
+
+
+# Reading
+
+
+def read_notebook(text: str) -> Notebook:
+    """The notebook that `text` spells. Raises `NotebookError`."""
+    try:
+        return _Reader(text).read()
+    except json.JSONDecodeError as error:
+        what = "the file is empty" if not text.strip() else f"invalid JSON: {error.msg}"
+        raise NotebookError(f"not a notebook: {what}", error.lineno, error.colno) from None
+    except RecursionError:
+        raise NotebookError("not a notebook: its JSON is nested too deeply") from None
+
+
+class _Reader:
+    """One pass over the JSON by the standard library's scanner, which also tells where each value ends."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._decode = json.JSONDecoder().raw_decode
+        self._format: Any = 4
+        self._metadata: Any = None
+        self._cells: list[Cell] | None = None
+        self._other = ""  # a key that only a notebook of an older format has
+
+    def read(self) -> Notebook:
+        end = self._object(self._after_blank(0), self._top, "its JSON")
+        if self._after_blank(end) != len(self._text):
+            raise json.JSONDecodeError("Extra data", self._text, self._after_blank(end))
+        if self._other or (isinstance(self._format, int) and self._format < 4):
+            return Notebook(
+                self._text, foreign="a notebook of format 3 or older; opening and saving it converts it"
+            )
+        if self._cells is None:
+            raise NotebookError("not a notebook: it has no cells")
+        language = _language(self._metadata)
+        if language and language.casefold() not in ("python", "ipython", "python3"):
+            return Notebook(self._text, foreign=f"a notebook in {language}, not in Python")
+        return Notebook(self._text, tuple(self._cells))
+
+    def _after_blank(self, at: int) -> int:
+        blank = _BLANK.match(self._text, at)
+        return blank.end() if blank else at
+
+    def _value(self, at: int) -> tuple[Any, int]:
+        return self._decode(self._text, at)
+
+    def _object(self, at: int, member: Callable[[str, int], int], what: str) -> int:
+        """Go through an object; `member(key, start)` reads a value and returns where it ends."""
+        if self._text[at : at + 1] != "{":
+            self._value(at)  # which raises where it is no JSON either
+            raise NotebookError(f"not a notebook: {what} is no object", *self._place(at))
+        at = self._after_blank(at + 1)
+        if self._text[at : at + 1] == "}":
+            return at + 1
+        while True:
+            if self._text[at : at + 1] != '"':
+                raise json.JSONDecodeError(
+                    "Expecting property name enclosed in double quotes", self._text, at
+                )
+            key, at = self._value(at)
+            at = self._after_blank(member(key, self._expect(":", at)))
+            if self._text[at : at + 1] == "}":
+                return at + 1
+            at = self._expect(",", at)
+
+    def _expect(self, sign: str, at: int) -> int:
+        at = self._after_blank(at)
+        if self._text[at : at + 1] != sign:
+            raise json.JSONDecodeError(f"Expecting {sign!r} delimiter", self._text, at)
+        return self._after_blank(at + 1)
+
+    def _place(self, at: int) -> tuple[int, int]:
+        place = LineIndex(self._text).position(at)
+        return place.row, place.column
+
+    def _top(self, key: str, at: int) -> int:
+        if key == "cells":
+            return self._all_cells(at)
+        value, end = self._value(at)
+        if key == "nbformat":
+            self._format = value
+        elif key == "metadata":
+            self._metadata = value
+        elif key == "worksheets":
+            self._other = key
+        return end
+
+    def _all_cells(self, at: int) -> int:
+        if self._text[at : at + 1] != "[":
+            raise NotebookError("not a notebook: its cells are no list", *self._place(at))
+        self._cells = []
+        number = 0
+        at = self._after_blank(at + 1)
+        if self._text[at : at + 1] == "]":
+            return at + 1
+        while True:
+            number += 1
+            at = self._after_blank(self._cell(number, at))
+            if self._text[at : at + 1] == "]":
+                return at + 1
+            at = self._expect(",", at)
+
+    def _cell(self, number: int, at: int) -> int:
+        draft = _Draft()
+        end = self._object(at, partial(self._cell_member, draft), "a cell")
+        if draft.kind == "code" and draft.source is None:
+            raise NotebookError(f"not a notebook: cell {number} has no source", *self._place(at))
+        if draft.kind == "code" and draft.source is not None and _is_python_cell(draft.metadata):
+            assert self._cells is not None
+            self._cells.append(Cell(number, draft.source, draft.start, draft.end))
+        return end
+
+    def _cell_member(self, draft: _Draft, key: str, at: int) -> int:
+        value, end = self._value(at)
+        if key == "cell_type":
+            draft.kind = value
+        elif key == "metadata":
+            draft.metadata = value
+        elif key == "source":
+            if isinstance(value, list) and all(isinstance(part, str) for part in value):
+                value = "".join(value)
+            if not isinstance(value, str):
+                raise NotebookError(
+                    "not a notebook: a cell's source is neither text nor lines", *self._place(at)
+                )
+            draft.source, draft.start, draft.end = value, at, end
+        return end
+
+
+class _Draft:
+    """A cell while its members are read."""
+
+    def __init__(self) -> None:
+        self.kind: Any = None
+        self.metadata: Any = None
+        self.source: str | None = None
+        self.start = self.end = 0
+
+
+def _language(metadata: Any) -> str:
+    """The language that a notebook's metadata name, or nothing."""
+    for table, key in (("language_info", "name"), ("kernelspec", "language")):
+        inner = metadata.get(table) if isinstance(metadata, dict) else None
+        name = inner.get(key) if isinstance(inner, dict) else None
+        if isinstance(name, str) and name:
+            return name
+    return ""
+
+
+def _is_python_cell(metadata: Any) -> bool:
+    """Whether an editor has not marked a code cell as one in another language."""
+    editor = metadata.get("vscode") if isinstance(metadata, dict) else None
+    language = editor.get("languageId") if isinstance(editor, dict) else None
+    return not isinstance(language, str) or language == "python"
+
+
+# Writing
+
+
+class _Spelling:
+    """How the JSON spells a cell's source: each character, and what stands between one and the next.
+
+    `gaps[i]` is the JSON before character i: nothing within a string, the end of one string and the start of the next
+    between two of a list; the first and the last have what encloses the source.
+    """
+
+    def __init__(self, text: str, cell: Cell) -> None:
+        self.is_list = text[cell.start] == "["
+        self.letters: list[str] = []
+        self.starts: list[int] = []
+        self.gaps: list[str] = []
+        at = done = cell.start
+        while (string := _STRING.search(text, at, cell.end)) is not None:
+            at = string.end()
+            for letter in _SPELLED.finditer(text, string.start() + 1, at - 1):
+                self.letters.append(letter.group())
+                self.starts.append(letter.start())
+                self.gaps.append(text[done : letter.start()])
+                done = letter.end()
+        self.gaps.append(text[done : cell.end])
+
+    @property
+    def between(self) -> str:
+        """The JSON from one line of a list to the next."""
+        if not self.is_list:
+            return ""
+        usual = Counter(filter(None, self.gaps[1:-1])).most_common(1)
+        if usual:
+            return usual[0][0]
+        lead = self.gaps[0][1:-1]
+        return f'",{lead or " "}"'
+
+
+def _respelled(text: str, cell: Cell, source: str) -> str:
+    """The JSON of a cell's source after it has become `source`."""
+    old = _Spelling(text, cell)
+    plain = not (text.isascii() and _ESCAPED.search(text))
+    if not old.letters or not source:
+        fresh: Any = source.splitlines(keepends=True) if old.is_list else source
+        return json.dumps(fresh, ensure_ascii=not plain)
+    origins = _origins(cell.source, source)
+    between = old.between
+    pieces = [old.gaps[0]]
+    for place, (letter, origin) in enumerate(zip(source, origins, strict=True)):
+        if place:
+            before = origins[place - 1]
+            if origin is not None and before == origin - 1:
+                pieces.append(old.gaps[origin])
+            elif source[place - 1] == "\n":
+                pieces.append(between)
+        spelled = (
+            old.letters[origin] if origin is not None else json.dumps(letter, ensure_ascii=not plain)[1:-1]
+        )
+        pieces.append(spelled)
+    return "".join((*pieces, old.gaps[-1]))
+
+
+def _origins(before: str, after: str) -> list[int | None]:
+    """For each character of `after` the one of `before` that it is, or None for a new one."""
+    from difflib import SequenceMatcher
+
+    old, new = _LINE.findall(before), _LINE.findall(after)
+    found: list[int | None] = []
+    done = [0, *accumulate(map(len, old))]
+    for tag, start, end, new_start, new_end in SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
+        if tag == "equal":
+            found += range(done[start], done[end])
+        else:
+            found += _ends_kept(before[done[start] : done[end]], "".join(new[new_start:new_end]), done[start])
+    return found
+
+
+def _ends_kept(before: str, after: str, offset: int) -> Iterator[int | None]:
+    """`_origins` of changed lines: what they begin and end with alike is kept."""
+    head = len(os.path.commonprefix((before, after)))
+    tail = len(os.path.commonprefix((before[head:][::-1], after[head:][::-1])))
+    yield from range(offset, offset + head)
+    yield from [None] * (len(after) - head - tail)
+    yield from range(offset + len(before) - tail, offset + len(before))

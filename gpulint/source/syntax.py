@@ -1,0 +1,69 @@
+"""What the running Python's own parser says of a text.
+
+It is fifty times as fast as libcst's, its messages are the ones people know, and it refuses what is nested so deeply
+that libcst's native parser would overflow the stack and take the process with it.
+"""
+
+from __future__ import annotations
+
+import ast
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from gpulint.source.files import split_lines
+
+
+@dataclass(frozen=True, slots=True)
+class Flaw:
+    """Why a text was refused, and where, counted from 1. Only a newer parser may still take what is not `too_deep`."""
+
+    message: str
+    line: int
+    column: int
+    too_deep: bool = False
+
+
+def flaw(text: str, is_cell: bool = False) -> Flaw | None:
+    """What is wrong with `text` as a Python module, or as a notebook's cell, which may `await`; None where nothing is."""
+    import symtable
+    import warnings
+
+    try:
+        with warnings.catch_warnings(), _usual_depth():
+            warnings.simplefilter("ignore")
+            if is_cell:
+                compile(text, "<text>", "exec", ast.PyCF_ALLOW_TOP_LEVEL_AWAIT, dont_inherit=True)
+            else:
+                symtable.symtable(text, "<text>", "exec")
+    except SyntaxError as error:
+        line, column = error.lineno or 1, max(error.offset or 1, 1)
+        if "too many nested" in error.msg or "too many levels" in error.msg:
+            return _too_deep(line, column)
+        return Flaw(f"syntax error: {error.msg}", line, column)
+    except (RecursionError, MemoryError):
+        longest = max(enumerate(split_lines(text), start=1), key=lambda numbered: len(numbered[1]))
+        return _too_deep(longest[0], 1)
+    except (ValueError, OverflowError) as error:
+        return Flaw(f"syntax error: {error}", 1, 1)
+    return None
+
+
+@contextmanager
+def _usual_depth() -> Iterator[None]:
+    """Python's own measure of too deep, whatever recursion limit the host program has set for itself."""
+    limit = sys.getrecursionlimit()
+    try:
+        sys.setrecursionlimit(min(limit, 1000))
+    except RecursionError:  # already deeper than that
+        yield
+        return
+    try:
+        yield
+    finally:
+        sys.setrecursionlimit(limit)
+
+
+def _too_deep(line: int, column: int) -> Flaw:
+    return Flaw("nested too deeply to be analysed; Python cannot compile it either", line, column, True)

@@ -1,0 +1,123 @@
+"""Every answer to every question in every case, as `gpulint explain` gives it: kept in `answers/`, one file a folder of cases.
+
+The labels of a case say what is to be told. How the analysis comes to it, and why it is silent elsewhere, is here, so that a
+change of a question shows all that it changes. A line is a claim:
+
+    12:9 GPU101 told (safe): tensor yes@4, graph yes, backward no@30
+
+its place, its code, what became of it, the fix that is offered, and each answer with the row that says so where that is
+another one. `python tests/test_answers.py` writes the files anew: read what git shows of them before you commit it.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
+from test_cases import CASES, Case, all_cases, due, findings, implemented, rule_set
+
+from gpulint.findings import Finding
+from gpulint.lint.explaining import SIGNS, Explained, explain_text
+
+ANSWERS = Path(__file__).parent / "answers"
+
+
+def told(case: Case) -> list[str]:
+    """The claims in a case, a line each."""
+    fixes = {
+        (Path(found.filename).name, found.line, found.column, found.code): found for found in findings(case)
+    }
+    return [
+        spelled(one, fixes.get((Path(one.filename).name, one.row, one.column, one.code)))
+        for one in explained(case)
+    ]
+
+
+def explained(case: Case) -> list[Explained]:
+    files = case.files
+    if not files:
+        return explain_text(case.text, case.path.name, rule_set())
+    with TemporaryDirectory() as folder:
+        Path(folder, "pyproject.toml").touch()  # the project ends here
+        for name, text in files.items():
+            Path(folder, name).parent.mkdir(parents=True, exist_ok=True)
+            Path(folder, name).write_text(text, encoding="utf-8")
+        return [
+            one
+            for name, text in files.items()
+            for one in explain_text(text, str(Path(folder, name)), rule_set())
+        ]
+
+
+def spelled(one: Explained, found: Finding | None) -> str:
+    offered = f" ({found.fix.applicability})" if found is not None and found.fix is not None else ""
+    answers = ", ".join(
+        f"{because.answer.question.value} {SIGNS[because.answer.verdict]}"
+        + (f"@{because.row}" if because.row != one.row else "")
+        for because in one.answers
+    )
+    return f"{one.row}:{one.column} {one.code} {one.outcome}{offered}: {answers or 'no answers'}"
+
+
+def file_of(question: str) -> Path:
+    return ANSWERS / f"{question}.txt"
+
+
+def written(question: str, of: dict[str, list[str]]) -> str:
+    """The text of one file of `answers/`."""
+    parts = (f"{name}\n" + "".join(f"    {line}\n" for line in lines) for name, lines in sorted(of.items()))
+    return f"# {question}: written by `python tests/test_answers.py`\n" + "".join(parts)
+
+
+def read(path: Path) -> dict[str, list[str]]:
+    """The claims that a file of `answers/` holds, by case."""
+    held: dict[str, list[str]] = {}
+    lines: list[str] = []
+    for line in path.read_text(encoding="utf-8").splitlines():
+        if line.startswith("    "):
+            lines.append(line.strip())
+        elif not line.startswith("#"):
+            lines = held[line] = []
+    return held
+
+
+def questions() -> Iterator[str]:
+    yield from sorted({case.question for case in all_cases()})
+
+
+@pytest.mark.parametrize("question", questions())
+def test_the_answers_are_those_that_were_read(question: str) -> None:
+    kept = read(file_of(question))
+    now = {case.name: told(case) for case in due(implemented()) if case.question == question}
+    assert kept.keys() == now.keys(), "cases came or went: python tests/test_answers.py"
+    changed = [
+        f"{name}\n"
+        + "\n".join(
+            [f"  - {line}" for line in kept[name] if line not in lines]
+            + [f"  + {line}" for line in lines if line not in kept[name]]
+        )
+        for name, lines in now.items()
+        if lines != kept[name]
+    ]
+    assert not changed, "\n".join([*changed, "If that is as it should be: python tests/test_answers.py"])
+
+
+def test_what_is_written_can_be_read(tmp_path: Path) -> None:
+    of = {"size/GPU101_ok_a.py": [], "size/GPU101_bug_b.py": ["3:5 GPU101 told: tensor yes@2"]}
+    (tmp_path / "size.txt").write_text(written("size", of))
+    assert read(tmp_path / "size.txt") == of
+
+
+def main() -> None:
+    ANSWERS.mkdir(exist_ok=True)
+    for question in questions():
+        of = {case.name: told(case) for case in due(implemented()) if case.question == question}
+        file_of(question).write_text(written(question, of), encoding="utf-8")
+    print(f"{sum(1 for _ in CASES.glob('*/*.py'))} cases: answers written to {ANSWERS}")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
