@@ -189,8 +189,11 @@ def _own_answers(facts: FileFacts, forward: Forward, function: FunctionFacts) ->
 
 
 def _is_callback(facts: FileFacts, function: FunctionFacts) -> bool:
-    ways_in = {function.function.name, *(entry.name for entry in function.entries)}
-    return not ways_in.isdisjoint(facts.handed_out)
+    ways_in = (function.function, *function.entries)
+    if any(one.name in facts.handed_out for one in ways_in):
+        return True
+    file = facts.analysis
+    return file.project is not None and any(file.project.uses_as_value(file.filename, one) for one in ways_in)
 
 
 def _wasted(forward: Forward, function: FunctionFacts, mode: Grad = Grad.ENABLED) -> bool:

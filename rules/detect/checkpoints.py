@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from gpulint.analysis.code import ir
-from gpulint.analysis.code.following import is_switched_off
 from gpulint.analysis.code.loaded import (
     TAKING,
     HostBranch,
@@ -27,6 +26,7 @@ from gpulint.analysis.code.loaded import (
 from gpulint.analysis.file.lookup import names_cuda, qualified, with_words
 from gpulint.analysis.questions.device.host_copies import host_copies_saved
 from gpulint.analysis.questions.device.placement import is_gpu, on_gpu
+from gpulint.analysis.questions.reached.dead import is_dead
 
 if TYPE_CHECKING:
     from gpulint.analysis.file.program import FileAnalysis
@@ -88,7 +88,7 @@ def loads(file: FileAnalysis) -> list[Load]:
         for statement, call in ir.calls(function.body):
             if call.method == "load" and qualified(file, function, call.func.path) == "torch.load":
                 candidate = _candidate(file, function, statement, call)
-                if candidate is not None and not is_switched_off(function.body, statement):
+                if candidate is not None and not is_dead(file, function, statement):
                     found.append(candidate)
     if found and host_copies_saved(file) and not writes_states(file):
         found = [one for one in found if one.load.location is not None]

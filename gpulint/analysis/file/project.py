@@ -394,7 +394,10 @@ class Project:
 def _project_root(origin: str, top: str) -> str:
     folder = os.path.dirname(os.path.abspath(origin))
     roots = _roots(folder, top)
-    return str(roots[-1]) if roots else folder  # packages within packages, too deep to see their root
+    # The topmost: beside a folder `src`, which imports may start from as well, stand the scripts that call what is in it.
+    return min(
+        map(str, roots), key=len, default=folder
+    )  # none: packages within packages, too deep to see their root
 
 
 def _only_defines(raw: bytes, name: str) -> bool:
@@ -428,9 +431,10 @@ def _roots(folder: str, top: str) -> tuple[Path, ...]:
     found: list[Path] = []
     current = Path(folder)
     for _ in range(8):
-        if not (current / "__init__.py").is_file():
+        marked = is_project_root(current)  # some projects have an `__init__.py` beside what marks them
+        if marked or not (current / "__init__.py").is_file():
             found += [current, current / "src"] if (current / "src").is_dir() else [current]
-            if is_project_root(current):
+            if marked:
                 return tuple(found[:6])
         if current.parent == current:
             break

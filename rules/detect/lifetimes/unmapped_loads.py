@@ -19,10 +19,10 @@ from gpulint.rules.detect.lifetimes.reaching_back import owner_of
 from gpulint.rules.detect.lifetimes.suspicion import Suspicion
 
 from gpulint.analysis.code import ir
-from gpulint.analysis.code.following import is_switched_off
 from gpulint.analysis.code.loaded import chain_of, is_made_here, is_published, parents_of
 from gpulint.analysis.file.lookup import qualified, with_words
 from gpulint.analysis.questions.device.placement import on_gpu
+from gpulint.analysis.questions.reached.dead import is_dead
 from gpulint.analysis.questions.reached.uncalled import Uncalled
 from gpulint.analysis.torch.ranks import OF_SEVERAL
 from gpulint.answers import Answer, Question, left_open, proven
@@ -70,9 +70,7 @@ def _loads(file: FileAnalysis) -> Iterator[_Load]:
                 and qualified(file, function, call.func.path) == "torch.load"
             ):
                 if all(name is not None for name, _ in call.keywords):
-                    if not is_switched_off(function.body, statement) and not is_published(
-                        function, call.args[0]
-                    ):
+                    if not is_dead(file, function, statement) and not is_published(function, call.args[0]):
                         yield _Load(function, statement, call)
 
 
