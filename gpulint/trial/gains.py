@@ -51,7 +51,7 @@ def _costs(rank: RankResult) -> Iterator[Cost]:
     unused = [
         one.kept or 0 for one in rank.forwards if one.weights and one.grad and one.dead and not one.visited
     ]
-    yield Cost("activations kept for nothing", "bytes", max(unused, default=0))
+    yield Cost("activations kept for nothing", "bytes", sum(unused))  # of one call of each
 
 
 def _sum(leaks: Sequence[object], place: str) -> float:

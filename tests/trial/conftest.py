@@ -11,7 +11,7 @@ import pytest
 
 sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parent.parent)]
 
-from zygote import Zygote
+from forking import Zygote  # noqa: E402
 
 if find_spec("torch") is None:
     collect_ignore = ["test_planted.py", "test_trying.py", "test_fixtures_tried.py"]

@@ -12,8 +12,8 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
+from forking import Zygote
 from support import environment, gpulint
-from zygote import Zygote
 
 from gpulint.cli import _trial
 from gpulint.cli._dispatch import run as dispatch

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from zygote import Zygote
+from forking import Zygote
 
 from gpulint.runtime.parent.runner import Run
 from gpulint.trial.plan import Status, fixes_of
@@ -19,7 +19,10 @@ SCRIPTS = [*sorted(FIXTURES.glob("*.py")), *sorted(FIXTURES.glob("*/train.py"))]
 OTHERWISE: dict[tuple[str, int], Status] = {
     ("best_weights", 65): "changes nothing",  # an alias: its copy is right, and saves nothing
     ("cache_clearing_loop", 53): "changes nothing",  # empty_cache costs nothing without a GPU
-    ("char_lstm_carried_state", 69): "changes the result",  # as it says: gradients no longer flow into earlier iterations
+    (
+        "char_lstm_carried_state",
+        69,
+    ): "changes the result",  # as it says: gradients no longer flow into earlier iterations
     ("late_device_choice", 46): "changes nothing",  # another spelling of the same
     ("late_device_choice", 69): "changes nothing",
     ("late_device_choice", 72): "not reached",  # only with a GPU
@@ -43,6 +46,8 @@ def test_what_is_expected_to_pay_is_kept(script: Path, zygote: Zygote) -> None:
     trial = try_fixes(what, fixes, zygote.execute)
     assert trial.failure == ""
     assert not [one for one in trial.judged if one.is_our_defect]
-    found = {(script.stem, one.fix.first.line): one.status for one in trial.judged if one.fix.file == str(script)}
+    found = {
+        (script.stem, one.fix.first.line): one.status for one in trial.judged if one.fix.file == str(script)
+    }
     assert found == {place: OTHERWISE.get(place, "pays") for place in found}
     assert all(one.status == "pays" for one in trial.judged if one.fix.file != str(script))

@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from forking import Zygote
 from making import finding, fixes
 from planted import PLANTS, Plant
-from zygote import Zygote
 
 from gpulint.runtime.parent.runner import Run
 from gpulint.trial.trying import try_fixes

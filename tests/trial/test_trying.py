@@ -7,9 +7,9 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from forking import Zygote
 from making import finding, fixes
 from planted import HEAD, MODEL
-from zygote import Zygote
 
 from gpulint.claims import Claim
 from gpulint.runtime.parent.runner import Run
