@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from gpulint.runtime.record.result import KIND_NAMES, RankResult, RunResult, StepKind
 from gpulint.trial.plan import Gain, Unit
@@ -75,15 +75,15 @@ def _levels(rank: RankResult, kind: StepKind, name: str) -> Iterator[Cost]:
 
 def gains_between(unchanged: Sequence[RunResult], after: RunResult, by_time: bool = True) -> tuple[Gain, ...]:
     """What `after` saves and what it costs, compared with runs of the unchanged script; what is nothing before and after is left
-    out. Not `by_time`: no difference of time counts."""
+    out. Not `by_time`: time is left out."""
     every = [costs_of(run) for run in unchanged]
     changed = costs_of(after)
     found = []
     for name in every[0]:
         if name in changed:
             gain = _gain([costs[name] for costs in every if name in costs], changed[name])
-            if gain.before or gain.after:
-                found.append(gain if by_time or gain.unit != "seconds" else replace(gain, counts=False))
+            if (gain.before or gain.after) and (by_time or gain.unit != "seconds"):
+                found.append(gain)
     return tuple(found)
 
 
