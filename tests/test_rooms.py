@@ -17,6 +17,7 @@ ROOT = Path(__file__).parent.parent
 SOURCES = {"gpulint": ROOT / "gpulint", "gpulint.rules": ROOT / "rules"}
 
 MOST_FILES = 19  # in one folder
+MOST_FIELDS = 20  # of one record
 
 ANALYSIS = "gpulint.analysis"
 QUESTIONS = f"{ANALYSIS}.questions"
@@ -175,3 +176,15 @@ def test_the_page_names_every_room() -> None:
     page = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
     rooms = {room.removeprefix("gpulint.").replace(".", "/") + "/" for room in FLOORS}
     assert not [room for room in sorted(rooms) if f"`{room}`" not in page]
+
+
+def test_no_record_of_the_analysis_has_more_fields_than_can_be_overlooked() -> None:
+    wide = {
+        f"{module}.{node.name}": count
+        for module, path in modules().items()
+        if module.startswith((ANALYSIS, RULES))
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.ClassDef) and node.decorator_list
+        if (count := sum(isinstance(statement, ast.AnnAssign) for statement in node.body)) > MOST_FIELDS
+    }
+    assert wide == {}
