@@ -101,6 +101,7 @@ class UpdateUnderGrad(Rule):
                 "host memory growing by 47.8 KiB a step; hardly any time (weights of an 8-layer MLP; H200, torch 2.11)",
                 repair=lambda average=average: _repair(facts, average),  # type: ignore[misc]
                 unless_guarded=average.only_called_elsewhere,
+                doubts=(average.doubt,) if average.doubt else (),
                 subject=facts.source(average.target, limit=200),
             )
         yield from report_kept(facts, self.code)

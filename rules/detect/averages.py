@@ -13,6 +13,7 @@ from gpulint.analysis.code import ir
 from gpulint.analysis.code.assignments import cuts, is_accumulation, pairs, targets
 from gpulint.analysis.file.gradmode import is_neutral_context, of_call
 from gpulint.analysis.questions.backward.cutting import cuts_graph
+from gpulint.analysis.questions.grad.no_graph import made_without_grad
 from gpulint.analysis.torch.names import REDUCTIONS
 from gpulint.analysis.values.values import MAYBE, MIXED, UNSURE_GRAD, Grad, Kind
 
@@ -42,6 +43,7 @@ class Average:
     only_called_elsewhere: tuple[ir.Function, ...] = ()
     starts: tuple[ir.Expr, ...] = ()
     against: str = ""
+    doubt: str = ""  # in a clause, why it may have no graph
 
 
 def averages(file: FileAnalysis) -> list[Average]:
@@ -52,7 +54,7 @@ def averages(file: FileAnalysis) -> list[Average]:
     for function in file.module.functions:
         evidence = file.evidence[function]
         facts = known.get(function)
-        if facts is not None and facts.is_test:
+        if facts is not None and facts.role.is_test:
             continue
         if evidence.called & _PARAMETERS and file.grad_at_entry(function) is Grad.ENABLED:
             elsewhere = (function,) if facts is None else facts.only_called_elsewhere
@@ -147,7 +149,20 @@ def _of_weights(file: FileAnalysis, function: ir.Function) -> Iterator[Average]:
                         continue
                     leaves = tuple(part for part in _summands(value) if keeps_graph(part, weights))
                     if leaves and not _detaches(target) and not _is_own(target, weights, leaves):
-                        yield Average(function, update, target, _names_in(leaves, weights), "weights")
+                        found = Average(function, update, target, _names_in(leaves, weights), "weights")
+                        found.doubt = _frozen_doubt(function, statement)
+                        yield found
+
+
+def _frozen_doubt(function: ir.Function, loop: ir.For) -> str:
+    """What speaks for it that no parameter that the loop goes through requires grad there."""
+    networks = {
+        part.func.base.path
+        for part in ir.walk(loop.iterable)
+        if isinstance(part, ir.Call) and part.method in _PARAMETERS and isinstance(part.func, ir.Attr)
+    }
+    frozen = networks and all(path is not None and made_without_grad(function, path) for path in networks)
+    return f"`{min(map(str, networks))}` is made without grad, and may be so again here" if frozen else ""
 
 
 def _parameter_names(loop: ir.For) -> set[str]:
@@ -448,7 +463,7 @@ def _is_given_graph(file: FileAnalysis, functions: list[FunctionFacts], info: Cl
     forward = info.cls.methods["forward"]
     names = [param.name for param in forward.params][1:]
     for facts in functions:
-        made = [item for item in facts.forwards if item.grad is Grad.ENABLED and item.site is not None]
+        made = [item for item in facts.forwards if item.mode.grad is Grad.ENABLED and item.site is not None]
         if not made:
             continue
         for _, call in ir.calls(facts.function.body):
@@ -493,11 +508,11 @@ def _of_values(file: FileAnalysis, facts: FunctionFacts) -> Iterator[Average]:
     for hold in facts.holds:
         stmt = hold.stmt
         if (
-            hold.how != "add"
-            or hold.grad is not Grad.ENABLED
-            or hold.consumed
-            or hold.fed_back
-            or hold.bounded
+            hold.place.how != "add"
+            or hold.graph.grad is not Grad.ENABLED
+            or hold.graph.consumed
+            or hold.graph.fed_back
+            or hold.rounds.bounded
         ):
             continue
         if (
@@ -518,10 +533,12 @@ def _of_values(file: FileAnalysis, facts: FunctionFacts) -> Iterator[Average]:
 
 
 def _outlives_step(hold: Hold) -> bool:
-    if hold.loops:
-        return any(loop.steps or loop.backwards for loop in hold.loops)
+    if hold.rounds.loops:
+        return any(loop.steps or loop.backwards for loop in hold.rounds.loops)
     return (
-        hold.holder_kind == "attribute" and hold.never_reset and any(_reduces(leaf) for leaf in hold.leaves)
+        hold.place.holder_kind == "attribute"
+        and hold.place.never_reset
+        and any(_reduces(leaf) for leaf in hold.leaves)
     )
 
 
@@ -544,11 +561,25 @@ def _detached_at_use(file: FileAnalysis, facts: FunctionFacts) -> Iterator[Avera
                 not isinstance(target, ir.Name)
                 or target.id not in used
                 or not is_accumulation(target, update.value)
+                or _is_bound_before(loop.body, update, target.id)
             ):
                 continue
             leaves = _others(update.value, target, loop) if _is_average(target, update.value) else ()
             if leaves:
                 yield Average(function, update, target, leaves, "value")
+
+
+def _is_bound_before(block: list[ir.Stmt], update: ir.Stmt, name: str) -> bool:
+    """Whether every way to the update within the round binds the name to something else first."""
+    for statement in block:
+        if statement is update:
+            return False
+        if any(target.path == name for target in targets(statement)) and isinstance(statement, ir.Assign):
+            return True
+        for inner in statement.blocks():
+            if any(one is update for one in ir.statements(inner)):
+                return _is_bound_before(inner, update, name)
+    return False
 
 
 def _others(value: ir.Expr, target: ir.Expr, loop: ir.For | ir.While) -> tuple[ir.Expr, ...]:

@@ -7,7 +7,14 @@ from dataclasses import replace
 from gpulint.analysis.code import ir
 from gpulint.analysis.code.pooling import is_pooling
 from gpulint.analysis.file.evidence import LOSSY
-from gpulint.analysis.file.facts import Backward, Forward
+from gpulint.analysis.file.facts import (
+    Backward,
+    Forward,
+    ForwardInputs,
+    ForwardMode,
+    ForwardModule,
+    ForwardResult,
+)
 from gpulint.analysis.file.summaries import retokened
 from gpulint.analysis.flow.evaluate import Evaluator
 from gpulint.analysis.torch.backward import Api, Through, api_of, is_known_torch
@@ -237,7 +244,8 @@ class TorchCalls(Evaluator):
                 else self.combined(args.all())
             )
         if module.has(PLAIN):
-            return self.combined(args.all())
+            shape = self.own_criterion(expr, module, args)
+            return shape if shape is not None else self.combined(args.all())
         info = module.ref
         forward = info.method("forward") if info is not None and not isinstance(info, str) else None
         if forward is not None:
@@ -245,7 +253,7 @@ class TorchCalls(Evaluator):
         return self.graph_from(expr, module, args)
 
     def own_criterion(self, expr: ir.Call, module: Val, args: Args) -> Val | None:
-        """A criterion of the project that gives several values: a tuple or a dict of losses."""
+        """A criterion or a metric of the project that gives several values, a tuple or a dict of losses, or none with a graph."""
         forward = (
             module.ref.method("forward")
             if module.ref is not None and not isinstance(module.ref, str)
@@ -254,7 +262,7 @@ class TorchCalls(Evaluator):
         if forward is None or not args.any_graph():
             return None
         shape = self.function_call(expr, Val(Kind.FUNCTION, ref=forward), args, module, None, forward=True)
-        return shape if shape.kind is Kind.CONTAINER else None
+        return shape if shape.kind in (Kind.CONTAINER, Kind.HOST, Kind.NUMBER, Kind.DEVICE) else None
 
     def own_module_call(self, expr: ir.Call, module: Val, forward: ir.Function, args: Args) -> Val:
         """A module whose class is in the project: the shape of its result is known."""
@@ -264,7 +272,7 @@ class TorchCalls(Evaluator):
             return detached(shape) if shape.kind in (Kind.GRAPH, Kind.CONTAINER) else Val(Kind.DEVICE)
         made = self.graph_from(expr, module, args)
         if self.record and (event := self.events.forwards.get(id(expr.origin))) is not None:
-            event.dense |= shape.has(DENSE)
+            event.result.dense |= shape.has(DENSE)
         if made.kind is not Kind.GRAPH:
             return detached(shape) if shape.kind in (Kind.GRAPH, Kind.CONTAINER) else made
         if shape.kind is Kind.UNKNOWN and self.file.guards_itself(forward):
@@ -289,10 +297,10 @@ class TorchCalls(Evaluator):
         site.shown = module.ref in _RECURRENT or not (module.ref is None or isinstance(module.ref, str))
         event = self.forward_event(expr, module, site)
         if event is not None:
-            event.inputs = frozenset(token for token in args.tokens() if isinstance(token, Site))
-            event.fresh_inputs = _are_fresh(args, self.function)
-            event.pretrained = module.has(LOADED)
-            event.given_host = args.all() != [] and all(v.kind in _NOT_TENSORS for v in args.all())
+            event.given.inputs = frozenset(token for token in args.tokens() if isinstance(token, Site))
+            event.given.fresh_inputs = _are_fresh(args, self.function)
+            event.module.pretrained = module.has(LOADED)
+            event.given.given_host = args.all() != [] and all(v.kind in _NOT_TENSORS for v in args.all())
         dense = DENSE if _is_dense(module) else 0
         large = LARGE if args.all() else 0  # without input it makes parameters
         flags = large | OUTPUT | dense | maybe | (UNSURE_GRAD if self.state.grad is Grad.UNKNOWN else 0)
@@ -331,14 +339,16 @@ class TorchCalls(Evaluator):
         if not self.record or self.stmt is None:
             return None
         event = Forward(
-            self.function, self.stmt, expr, expr.func.path or "", site, self.state.grad, module.has(EVAL),
-            tuple(self.loops), not module.has(MAYBE), guarded=bool(self.guards), phased=module.has(PHASED),
+            self.function, self.stmt, expr, site, tuple(self.loops),
+            ForwardMode(self.state.grad, module.has(EVAL), guarded=bool(self.guards), phased=module.has(PHASED)),
+            ForwardResult(), ForwardModule(expr.func.path or "", not module.has(MAYBE)), ForwardInputs(),
         )  # fmt: skip
-        event.grad_set_by = self.state.grad_set_by
-        event.dense = _is_dense(module)
-        event.in_handler = self.handlers_open > 0
-        event.by_role = module.has(ROLE)
-        event.network = module.ref
+        event.mode.grad_set_by = self.state.grad_set_by
+        event.result.dense = _is_dense(module)
+        event.mode.in_handler = self.handlers_open > 0
+        event.module.by_role = module.has(ROLE)
+        event.module.network = module.ref
+        event.module.frozen = module.has(FROZEN)
         self.events.forwards[id(expr.origin)] = event
         return event
 

@@ -51,7 +51,7 @@ def gives_graph(file: FileAnalysis, function: ir.Function) -> bool:
 def frozen_where_made(forward: Forward) -> bool:
     """Whether the network of a forward is frozen wherever it is bound, in every branch: in the chain that makes it, or by
     statements beside. On data, such a network builds no graph."""
-    path = forward.path.removesuffix(".forward").removesuffix(".module")
+    path = forward.module.path.removesuffix(".forward").removesuffix(".module")
     own = forward.function.cls
     functions = own.methods.values() if own is not None and "." in path else (forward.function,)
     bound = False
@@ -68,6 +68,27 @@ def frozen_where_made(forward: Forward) -> bool:
                     if not frozen and not _is_none(statement.value):
                         return False
     return bound
+
+
+def made_without_grad(function: ir.Function, path: str) -> bool:
+    """Whether a network is made frozen wherever a function binds it, or copied from one that is; who trains it switches grad
+    on for as long as that takes."""
+    values = [
+        statement.value
+        for statement in ir.statements(function.body)
+        if isinstance(statement, ir.Assign) and statement.value is not None
+        if any(target.path == path for target in statement.targets)
+    ]
+    return bool(values) and all(
+        _made_frozen(value) or _copies_frozen(function, value, path) for value in values
+    )
+
+
+def _copies_frozen(function: ir.Function, value: ir.Expr, path: str) -> bool:
+    while isinstance(value, ir.Call) and value.method != "deepcopy" and isinstance(value.func, ir.Attr):
+        value = value.func.base
+    source = value.args[0].path if isinstance(value, ir.Call) and value.args else None
+    return source is not None and source != path and made_without_grad(function, source)
 
 
 def _is_none(value: ir.Expr) -> bool:
@@ -162,8 +183,8 @@ def _blocks(block: list[ir.Stmt]) -> Iterable[list[ir.Stmt]]:
 def is_read_on_cpu(facts: FunctionFacts, forward: Forward) -> bool:
     """Whether another result of the same network, or a container of its results, becomes an array as it is: on a GPU that
     fails."""
-    same = forward.path.removesuffix(".forward")
-    others = (one for one in facts.forwards if one.path.removesuffix(".forward") == same)
+    same = forward.module.path.removesuffix(".forward")
+    others = (one for one in facts.forwards if one.module.path.removesuffix(".forward") == same)
     if any(Result(one).is_read_on_cpu for one in others if one is not forward):
         return True
     containers = _containers(forward.function, Result(forward).left_there, forward.call)
@@ -227,7 +248,7 @@ def becomes_array_undetached(function: ir.Function, holder: str) -> bool:
 def callers_want_none(file: FileAnalysis, forward: Forward) -> bool:
     """`self.features(x).numpy()`: a caller makes an array of what the function returns, which torch refuses with a graph."""
     name = forward.function.name
-    if not forward.returned:
+    if not forward.result.returned:
         return False
     for function, evidence in file.evidence.items():
         if {"numpy", name} <= evidence.called:
