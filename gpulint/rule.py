@@ -217,6 +217,5 @@ class RuleSet:
     rules: tuple[type[Rule], ...]
     options: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     confidence: Confidence = Confidence.HIGH
-    known: frozenset[str] = (
-        frozenset()
-    )  # the codes of all rules there are, in force or not, a project's own among them
+    # The names of all rules there are by code, in force or not, a project's own among them.
+    known: Mapping[str, str] = field(default_factory=dict)

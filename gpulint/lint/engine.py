@@ -79,7 +79,7 @@ class Run:
 
     def fails(self, finding: Finding) -> bool:
         """Whether the finding is at or above the `fail-on` of its file's configuration."""
-        return _ORDER[finding.severity.value] >= _ORDER[self._fail_on.get(finding.filename, "info")]
+        return _ORDER[finding.severity.value] >= _ORDER[self._fail_on.get(finding.filename, "warning")]
 
     def sort(self) -> None:
         self.findings.sort(key=lambda finding: finding.sort_key)

@@ -8,12 +8,12 @@ from dataclasses import dataclass, field
 from importlib import import_module
 from typing import Final, TextIO
 
-from gpulint.config import shown_path
+from gpulint.config import OUTPUT_FORMATS, shown_path
 from gpulint.findings import Finding, Severity
 from gpulint.rule import Rule
 from gpulint.source.sources import Sources
 
-FORMATS: Final = ("text", "concise", "json", "json-lines", "github", "gitlab", "junit", "sarif")
+FORMATS: Final = OUTPUT_FORMATS
 
 
 @dataclass(frozen=True, slots=True)
