@@ -10,7 +10,8 @@ from dataclasses import dataclass, replace
 
 import click
 
-from gpulint.config import ConfigResolver, did_you_mean
+from gpulint.cli._options import Configured
+from gpulint.config import did_you_mean
 from gpulint.lint.explaining import SIGNS, SILENT, Explained, explain_text, line_of, notebook_of
 from gpulint.lint.selection import Selection
 from gpulint.lint.trees import SourceError
@@ -27,11 +28,11 @@ class _Unexplained(click.ClickException):
     exit_code = 2
 
 
-def explain(location: str, codes: Sequence[str], file: str | None, isolated: bool, output_format: str) -> int:
+def explain(location: str, codes: Sequence[str], config: Configured, isolated: bool, output_format: str) -> int:
     """Print the claims considered at FILE[:LINE]; the exit status."""
     place = _place(location)
     path = place.path
-    rules = _rules(path, codes, file, isolated)
+    rules = _rules(path, codes, config, isolated)
     try:
         text = decode(path, read_bytes(path)).text
         explained = _at(place, explain_text(text, path, rules), text)
@@ -84,9 +85,9 @@ def _at(place: _Place, explained: list[Explained], text: str) -> list[Explained]
     return [one for one in explained if one.cell == place.cell and one.is_at(row)]
 
 
-def _rules(path: str, codes: Sequence[str], file: str | None, isolated: bool) -> RuleSet:
+def _rules(path: str, codes: Sequence[str], config: Configured, isolated: bool) -> RuleSet:
     full = os.path.abspath(path)
-    selection = Selection(ConfigResolver(file, isolated).for_directory(os.path.dirname(full)))
+    selection = Selection(config.resolver(isolated).for_directory(os.path.dirname(full)))
     rules = selection.rules_for(full)
     if not codes:
         return rules

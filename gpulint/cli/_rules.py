@@ -11,7 +11,8 @@ from typing import Any
 
 import click
 
-from gpulint.config import ConfigResolver, did_you_mean
+from gpulint.cli._options import Configured
+from gpulint.config import did_you_mean
 from gpulint.lint.documentation import Page, example_problems, page
 from gpulint.lint.selection import Selection, load_rule_file
 from gpulint.rule import Rule, RuleSet
@@ -19,7 +20,7 @@ from gpulint.rule import Rule, RuleSet
 
 def print_pages(code: str | None, output_format: str) -> int:
     """Print one page, or all of them where no code is given; the exit status."""
-    selection = _selection(None, False)
+    selection = _selection(Configured(), False)
     rules = selection.known if code is None else (_find(selection.known, code),)
     pages = [page(rule) for rule in rules]
     if output_format == "json":
@@ -32,9 +33,9 @@ def print_pages(code: str | None, output_format: str) -> int:
     return 0
 
 
-def print_table(output_format: str, file: str | None, isolated: bool) -> int:
+def print_table(output_format: str, config: Configured, isolated: bool) -> int:
     """Print the rules that the configuration here knows; the exit status."""
-    selection = _selection(file, isolated)
+    selection = _selection(config, isolated)
     enabled = selection.codes_for(os.path.join(os.getcwd(), "x.py"))
     pages = [page(rule) for rule in selection.known]
     if output_format == "json":
@@ -57,7 +58,7 @@ def print_table(output_format: str, file: str | None, isolated: bool) -> int:
 
 def test_file(path: str) -> int:
     """Run the examples of the rules in a file, say what is wrong; 1 where something is. Raises `ConfigError`."""
-    known = _selection(None, False).known
+    known = _selection(Configured(), False).known
     tested = load_rule_file(path, "--test")
     codes = {rule.code for rule in tested}
     others = tuple(rule for rule in known if rule.default and rule.code not in codes)
@@ -74,8 +75,8 @@ def test_file(path: str) -> int:
     return int(failed)
 
 
-def _selection(file: str | None, isolated: bool) -> Selection:
-    return Selection(ConfigResolver(file, isolated).for_directory(os.getcwd()))
+def _selection(config: Configured, isolated: bool) -> Selection:
+    return Selection(config.resolver(isolated).for_directory(os.getcwd()))
 
 
 def _find(rules: tuple[type[Rule], ...], code: str) -> type[Rule]:

@@ -27,6 +27,10 @@ class Report:
     sources: Sources = field(default_factory=Sources)
     unsafe: bool = False  # whether unsafe fixes were asked for
     quiet: bool = False
+    fix_only: bool = False  # whether findings that are left are not told
+    show_fixes: bool = False
+    everything: bool = False  # under --verbose: also what was said before
+    links: bool = False  # whether codes lead to their pages
     colour: bool = False
     width: int | None = None  # columns of the terminal; None in a pipe, where nothing is wrapped
 
