@@ -19,24 +19,36 @@ from gpulint.answers import (
     until_refuted,
 )
 from gpulint.findings import Confidence, Severity
-from gpulint.rule import RelatedNode, Repair, Replace, Report
+from gpulint.rule import Cost, RelatedNode, Repair, Replace, Report
 
 if TYPE_CHECKING:
     from gpulint.analysis.file.asking import FileFacts
     from gpulint.analysis.file.facts import Hold
 
-_LIVE_COST = "every activation behind it, for each iteration (925 MiB a step for a 4-layer language model; H200, torch 2.11)"
-_FREED_COST = (
-    "at most 512 B a step on the GPU, and 131 KiB of host memory (4-layer language model; H200, torch 2.11)"
+_LIVE_COST = Cost(
+    "every activation behind it, for each iteration",
+    "925 MiB a step for a 4-layer language model; H200, torch 2.11",
 )
-_FREED_TENSOR_COST = (
-    "its own bytes a step on the GPU, and 131 KiB of host memory (4-layer language model; H200, torch 2.11)"
+_FREED_COST = Cost(
+    "its own bytes and its graph's nodes, for each iteration, but no activations",
+    "at most 512 B a step on the GPU, and 131 KiB of host memory, for a 4-layer language model; H200, torch 2.11",
 )
-_FREED_SUM_COST = "131 KiB of host memory a step (4-layer language model; H200, torch 2.11)"
-_KEPT_COST = (
-    "512 B a call where backward follows, every activation behind it where none does (H200, torch 2.11)"
+_FREED_TENSOR_COST = Cost(
+    "its own bytes and its graph's nodes, for each iteration, but no activations",
+    "131 KiB a step of host memory besides its own bytes, for a 4-layer language model; H200, torch 2.11",
 )
-_RETAINED_COST = "the tensors its graph still saves, each iteration (925 MiB a step for a 4-layer language model; H200, torch 2.11)"
+_FREED_SUM_COST = Cost(
+    "its graph's nodes in host memory, for each iteration",
+    "131 KiB a step for a 4-layer language model; H200, torch 2.11",
+)
+_KEPT_COST = Cost(
+    "its own bytes each call where a backward follows, every activation behind it where none does",
+    "512 B a call where a backward follows; H200, torch 2.11",
+)
+_RETAINED_COST = Cost(
+    "the tensors that its graph still saves, for each iteration",
+    "925 MiB a step for a 4-layer language model; H200, torch 2.11",
+)
 
 
 def is_certain(hold: Hold, facts: FileFacts) -> bool:

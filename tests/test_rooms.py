@@ -73,7 +73,7 @@ FLOORS: dict[str, set[str]] = {
     | {REPORTS, f"{REPORTS}.lint", f"{REPORTS}.verify"}
     | below(RUNTIME, "record parent"),
     "gpulint.cli.commands": {"gpulint.cli", RULES, REPORTS}
-    | of_ours("codemods memory operator server units")
+    | of_ours("codemods config lint memory operator server units")
     | below(RUNTIME, "record"),
 }
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 import click
 
 from gpulint.cli._options import Configured
-from gpulint.config import did_you_mean
+from gpulint.config import nearest_rule
 from gpulint.lint.explaining import SIGNS, SILENT, Explained, explain_text, line_of, notebook_of
 from gpulint.lint.selection import Selection
 from gpulint.lint.trees import SourceError
@@ -28,7 +28,9 @@ class _Unexplained(click.ClickException):
     exit_code = 2
 
 
-def explain(location: str, codes: Sequence[str], config: Configured, isolated: bool, output_format: str) -> int:
+def explain(
+    location: str, codes: Sequence[str], config: Configured, isolated: bool, output_format: str
+) -> int:
     """Print the claims considered at FILE[:LINE]; the exit status."""
     place = _place(location)
     path = place.path
@@ -100,8 +102,8 @@ def _named(known: Sequence[type[Rule]], code: str) -> type[Rule]:
     for rule in known:
         if code.casefold() in (rule.code.casefold(), rule.name):
             return rule
-    names = [name for rule in known for name in (rule.code, rule.name)]
-    raise click.BadParameter(f'there is no rule "{code}"{did_you_mean(code, names)}', param_hint="--rule")
+    near = nearest_rule(code, {rule.code: rule.name for rule in known})
+    raise click.BadParameter(f'there is no rule "{code}"{near}', param_hint="--rule")
 
 
 def _paragraph(one: Explained) -> str:

@@ -36,7 +36,9 @@ def _configured(_: click.Context, __: click.Parameter, values: Sequence[str]) ->
     settings = [value for value in values if value not in files]
     for value in settings:
         if "=" not in value:
-            raise click.BadParameter(f"{value} does not exist; name a file, or a setting: 'ignore = [\"GPU5\"]'")
+            raise click.BadParameter(
+                f"{value} does not exist; name a file, or a setting: 'ignore = [\"GPU5\"]'"
+            )
     if len(files) > 1:
         raise click.BadParameter(f"takes one file, and was given {' and '.join(files)}")
     return Configured(files[0] if files else None, tuple(settings))

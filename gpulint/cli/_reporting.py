@@ -77,7 +77,9 @@ def _write_report(request: Request, report: Report, out: TextIO) -> None:
     if request.statistics:
         from gpulint.reports.lint.summary import statistics
 
-        paint(statistics(report.findings, report.unsafe), sys.stderr, colour_wanted(sys.stderr, request.colour))
+        paint(
+            statistics(report.findings, report.unsafe), sys.stderr, colour_wanted(sys.stderr, request.colour)
+        )
 
 
 @contextlib.contextmanager

@@ -12,10 +12,12 @@ from typing import Any
 import click
 
 from gpulint.cli._options import Configured
-from gpulint.config import did_you_mean
+from gpulint.config import nearest_rule
 from gpulint.lint.documentation import Page, example_problems, page
 from gpulint.lint.selection import Selection, load_rule_file
 from gpulint.rule import Rule, RuleSet
+
+_LEAST = 40  # columns for what a rule finds, beside its name
 
 
 def print_pages(code: str | None, output_format: str) -> int:
@@ -84,8 +86,8 @@ def _find(rules: tuple[type[Rule], ...], code: str) -> type[Rule]:
     for rule in rules:
         if wanted in (rule.code.casefold(), rule.name):
             return rule
-    names = [name for rule in rules for name in (rule.code, rule.name)]
-    raise click.BadParameter(f'there is no rule "{code}"{did_you_mean(code, names)}', param_hint="CODE")
+    near = nearest_rule(code, {rule.code: rule.name for rule in rules})
+    raise click.BadParameter(f'there is no rule "{code}"{near}', param_hint="CODE")
 
 
 def _described(item: Page, selection: Selection) -> dict[str, Any]:
@@ -116,19 +118,27 @@ def _on(rule: type[Rule], enabled: frozenset[str]) -> str:
 
 
 def _columns(pages: list[Page], enabled: frozenset[str]) -> None:
+    """A line for each rule in a pipe, for other programs; on a terminal as many as its summary takes, in one column, under
+    the names where there is no room beside them."""
     wide = max((len(item.rule.name) for item in pages), default=4)
-    room = shutil.get_terminal_size((120, 24)).columns - wide - 25
-    click.echo(f"{'code':8}{'name':{wide + 2}}{'severity':10}{'on':5}what it finds")
+    columns = min(shutil.get_terminal_size((120, 24)).columns, 140) if sys.stdout.isatty() else None
+    narrow = columns is not None and columns - wide - 25 < _LEAST
+    click.echo(
+        f"{'code':8}{'name':{wide + 2}}{'severity':10}{'on':5}{'' if narrow else 'what it finds'}".rstrip()
+    )
     for item in pages:
-        summary = (
-            textwrap.shorten(item.summary, room, placeholder="…")
-            if room > 20 and sys.stdout.isatty()
-            else item.summary
-        )
         rule = item.rule
-        click.echo(
-            f"{rule.code:8}{rule.name:{wide + 2}}{rule.severity.value:10}{_on(rule, enabled):5}{summary}"
-        )
+        lead = f"{rule.code:8}{rule.name:{wide + 2}}{rule.severity.value:10}{_on(rule, enabled):5}"
+        if columns is None:
+            click.echo(lead + item.summary)
+        elif narrow:
+            click.echo(lead.rstrip())
+            click.echo(
+                textwrap.fill(item.summary, columns, initial_indent=" " * 8, subsequent_indent=" " * 8)
+            )
+        else:
+            first, *more = textwrap.wrap(item.summary, columns - len(lead))
+            click.echo("\n".join([lead + first, *(" " * len(lead) + line for line in more)]))
 
 
 def _render(text: str) -> None:

@@ -83,7 +83,8 @@ def place(finding: Finding) -> str:
 def details(finding: Finding) -> Iterator[str]:
     """What a finding has to say besides its message, for formats that have one text for all of it."""
     doubt = f"Doubt: {finding.doubt}" if finding.doubts else ""
-    yield from filter(None, (finding.reason, doubt, finding.cost))
+    measured = f"Measured elsewhere: {finding.measured}" if finding.measured else ""
+    yield from filter(None, (finding.reason, doubt, finding.cost, measured))
 
 
 def in_cell(finding: Finding) -> str:

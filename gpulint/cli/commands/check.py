@@ -56,7 +56,9 @@ def _patterns(_: click.Context, __: click.Parameter, values: tuple[str, ...]) ->
 @_fixing(
     "--fixable", metavar=CODES, multiple=True, callback=some_codes, help="Fix only what these rules find."
 )
-@_fixing("--unfixable", metavar=CODES, multiple=True, callback=codes, help="Fix nothing that these rules find.")
+@_fixing(
+    "--unfixable", metavar=CODES, multiple=True, callback=codes, help="Fix nothing that these rules find."
+)
 @_fixing("--diff", is_flag=True, help="Print what --fix would change; change nothing.")
 @_fixing("--add-ignore", is_flag=True, help="Silence findings by comments in the code.")
 @_files(
@@ -101,7 +103,12 @@ def _patterns(_: click.Context, __: click.Parameter, values: tuple[str, ...]) ->
     "--baseline", metavar="FILE", type=click.Path(dir_okay=False), help="Only findings not in FILE count."
 )
 @_running("--write-baseline", is_flag=True, help="Accept all findings, in gpulint-baseline.json.")
-@_running("--fail-on", metavar="LEVEL", type=_LEVEL, help="Exit with 1 from: error, warning (the default), info, never.")
+@_running(
+    "--fail-on",
+    metavar="LEVEL",
+    type=_LEVEL,
+    help="Exit with 1 from: error, warning (the default), info, never.",
+)
 @_running("--exit-zero", is_flag=True, help="Exit with 0 in spite of findings.")
 @_running("--watch", is_flag=True, help="Check again whenever a file changes, until Ctrl-C.")
 @_running(
