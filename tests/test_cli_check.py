@@ -72,7 +72,7 @@ def test_exit_statuses(project: Path) -> None:
     assert gpulint("train.py", "--exit-zero", cwd=project).returncode == 0
     assert gpulint("train.py", "--fail-on", "never", cwd=project).returncode == 0
     assert gpulint("none.py", cwd=project).returncode == 2
-    assert gpulint("none.py", "clean.py", cwd=project).returncode == 1
+    assert gpulint("none.py", "clean.py", cwd=project).returncode == 2
     assert gpulint("--no-such-option", cwd=project).returncode == 2
     assert gpulint("--select", "GPU999", ".", cwd=project).returncode == 2
     assert gpulint("--output-format", "xml", ".", cwd=project).returncode == 2
@@ -235,7 +235,7 @@ def test_stdin(project: Path) -> None:
     done = gpulint("--stdin-filename", "mod.py", cwd=project, stdin=CLEAN.encode())
     assert done.returncode == 0
     done = gpulint("-", cwd=project, stdin=b"x = '\xff'\n")
-    assert done.returncode == 2
+    assert done.returncode == 1
     assert b"<stdin>:1:6: error[GPU000]" in done.stdout
 
 
@@ -320,10 +320,14 @@ def test_deep_nesting(project: Path, name: str, raw: bytes) -> None:
     assert b"Traceback" not in done.stderr
 
 
-def test_only_unreadable_files_is_failure(project: Path) -> None:
+def test_the_same_mistake_has_the_same_status_alone_and_in_company(project: Path) -> None:
     (project / "bytes.py").write_bytes(b"\xff")
-    assert gpulint("bytes.py", "none.py", cwd=project).returncode == 2
-    assert gpulint("bytes.py", "clean.py", cwd=project).returncode == 1
+    (project / "syntax.py").write_text("def f(:\n")
+    for unreadable in ("bytes.py", "syntax.py"):
+        assert gpulint(unreadable, cwd=project).returncode == 1
+        assert gpulint(unreadable, "clean.py", cwd=project).returncode == 1
+    assert gpulint("none.py", cwd=project).returncode == 2
+    assert gpulint("none.py", "train.py", "--exit-zero", cwd=project).returncode == 2
 
 
 # Each of its fixes calls for the other.
@@ -637,7 +641,7 @@ def test_help_of_every_command_fits_80_columns() -> None:
         assert max(map(len, text.splitlines())) <= 80, path
         assert "..." not in text.partition("Commands:")[2], path  # no summary is cut off
     top = shown["gpulint"]
-    assert len(top.splitlines()) <= 24
+    assert len(top.splitlines()) <= 28
     assert "..." not in top.partition("Reading code:")[2]
     assert "Other commands" not in top  # every command has its group
 

@@ -15,11 +15,13 @@ from gpulint.memory.oom.advice import Advice
 from gpulint.memory.oom.messages import OomMessage
 from gpulint.units import format_bytes
 
-Kind = Literal["capacity", "fragmentation", "other-processes", "limit", "library", "host", "unclear"]
+Kind = Literal["shape", "capacity", "fragmentation", "other-processes", "limit", "library", "host", "unclear"]
 
 MIB: Final = 1024**2
 
+_FAR_ABOVE: Final = 2  # times the card: no batch that was meant is so large
 _HEADLINES: Final[dict[Kind, str]] = {
+    "shape": "a shape is wrong: one tensor is larger than any card would take",
     "capacity": "capacity: the program needs more memory than the card has",
     "fragmentation": "fragmentation: there is enough memory, but not in one piece",
     "other-processes": "other processes hold the memory that is missing",
@@ -29,6 +31,7 @@ _HEADLINES: Final[dict[Kind, str]] = {
     "unclear": "not clear from the message alone",
 }
 _ADVICE: Final[dict[Kind, tuple[Advice, ...]]] = {
+    "shape": advice.SHAPE,
     "capacity": advice.CAPACITY,
     "fragmentation": advice.FRAGMENTATION,
     "other-processes": advice.SHARED,
@@ -106,6 +109,10 @@ def diagnose(message: OomMessage, retries: int | None = None) -> Diagnosis:
     if message.source in ("host", "library"):
         return _without_figures("host" if message.source == "host" else "library", message, retries)
     requested, free, allocated, cached = message.requested, message.free, message.allocated, message.cached
+    if requested is not None and message.total is not None and requested > _FAR_ABOVE * message.total:
+        times = f"{requested / message.total:,.0f} times"
+        line = f"requested {format_bytes(requested)} in one piece: {times} the card's {format_bytes(message.total)}"
+        return Diagnosis("shape", message, (line,), requested - free if free is not None else None, retries)
     if requested is None or free is None or allocated is None or cached is None:
         return _without_figures("unclear", message, retries)
     asked = segment_size(requested)
@@ -181,6 +188,8 @@ def foreign(message: OomMessage) -> int:
 
 def _remarks(message: OomMessage, kind: Kind, missing: int) -> list[str]:
     lines = []
+    if message.total is not None and message.requested is not None and message.requested > message.total:
+        lines.append("the request alone is larger than the card: look at the shapes first")
     others = foreign(message)
     if others:
         lines.append(f"other processes hold {format_bytes(others)} of the card")

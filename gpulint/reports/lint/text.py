@@ -103,13 +103,11 @@ def finding_lines(
 
 def _headline(finding: Finding, columns: int | None, times: int, links: bool) -> list[Line]:
     """Where and what, broken at words."""
-    style = finding.severity.value
     lead: Line = [
         (printable(shown(finding.filename)), "path"),
         (f":{place(finding)}: ", "faint"),
-        (f"{finding.severity.value}[", style),
-        (finding.code, linked(style, finding.url) if links else style),
-        ("] ", style),
+        *_label(finding, links),
+        (" ", ""),
     ]
     message = printable(finding.message) + (f" × {times}" if times > 1 else "")
     if columns is None:
@@ -124,6 +122,13 @@ def _headline(finding: Finding, columns: int | None, times: int, links: bool) ->
         break_long_words=False,
     ) or [""]
     return [[*lead, *quoted(first[filled:])], *([(_INDENT, ""), *quoted(line[4:])] for line in more)]
+
+
+def _label(finding: Finding, links: bool) -> Line:
+    style = finding.severity.value
+    if not links:
+        return [(f"{style}[{finding.code}]", style)]
+    return [(f"{style}[", style), (finding.code, linked(style, finding.url)), ("]", style)]
 
 
 def _excerpt(finding: Finding, source: list[str], margin: int) -> list[Line]:
