@@ -63,7 +63,9 @@ def did_you_mean(word: str, candidates: Sequence[str]) -> str:
     import difflib
 
     folded = {candidate.casefold(): candidate for candidate in candidates}
-    near = difflib.get_close_matches(word.casefold().replace("_", "-"), list(folded), n=1, cutoff=0.6)
+    lowered = word.casefold().replace("_", "-")
+    near = difflib.get_close_matches(lowered, list(folded), n=1, cutoff=0.6)
+    near = near or [name for name in folded if len(lowered) > 2 and name.startswith(lowered)]
     return f'; did you mean "{folded[near[0]]}"?' if near else ""
 
 

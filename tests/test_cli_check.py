@@ -649,14 +649,14 @@ def test_help_of_every_command_fits_80_columns() -> None:
 # Terminals
 
 
-def on_terminal(*arguments: str, cwd: Path, **variables: str) -> str:
-    """What the command writes when its standard output is a terminal of 80 columns."""
+def on_terminal(*arguments: str, cwd: Path, columns: int = 80, **variables: str) -> str:
+    """What the command writes when its standard output is a terminal of so many columns."""
     import fcntl
     import struct
     import termios
 
     main_end, terminal = pty.openpty()
-    fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
+    fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
     env = {**environment(), "TERM": "xterm-256color", **variables}
     process = subprocess.Popen(
         [sys.executable, "-m", "gpulint", *arguments],
@@ -692,6 +692,35 @@ def test_colour_on_a_terminal_only(project: Path) -> None:
     )  # a slow run still erases its progress line
     assert "\x1b" not in on_terminal(".", cwd=project, TERM="dumb")
     assert "\x1b[1" not in on_terminal(".", "--color", "never", cwd=project)
+
+
+@pytest.mark.parametrize("columns", [80, 200])
+def test_headlines_are_broken_at_words(project: Path, columns: int) -> None:
+    plain = re.sub(
+        r"\x1b(\[[0-9;]*[mK]|\]8;[^\x1b]*\x1b\\)", "", on_terminal(".", cwd=project, columns=columns)
+    )
+    lines = [line.rpartition("\r")[2] for line in plain.split("\r\n")]
+    at = next(number for number, line in enumerate(lines) if line.startswith("train.py:"))
+    assert max(map(len, lines)) <= min(columns, 120)
+    told = lines[at] + (f" {lines[at + 1].strip()}" if columns == 80 else "")
+    assert told.endswith("across iterations together with its autograd graph")
+    assert "gpulint rule GPU101 says more about a rule." in lines
+
+
+def test_codes_are_links_on_a_terminal(project: Path) -> None:
+    link = r"\x1b]8;[^;]*;https://gpulint\.readthedocs\.io/rules/GPU101\x1b\\"
+    assert re.search(link, on_terminal(".", cwd=project))
+    assert "\x1b]8" not in on_terminal(".", "--color", "never", cwd=project)
+    assert b"\x1b]8" not in gpulint(".", "--color", "always", cwd=project).stdout
+
+
+@pytest.mark.parametrize("columns", [80, 200])
+def test_the_table_of_rules_fits_a_terminal(project: Path, columns: int) -> None:
+    lines = on_terminal("rules", cwd=project, columns=columns).split("\r\n")
+    assert max(map(len, lines)) <= columns
+    shown = " ".join(" ".join(lines).split())
+    assert "…" not in shown
+    assert "GPU101 held-graph warning yes Finds values with an autograd graph" in shown
 
 
 def test_colour_in_a_pipe_only_when_forced(project: Path) -> None:

@@ -8,6 +8,7 @@ from typing import Final
 import click
 from click.core import ParameterSource
 
+_COMMAND: Final = re.compile(r"No such command '(?P<given>[^']*)'")
 _CHOICE: Final = re.compile(r"'(?P<given>.*)' is not one of .*", re.DOTALL)
 
 
@@ -19,7 +20,22 @@ def sentence(error: click.ClickException) -> str:
         return f"{_metavar(error.param, error.ctx)} is missing{_see(error.ctx)}"
     if isinstance(error, click.BadParameter):
         return f"{_place(error)}: {_wrong_value(error)}"
+    if (
+        isinstance(error, click.UsageError)
+        and error.ctx is not None
+        and isinstance(error.ctx.command, click.Group)
+    ):
+        unknown = _COMMAND.match(error.message)
+        if unknown is not None:
+            return _no_such_command(unknown["given"], error.ctx, error.ctx.command)
     return _as_clause(error.format_message())
+
+
+def _no_such_command(given: str, ctx: click.Context, group: click.Group) -> str:
+    from gpulint.config import did_you_mean
+
+    near = did_you_mean(given, group.list_commands(ctx))
+    return f'{ctx.command_path} has no command "{given}"{near or _see(ctx)}'
 
 
 def _no_such_option(error: click.NoSuchOption) -> str:

@@ -339,7 +339,8 @@ def _listed(numbers: list[int]) -> str:
 
 
 def _nothing(report: LogReport) -> str:
-    text = f"no out-of-memory message of torch's in {_count(report.lines, 'line')}"
+    whose = " of torch's" if report.unread else ""
+    text = f"no out-of-memory message{whose} in {_count(report.lines, 'line')}"
     return f"{text}; {_killed(report)}" if report.killed else text
 
 

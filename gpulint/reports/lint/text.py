@@ -93,7 +93,7 @@ def finding_lines(
     excerpt = _excerpt(finding, source, margin)
     notes = _notes(finding, unsafe, cells or (lambda _: source), margin, columns)
     if others:
-        notes += _note("also at", ", ".join(map(place, others)), margin, columns)
+        notes += _note("also", ", ".join(map(place, others)), margin, columns)
     if excerpt:
         lines += [gutter, *excerpt]
         if notes:
