@@ -30,7 +30,7 @@ _LIVE_COST = Cost(
     "925 MiB a step for a 4-layer language model; H200, torch 2.11",
 )
 _FREED_COST = Cost(
-    "its own bytes and its graph's nodes, for each iteration, but no activations",
+    "at most 512 B and its graph's nodes, for each iteration, but no activations",
     "at most 512 B a step on the GPU, and 131 KiB of host memory, for a 4-layer language model; H200, torch 2.11",
 )
 _FREED_TENSOR_COST = Cost(
@@ -210,12 +210,13 @@ def report(facts: FileFacts, hold: Hold, style: str) -> Report | None:
         message = f"`{hold.keep.function.qualname}` keeps it here"
         if hold.keep.filename != "<library>":
             related = (RelatedNode(message, at, hold.keep.filename, hold.keep.row),)
-    graph, cost, severity = {
+    told: dict[str, tuple[str, Cost, Severity]] = {
         "live": ("its autograd graph, which no backward frees", _LIVE_COST, Severity.ERROR),
         "freed": ("its autograd graph", _freed_cost(hold, verb == "adds up"), Severity.WARNING),
         "kept": ("its autograd graph, call after call", _KEPT_COST, Severity.WARNING),
         "retained": ("its autograd graph with saved tensors", _RETAINED_COST, Severity.ERROR),
-    }[state]
+    }
+    graph, cost, severity = told[state]
     if state == "live" and not _grows_for_certain(hold):
         graph, severity = "its autograd graph, which no backward in sight frees", Severity.WARNING
     message = f"{where} {verb} `{what}` across iterations together with {graph}"
@@ -241,7 +242,7 @@ def _grows_for_certain(hold: Hold) -> bool:
     return (batches or called_for_each) and not hold.returned and not hold.escaped
 
 
-def _freed_cost(hold: Hold, summed: bool) -> str:
+def _freed_cost(hold: Hold, summed: bool) -> Cost:
     """A scalar is measured; of anything else only the author knows the size."""
     if hold.value.has(SCALAR):
         return _FREED_COST

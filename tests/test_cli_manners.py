@@ -250,7 +250,7 @@ def test_findings_that_say_the_same_are_told_once_to_people(project: Path) -> No
 def test_what_was_measured_elsewhere_is_told_once(project: Path) -> None:
     (project / "more.py").write_text(HELD.replace("total", "other"))
     text = gpulint(".", cwd=project).stdout.decode()
-    assert text.count("= cost:   its own bytes and its graph's nodes, for each iteration") == 2
+    assert text.count("= cost:   at most 512 B and its graph's nodes, for each iteration") == 2
     assert text.count("measured elsewhere: ") == 1
     assert text.index("measured elsewhere") < text.index("train.py")
     assert gpulint(".", "-v", cwd=project).stdout.decode().count("measured elsewhere: ") == 2

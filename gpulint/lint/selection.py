@@ -166,7 +166,7 @@ _LISTS: Final = (
 def _in_codes(config: Config, names: Mapping[str, str]) -> Config:
     """The configuration with codes wherever it names rules."""
     by_name = {name: code for code, name in names.items()}
-    lists = {key: codes_of(given, names) for key in _LISTS if (given := getattr(config, key))}
+    lists: dict[str, Any] = {key: codes_of(given, names) for key in _LISTS if (given := getattr(config, key))}
     return replace(
         config,
         **lists,
