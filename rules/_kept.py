@@ -87,7 +87,7 @@ def report_kept(facts: FileFacts, code: str) -> Iterator[Report]:
     told = told_here(facts, holds)
     sources = _sources(holds)
     for kept in standing:
-        by_caller = kept.how is How.RETURNED and kept.function in sources
+        by_caller = kept.how in (How.RETURNED, How.ENTRY) and kept.function in sources
         if kept.at.row not in told and not by_caller:
             yield _report(facts, kept)
 

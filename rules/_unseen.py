@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from gpulint.rules.detect.unseen.evaluations import Evaluation, UnseenEvaluations
 
 from gpulint.analysis.questions.grad.old_torch import predates_no_grad
+from gpulint.analysis.questions.size.forwards import ForwardSizes
 from gpulint.answers import Answer, Considered, Question, Verdict
 from gpulint.rule import AddImport, Cost, Repair, Report, Wrap
 
@@ -99,9 +100,19 @@ def _report(facts: FileFacts, function: ir.Function, one: Evaluation) -> Report:
         ),
         unless_guarded=known.only_called_elsewhere if known is not None else _entry(function),
         repair=lambda: _repair(facts, one),
-        doubts=(*one.doubts, *filter(None, (facts.ask(predates_no_grad),))),
+        doubts=(*one.doubts, *filter(None, (facts.ask(predates_no_grad),)), *_of_size(facts, one)),
         subject=one.run.path,
     )
+
+
+def _of_size(facts: FileFacts, one: Evaluation) -> tuple[str, ...]:
+    sizes = facts.ask(ForwardSizes)
+    found = [*sizes.doubts(one.function, one.run.call, one.run.path, helper=one.run.callee)]
+    if one.run.callee is not None:  # a helper, which is given the network
+        for given in (*one.run.call.args, *(value for _, value in one.run.call.keywords)):
+            if given.path is not None and facts.analysis.treated_as_module(one.function, given.path):
+                found += sizes.of_network(one.function, given.path)
+    return tuple(answer.clause for answer in found)
 
 
 def _entry(function: ir.Function) -> tuple[ir.Function, ...]:

@@ -178,12 +178,19 @@ def _answers(facts: FileFacts, hold: Hold) -> Iterator[Answer]:
         )
     if _is_moved_on_request(hold):
         yield refuted(Question.MEANT, "it is moved to a device that the caller chooses for that")
-    if not hold.value.has(DENSE) and (named := _scores(hold)):
+    if not hold.value.has(DENSE) and (named := _scores_beside(facts, hold)):
         yield left_open(Question.SIZE, f"`{named}` may be no more than a row of scores for each sample")
+        yield left_open(Question.REPEATS, "how many samples there are, the code does not say")
     yield proven(
         Question.OUTLIVES,
         f"{holder} keeps one for each round, until all are moved at once or nobody reads them",
     )
+
+
+def _scores_beside(facts: FileFacts, hold: Hold) -> str:
+    """The same of all that the container takes: one of two branches may leave out the softmax."""
+    beside = (one for one in facts.holds() if one.function is hold.function and one.holder == hold.holder)
+    return _scores(hold) or next(filter(None, map(_scores, beside)), "")
 
 
 def _scores(hold: Hold) -> str:

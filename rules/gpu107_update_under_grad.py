@@ -104,6 +104,7 @@ class UpdateUnderGrad(Rule):
                 ),
                 repair=lambda average=average: _repair(facts, average),  # type: ignore[misc]
                 unless_guarded=average.only_called_elsewhere,
+                doubts=(average.doubt,) if average.doubt else (),
                 subject=facts.source(average.target, limit=200),
             )
         yield from report_kept(facts, self.code)

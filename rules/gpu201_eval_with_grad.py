@@ -33,7 +33,9 @@ class EvalWithGrad(Rule):
 
     Told in doubt, where the text around it speaks for it: a network behind a method or a helper that is not seen,
     `model.evaluation_step(x)`; a phase that only a text chooses, `to_do == "train"`; a function that only its name says
-    evaluates; pictures drawn beside a training step. What is not seen may switch grad off by itself.
+    evaluates; pictures drawn beside a training step. What is not seen may switch grad off by itself. So is what may be too
+    little to matter: a network of next to no weights, a loop that ends with its first round or has a handful, one forward
+    beside a training, a function that nothing in the program calls.
 
     ## Why is this bad
     With grad enabled the forward saves every activation for a backward that never comes. `model.eval()` changes
@@ -150,6 +152,7 @@ def _answers(facts: FileFacts, forward: Forward, function: FunctionFacts) -> Ite
     """On what the claim stands that a forward needs no grad, the cheap questions first."""
     from gpulint.analysis.questions.grad.doubts import Doubts
     from gpulint.analysis.questions.grad.old_torch import predates_no_grad
+    from gpulint.analysis.questions.size.forwards import ForwardSizes
 
     own = tuple(_own_answers(facts, forward, function))
     yield from own
@@ -165,6 +168,13 @@ def _answers(facts: FileFacts, forward: Forward, function: FunctionFacts) -> Ite
             name = function.function.name
             why = f"`{name}` is handed to others, who may call it with grad switched off"
             yield left_open(Question.REACHED, why)
+        yield from facts.ask(ForwardSizes).doubts(
+            forward.function,
+            forward.call,
+            forward.path,
+            forward.network,
+            evaluating=forward.evaluating,
+        )
 
 
 def _own_answers(facts: FileFacts, forward: Forward, function: FunctionFacts) -> Iterator[Answer]:
@@ -179,8 +189,11 @@ def _own_answers(facts: FileFacts, forward: Forward, function: FunctionFacts) ->
 
 
 def _is_callback(facts: FileFacts, function: FunctionFacts) -> bool:
-    ways_in = {function.function.name, *(entry.name for entry in function.entries)}
-    return not ways_in.isdisjoint(facts.handed_out)
+    ways_in = (function.function, *function.entries)
+    if any(one.name in facts.handed_out for one in ways_in):
+        return True
+    file = facts.analysis
+    return file.project is not None and any(file.project.uses_as_value(file.filename, one) for one in ways_in)
 
 
 def _wasted(forward: Forward, function: FunctionFacts, mode: Grad = Grad.ENABLED) -> bool:

@@ -21,8 +21,8 @@ class SnapshotOnDevice(Rule):
     clones. Copies whose entries the program reads one by one, as averages of weights do, are not reported. It also
     says where `best = model.state_dict()` is taken for a copy: that dict shows the weights of every later moment.
 
-    With a doubt it also tells of whole networks copied where they are, and of
-    lists or dicts of `state_dict()` that are kept as the best: they are the live weights.
+    With a doubt it tells of copies that live for one step, of those that are made when the training is over, of whole
+    networks copied where they are, and of lists or dicts of `state_dict()` that are kept as the best: they are the live weights.
 
     ## Why is this bad
     The copy lies idle on the GPU until it is loaded again, if ever. On the CPU it costs nothing there. An alias costs
@@ -109,8 +109,19 @@ def _copy(facts: FileFacts, snapshot: Snapshot) -> Report:
         Cost("one model on the GPU", "173 MiB for a 4-layer language model; H200, torch 2.11"),
         None if snapshot.certain else Severity.INFO,
         repair=lambda: _repair(facts, snapshot),
+        doubts=_doubts(snapshot),
         subject=snapshot.holder,
     )
+
+
+def _doubts(snapshot: Snapshot) -> tuple[str, ...]:
+    from gpulint.analysis.questions.outlives.one_step import lives_one_step, made_at_the_end
+
+    if snapshot.many:
+        return ()
+    if lives_one_step(snapshot.function, snapshot.stmt, snapshot.holder):
+        return ("it lives for one step, and is needed at once",)
+    return ("no step runs while it is there",) if made_at_the_end(snapshot.function, snapshot.stmt) else ()
 
 
 def _alias(facts: FileFacts, snapshot: Snapshot) -> Report:

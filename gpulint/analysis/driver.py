@@ -86,9 +86,32 @@ class Followed(FileAnalysis):
             if evidence.stored and (function.cls in owners or function.name == "__init__"):
                 chosen.add(function)
         order = [function for function in self.module.functions if function in chosen]
+        depths = self._depths()
         return sorted(
-            order, key=lambda function: (function is not self.module.body, function.name != "__init__")
+            order,
+            key=lambda function: (
+                function is not self.module.body,
+                function.name != "__init__",
+                depths.get(function, 0),
+            ),
         )
+
+    def _depths(self) -> dict[ir.Function, int]:
+        """How many calls away a function is from those that nothing in the file calls, by names: callers are followed first,
+        because they say what their callees are given."""
+        named: dict[str, list[ir.Function]] = {}
+        for function in self.module.functions:
+            named.setdefault(function.name, []).append(function)
+        called = {name for evidence in self.evidence.values() for name in evidence.called}
+        depths = {function: 0 for function in self.module.functions if function.name not in called}
+        queue = list(depths)
+        for caller in queue:  # grows while it is gone through
+            for name in self.evidence[caller].called & named.keys():
+                for callee in named[name]:
+                    if callee not in depths:
+                        depths[callee] = depths[caller] + 1
+                        queue.append(callee)
+        return depths
 
     def summary(self, function: ir.Function) -> Summary | None:
         """The function's summary in this round; None while it is being made (recursion)."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gpulint.analysis.code import ir
-from gpulint.analysis.code.assignments import cuts
+from gpulint.analysis.code.assignments import cuts, targets
 from gpulint.analysis.code.uses import Uses
 from gpulint.analysis.file.differentiating import differentiated
 from gpulint.analysis.file.facts import Backward, Carried, Forward, FunctionFacts, Hold, Loop
@@ -90,7 +90,7 @@ def finish(file: FileAnalysis, facts: list[FunctionFacts]) -> None:
         function.recurrent = [item.loop for item in function.carried if item.loop is not None]
         fed = {item.path for item in function.carried}
         for hold in function.holds:
-            hold.fed_back = hold.holder in fed
+            hold.fed_back = hold.holder in fed or _fills_next_forward(function, hold)
         function.carried = [item for item in function.carried if _truly_carried(file, function, item)]
         function.carried += perturbed(file, function)
         for call in function.hot_calls:
@@ -234,6 +234,19 @@ def _finish_hold(file: FileAnalysis, facts: FunctionFacts, hold: Hold, uses: Use
         hold.feeds_backward = feeds_backward(file, hold)
 
 
+def _fills_next_forward(function: FunctionFacts, hold: Hold) -> bool:
+    """Whether the forward that made what is held takes a slot of the holder in the next round, `net(x, *states[i])`: a
+    backward that has freed it could not go through it again."""
+    for forward in function.forwards:
+        if forward.site not in hold.value.tokens or hold.how != "item":
+            continue
+        for argument in forward.call.args:
+            inner = argument.value if isinstance(argument, ir.Wrapper) else argument
+            if isinstance(inner, ir.Sub) and inner.base.path == hold.holder:
+                return True
+    return False
+
+
 def _of_a_local(file: FileAnalysis, hold: Hold) -> bool:
     """Whether what holds is an attribute of an object that the function itself has made: it goes with the call."""
     head = hold.holder.partition(".")[0].partition("[")[0]
@@ -294,14 +307,12 @@ def _is_weightless(forward: Forward) -> bool:
 
 def _detached_by_choice(forward: Forward) -> bool:
     """`out.detach() if not differentiable else out`: whoever calls may want the graph."""
-    names = {t.path for t in forward.stmt.targets} if isinstance(forward.stmt, ir.Assign) else set()
-    if not names - {None}:
-        return False
-    for statement in ir.statements(forward.function.body):
+    names = {target.path for target in targets(forward.stmt)} - {None}
+    for statement in ir.statements(forward.function.body) if names else ():
         for root in statement.expressions():
             for part in ir.walk(root):
                 if isinstance(part, ir.Op) and part.op == "if":
-                    plain = any(branch.path in names and branch.path for branch in part.operands[1:])
+                    plain = any(branch.path in names for branch in part.operands[1:])
                     cut = any(
                         isinstance(branch, ir.Call)
                         and branch.method == "detach"

@@ -13,6 +13,7 @@ from gpulint.analysis.code import ir
 from gpulint.analysis.code.assignments import cuts, is_accumulation, pairs, targets
 from gpulint.analysis.file.gradmode import is_neutral_context, of_call
 from gpulint.analysis.questions.backward.cutting import cuts_graph
+from gpulint.analysis.questions.grad.no_graph import made_without_grad
 from gpulint.analysis.torch.names import REDUCTIONS
 from gpulint.analysis.values.values import MAYBE, MIXED, UNSURE_GRAD, Grad, Kind
 
@@ -42,6 +43,7 @@ class Average:
     only_called_elsewhere: tuple[ir.Function, ...] = ()
     starts: tuple[ir.Expr, ...] = ()
     against: str = ""
+    doubt: str = ""  # in a clause, why it may have no graph
 
 
 def averages(file: FileAnalysis) -> list[Average]:
@@ -147,7 +149,20 @@ def _of_weights(file: FileAnalysis, function: ir.Function) -> Iterator[Average]:
                         continue
                     leaves = tuple(part for part in _summands(value) if keeps_graph(part, weights))
                     if leaves and not _detaches(target) and not _is_own(target, weights, leaves):
-                        yield Average(function, update, target, _names_in(leaves, weights), "weights")
+                        found = Average(function, update, target, _names_in(leaves, weights), "weights")
+                        found.doubt = _frozen_doubt(function, statement)
+                        yield found
+
+
+def _frozen_doubt(function: ir.Function, loop: ir.For) -> str:
+    """What speaks for it that no parameter that the loop goes through requires grad there."""
+    networks = {
+        part.func.base.path
+        for part in ir.walk(loop.iterable)
+        if isinstance(part, ir.Call) and part.method in _PARAMETERS and isinstance(part.func, ir.Attr)
+    }
+    frozen = networks and all(path is not None and made_without_grad(function, path) for path in networks)
+    return f"`{min(map(str, networks))}` is made without grad, and may be so again here" if frozen else ""
 
 
 def _parameter_names(loop: ir.For) -> set[str]:
@@ -544,11 +559,25 @@ def _detached_at_use(file: FileAnalysis, facts: FunctionFacts) -> Iterator[Avera
                 not isinstance(target, ir.Name)
                 or target.id not in used
                 or not is_accumulation(target, update.value)
+                or _is_bound_before(loop.body, update, target.id)
             ):
                 continue
             leaves = _others(update.value, target, loop) if _is_average(target, update.value) else ()
             if leaves:
                 yield Average(function, update, target, leaves, "value")
+
+
+def _is_bound_before(block: list[ir.Stmt], update: ir.Stmt, name: str) -> bool:
+    """Whether every way to the update within the round binds the name to something else first."""
+    for statement in block:
+        if statement is update:
+            return False
+        if any(target.path == name for target in targets(statement)) and isinstance(statement, ir.Assign):
+            return True
+        for inner in statement.blocks():
+            if any(one is update for one in ir.statements(inner)):
+                return _is_bound_before(inner, update, name)
+    return False
 
 
 def _others(value: ir.Expr, target: ir.Expr, loop: ir.For | ir.While) -> tuple[ir.Expr, ...]:

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from gpulint.analysis.code import ir
-from gpulint.analysis.code.following import is_switched_off
 from gpulint.analysis.code.loaded import (
     TAKING,
     HostBranch,
@@ -27,6 +26,7 @@ from gpulint.analysis.code.loaded import (
 from gpulint.analysis.file.lookup import names_cuda, qualified, with_words
 from gpulint.analysis.questions.device.host_copies import host_copies_saved
 from gpulint.analysis.questions.device.placement import is_gpu, on_gpu
+from gpulint.analysis.questions.reached.dead import is_dead
 
 if TYPE_CHECKING:
     from gpulint.analysis.file.program import FileAnalysis
@@ -53,6 +53,8 @@ class Load:
     stays: bool = False
     brings_optimizer: bool = False
     by_every_rank: bool = False
+    owners: tuple[str, ...] = ()  # the networks that it is restored to
+    formatted: bool = False  # one of its entries is, not all of it: a training's checkpoint
 
 
 @dataclass(slots=True)
@@ -86,7 +88,7 @@ def loads(file: FileAnalysis) -> list[Load]:
         for statement, call in ir.calls(function.body):
             if call.method == "load" and qualified(file, function, call.func.path) == "torch.load":
                 candidate = _candidate(file, function, statement, call)
-                if candidate is not None and not is_switched_off(function.body, statement):
+                if candidate is not None and not is_dead(file, function, statement):
                     found.append(candidate)
     if found and host_copies_saved(file) and not writes_states(file):
         found = [one for one in found if one.load.location is not None]
@@ -97,6 +99,9 @@ def loads(file: FileAnalysis) -> list[Load]:
     several = any(evidence.words & _RANKS for evidence in file.evidence.values())
     for candidate in found:
         candidate.load.by_every_rank = several and candidate.load.location is None
+        candidate.load.formatted = candidate.formatted
+        networks = (one for one in candidate.restored if not is_of_optimizer(one))
+        candidate.load.owners = tuple(dict.fromkeys(filter(None, map(_owner, networks))))
     return [
         candidate.load
         for candidate in found
@@ -148,15 +153,23 @@ def is_of_optimizer(restoring: ir.Call) -> bool:
 
 def writes_states(file: FileAnalysis) -> bool:
     """Whether the file saves a `state_dict()` as it is: what it loads is then what a program like it has written."""
+    return next(_saved_states(file), None) is not None
+
+
+def saves_optimizers(file: FileAnalysis) -> bool:
+    """Whether the `state_dict()` of an optimizer is among what the file saves."""
+    return any(map(is_of_optimizer, _saved_states(file)))
+
+
+def _saved_states(file: FileAnalysis) -> Iterator[ir.Call]:
+    """The calls of `state_dict()` in what the file hands to something that saves."""
     for function in with_words(file, frozenset({"state_dict"})):
         for _, call in ir.calls(function.body):
-            if "save" in call.method and any(
-                isinstance(part, ir.Call) and part.method == "state_dict"
-                for argument in (*call.args, *(value for _, value in call.keywords))
-                for part in ir.walk(argument)
-            ):
-                return True
-    return False
+            if "save" in call.method:
+                for argument in (*call.args, *(value for _, value in call.keywords)):
+                    for part in ir.walk(argument):
+                        if isinstance(part, ir.Call) and part.method == "state_dict":
+                            yield part
 
 
 def _candidate(

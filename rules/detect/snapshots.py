@@ -39,6 +39,7 @@ class Snapshot:
     cloned: ir.Expr | None = None
     restored_only: bool = False
     certain: bool = True
+    many: bool = False  # the holder is a list, and keeps one copy after another
 
 
 def snapshots(file: FileAnalysis) -> list[Snapshot]:
@@ -120,6 +121,7 @@ def _snapshot(
         cloned,
         uses.restored and not is_list,
         certainty == "certain",
+        is_list,
     )
 
 

@@ -64,10 +64,32 @@ def needless_waits(file: FileAnalysis) -> list[HotCall]:
     for function in functions:
         for call in function.hot_calls:
             if call.name == "torch.cuda.synchronize" and call.per_step and not _measures(file, call.function):
-                if call.via is None or not _measures(file, call.via):
+                if (call.via is None or not _measures(file, call.via)) and not _is_timed_round(call):
                     if not waits_anyway(call.function, call.stmt) and not _is_measured(file, function, call):
                         found.append(call)
     return found
+
+
+def _is_timed_round(call: HotCall) -> bool:
+    """`for _ in tqdm(range(1000)):` around a forward of the same input again and again: the bar shows the rate, which is right
+    only with the wait."""
+    loop = call.loops[-1] if call.loops else None
+    if loop is None or loop.backwards or loop.steps or not isinstance(loop.stmt, ir.For):
+        return False
+    rounds = loop.stmt.iterable
+    if not isinstance(rounds, ir.Call) or rounds.method not in ("tqdm", "trange", "track"):
+        return False
+    counted = rounds.method == "trange" or any(
+        isinstance(arg, ir.Call) and arg.method == "range" for arg in rounds.args
+    )
+    index = loop.stmt.target.path
+    used = any(
+        part.path == index
+        for statement in ir.statements(loop.stmt.body)
+        for root in statement.expressions()
+        for part in ir.walk(root)
+    )
+    return counted and not used
 
 
 def _is_measured(file: FileAnalysis, facts: FunctionFacts, call: HotCall) -> bool:

@@ -10,7 +10,7 @@ from gpulint.rules.detect.auxiliary import SWITCHES_GRAD, untrained_forwards
 from gpulint.analysis.code import ir
 from gpulint.analysis.file.facts import Forward, FunctionFacts
 from gpulint.analysis.questions.backward.cutting import Uses, mixes
-from gpulint.analysis.questions.grad.freezing import may_be_frozen
+from gpulint.analysis.questions.grad.freezing import may_be_frozen, thawed_by_context
 from gpulint.analysis.questions.grad.no_graph import gives_graph, is_weightless, off_for_object
 from gpulint.analysis.values.values import Grad
 
@@ -52,8 +52,7 @@ def wasted_forwards(file: FileAnalysis) -> list[WastedForward]:
         function = facts.function
         if facts.is_test or function.name == "test" or facts.needs_grad or not _trains(file, facts):
             continue
-        if words_beside(file, function) & SWITCHING:
-            continue
+        switching = bool(words_beside(file, function) & SWITCHING)
         if off_for_object(file, function):
             continue
         if facts.is_module_forward and not facts.has_backward and not gives_graph(file, function):
@@ -63,6 +62,9 @@ def wasted_forwards(file: FileAnalysis) -> list[WastedForward]:
         for forward in facts.forwards:
             if forward.evaluating and forward.after_training:
                 continue  # an evaluation, which is another rule's
+            thawed = thawed_by_context(file, forward)
+            if thawed is False or (switching and not thawed):
+                continue
             if _may_be_wasted(facts, forward) and _in_step(facts, forward):
                 uses = uses or Uses(file, function)
                 if uses.is_cut(forward):

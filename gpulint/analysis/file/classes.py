@@ -62,10 +62,7 @@ def _adds_no_parameter(method: ir.Function, buffers: frozenset[str]) -> bool:
                 known = isinstance(value, ir.Name) and value.id in sizes
                 if not known and not _is_no_parameter(value, method):
                     return False
-    return not any(
-        call.method in ("Parameter", "register_parameter", "add_module", "register_module", "setattr")
-        for _, call in ir.calls(method.body)
-    )
+    return not any(call.method in _REGISTERS for _, call in ir.calls(method.body))
 
 
 def _is_size(value: ir.Expr) -> bool:
@@ -86,6 +83,39 @@ def _buffers(cls: ir.Class) -> frozenset[str]:
         if call.method == "register_buffer"
         if isinstance(name := call.argument(0, "name"), ir.Const) and isinstance(name.value, str)
     )
+
+
+_REGISTERS = frozenset("Parameter register_parameter add_module register_module setattr".split())
+
+
+def has_only_buffers(cls: ir.Class) -> bool:
+    """Whether a class registers buffers, makes neither a parameter nor a layer, and runs nothing that it stores: a transform
+    of what it is given."""
+    if not _buffers(cls):
+        return False
+    stored = {
+        target.attr
+        for method in cls.methods.values()
+        for statement in ir.statements(method.body)
+        if isinstance(statement, ir.Assign)
+        for target, _ in pairs(statement)
+        if isinstance(target, ir.Attr)
+    }
+    for method in cls.methods.values():
+        for _, call in ir.calls(method.body):
+            made = call.func.path or ""
+            if call.method in _REGISTERS or (
+                made.startswith(("nn.", "torch.nn.")) and call.method[:1].isupper()
+            ):
+                return False
+            if isinstance(call.func, ir.Attr) and call.func.attr in stored - cls.methods.keys():
+                return False
+        for statement in ir.statements(method.body):
+            if isinstance(statement, ir.For) and any(
+                isinstance(part, ir.Attr) and part.attr in stored for part in ir.walk(statement.iterable)
+            ):
+                return False
+    return True
 
 
 def _projects_to_vocabulary(method: ir.Function) -> bool:

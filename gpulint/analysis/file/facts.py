@@ -238,6 +238,7 @@ class Forward:
     network: Any = (
         None  # the network's class in the project, or its maker's name; None where neither is known
     )
+    frozen: bool = False  # no parameter of the network requires grad
     given_host: bool = False  # given nothing but texts, paths, arrays and numbers
     grad_set_by: ir.Expr | None = None  # what in the function set the grad mode, if anything there did
 

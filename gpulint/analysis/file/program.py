@@ -264,6 +264,15 @@ class FileAnalysis(EntryModes):
         if qualified is not None:
             imported = self.imported_value(qualified)
             return imported if imported is not None else Val(Kind.QUALIFIED, ref=qualified)
+        return self._through_star(name)
+
+    def _through_star(self, name: str) -> Val:
+        """What `from tools import *` brings along of the project's own."""
+        for local, module in self.module.imports.items():
+            if local.startswith("*"):
+                found = self.imported_value(f"{module}{name}" if module.endswith(".") else f"{module}.{name}")
+                if found is not None:
+                    return found
         return UNKNOWN
 
     def _defined(self, name: str) -> Val | None:
@@ -308,6 +317,11 @@ class FileAnalysis(EntryModes):
                 known = param.name in evidence.modules and param.name != "self"
                 found[param.name] = found.get(param.name, False) or known
         return frozenset(name for name, known in found.items() if known)
+
+    @cached_property
+    def thaws(self) -> bool:
+        """Whether any function of the file makes the parameters of a network require grad again."""
+        return any(evidence.thawed - {"self"} for evidence in self.evidence.values())
 
     def is_frozen(self, function: ir.Function, path: str) -> bool:
         rest = path.partition(".")[2]
@@ -369,11 +383,22 @@ class FileAnalysis(EntryModes):
         known = self.roles.get(function, {}).get(param.name)
         if known is not None and known.kind in _ROLES:
             return known
+        if (made := self._default_module(param)) is not None:
+            return made
         if param.annotation is not None:
             return self.annotated(param.annotation)
         # `def run(trainer, …)` beside `class Trainer`: the file has one thing of that name.
         named = self._classes_by_word.get(param.name.replace("_", "").lower())
         return self.instance_of(named) if named is not None else None
+
+    def _default_module(self, param: ir.Param) -> Val | None:
+        """The module of the project that a parameter has for its default: `metric=Accuracy(k=1)`."""
+        made = param.default
+        if not isinstance(made, ir.Call) or not isinstance(made.func, ir.Name):
+            return None
+        value = self._top_level(made.func.id)
+        known = value.kind is Kind.CLASS and value.ref.is_module
+        return self.instance_of(value.ref) if known else None
 
     def instance_of(self, info: ClassInfo) -> Val:
         if info.is_module:

@@ -207,6 +207,20 @@ class Project:
             for path, raw in self.neighbours(_project_root(origin, self._top))
         )
 
+    def speaks_of(self, origin: str, function: ir.Function) -> bool:
+        """Whether another file may run the function: it has its name, and calls nothing else by it for all that can be told.
+        Documents and settings may name it as well, which only a text of it in quotes would show."""
+        self.asked = True
+        own, name = os.path.abspath(origin), function.name
+        word = re.compile(rb"\b%s\b" % re.escape(name.encode()))
+        method = function.cls is not None
+        for path, raw in self.neighbours(_project_root(origin, self._top)):
+            if path == own or name.encode() not in raw or word.search(raw) is None:
+                continue
+            if (method or may_import(raw, own, name)) and not _only_defines(raw, name):
+                return True
+        return False
+
     def contains(self, origin: str, pattern: re.Pattern[bytes]) -> bool:
         """Whether any file of the project, tests left out, has a text of this form. As with callers, any file may."""
         self.asked = True
@@ -380,7 +394,17 @@ class Project:
 def _project_root(origin: str, top: str) -> str:
     folder = os.path.dirname(os.path.abspath(origin))
     roots = _roots(folder, top)
-    return str(roots[-1]) if roots else folder  # packages within packages, too deep to see their root
+    # The topmost: beside a folder `src`, which imports may start from as well, stand the scripts that call what is in it.
+    return min(
+        map(str, roots), key=len, default=folder
+    )  # none: packages within packages, too deep to see their root
+
+
+def _only_defines(raw: bytes, name: str) -> bool:
+    """Whether a file has a name for nothing but functions of its own."""
+    return len(re.findall(rb"\b%s\b" % re.escape(name.encode()), raw)) == len(
+        re.findall(rb"\bdef[ \t]+%s\b" % re.escape(name.encode()), raw)
+    )
 
 
 def _reads_name(raw: bytes, name: str, attribute: bool) -> bool:
@@ -407,9 +431,10 @@ def _roots(folder: str, top: str) -> tuple[Path, ...]:
     found: list[Path] = []
     current = Path(folder)
     for _ in range(8):
-        if not (current / "__init__.py").is_file():
+        marked = is_project_root(current)  # some projects have an `__init__.py` beside what marks them
+        if marked or not (current / "__init__.py").is_file():
             found += [current, current / "src"] if (current / "src").is_dir() else [current]
-            if is_project_root(current):
+            if marked:
                 return tuple(found[:6])
         if current.parent == current:
             break

@@ -42,6 +42,9 @@ class Surroundings(Protocol[File]):
     def uses_as_value(self, origin: str, function: ir.Function) -> bool:
         """Whether a file of the project hands the function on instead of calling it."""
 
+    def speaks_of(self, origin: str, function: ir.Function) -> bool:
+        """Whether another file of the project may run the function: calls or reads something of its name."""
+
     def related(self, function: ir.Function, name: str) -> bool:
         """Whether the function's class and the class of this name may be one another's base."""
 

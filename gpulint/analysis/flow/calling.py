@@ -9,9 +9,11 @@ from gpulint.analysis.code.oom import Recovery
 from gpulint.analysis.file import gradmode
 from gpulint.analysis.file.classes import ClassInfo
 from gpulint.analysis.file.facts import Carried, Forward, HotCall, Keep, OomHandler
+from gpulint.analysis.file.frozen_classes import is_made_frozen
 from gpulint.analysis.file.handing import note_handed
 from gpulint.analysis.file.slots import has_one_key
 from gpulint.analysis.file.summaries import Summary, retokened, substitute
+from gpulint.analysis.flow.dispatching import stored_without_grad
 from gpulint.analysis.flow.keeping import Keeping
 from gpulint.analysis.flow.refollow import Follower, with_given
 from gpulint.analysis.torch import frameworks
@@ -20,6 +22,7 @@ from gpulint.analysis.values.constants import NO_CONSTANTS, given_constants
 from gpulint.analysis.values.state import State
 from gpulint.analysis.values.values import (
     EVAL,
+    FROZEN,
     MAYBE,
     UNKNOWN,
     UNSURE_GRAD,
@@ -140,6 +143,9 @@ class Calling(Keeping):
             if name in given:
                 self.escape(given[name])
         self._forget_stores(summary, owner_path)
+        if owner is not None and owner_path == self.self_name and isinstance(owner.ref, ClassInfo):
+            for attr in stored_without_grad(owner.ref, function):
+                self.state.assign(f"{owner_path}.{attr}", Val(Kind.DEVICE, flags=MAYBE), -1)
         for keep in summary.keeps:
             located = keep if home is self.file or keep.filename else home.located(keep)
             self._keep(expr, located, given, sources, owner_path)
@@ -256,7 +262,8 @@ class Calling(Keeping):
         if self.loops and info.is_module:
             self.loops[-1].builds_model = True
         if info.is_module:
-            return Val(Kind.MODULE, flags=info.module_flags, ref=info)
+            frozen = FROZEN if is_made_frozen(info, expr) and not self.file.thaws else 0
+            return Val(Kind.MODULE, flags=info.module_flags | frozen, ref=info)
         if info.is_dataclass or info.is_tuple:
             return container(items=tuple(args.all())) if args.any_graph() else Val(Kind.INSTANCE, ref=info)
         note_handed(args.all(), self.state.grad, info.cls.methods.values())

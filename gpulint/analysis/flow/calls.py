@@ -20,6 +20,7 @@ from gpulint.analysis.values.values import (
     BOUNDED,
     DEVICE,
     FRESH,
+    FROZEN,
     HOST,
     LOADED,
     MAYBE,
@@ -130,7 +131,10 @@ class Calls(Methods):
                 if qualified.endswith(("from_pretrained", "from_config"))
                 else qualified
             )
-            return Val(Kind.MODULE, flags=LOADED if qualified.endswith("from_pretrained") else 0, ref=owner)
+            flags = LOADED if qualified.endswith("from_pretrained") else 0
+            thawing = frameworks.FROZEN_MAKERS.get(qualified)
+            frozen = thawing is not None and expr.keyword(thawing) is None
+            return Val(Kind.MODULE, flags=flags | (FROZEN if frozen else 0), ref=owner)
         if made is not None:
             return self.constructed(made, args)
         last = qualified.rsplit(".", 1)[-1]

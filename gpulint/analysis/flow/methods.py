@@ -77,6 +77,9 @@ class Methods(TorchCalls):
                 return self.function_call(
                     expr, Val(Kind.FUNCTION, ref=method), self.arguments(expr), None, None
                 )
+            if name in frameworks.INHERITED_LOADERS and base.ref.is_module:
+                self.arguments(expr)
+                return self.file.instance_of(base.ref)
         if kind is Kind.HOST:
             self.arguments(expr)
             return HOST

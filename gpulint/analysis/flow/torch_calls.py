@@ -237,7 +237,8 @@ class TorchCalls(Evaluator):
                 else self.combined(args.all())
             )
         if module.has(PLAIN):
-            return self.combined(args.all())
+            shape = self.own_criterion(expr, module, args)
+            return shape if shape is not None else self.combined(args.all())
         info = module.ref
         forward = info.method("forward") if info is not None and not isinstance(info, str) else None
         if forward is not None:
@@ -245,7 +246,7 @@ class TorchCalls(Evaluator):
         return self.graph_from(expr, module, args)
 
     def own_criterion(self, expr: ir.Call, module: Val, args: Args) -> Val | None:
-        """A criterion of the project that gives several values: a tuple or a dict of losses."""
+        """A criterion or a metric of the project that gives several values, a tuple or a dict of losses, or none with a graph."""
         forward = (
             module.ref.method("forward")
             if module.ref is not None and not isinstance(module.ref, str)
@@ -254,7 +255,7 @@ class TorchCalls(Evaluator):
         if forward is None or not args.any_graph():
             return None
         shape = self.function_call(expr, Val(Kind.FUNCTION, ref=forward), args, module, None, forward=True)
-        return shape if shape.kind is Kind.CONTAINER else None
+        return shape if shape.kind in (Kind.CONTAINER, Kind.HOST, Kind.NUMBER, Kind.DEVICE) else None
 
     def own_module_call(self, expr: ir.Call, module: Val, forward: ir.Function, args: Args) -> Val:
         """A module whose class is in the project: the shape of its result is known."""
@@ -339,6 +340,7 @@ class TorchCalls(Evaluator):
         event.in_handler = self.handlers_open > 0
         event.by_role = module.has(ROLE)
         event.network = module.ref
+        event.frozen = module.has(FROZEN)
         self.events.forwards[id(expr.origin)] = event
         return event
 

@@ -108,6 +108,8 @@ _EXACT = {api.name: api for api in APIS if not api.is_method and not api.name.en
 _PREFIXES = tuple((api.name, api) for api in APIS if api.name.endswith("."))
 _BY_METHOD = {api.last: api for api in reversed(_METHODS)}
 
+GRADIENTS = "torch.autograd.grad"
+
 REMOTE = ("torch.distributed.rpc", "torch.distributed.autograd", "torch.distributed.pipelining")
 
 _BACKWARD = re.compile(r"(?:^|_)backward(?:_|$)|^update_params$")

@@ -14,6 +14,7 @@ from gpulint.rules.detect.kept.traced import PROVEN, REFUTED, Traced
 
 from gpulint.analysis.code import ir
 from gpulint.analysis.code.assignments import resets, targets
+from gpulint.analysis.questions.outlives.emptied import emptied
 from gpulint.analysis.values.values import Grad
 from gpulint.answers import Answer, Question, left_open, refuted
 
@@ -114,22 +115,14 @@ def _key_answers(
     else:
         yield from about(Traced(PROVEN, traced.graph, traced.why), statement)
         yield from called_with_grad(graphs) if traced.graph is PROVEN else ()
-    emptied = [
-        method
-        for method in info.cls.methods.values()
-        if path in resets(method.body) and method.name != "__init__"
-    ]
-    if any(
-        (method is graphs.function and not _only_takes_out(method, path)) or method.name == "forward"
-        for method in emptied
-    ):
+    own = graphs.function
+    if path in resets(own.body) and (not _only_takes_out(own, path) or own.name == "forward"):
         yield refuted(Question.OUTLIVES, f"`{path}` is emptied in the course of each call")
     elif _is_slot(graphs, statement, target.index) or _is_named(graphs, target.index):
         yield refuted(Question.OUTLIVES, f"the entries of `{path}` are written anew with each call")
-    elif emptied:
-        yield left_open(Question.OUTLIVES, f"`{emptied[0].name}` empties `{path}`; how often is not seen")
     else:
-        yield left_open(Question.OUTLIVES, "whether its keys repeat is not seen")
+        whether = "whether its keys repeat is not seen"
+        yield emptied(graphs.file, info, path, own) or left_open(Question.OUTLIVES, whether)
 
 
 def _is_slot(graphs: Graphs, statement: ir.Stmt, key: ir.Expr) -> bool:

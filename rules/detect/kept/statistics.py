@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from gpulint.rules.detect.kept.callers import Use, call_sites, is_told_there, uses_of
 from gpulint.rules.detect.kept.graphs import Graphs, Tracing
+from gpulint.rules.detect.kept.keepers import keeper
 from gpulint.rules.detect.kept.record import How, Kept, about
 from gpulint.rules.detect.kept.traced import PROVEN, REFUTED, Traced
 
@@ -163,7 +164,7 @@ def _of_group(graphs: Graphs, group: Group) -> Iterator[Kept]:
             if traced.graph is not REFUTED and _is_statistic(entry, traced):
                 attached.append((entry, traced))
     cut = sum(is_cut(entry.value) for entry in group.entries)
-    if not attached or (cut < len(attached) and not apart):
+    if not attached or (cut < min(len(attached), _ENOUGH) and not apart):
         return
     attached.sort(key=_weight, reverse=True)
     first = _weight(attached[0])
@@ -187,6 +188,7 @@ def _of_group(graphs: Graphs, group: Group) -> Iterator[Kept]:
 
 
 _MOST = 4  # told of one dict
+_ENOUGH = 4  # so many numbers say what the dict is for, however many entries beside them are none
 
 
 def _weight(attached: tuple[Entry, Traced]) -> tuple[bool, bool, bool, bool]:
@@ -315,7 +317,7 @@ def stays(graphs: Graphs, path: str, display: ir.Expr | None, stmt: ir.Stmt) -> 
     ways = set(_ways(graphs, path, display))
     if "kept" in ways:
         yield proven(Question.OUTLIVES, "the dict is put by for later")
-    elif "returned" in ways and (told := _by_callers(graphs)) is not None:
+    elif "returned" in ways and (told := _by_callers(graphs, path, display)) is not None:
         yield told
     elif "returned" in ways:
         yield left_open(
@@ -327,14 +329,28 @@ def stays(graphs: Graphs, path: str, display: ir.Expr | None, stmt: ir.Stmt) -> 
         yield refuted(Question.OUTLIVES, "the dict is written at once, or dropped")
 
 
-def _by_callers(graphs: Graphs) -> Answer | None:
+def _by_callers(graphs: Graphs, path: str, display: ir.Expr | None) -> Answer | None:
     """What the callers in sight do with the figures; None where that is not seen."""
+    kept = keeper(graphs.file, graphs.function, _position(graphs.function, path, display))
+    if kept is not None:
+        return proven(Question.OUTLIVES, "a caller puts them by for later", kept)
     sites = call_sites(graphs.file, graphs.function)
     uses = {uses_of(site, None) for site in sites}
     if uses == {Use.READ}:
         return refuted(Question.OUTLIVES, "each caller that is seen only reads numbers of it")
     if Use.KEPT in uses and is_told_there(graphs.file, graphs.function, sites):
         return refuted(Question.OUTLIVES, "it is told where a caller keeps it")
+    return None
+
+
+def _position(function: ir.Function, path: str, display: ir.Expr | None) -> int | None:
+    """As which of several results the dict is returned."""
+    for statement in ir.statements(function.body):
+        value = statement.value if isinstance(statement, ir.Return) else None
+        if isinstance(value, ir.Seq):
+            for number, item in enumerate(value.items):
+                if _mentions(item, path, display):
+                    return number
     return None
 
 

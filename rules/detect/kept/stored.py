@@ -14,6 +14,7 @@ from gpulint.rules.detect.kept.traced import PROVEN, REFUTED
 
 from gpulint.analysis.code import ir
 from gpulint.analysis.code.assignments import targets
+from gpulint.analysis.questions.outlives.emptied import emptied
 from gpulint.analysis.torch.keeping import LOSSLIKE
 from gpulint.analysis.torch.methods import NO_GRAPH
 from gpulint.analysis.torch.names import TO_HOST
@@ -94,7 +95,8 @@ def _memos(graphs: Graphs, info: ClassInfo) -> Iterator[Kept]:
         answers = (
             *about(traced, value),
             *called_with_grad(graphs),
-            proven(Question.OUTLIVES, f"`{path}` is computed once and used by later calls", guard),
+            emptied(graphs.file, info, path, graphs.function)
+            or proven(Question.OUTLIVES, f"`{path}` is computed once and used by later calls", guard),
             *_reads_with_graph(graphs.file, info, graphs.function, target.attr, memo=True),
         )
         yield Kept(graphs.function, statement, value, path, How.CACHED, answers, scalar=traced.scalar)

@@ -28,7 +28,8 @@ class Sums:
     def _went_backward(self) -> tuple[frozenset[str], frozenset[str]]:
         """The names that a backward of this function goes through as a whole or as a summand; and the containers and
         tuples that such a sum takes its terms from."""
-        if not self._evidence.backward and not self._by_own_method():
+        goes_back = any("backward" in name for name in self._evidence.called)
+        if not goes_back and not self._evidence.backward and not self._by_own_method():
             return frozenset(), frozenset()
         whole = set(self._evidence.backward | self._evidence.terms | self._by_own_method())
         parts: set[str] = set()

@@ -4,19 +4,26 @@ trains, optimizers of several ranks, helpers that hand out what they load, a pla
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
-from gpulint.rules.detect.checkpoints import copies_tensors, is_of_optimizer, uses_cuda, writes_states
+from gpulint.rules.detect.checkpoints import (
+    copies_tensors,
+    is_of_optimizer,
+    saves_optimizers,
+    uses_cuda,
+    writes_states,
+)
 from gpulint.rules.detect.lifetimes.reaching_back import owner_of
 from gpulint.rules.detect.lifetimes.suspicion import Suspicion
 
 from gpulint.analysis.code import ir
-from gpulint.analysis.code.following import is_switched_off
 from gpulint.analysis.code.loaded import chain_of, is_made_here, is_published, parents_of
 from gpulint.analysis.file.lookup import qualified, with_words
 from gpulint.analysis.questions.device.placement import on_gpu
+from gpulint.analysis.questions.reached.dead import is_dead
+from gpulint.analysis.questions.reached.uncalled import Uncalled
 from gpulint.analysis.torch.ranks import OF_SEVERAL
 from gpulint.answers import Answer, Question, left_open, proven
 
@@ -63,9 +70,7 @@ def _loads(file: FileAnalysis) -> Iterator[_Load]:
                 and qualified(file, function, call.func.path) == "torch.load"
             ):
                 if all(name is not None for name, _ in call.keywords):
-                    if not is_switched_off(function.body, statement) and not is_published(
-                        function, call.args[0]
-                    ):
+                    if not is_dead(file, function, statement) and not is_published(function, call.args[0]):
                         yield _Load(function, statement, call)
 
 
@@ -202,7 +207,8 @@ def _of_optimizer(file: FileAnalysis, load: _Load) -> Iterator[Suspicion]:
         _COST,
         (
             proven(Question.REACHED, "the file is of a program of several processes"),
-            _saved_from_gpu(file),
+            _saved_from_gpu(file, saves_optimizers),
+            *Uncalled(file).doubt(load.function),
         ),
     )
 
@@ -222,7 +228,12 @@ def _of_model(file: FileAnalysis, load: _Load, restored: list[ir.Call]) -> Itera
         f"without `map_location` the weights are loaded {where}beside the network that lives on the GPU",
         "they come back to the GPU they were saved from, until `load_state_dict` has copied them",
         _COST,
-        (_placed(file, load, restored), _saved_from_gpu(file), _much(ranks, whole)),
+        (
+            _placed(file, load, restored),
+            _saved_from_gpu(file),
+            _much(ranks, whole),
+            *Uncalled(file).doubt(load.function),
+        ),
     )
 
 
@@ -274,7 +285,7 @@ def _of_helper(file: FileAnalysis, load: _Load, loads: list[_Load]) -> Iterator[
         "what is handed out here comes back to the GPU it was saved from, beside the network it is meant for",
         "no `map_location` is given, and no caller can give one",
         _COST,
-        tuple(answers),
+        (*answers, *Uncalled(file).doubt(load.function)),
     )
 
 
@@ -342,10 +353,10 @@ def _is_beside_training(file: FileAnalysis, load: _Load) -> bool:
     )
 
 
-def _saved_from_gpu(file: FileAnalysis) -> Answer:
+def _saved_from_gpu(file: FileAnalysis, saved: Callable[[FileAnalysis], bool] = writes_states) -> Answer:
     if not uses_cuda(file) and any("cpu" in evidence.strings for evidence in file.evidence.values()):
         if not any("is_available" in evidence.words for evidence in file.evidence.values()):
             return left_open(Question.DEVICE, "whether the program uses a GPU is not shown")
-    if writes_states(file):
+    if saved(file):
         return proven(Question.DEVICE, "the file saves such states as they are, from where the network is")
     return left_open(Question.DEVICE, "whether the checkpoint was saved from a GPU is not shown")

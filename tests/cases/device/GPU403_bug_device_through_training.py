@@ -22,7 +22,7 @@ class Runner:
         self.net = net.to(self.device)
 
     def run(self, path, loader, epochs):
-        state = torch.load(path, map_location=self.device)  # expect: GPU403
+        state = torch.load(path, map_location=self.device)  # low: GPU403
         self.net.load_state_dict(state["net"])
         for _ in range(epochs):
             self.train_one_epoch(loader)

@@ -16,7 +16,7 @@ class DQNAgent:
         if random.random() < self.eps:
             return random.randrange(self.n_act)
         s = torch.as_tensor(obs, dtype=torch.float32, device=self.device).unsqueeze(0)
-        values = self.q(s)  # expect: GPU201
+        values = self.q(s)  # low: GPU201
         return values.argmax(1).item()
 
     def update(self, s, a, r, s2, d):

@@ -41,8 +41,8 @@ class Pair:
         self.optimizer = torch.optim.Adam([*self.one.parameters(), *self.two.parameters()])
 
     def learn(self, states, rewards, following):
-        first = self.slow_one(following)  # expect: GPU202
-        second = self.slow_two(following)  # expect: GPU202
+        first = self.slow_one(following)  # low: GPU202
+        second = self.slow_two(following)  # low: GPU202
         smaller = torch.min(first, second) - 0.1
         wanted = rewards + 0.99 * smaller
         loss = F.mse_loss(self.one(states), wanted.detach())

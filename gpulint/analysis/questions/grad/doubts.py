@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from gpulint.analysis.code import ir
 from gpulint.analysis.code.assignments import targets
 from gpulint.analysis.file.classes import ClassInfo
+from gpulint.analysis.questions.backward.differentiating_networks import differentiating_network
 from gpulint.analysis.questions.device.made_on_cpu import is_made_on_cpu
 from gpulint.analysis.questions.device.origins import Origins, bindings, device_of_move, is_cpu
 from gpulint.analysis.questions.grad.no_graph import (
@@ -25,6 +26,7 @@ from gpulint.analysis.questions.grad.no_graph import (
 )
 from gpulint.analysis.questions.grad.own_guards import guards_by_name, is_list_of_things, knows_another_way
 from gpulint.analysis.questions.grad.results import Result
+from gpulint.analysis.questions.grad.weights import weights_in_doubt
 from gpulint.analysis.torch import frameworks
 from gpulint.analysis.torch.methods import GIVES_ITSELF
 from gpulint.analysis.torch.names import GRAD_SWITCHES
@@ -112,11 +114,13 @@ class Doubts:
             )
         elif self._is_up_to_caller(facts, forward):
             yield left_open(Question.REACHED, f"what becomes of `{path}` is up to callers that are not seen")
+        if forward.network is None and self._differentiating:
+            why = f"`{self._differentiating}` takes gradients in its forward, and `{path}` may be one"
+            yield left_open(Question.BACKWARD, why)
+        if weights := weights_in_doubt(self._file, forward.network):
+            yield left_open(Question.TRAINED, weights)
         if not self.names_gpu_for(forward):
             yield left_open(Question.DEVICE, "nothing in the file says that a GPU is used")
-        elif not (forward.evaluating or forward.loops) and self._runs_once(forward.function):
-            why = f"`{forward.function.name}` runs once, which may be too little to matter"
-            yield left_open(Question.SIZE, why)
 
     def about_graph(self, facts: FunctionFacts, forward: Forward) -> bool:
         """Whether the forward may make no graph after all, or none on a GPU: for a claim about what keeps its result."""
@@ -142,9 +146,19 @@ class Doubts:
         own = forward.function.name.startswith("_") or forward.function.name == "<lambda>"
         if own and facts.entries and all(entry.name == "__init__" for entry in facts.entries):
             return True
-        if self._file.evidence[forward.function].called & _EXPORTS:
+        if self._file.evidence[forward.function].called & _EXPORTS and self._exports(forward.function):
             return True
         return Result(forward).is_only_shape
+
+    def _exports(self, function: ir.Function) -> bool:
+        """Whether a call exports or traces a network: the trace of a matrix is another thing."""
+        return any(
+            call.method in _EXPORTS
+            and (self._file.names.qualify(call.func.path or "") or "").partition(".")[0]
+            not in frameworks.HOST_LIBRARIES
+            and (self._file.names.qualify(call.func.path or "") or "") != "torch.trace"
+            for _, call in ir.calls(function.body)
+        )
 
     def _is_try_out(self, facts: FunctionFacts, forward: Forward) -> bool:
         """A network that runs on made-up input for nothing but a look at it; one that is run to be measured."""
@@ -168,22 +182,6 @@ class Doubts:
             if isinstance(guard, ir.If)
             and any(isinstance(part, ir.Name) and part.id == "__name__" for part in ir.walk(guard.test))
             for inner in ir.statements(guard.body)
-        )
-
-    def _runs_once(self, function: ir.Function) -> bool:
-        """Whether a function is only called where a script starts, in no loop there."""
-        body = self._file.module.body
-        if function.cls is not None or set(self._file.called_from.get(function, ())) != {body}:
-            return False
-        looped = {
-            id(inner)
-            for statement in ir.statements(body.body)
-            if isinstance(statement, (ir.For, ir.While))
-            for inner in ir.statements(statement.body)
-        }
-        return not any(
-            id(statement) in looped and call.func.path == function.name
-            for statement, call in ir.calls(body.body)
         )
 
     def _origins_of(self, function: ir.Function) -> Origins:
@@ -254,6 +252,10 @@ class Doubts:
             "device" in word or "cuda" in word or "gpu" in word
             for word in (*map(str.lower, self._words), *strings)
         ) or bool(self._words & _DEVICES)
+
+    @cached_property
+    def _differentiating(self) -> str:
+        return differentiating_network(self._file)
 
     @cached_property
     def _trains(self) -> bool:
@@ -476,7 +478,7 @@ def may_guard(info: ClassInfo, name: str, depth: int) -> bool:
 
 
 def _runs_under_guard(method: ir.Function) -> bool:
-    """Whether anything of the object's own is called in a `with torch.no_grad():`."""
+    """Whether anything of the object's own is called in a `with torch.no_grad():`, or all that the method does stands there."""
     own = f"{method.params[0].name}." if method.params else "self."
     for statement in ir.statements(method.body):
         if not isinstance(statement, ir.With):
@@ -487,8 +489,7 @@ def _runs_under_guard(method: ir.Function) -> bool:
             for part in ir.walk(item)
             if isinstance(part, (ir.Attr, ir.Name))
         }
-        if words & GRAD_SWITCHES and any(
-            (c.func.path or "").startswith(own) for _, c in ir.calls(statement.body)
-        ):
+        runs = any((c.func.path or "").startswith(own) for _, c in ir.calls(statement.body))
+        if words & GRAD_SWITCHES and (runs or statement is method.body[-1]):
             return True
     return False

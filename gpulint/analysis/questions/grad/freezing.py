@@ -34,6 +34,47 @@ def may_be_frozen(file: FileAnalysis, forward: Forward) -> bool:
     return any(_freezes(file, function, path) for function in beside)
 
 
+def thawed_by_context(file: FileAnalysis, forward: Forward) -> bool | None:
+    """Whether a context around a forward switches gradients on for its network, `with Thawed(self.value):`, and off again
+    at its end. None where the function has no such context: then this says nothing; where it has, all else is frozen."""
+    path = forward.path.removesuffix(".forward")
+    thaws: bool | None = None
+    for statement in ir.statements(forward.function.body):
+        for item, _ in statement.items if isinstance(statement, ir.With) else ():
+            if isinstance(item, ir.Call) and _thaws_for_a_while(file, forward.function, item):
+                inside = any(inner is forward.stmt for inner in ir.statements(statement.blocks()[0]))
+                given = any(arg.path == path for arg in (*item.args, *(value for _, value in item.keywords)))
+                thaws = bool(thaws) or (inside and given)
+    return thaws
+
+
+def _thaws_for_a_while(file: FileAnalysis, function: ir.Function, made: ir.Call) -> bool:
+    """Whether entering what a call makes switches gradients on for what it was given, and leaving it off."""
+    path = made.func.path or ""
+    qualified = file.names.qualify(path)
+    value = file.free_name(function, path) if "." not in path else file.imported_value(qualified or path)
+    if value is None or value.kind is not Kind.CLASS:
+        return False
+    enter, leave = value.ref.method("__enter__"), value.ref.method("__exit__")
+    return (
+        enter is not None and leave is not None and _switched(enter) == {True} and _switched(leave) == {False}
+    )
+
+
+def _switched(method: ir.Function) -> set[bool]:
+    """What a method sets `requires_grad` to."""
+    found: set[bool] = set()
+    for _, call in ir.calls(method.body):
+        if call.method == "requires_grad_":
+            mode = call.argument(0, "requires_grad")
+            found.add(not (isinstance(mode, ir.Const) and mode.value is False))
+    for statement in ir.statements(method.body):
+        if isinstance(statement, ir.Assign) and isinstance(statement.value, ir.Const):
+            if any(isinstance(t, ir.Attr) and t.attr == "requires_grad" for t in statement.targets):
+                found.add(bool(statement.value.value))
+    return found
+
+
 def builds_no_graph(network: object, depth: int = 2) -> bool:
     """Whether a network's own class may freeze its parameters, or may switch grad off in its forward; whether it is a
     table, which saves nothing but the indices."""

@@ -70,6 +70,27 @@ def frozen_where_made(forward: Forward) -> bool:
     return bound
 
 
+def made_without_grad(function: ir.Function, path: str) -> bool:
+    """Whether a network is made frozen wherever a function binds it, or copied from one that is; who trains it switches grad
+    on for as long as that takes."""
+    values = [
+        statement.value
+        for statement in ir.statements(function.body)
+        if isinstance(statement, ir.Assign) and statement.value is not None
+        if any(target.path == path for target in statement.targets)
+    ]
+    return bool(values) and all(
+        _made_frozen(value) or _copies_frozen(function, value, path) for value in values
+    )
+
+
+def _copies_frozen(function: ir.Function, value: ir.Expr, path: str) -> bool:
+    while isinstance(value, ir.Call) and value.method != "deepcopy" and isinstance(value.func, ir.Attr):
+        value = value.func.base
+    source = value.args[0].path if isinstance(value, ir.Call) and value.args else None
+    return source is not None and source != path and made_without_grad(function, source)
+
+
 def _is_none(value: ir.Expr) -> bool:
     return isinstance(value, ir.Const) and value.value is None
 

@@ -128,6 +128,7 @@ _FIGURES = frozenset(
 _NEIGHBOURS = frozenset(
     "tensorflow jax cupy cudf cuml numba pycuda faiss vllm sglang ray onnxruntime tensorrt paddle mxnet multiprocessing".split()
 )
+_PROFILERS = frozenset({"record_function", "export_chrome_trace", "tensorboard_trace_handler"})
 _CYCLES = frozenset({"create_graph", "weakref", "disable", "freeze", "set_threshold"})
 _CLEANING = frozenset({"collect", "empty_cache", "synchronize", "ipc_collect"})
 
@@ -152,6 +153,8 @@ def why_kept(file: FileAnalysis, call: HotCall) -> str:
 def why_cheap(file: FileAnalysis, call: HotCall) -> str:
     """In a clause, why a call in every round may not matter beside the rest of the round; empty where the round is a step
     of training."""
+    if file.evidence[call.function].words & _PROFILERS:
+        return "a profiler watches these steps, of which there are few"
     trains = file.facts.get(call.function)
     if any(loop.backwards or loop.steps for loop in call.loops) or not call.loops:
         return ""

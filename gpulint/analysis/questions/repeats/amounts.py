@@ -1,0 +1,161 @@
+"""How much goes through a network where it is run: batches of a whole data set, or one sample, once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from gpulint.analysis.code import ir
+from gpulint.analysis.questions.device.placement import calls_of
+from gpulint.answers import Answer, Question, left_open
+
+if TYPE_CHECKING:
+    from gpulint.analysis.file.program import FileAnalysis
+
+_FEW = 16  # rounds
+_DEPTH = 3
+_COUNTED = frozenset({"range", "trange", "linspace"})
+_FROM_HOST = frozenset({"from_numpy", "tensor", "as_tensor", "FloatTensor", "LongTensor", "Tensor"})
+_ADDS_BATCH = frozenset({"unsqueeze", "unsqueeze_"})
+_KEEPS = frozenset("to cuda float half double contiguous permute type clone detach long".split())
+
+
+def amounts(
+    file: FileAnalysis, function: ir.Function, call: ir.Call, evaluating: bool = True
+) -> Iterator[Answer]:
+    """What leaves it open whether enough goes through the call of a network to matter, each in a clause. Of a program that
+    only infers in eval mode, the one forward is all that takes memory: beside a training it is one more."""
+    around = _loops_around(function.body, call) or ()
+    if (
+        around
+        and all(_is_few(loop, file, function) for loop in around)
+        and _runs_once(file, function, _DEPTH)
+    ):
+        yield left_open(Question.REPEATS, "its loop has as few rounds as the text says", around[0])
+    elif around and _ends_at_once(around[-1]) and not any(map(_goes_on, around[:-1])):
+        yield left_open(Question.REPEATS, "its loop ends with the first round", around[-1])
+    elif around or function is file.module.body:
+        return
+    elif _is_one_more(file, evaluating) and _runs_once(file, function, _DEPTH):
+        yield left_open(Question.REPEATS, f"`{function.name}` runs once, which may be too little to matter")
+
+
+def _is_one_more(file: FileAnalysis, evaluating: bool) -> bool:
+    return not evaluating or any(evidence.backward for evidence in file.evidence.values())
+
+
+# --- rounds ----------------------------------------------------------------------------------------------------------
+
+
+def _loops_around(block: list[ir.Stmt], call: ir.Call) -> tuple[ir.For | ir.While, ...] | None:
+    """The loops around a call, outermost first; None where it is not in the block."""
+    for statement in block:
+        if any(call is other for other in ir.own_calls(statement)):
+            return ()
+        for inner in statement.blocks():
+            found = _loops_around(inner, call) if inner else None
+            if found is not None:
+                return (statement, *found) if isinstance(statement, (ir.For, ir.While)) else found
+    return None
+
+
+def _goes_on(loop: ir.For | ir.While) -> bool:
+    return not _ends_at_once(loop)
+
+
+def _ends_at_once(loop: ir.For | ir.While) -> bool:
+    """Whether the body of a loop ends by leaving it, under no condition, and nothing in it begins the next round."""
+    last = loop.body[-1] if loop.body else None
+    leaves = isinstance(last, ir.Return) or (isinstance(last, ir.Jump) and last.kind in ("break", "raise"))
+    return leaves and not any(
+        isinstance(statement, ir.Jump) and statement.kind == "continue"
+        for statement in ir.statements(loop.body)
+    )
+
+
+def _is_few(loop: ir.For | ir.While, file: FileAnalysis, function: ir.Function) -> bool:
+    """`for i in range(8)`, `for x in (a, b)`, `for t in np.linspace(0, 1, 8)`."""
+    if not isinstance(loop, ir.For):
+        return False
+    through = loop.iterable
+    if isinstance(through, ir.Call) and through.method in ("tqdm", "enumerate") and through.args:
+        through = through.args[0]
+    if isinstance(through, ir.Seq):
+        return len(through.items) <= _FEW
+    if not isinstance(through, ir.Call) or through.method not in _COUNTED:
+        return False
+    counts = through.args[2:3] if through.method == "linspace" else through.args
+    return bool(counts) and all(
+        isinstance(arg, ir.Const) and isinstance(arg.value, int) and arg.value <= _FEW for arg in counts
+    )
+
+
+def _runs_once(file: FileAnalysis, function: ir.Function, depth: int) -> bool:
+    """Whether a function runs once where the script runs: only from where that starts, in no loop."""
+    if function is file.module.body:
+        return True
+    if function.cls is not None or not depth or function.parent is not file.module.body:
+        return False
+    calls = list(calls_of(file, function))
+    return bool(calls) and all(
+        caller is not function
+        and not _loops_around(caller.body, call)
+        and _loops_around(caller.body, call) is not None
+        and _runs_once(file, caller, depth - 1)
+        for caller, _, call in calls
+    )
+
+
+# --- samples ---------------------------------------------------------------------------------------------------------
+
+
+def is_one_sample(function: ir.Function, call: ir.Call) -> bool:
+    """Whether the first thing that a network is given was made a batch of one: `x[None]`, `x.unsqueeze(0)`."""
+    given = call.args[0] if call.args else next((value for _, value in call.keywords), None)
+    return given is not None and _is_one(function, given, _DEPTH)
+
+
+def _is_one(function: ir.Function, expr: ir.Expr, depth: int) -> bool:
+    if isinstance(expr, ir.Name) and depth:
+        values = _bound(function, expr.id)
+        changes = [value for value in values if not _passes_on(value, expr.id)]
+        wrapped = any(_is_one(function, value, 0) for value in values if value not in changes)
+        return wrapped or (bool(changes) and all(_is_one(function, value, depth - 1) for value in changes))
+    if isinstance(expr, ir.Sub):
+        return _adds_first(expr.index) or (
+            isinstance(expr.index, ir.Seq) and bool(expr.index.items) and _adds_first(expr.index.items[0])
+        )
+    if not isinstance(expr, ir.Call):
+        return False
+    if expr.method in _ADDS_BATCH:
+        where = expr.argument(0, "dim") if isinstance(expr.func, ir.Attr) else None
+        where = where if where is not None else expr.argument(1, "dim")
+        return isinstance(where, ir.Const) and where.value == 0
+    if expr.method == "expand_dims" and len(expr.args) > 1:
+        return isinstance(expr.args[1], ir.Const) and expr.args[1].value == 0
+    if expr.method in _KEEPS and isinstance(expr.func, ir.Attr):
+        return _is_one(function, expr.func.base, depth)
+    if expr.method in _FROM_HOST | {"Variable"} and expr.args:
+        only = expr.args[0]
+        listed = isinstance(only, ir.Seq) and len(only.items) == 1 and expr.method != "Variable"
+        return listed or _is_one(function, only, depth)
+    return False
+
+
+def _passes_on(value: ir.Expr, name: str) -> bool:
+    """`x = x.to(device)`, `x = x.unsqueeze(0)`."""
+    return any(isinstance(part, ir.Name) and part.id == name for part in ir.walk(value))
+
+
+def _adds_first(index: ir.Expr) -> bool:
+    none = isinstance(index, ir.Const) and index.value is None
+    return none or (index.path or "").endswith("newaxis")
+
+
+def _bound(function: ir.Function, name: str) -> list[ir.Expr]:
+    return [
+        statement.value
+        for statement in ir.statements(function.body)
+        if isinstance(statement, ir.Assign) and statement.value is not None
+        if any(target.path == name for target in statement.targets)
+    ]

@@ -1,0 +1,1 @@
+"""How large a network is, by its constructors."""

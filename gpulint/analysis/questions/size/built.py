@@ -1,0 +1,72 @@
+"""What is known of the values and the networks that a constructor makes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from gpulint.analysis.code import ir
+from gpulint.analysis.file.classes import ClassInfo
+
+
+class Unknown:
+    """The value of what no constant says."""
+
+
+UNKNOWN = Unknown()
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """Something of a library, by its qualified name."""
+
+    full: str
+
+
+@dataclass(slots=True)
+class Built:
+    """What was made: `weights` are counted with 1 for each width that is not known, `about` with a typical one.
+
+    `complete`: every layer was seen with all its widths; `seen`: every layer, if not with all its widths. `rows`: nothing but
+    linear layers. `made` is where.
+    """
+
+    weights: int = 0
+    about: int = 0
+    layers: int = 0
+    complete: bool = True
+    rows: bool = True
+    seen: bool = True
+    convolutions: int = 0
+    linear: int = 0
+    made: ir.Part | None = None
+
+    def add(self, other: Built, times: int = 1) -> None:
+        """Put another's weights to these."""
+        self.weights += other.weights * times
+        self.about += other.about * times
+        self.layers += other.layers * times
+        self.complete &= other.complete
+        self.rows &= other.rows
+        self.seen &= other.seen
+        self.convolutions += other.convolutions
+        self.linear += other.linear
+
+    @property
+    def maps(self) -> bool:
+        """Whether pictures or the like go in and come out: what it saves grows with them, and not with its weights."""
+        return self.convolutions > 0 and not self.linear
+
+
+class Returned(Exception):
+    def __init__(self, value: object) -> None:
+        self.value = value
+
+
+@dataclass(slots=True)
+class Scope:
+    """Where statements are followed: the names of a function, and the attributes of the object it belongs to."""
+
+    function: ir.Function
+    names: dict[str, object]
+    own: dict[str, object] = field(default_factory=dict)
+    info: ClassInfo | None = None

@@ -1,0 +1,62 @@
+"""Whether what a forward saves for a backward is much: how large its network is, and how much goes through it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from gpulint.analysis.code import ir
+from gpulint.analysis.questions.reached.uncalled import Uncalled
+from gpulint.analysis.questions.repeats.amounts import amounts, is_one_sample
+from gpulint.analysis.questions.size.networks import NetworkSizes
+from gpulint.answers import Answer, Question, left_open, refuted
+
+if TYPE_CHECKING:
+    from gpulint.analysis.file.program import FileAnalysis
+
+
+class ForwardSizes:
+    """The doubts about how much the forwards of one file save."""
+
+    def __init__(self, file: FileAnalysis) -> None:
+        self._file = file
+        self._sizes = NetworkSizes(file)
+        self._uncalled = Uncalled(file)
+
+    def doubts(
+        self,
+        function: ir.Function,
+        call: ir.Call,
+        path: str,
+        network: object = None,
+        helper: ir.Function | None = None,
+        evaluating: bool = True,
+    ) -> Iterator[Answer]:
+        """What leaves it open whether a forward saves enough to matter. `helper` is the function that the call is of, where
+        it is none of the network itself."""
+        if helper is None or not any(
+            isinstance(one, (ir.For, ir.While)) for one in ir.statements(helper.body)
+        ):
+            yield from amounts(self._file, function, call, evaluating)
+        yield from self.of_network(function, path, network)
+        size = self._sizes.of(function, path, network) if path else None
+        small = size is not None and (size.is_small or size.looks_small) and not size.most.convolutions
+        if size is not None and small and is_one_sample(function, call):
+            yield left_open(Question.SIZE, f"one sample at a time, and {size.in_words(path)}", size.most.made)
+        yield from self._uncalled.doubt(function)
+
+    def of_network(self, function: ir.Function, path: str, network: object = None) -> Iterator[Answer]:
+        """The part of that which the network alone says, whatever goes through it."""
+        size = self._sizes.of(function, path, network) if path else None
+        if size is not None and size.is_toy:
+            yield left_open(Question.SIZE, size.in_words(path), size.most.made)
+
+    def of_step(self, function: ir.Function, path: str, network: object = None) -> Iterator[Answer]:
+        """The same of a network that a training step runs on its one batch, and lets go of at once."""
+        size = self._sizes.of(function, path, network) if path else None
+        if size is not None and size.is_toy_of_rows:
+            yield refuted(Question.SIZE, size.in_words(path), size.most.made)
+        elif size is not None and (size.is_toy or size.is_of_rows):
+            rows = ", in nothing but linear layers" if size.is_of_rows else ""
+            yield left_open(Question.SIZE, f"{size.in_words(path)}{rows}", size.most.made)
+            yield left_open(Question.REPEATS, "it is let go of in each step, and may not matter beside it")

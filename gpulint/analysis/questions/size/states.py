@@ -1,0 +1,70 @@
+"""Whether a checkpoint, or a copy of a network's weights, is much beside what a training takes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from gpulint.analysis.questions.size.networks import LARGE, SMALL, TINY, NetworkSizes, Size
+from gpulint.analysis.torch.sizes import LARGE_PICTURES, SMALL_PICTURES
+from gpulint.answers import Answer, Question, left_open
+
+if TYPE_CHECKING:
+    from gpulint.analysis.code import ir
+    from gpulint.analysis.file.program import FileAnalysis
+
+_MOST_LAYERS_UNSEEN = 3  # of fewer, what is in sight says nothing of the whole
+
+
+def checkpoint_doubts(
+    ask: Callable[[Callable[[FileAnalysis], Any]], Any],
+    function: ir.Function,
+    owners: Sequence[str],
+    with_optimizer: bool,
+) -> Iterator[Answer]:
+    """What leaves it open whether a checkpoint is large that is restored to these networks, `with_optimizer` or without."""
+    sizes = _sizes(ask, function, owners)
+    if any(size.is_large for _, size in sizes):
+        return
+    seen = sum(size.most.about for _, size in sizes)
+    layers = sum(size.most.layers for _, size in sizes)
+    if are_small(ask, function, owners):
+        yield left_open(Question.SIZE, _in_words(sizes))
+        if not with_optimizer or seen < TINY:
+            yield left_open(Question.SIZE, "what else is in the checkpoint is not seen to be large")
+    elif with_optimizer:
+        if layers > _MOST_LAYERS_UNSEEN and seen < SMALL // 2:
+            yield left_open(Question.SIZE, f"as far as it can be seen, {_in_words(sizes)}")
+        elif _is_of_small_pictures(function.home):
+            yield left_open(Question.SIZE, "networks for such small pictures are small, as a rule")
+    elif seen >= LARGE:
+        yield left_open(Question.SIZE, f"as far as it can be seen, {_in_words(sizes)}")
+    else:
+        yield left_open(Question.SIZE, "how large it is, the code does not say")
+        yield left_open(Question.SIZE, "no optimizer's state is seen in it, but weights alone")
+
+
+def are_small(
+    ask: Callable[[Callable[[FileAnalysis], Any]], Any], function: ir.Function, owners: Sequence[str]
+) -> bool:
+    """Whether all of some networks are seen to have few weights, together as well."""
+    sizes = _sizes(ask, function, owners)
+    together = sum(size.most.weights for _, size in sizes)
+    return len(sizes) == len(owners) > 0 and all(size.is_small for _, size in sizes) and together < SMALL
+
+
+def _sizes(
+    ask: Callable[[Callable[[FileAnalysis], Any]], Any], function: ir.Function, owners: Sequence[str]
+) -> list[tuple[str, Size]]:
+    found = ((name, ask(NetworkSizes).of(function, name)) for name in owners)
+    return [(name, size) for name, size in found if size is not None]
+
+
+def _in_words(sizes: Sequence[tuple[str, Size]]) -> str:
+    name, size = max(sizes, key=lambda one: one[1].most.about)
+    return size.in_words(name)
+
+
+def _is_of_small_pictures(file: FileAnalysis) -> bool:
+    words = {word for evidence in file.evidence.values() for word in (*evidence.words, *evidence.strings)}
+    return bool(words & SMALL_PICTURES) and not words & LARGE_PICTURES
