@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import shutil
 import sys
 import time
@@ -129,7 +130,7 @@ def explain(request: Request, found: Discovery, done: Run, seconds: float) -> No
 
 @contextlib.contextmanager
 def progress(request: Request) -> Iterator[_Progress | None]:
-    if request.quiet or not sys.stderr.isatty():
+    if request.quiet or not sys.stderr.isatty() or os.environ.get("TERM") == "dumb":
         yield None
         return
     shown = _Progress()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import sys
 import textwrap
@@ -118,8 +119,8 @@ def _on(rule: type[Rule], enabled: frozenset[str]) -> str:
 
 
 def _columns(pages: list[Page], enabled: frozenset[str]) -> None:
-    """A line for each rule in a pipe, for other programs; on a terminal as many as its summary takes, in one column, under
-    the names where there is no room beside them."""
+    """A line for each rule in a pipe, for other programs; on a terminal as many as its summary takes, in a column of its own
+    or, where there is no room for one, below."""
     wide = max((len(item.rule.name) for item in pages), default=4)
     columns = min(shutil.get_terminal_size((120, 24)).columns, 140) if sys.stdout.isatty() else None
     narrow = columns is not None and columns - wide - 25 < _LEAST
@@ -134,11 +135,16 @@ def _columns(pages: list[Page], enabled: frozenset[str]) -> None:
         elif narrow:
             click.echo(lead.rstrip())
             click.echo(
-                textwrap.fill(item.summary, columns, initial_indent=" " * 8, subsequent_indent=" " * 8)
+                textwrap.fill(_short(item), columns, initial_indent=" " * 8, subsequent_indent=" " * 8)
             )
         else:
-            first, *more = textwrap.wrap(item.summary, columns - len(lead))
+            first, *more = textwrap.wrap(_short(item), columns - len(lead))
             click.echo("\n".join([lead + first, *(" " * len(lead) + line for line in more)]))
+
+
+def _short(item: Page) -> str:
+    """A summary without its examples and further kinds."""
+    return re.split(r"[:;] ", item.summary)[0].removeprefix("Finds ").rstrip(".")
 
 
 def _render(text: str) -> None:
