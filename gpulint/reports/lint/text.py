@@ -35,6 +35,7 @@ from gpulint.source.files import split_lines
 
 _LONGEST: Final = 160  # columns of a source line shown, around the span
 _INDENT: Final = "    "  # of a headline's further lines
+_NO_BREAK: Final = "\N{NO-BREAK SPACE}"
 _MOST_LINES: Final = 6  # of a span over many lines, and of a fix's preview
 
 
@@ -109,9 +110,10 @@ def _headline(finding: Finding, columns: int | None, times: int, links: bool) ->
         *_label(finding, links),
         (" ", ""),
     ]
-    message = printable(finding.message) + (f" × {times}" if times > 1 else "")
+    message = printable(finding.message)
     if columns is None:
-        return [[*lead, *quoted(message)]]
+        return [[*lead, *quoted(message + (f" × {times}" if times > 1 else ""))]]
+    message += f"{_NO_BREAK}×{_NO_BREAK}{times}" if times > 1 else ""
     filled = sum(width(text) for text, _ in lead)
     first, *more = textwrap.wrap(
         message,
@@ -121,7 +123,8 @@ def _headline(finding: Finding, columns: int | None, times: int, links: bool) ->
         break_on_hyphens=False,
         break_long_words=False,
     ) or [""]
-    return [[*lead, *quoted(first[filled:])], *([(_INDENT, ""), *quoted(line[4:])] for line in more)]
+    first, *more = (line.replace(_NO_BREAK, " ") for line in (first[filled:], *(line[4:] for line in more)))
+    return [[*lead, *quoted(first)], *([(_INDENT, ""), *quoted(line)] for line in more)]
 
 
 def _label(finding: Finding, links: bool) -> Line:
