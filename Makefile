@@ -32,14 +32,12 @@ $(BIN)/.docs-extra: pyproject.toml
 help:
 	@awk '/^## /{told=substr($$0,4);next} /^[a-z]+:/&&told{printf "make %-8s %s\n",substr($$1,1,length($$1)-1),told} {told=""}' $(firstword $(MAKEFILE_LIST))
 
-## lint, verify, fix and verify again one training script (the fix is made in a copy)
+## lint one training script, try its fixes by running it, and show what they save (in a copy)
 demo: $(BIN)/gpulint
 	rm -rf $(VENV)/demo && mkdir -p $(VENV)/demo && cp $(DEMO) $(VENV)/demo/train.py
 	-$(BIN)/gpulint --no-cache --isolated $(VENV)/demo/train.py
-	$(if $(TORCH),-$(BIN)/gpulint verify $(VENV)/demo/train.py)
 	-$(BIN)/gpulint --no-cache --isolated --diff --unsafe-fixes $(VENV)/demo/train.py
-	-$(BIN)/gpulint --no-cache --isolated --fix --unsafe-fixes $(VENV)/demo/train.py
-	$(if $(TORCH),-$(BIN)/gpulint verify $(VENV)/demo/train.py)
+	$(if $(TORCH),-$(BIN)/gpulint verify --fix $(VENV)/demo/train.py)
 
 ## the labelled programs, the rules' examples, lowering and fixing: half a minute
 quick: $(BIN)/.test-extra

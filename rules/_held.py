@@ -58,7 +58,7 @@ def is_certain(hold: Hold, facts: FileFacts) -> bool:
 
 def considered(hold: Hold, facts: FileFacts) -> Considered:
     """The claim that the value is kept beyond its iteration together with a graph, as `explain` shows it."""
-    return Considered(hold.at, hold.holder, tuple(answers(hold, facts)))
+    return Considered(hold.at, hold.place.holder, tuple(answers(hold, facts)))
 
 
 def answers(hold: Hold, facts: FileFacts) -> Iterator[Answer]:
@@ -74,7 +74,7 @@ def answers(hold: Hold, facts: FileFacts) -> Iterator[Answer]:
         yield from _maybe_without_graph(hold, facts)
     yield proven(Question.GRAPH, _reason(hold, state))
     yield proven(
-        Question.OUTLIVES, f"`{hold.holder}` outlives the iteration, and nothing bounds it", hold.stmt
+        Question.OUTLIVES, f"`{hold.place.holder}` outlives the iteration, and nothing bounds it", hold.stmt
     )
 
 
@@ -86,7 +86,7 @@ def _maybe_without_graph(hold: Hold, facts: FileFacts) -> Iterator[Answer]:
     for function in facts.functions:
         for forward in function.forwards if function.function is hold.function else ():
             if forward.site in hold.value.sites and doubts.about_graph(function, forward):
-                path = forward.path or "the model"
+                path = forward.module.path or "the model"
                 yield refuted(
                     Question.GRAPH, f"`{path}` may run without grad there, or on the CPU", forward.call
                 )
@@ -94,47 +94,49 @@ def _maybe_without_graph(hold: Hold, facts: FileFacts) -> Iterator[Answer]:
 
 def _state(hold: Hold) -> str:
     """What becomes of the graph of what is held, where the claim holds."""
-    if hold.state in ("freed", "retained"):
-        return hold.state
-    if hold.evaluating and hold.inference and not hold.in_few_slots and not hold.in_module:
+    if hold.graph.state in ("freed", "retained"):
+        return hold.graph.state
+    if hold.graph.evaluating and hold.graph.inference and not hold.in_few_slots and not hold.place.in_module:
         return "live"
     return "kept" if _is_kept_by_module(hold) else "live"
 
 
 def _is_kept_by_module(hold: Hold) -> bool:
-    stays = hold.never_reset and hold.container and not hold.returned and not hold.escaped
-    return hold.in_module and stays
+    stays = (
+        hold.place.never_reset and hold.place.container and not hold.graph.returned and not hold.graph.escaped
+    )
+    return hold.place.in_module and stays
 
 
 def _against(hold: Hold) -> Iterator[Answer]:
     """What refutes the claim, whatever the graph's state."""
-    holder = f"`{hold.holder}`"
+    holder = f"`{hold.place.holder}`"
     if hold.value.kind is not Kind.GRAPH:
         yield refuted(Question.GRAPH, "it is not shown to have a graph")
         return
     yield from _against_graph(hold)
-    if hold.consumed or hold.feeds_backward:
+    if hold.graph.consumed or hold.graph.feeds_backward:
         yield refuted(Question.BACKWARD, f"a later backward goes through {holder}")
-    if hold.bounded:
+    if hold.rounds.bounded:
         yield refuted(Question.OUTLIVES, f"{holder} is emptied, overwritten or bounded")
-    if hold.read_back:
+    if hold.place.read_back:
         yield refuted(Question.BACKWARD, f"{holder} is read back at once, by the forward that fills it")
     if hold.on_host:
         yield refuted(Question.DEVICE, "what is held is computed on the CPU")
     if hold.in_few_rounds:
         yield refuted(Question.REPEATS, "the loop runs as often as the text says")
-    if hold.fed_back or (hold.birth_loop is not None and hold.birth_loop.steps):
+    if hold.graph.fed_back or (hold.rounds.birth_loop is not None and hold.rounds.birth_loop.steps):
         yield refuted(
             Question.BACKWARD,
             f"{holder} is state that goes into the next forward, or is made anew in each step",
         )
-    if hold.in_module and hold.holder_kind == "variable":
+    if hold.place.in_module and hold.place.holder_kind == "variable":
         yield refuted(Question.OUTLIVES, f"{holder} is a part of the module's own result")
-    if hold.to_differentiate and (hold.returned or hold.escaped):
+    if hold.graph.to_differentiate and (hold.graph.returned or hold.graph.escaped):
         yield refuted(
             Question.BACKWARD, "a term with derivatives in it, for the caller to differentiate again"
         )
-    yield from _against_freed(hold) if hold.state in ("freed", "retained") else _against_live(hold)
+    yield from _against_freed(hold) if hold.graph.state in ("freed", "retained") else _against_live(hold)
 
 
 def _against_graph(hold: Hold) -> Iterator[Answer]:
@@ -144,29 +146,37 @@ def _against_graph(hold: Hold) -> Iterator[Answer]:
         yield refuted(Question.GRAPH, "not all that it may be has a graph")
     if not any(site.what in ("forward", "loss") for site in value.sites):
         yield refuted(Question.GRAPH, "no network and no loss is seen to make its graph")
-    if hold.how == "add" and hold.grad is Grad.DISABLED:
+    if hold.place.how == "add" and hold.graph.grad is Grad.DISABLED:
         yield refuted(Question.GRAD, "grad is off where it is added")
 
 
 def _against_freed(hold: Hold) -> Iterator[Answer]:
-    each_step = hold.per_step and hold.holder_kind != "variable"
-    if hold.loops and not each_step and not any(loop.steps or loop.over_data for loop in hold.loops):
+    each_step = hold.rounds.per_step and hold.place.holder_kind != "variable"
+    if (
+        hold.rounds.loops
+        and not each_step
+        and not any(loop.steps or loop.over_data for loop in hold.rounds.loops)
+    ):
         yield refuted(Question.REPEATS, "no loop around it is one of steps or batches")
-    if hold.within_step:
+    if hold.rounds.within_step:
         yield refuted(Question.OUTLIVES, "a local sum within one step")
 
 
 def _against_live(hold: Hold) -> Iterator[Answer]:
-    if hold.state != "live" or hold.value.has(UNSURE_GRAD):
+    if hold.graph.state != "live" or hold.value.has(UNSURE_GRAD):
         yield refuted(
             Question.GRAPH, "whether its graph lives, or whether grad is on where it is made, is not shown"
         )
         return
-    if not hold.made_inside:
+    if not hold.rounds.made_inside:
         yield refuted(Question.GRAPH, "the graph is made outside of the loops that it is held across")
-    in_evaluation = hold.evaluating and hold.inference and not hold.in_few_slots and not hold.in_module
-    local = hold.holder_kind == "variable" and not (hold.returned or hold.escaped or hold.method_of_module)
-    of_batches = local and hold.inference and (hold.over_data or hold.over_items)
+    in_evaluation = (
+        hold.graph.evaluating and hold.graph.inference and not hold.in_few_slots and not hold.place.in_module
+    )
+    local = hold.place.holder_kind == "variable" and not (
+        hold.graph.returned or hold.graph.escaped or hold.place.method_of_module
+    )
+    of_batches = local and hold.graph.inference and (hold.rounds.over_data or hold.rounds.over_items)
     if not (in_evaluation or _is_kept_by_module(hold) or of_batches):
         yield refuted(
             Question.BACKWARD, "a backward may go through it: in a caller, or in what it is handed to"
@@ -181,8 +191,8 @@ def reports(facts: FileFacts, holds: Iterable[Hold], style: str) -> Iterator[Rep
         if found is not None:
             by_call.setdefault(id(hold.at.origin), []).append((hold, found))
     for together in by_call.values():
-        kept = [one for one in together if one[0].keep is not None]
-        others = [one for one in together if one[0].keep is None]
+        kept = [one for one in together if one[0].place.keep is not None]
+        others = [one for one in together if one[0].place.keep is None]
         yield from (found for _, found in others)
         if kept:
             first = min(kept, key=lambda one: (len(one[1].doubts), not _adds_up(one[0])))
@@ -191,7 +201,7 @@ def reports(facts: FileFacts, holds: Iterable[Hold], style: str) -> Iterator[Rep
 
 
 def _adds_up(hold: Hold) -> bool:
-    return hold.how == "add" or (hold.keep is not None and hold.keep.how == "add")
+    return hold.place.how == "add" or (hold.place.keep is not None and hold.place.keep.how == "add")
 
 
 def report(facts: FileFacts, hold: Hold, style: str) -> Report | None:
@@ -202,14 +212,14 @@ def report(facts: FileFacts, hold: Hold, style: str) -> Report | None:
     state = _state(hold)
     named = hold.leaves[0] if hold.leaves else hold.given
     what = facts.source(named) if named is not None else "a value"
-    where = f"`{hold.holder}`"
+    where = f"`{hold.place.holder}`"
     verb = "adds up" if _adds_up(hold) else "keeps"
     related: tuple[RelatedNode, ...] = ()
-    if hold.keep is not None:
-        at = None if hold.kept_elsewhere else hold.keep.stmt
-        message = f"`{hold.keep.function.qualname}` keeps it here"
-        if hold.keep.filename != "<library>":
-            related = (RelatedNode(message, at, hold.keep.filename, hold.keep.row),)
+    if hold.place.keep is not None:
+        at = None if hold.kept_elsewhere else hold.place.keep.stmt
+        message = f"`{hold.place.keep.function.qualname}` keeps it here"
+        if hold.place.keep.filename != "<library>":
+            related = (RelatedNode(message, at, hold.place.keep.filename, hold.place.keep.row),)
     told: dict[str, tuple[str, Cost, Severity]] = {
         "live": ("its autograd graph, which no backward frees", _LIVE_COST, Severity.ERROR),
         "freed": ("its autograd graph", _freed_cost(hold, verb == "adds up"), Severity.WARNING),
@@ -220,7 +230,7 @@ def report(facts: FileFacts, hold: Hold, style: str) -> Report | None:
     if state == "live" and not _grows_for_certain(hold):
         graph, severity = "its autograd graph, which no backward in sight frees", Severity.WARNING
     message = f"{where} {verb} `{what}` across iterations together with {graph}"
-    unless = hold.only_called_elsewhere if state == "live" else ()
+    unless = hold.graph.only_called_elsewhere if state == "live" else ()
     return Report(
         hold.at,
         message,
@@ -231,15 +241,17 @@ def report(facts: FileFacts, hold: Hold, style: str) -> Report | None:
         related,
         unless,
         doubts=doubts_of(found),
-        subject=hold.holder,
+        subject=hold.place.holder,
     )
 
 
 def _grows_for_certain(hold: Hold) -> bool:
     """Whether a live graph stays for each batch, and nobody out of sight can go through it or take it away."""
-    batches = hold.over_data or hold.over_items or any(loop.counts_all for loop in hold.loops)
-    called_for_each = not hold.loops and hold.per_step
-    return (batches or called_for_each) and not hold.returned and not hold.escaped
+    batches = (
+        hold.rounds.over_data or hold.rounds.over_items or any(loop.counts_all for loop in hold.rounds.loops)
+    )
+    called_for_each = not hold.rounds.loops and hold.rounds.per_step
+    return (batches or called_for_each) and not hold.graph.returned and not hold.graph.escaped
 
 
 def _freed_cost(hold: Hold, summed: bool) -> Cost:
@@ -251,7 +263,7 @@ def _freed_cost(hold: Hold, summed: bool) -> Cost:
 
 def _reason(hold: Hold, state: str) -> str:
     if state == "live":
-        mode = "in an evaluation with grad enabled" if hold.evaluating else "with grad enabled"
+        mode = "in an evaluation with grad enabled" if hold.graph.evaluating else "with grad enabled"
         return f"graph live: made {mode}, and no backward goes through it before the next iteration"
     if state == "kept":
         return (
@@ -272,12 +284,12 @@ def _repair(facts: FileFacts, hold: Hold, state: str, style: str) -> Repair | No
 
     if goes_on_in_callee(hold):
         return None
-    if not hold.leaves or _is_of_several(hold) or (state == "live" and hold.under_no_grad_fix):
+    if not hold.leaves or _is_of_several(hold) or (state == "live" and hold.graph.under_no_grad_fix):
         return None  # GPU201 offers no_grad for the whole evaluation, which leaves nothing to detach
     scalar = hold.value.has(SCALAR)
-    if scalar and hold.number_uses and style == "auto":
+    if scalar and hold.place.number_uses and style == "auto":
         methods: tuple[str, ...] = ("item",)
-    elif hold.value.has(LARGE) and hold.container and not scalar and not hold.is_slot:
+    elif hold.value.has(LARGE) and hold.place.container and not scalar and not hold.place.is_slot:
         methods = ("detach", "cpu")
     else:
         methods = ("detach",)
@@ -287,7 +299,7 @@ def _repair(facts: FileFacts, hold: Hold, state: str, style: str) -> Repair | No
     call = "".join(f".{method}()" for method in methods)
     why = against_cutting(facts.analysis, hold)
     if not why and "cpu" in methods:
-        why = f"what reads `{hold.holder}` finds a tensor on the CPU"
+        why = f"what reads `{hold.place.holder}` finds a tensor on the CPU"
     return Repair.unless(why, f"hold the value without its graph: `{call}`", changes)
 
 
@@ -296,6 +308,6 @@ def _is_of_several(hold: Hold) -> bool:
     module gives."""
     if hold.are_tensors:
         return False
-    return hold.how == "extend" or any(
+    return hold.place.how == "extend" or any(
         isinstance(leaf, ir.Sub) and isinstance(leaf.index, ir.Slice) for leaf in hold.leaves
     )

@@ -77,7 +77,7 @@ def may_be_asked_again(forward: Forward, called: Set[str], answers: tuple[Answer
     if last.question is not Question.MEANT and forward.function.name == "<module>" and not forward.loops:
         return False  # once in a script
     if last.question in (Question.MEANT, Question.REPEATS):
-        return forward.evaluating and bool(forward.loops)
+        return forward.mode.evaluating and bool(forward.loops)
     return True
 
 

@@ -113,8 +113,8 @@ class DeviceAccumulation(Rule):
         from gpulint.rules.detect.unseen.gathered import Gathered
 
         for hold in facts.holds():
-            if hold.container:
-                yield Considered(hold.at, hold.holder, tuple(_answers(facts, hold)))
+            if hold.place.container:
+                yield Considered(hold.at, hold.place.holder, tuple(_answers(facts, hold)))
         for one in facts.ask(Gathered).found:
             yield Considered(one.at, one.holder, one.answers)
         yield from considered((*facts.ask(extended_lists), *facts.ask(kept_priorities)))
@@ -128,13 +128,13 @@ class DeviceAccumulation(Rule):
         spoken: set[ir.Function] = set()
         none: set[tuple[ir.Function, str]] = set()
         for hold in facts.holds():
-            answers = until_refuted(_answers(facts, hold)) if hold.container else ()
+            answers = until_refuted(_answers(facts, hold)) if hold.place.container else ()
             if answers and confidence_of(answers) is not None:
                 spoken.add(hold.function)
                 rows.add(hold.at.row)
                 yield _report(facts, hold, doubts_of(answers))
             elif _is_none(hold, answers):
-                none.add((hold.function, hold.holder))
+                none.add((hold.function, hold.place.holder))
         ones = [one for one in facts.ask(Gathered).found if one.holds and (facts.on_gpu or one.to_host)]
         for one in sorted(
             ones, key=lambda one: len(one.doubts)
@@ -148,9 +148,9 @@ class DeviceAccumulation(Rule):
 
 def _is_none(hold: Hold, answers: tuple[Answer, ...]) -> bool:
     """Whether it is known of a container of device tensors that it is no pile, and not only unknown that it is one."""
-    if hold.state != "device":
-        return hold.consumed
-    pile = hold.pile
+    if hold.graph.state != "device":
+        return hold.graph.consumed
+    pile = hold.place.pile
     if pile is not None and (
         pile.host or pile.small or pile.few or pile.parts or pile.elsewhere or pile.on_device
     ):
@@ -163,8 +163,8 @@ def _is_none(hold: Hold, answers: tuple[Answer, ...]) -> bool:
 
 def _answers(facts: FileFacts, hold: Hold) -> Iterator[Answer]:
     """On what the claim stands that a container piles up large tensors on the device, the cheap questions first."""
-    holder = f"`{hold.holder}`"
-    if hold.state != "device":
+    holder = f"`{hold.place.holder}`"
+    if hold.graph.state != "device":
         yield refuted(Question.GRAPH, "what is held has a graph, or is not shown to be a tensor")
         return
     yield from _against_size(hold)
@@ -189,7 +189,11 @@ def _answers(facts: FileFacts, hold: Hold) -> Iterator[Answer]:
 
 def _scores_beside(facts: FileFacts, hold: Hold) -> str:
     """The same of all that the container takes: one of two branches may leave out the softmax."""
-    beside = (one for one in facts.holds() if one.function is hold.function and one.holder == hold.holder)
+    beside = (
+        one
+        for one in facts.holds()
+        if one.function is hold.function and one.place.holder == hold.place.holder
+    )
     return _scores(hold) or next(filter(None, map(_scores, beside)), "")
 
 
@@ -211,31 +215,33 @@ def _against_size(hold: Hold) -> Iterator[Answer]:
 
 
 def _against_piling(hold: Hold) -> Iterator[Answer]:
-    if hold.bounded:
-        yield refuted(Question.OUTLIVES, f"`{hold.holder}` is emptied, overwritten or bounded")
-    if hold.consumed:
-        yield refuted(Question.BACKWARD, f"a later backward goes through `{hold.holder}`")
-    if hold.pile is None or not (hold.pile.idle or hold.unread):
+    if hold.rounds.bounded:
+        yield refuted(Question.OUTLIVES, f"`{hold.place.holder}` is emptied, overwritten or bounded")
+    if hold.graph.consumed:
+        yield refuted(Question.BACKWARD, f"a later backward goes through `{hold.place.holder}`")
+    if hold.place.pile is None or not (hold.place.pile.idle or hold.place.unread):
         yield refuted(Question.READS, "it is computed with on the device, or what becomes of it is not shown")
-    if hold.function.name == "forward" or hold.fed_back:
+    if hold.function.name == "forward" or hold.graph.fed_back:
         yield refuted(Question.OUTLIVES, "it is a part of a forward, or goes into the next one")
 
 
 def _against_rounds(hold: Hold) -> Iterator[Answer]:
-    if not hold.loops:
-        gathers = hold.gathers and hold.pile is not None and hold.pile.to_host
-        if hold.holder_kind != "attribute" or not (hold.per_step or gathers):
+    if not hold.rounds.loops:
+        gathers = hold.place.gathers and hold.place.pile is not None and hold.place.pile.to_host
+        if hold.place.holder_kind != "attribute" or not (hold.rounds.per_step or gathers):
             yield refuted(
                 Question.REPEATS, "no loop runs it, and nothing shows that it is called for each batch"
             )
         return
-    if hold.birth_loop is not None and (hold.birth_loop.over_data or hold.birth_loop.over_items):
-        yield refuted(Question.OUTLIVES, f"`{hold.holder}` is made anew for each batch")
-    to_host = hold.pile is not None and hold.pile.to_host
-    views = hold.fresh_view and to_host and any(loop.counts for loop in hold.loops)
-    if not hold.made_in_loop:
+    if hold.rounds.birth_loop is not None and (
+        hold.rounds.birth_loop.over_data or hold.rounds.birth_loop.over_items
+    ):
+        yield refuted(Question.OUTLIVES, f"`{hold.place.holder}` is made anew for each batch")
+    to_host = hold.place.pile is not None and hold.place.pile.to_host
+    views = hold.rounds.fresh_view and to_host and any(loop.counts for loop in hold.rounds.loops)
+    if not hold.rounds.made_in_loop:
         yield refuted(Question.REPEATS, "no network runs in the loop that fills it")
-    elif not (hold.over_batches or views or (hold.over_items and to_host)):
+    elif not (hold.rounds.over_batches or views or (hold.rounds.over_items and to_host)):
         yield refuted(Question.REPEATS, "the loop is not shown to run through batches")
 
 
@@ -271,7 +277,7 @@ def _report(facts: FileFacts, hold: Hold, doubts: tuple[str, ...]) -> Report:
         reason = "an indexed tensor is a view: it keeps the whole tensor it was taken from on the device"
     return Report(
         hold.at,
-        f"`{hold.holder}` collects `{what}` of every batch on the device",
+        f"`{hold.place.holder}` collects `{what}` of every batch on the device",
         reason,
         Cost(
             "the bytes of the whole output, for each batch",
@@ -279,7 +285,7 @@ def _report(facts: FileFacts, hold: Hold, doubts: tuple[str, ...]) -> Report:
         ),
         repair=lambda: _repair(hold),
         doubts=doubts,
-        subject=hold.holder,
+        subject=hold.place.holder,
     )
 
 
@@ -315,8 +321,8 @@ def _is_slice(hold: Hold) -> bool:
 def _repair(hold: Hold) -> Repair | None:
     from gpulint.fix.nodes import method_chain
 
-    if not hold.leaves or hold.how == "cat":
+    if not hold.leaves or hold.place.how == "cat":
         return None  # `x = torch.cat([x, y])`: what x starts from would have to move as well
     changes = tuple(Replace(leaf.node, method_chain(leaf.node, ("cpu",))) for leaf in hold.leaves)
-    why = f"what reads `{hold.holder}` finds tensors on the CPU"
+    why = f"what reads `{hold.place.holder}` finds tensors on the CPU"
     return Repair("unsafe", "keep the copy on the host: `.cpu()`", changes, why)

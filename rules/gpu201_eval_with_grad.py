@@ -111,7 +111,7 @@ class EvalWithGrad(Rule):
         for function in facts.functions:
             for forward in function.forwards:
                 answers = tuple(_answers(facts, forward, function))
-                yield Considered(forward.call, forward.path or "the model", answers)
+                yield Considered(forward.call, forward.module.path or "the model", answers)
         yield from unseen_considered(facts)
 
     def check(self, facts: FileFacts, options: Mapping[str, Any]) -> Iterator[Report]:
@@ -164,16 +164,16 @@ def _answers(facts: FileFacts, forward: Forward, function: FunctionFacts) -> Ite
         if old := facts.ask(predates_no_grad):
             yield left_open(Question.REACHED, old)
         certain = not doubtful and all(answer.verdict is Verdict.PROVEN for answer in own)
-        if _is_callback(facts, function) and not (forward.evaluating and certain):
+        if _is_callback(facts, function) and not (forward.mode.evaluating and certain):
             name = function.function.name
             why = f"`{name}` is handed to others, who may call it with grad switched off"
             yield left_open(Question.REACHED, why)
         yield from facts.ask(ForwardSizes).doubts(
             forward.function,
             forward.call,
-            forward.path,
-            forward.network,
-            evaluating=forward.evaluating,
+            forward.module.path,
+            forward.module.network,
+            evaluating=forward.mode.evaluating,
         )
 
 
@@ -189,7 +189,7 @@ def _own_answers(facts: FileFacts, forward: Forward, function: FunctionFacts) ->
 
 
 def _is_callback(facts: FileFacts, function: FunctionFacts) -> bool:
-    ways_in = (function.function, *function.entries)
+    ways_in = (function.function, *function.role.entries)
     if any(one.name in facts.handed_out for one in ways_in):
         return True
     file = facts.analysis
@@ -203,56 +203,56 @@ def _wasted(forward: Forward, function: FunctionFacts, mode: Grad = Grad.ENABLED
 
 def _needed(forward: Forward, function: FunctionFacts, mode: Grad = Grad.ENABLED) -> Iterator[Answer]:
     """What speaks for it that somebody needs this forward's graph, or that it makes none."""
-    if forward.grad is not mode:
+    if forward.mode.grad is not mode:
         yield refuted(Question.GRAD, *_grad_mode(forward))
         return
     if forward.site is None:
         yield refuted(Question.GRAPH, "it makes no graph")
         return
-    if forward.in_handler:
+    if forward.mode.in_handler:
         yield refuted(Question.MEANT, "this is what is done where something else has failed")
-    if forward.by_choice:
+    if forward.result.by_choice:
         yield refuted(Question.MEANT, "its result is detached under a condition: the caller chooses")
-    if forward.freed:
-        if not (forward.phased and forward.train_only_backward and forward.loops):
+    if forward.result.freed:
+        if not (forward.mode.phased and forward.mode.train_only_backward and forward.loops):
             yield refuted(Question.BACKWARD, "a backward goes through its graph")
         return
     yield from _wanted(forward, function)
-    if not forward.evaluating:
+    if not forward.mode.evaluating:
         yield from _beyond_evaluation(forward, function)
-    elif not (forward.loops or forward.read_only or forward.read_by_callers):
+    elif not (forward.loops or forward.result.read_only or forward.result.read_by_callers):
         yield refuted(Question.READS, "it runs once, and its result goes on as a tensor")
 
 
 def _grad_mode(forward: Forward) -> tuple[str, Any]:
     """What grad is at a forward, and the node that says so, where it stands in the same function."""
     known = {Grad.ENABLED: "grad is on", Grad.DISABLED: "grad is off"}
-    what = known.get(forward.grad, "whether grad is on is not shown")
-    if forward.grad_set_by is not None:
-        return f"{what}: this decides", forward.grad_set_by
+    what = known.get(forward.mode.grad, "whether grad is on is not shown")
+    if forward.mode.grad_set_by is not None:
+        return f"{what}: this decides", forward.mode.grad_set_by
     return f"{what} where `{forward.function.name}` begins", None
 
 
 def _beyond_evaluation(forward: Forward, function: FunctionFacts) -> Iterator[Answer]:
     """The same for a network that nothing has put into eval mode."""
-    if not forward.proven:
+    if not forward.module.proven:
         yield refuted(Question.GRAPH, "nothing shows that a network runs here")
-    if not forward.read_only:
+    if not forward.result.read_only:
         yield refuted(Question.READS, "its result is used as a tensor, and it is not in eval mode")
-    if forward.in_module_method:
+    if forward.module.in_module_method:
         yield refuted(Question.REACHED, "it runs in a method of a module, as part of whatever calls that")
-    if forward.by_role and not _in_rounds_over_data(forward):
+    if forward.module.by_role and not _in_rounds_over_data(forward):
         yield refuted(
             Question.GRAPH, "only its name says that it is a network, and no loop over data runs it"
         )
-    if forward.weightless:
+    if forward.module.weightless:
         yield refuted(Question.GRAPH, "a filter or a loss, no network")
     if forward.loops:
         if not any(loop.over_data or _has_items(loop) for loop in forward.loops):
             yield refuted(Question.REPEATS, "steps of an environment or a solver, one small state at a time")
-        elif not (forward.used or (forward.assigned and forward.loops[-1].over_data)):
+        elif not (forward.result.used or (forward.result.assigned and forward.loops[-1].over_data)):
             yield refuted(Question.READS, "nothing reads its result")
-    elif not forward.used or function.has_backward:
+    elif not forward.result.used or function.has_backward:
         yield refuted(Question.REPEATS, "it runs once, beside training or with nobody to read its result")
 
 
@@ -265,9 +265,9 @@ def _wanted(forward: Forward, function: FunctionFacts) -> Iterator[Answer]:
     """What around a forward is there for gradients."""
     if function.needs_grad or function.uses_autograd:
         yield refuted(Question.BACKWARD, "this function asks for gradients by other means than backward")
-    if function.is_module_forward:
+    if function.role.is_module_forward:
         yield refuted(Question.REACHED, "it is part of a module's own forward, which trains as well")
-    if forward.trains_nearby and not _is_measured(function, forward):
+    if forward.mode.trains_nearby and not _is_measured(function, forward):
         yield refuted(Question.BACKWARD, "a backward or an optimizer runs beside it")
     if not forward.call.args and not forward.call.keywords:
         yield refuted(Question.GRAPH, "a module without input makes parameters")
@@ -280,21 +280,26 @@ def _suspicion(facts: FileFacts, forward: Forward, function: FunctionFacts) -> s
     from gpulint.analysis.file.differentiating import file_differentiates
     from gpulint.analysis.questions.grad.doubts import Doubts
 
-    if forward.grad is Grad.UNKNOWN and _wasted(forward, function, Grad.UNKNOWN):
+    if forward.mode.grad is Grad.UNKNOWN and _wasted(forward, function, Grad.UNKNOWN):
         chosen = facts.ask(Doubts).chooses_mode(forward.function)
         return "" if chosen else "whether grad is on cannot be seen: something around it may switch it off"
-    if forward.grad is not Grad.ENABLED or forward.site is None or forward.freed or forward.weightless:
+    if (
+        forward.mode.grad is not Grad.ENABLED
+        or forward.site is None
+        or forward.result.freed
+        or forward.module.weightless
+    ):
         return ""
-    if forward.in_handler or forward.by_choice:
+    if forward.mode.in_handler or forward.result.by_choice:
         return ""
-    if forward.evaluating and _is_unwanted(forward, function):
-        if forward.used and not (forward.returned or forward.stored):
+    if forward.mode.evaluating and _is_unwanted(forward, function):
+        if forward.result.used and not (forward.result.returned or forward.result.stored):
             return "besides what reads it as a number, its result goes to a function that is not seen"
-    if forward.evaluating and _comes_after_training(forward, function):
+    if forward.mode.evaluating and _comes_after_training(forward, function):
         return "the same function trains before it, and what becomes of its result is not seen"
-    if not forward.evaluating or facts.ask(file_differentiates) or not _is_unwanted(forward, function):
+    if not forward.mode.evaluating or facts.ask(file_differentiates) or not _is_unwanted(forward, function):
         return ""
-    if forward.network is None and "." in forward.path.removeprefix("self."):
+    if forward.module.network is None and "." in forward.module.path.removeprefix("self."):
         return ""  # a part of a network, which may be none itself: `model.tokenizer(text)`
     return "its result goes to code that is not seen, which may want its gradient"
 
@@ -304,7 +309,7 @@ def _comes_after_training(forward: Forward, function: FunctionFacts) -> bool:
     before = [backward for backward in function.backwards if backward.loops]
     return (
         not forward.loops
-        and not forward.phased
+        and not forward.mode.phased
         and function.steps == 0
         and len(before) == len(function.backwards) > 0
         and not function.needs_grad
@@ -332,12 +337,12 @@ def _in_rounds_over_data(forward: Forward) -> bool:
 def _is_measured(function: FunctionFacts, forward: Forward) -> bool:
     """Whether a forward beside the training only tells how good the network is: in eval mode, outside the loops that train
     or after all that they do, and nothing of it is left but numbers."""
-    if not (forward.evaluating and forward.read_only) or forward.phased:
+    if not (forward.mode.evaluating and forward.result.read_only) or forward.mode.phased:
         return False
-    if forward.after_training:
+    if forward.mode.after_training:
         return True
     in_loops = function.steps == 0 and all(backward.loops for backward in function.backwards)
-    return in_loops and forward.used and not forward.loops
+    return in_loops and forward.result.used and not forward.loops
 
 
 def _looked_up(facts: FileFacts, forward: Forward, function: FunctionFacts) -> bool:
@@ -345,31 +350,46 @@ def _looked_up(facts: FileFacts, forward: Forward, function: FunctionFacts) -> b
     goes to the caller with the graph of all the weights."""
     from gpulint.analysis.file.differentiating import file_differentiates
 
-    if forward.grad is not Grad.ENABLED or forward.site is None or forward.freed or not forward.fresh_inputs:
+    if (
+        forward.mode.grad is not Grad.ENABLED
+        or forward.site is None
+        or forward.result.freed
+        or not forward.given.fresh_inputs
+    ):
         return False
-    if function.uses_autograd or forward.in_module_method or not forward.proven or forward.by_role:
+    if (
+        function.uses_autograd
+        or forward.module.in_module_method
+        or not forward.module.proven
+        or forward.module.by_role
+    ):
         return False
-    if not (forward.evaluating or forward.pretrained) or function.function.name in ("__init__", "<module>"):
+    if not (forward.mode.evaluating or forward.module.pretrained) or function.function.name in (
+        "__init__",
+        "<module>",
+    ):
         return False
-    return forward.returned and not facts.ask(file_differentiates)
+    return forward.result.returned and not facts.ask(file_differentiates)
 
 
 def _report(
     facts: FileFacts, function: FunctionFacts, forwards: Sequence[Forward], doubts: tuple[str, ...]
 ) -> Report:
     forward = forwards[0]
-    path = forward.path or "the model"
-    if forward.freed:
+    path = forward.module.path or "the model"
+    if forward.result.freed:
         reason = "the same loop trains and evaluates, and grad stays enabled when it evaluates"
-    elif forward.evaluating and (forward.loops or forward.read_only or forward.read_by_callers):
+    elif forward.mode.evaluating and (
+        forward.loops or forward.result.read_only or forward.result.read_by_callers
+    ):
         reason = "the model is in eval mode here, and no backward follows"
-    elif forward.evaluating and doubts:
+    elif forward.mode.evaluating and doubts:
         reason = "the model is in eval mode here, and no backward is seen to follow"
-    elif not forward.read_only:
+    elif not forward.result.read_only:
         reason = "what it is given is made of numbers, its weights are not trained here, and its result goes to the caller"
     else:
         reason = "its results are only read as numbers or detached: no backward can follow"
-    where = " in an evaluation" if forward.evaluating or forward.freed else ""
+    where = " in an evaluation" if forward.mode.evaluating or forward.result.freed else ""
     return Report(
         forward.call,
         f"`{path}` runs with grad enabled{where}: every activation is saved for a backward that never comes",
@@ -381,7 +401,7 @@ def _report(
         unless_guarded=function.only_called_elsewhere,
         repair=lambda: _repair(facts, function, forwards),
         doubts=doubts,
-        subject=forward.path,
+        subject=forward.module.path,
     )
 
 
@@ -390,7 +410,7 @@ def _repair(facts: FileFacts, function: FunctionFacts, forwards: Sequence[Forwar
     from gpulint.fix.nodes import no_grad_decorator, no_grad_with
     from gpulint.rule import AddImport, Decorate, Wrap
 
-    if any(forward.freed for forward in forwards):
+    if any(forward.result.freed for forward in forwards):
         return None
     cover = facts.ask(Guarding).cover(function, forwards)
     if cover is None:

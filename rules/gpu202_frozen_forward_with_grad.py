@@ -123,7 +123,7 @@ class FrozenForwardWithGrad(Rule):
             sizes = _sizes(facts, wasted)
             if any(answer.verdict is Verdict.REFUTED for answer in sizes):
                 continue
-            path = wasted.forward.path.removesuffix(".forward")
+            path = wasted.forward.module.path.removesuffix(".forward")
             where = "in a training step" if wasted.in_step else "beside the training steps"
             if wasted.untrained:
                 message = f"`{path}` runs with grad enabled {where}, but no optimizer trains it"
@@ -173,7 +173,9 @@ def _sizes(facts: FileFacts, wasted: WastedForward) -> tuple[Answer, ...]:
     from gpulint.analysis.questions.size.forwards import ForwardSizes
 
     forward = wasted.forward
-    return tuple(facts.ask(ForwardSizes).of_step(forward.function, forward.path, forward.network))
+    return tuple(
+        facts.ask(ForwardSizes).of_step(forward.function, forward.module.path, forward.module.network)
+    )
 
 
 def _beside(one: Evaluation) -> Report:

@@ -98,7 +98,7 @@ class GeneratorNotDetached(Rule):
         from gpulint.rules.detect.undetached import undetached
 
         for found in facts.ask(undetached):
-            generator, what = found.generator.path, facts.source(found.argument)
+            generator, what = found.generator.module.path, facts.source(found.argument)
             if found.wanted:
                 advice = f"a `.detach()` would cut what else is made of the result: let it be made once more, of `{what}.detach()`"
             elif found.made is not None:

@@ -88,13 +88,13 @@ def _report(facts: FileFacts, deferred: DeferredBackward) -> Report:
     what = facts.source(hold.leaves[0]) if hold.leaves else "the losses"
     return Report(
         hold.at,
-        f"`{hold.holder}` sums `{what}` over several batches for one backward: all their activations are alive at once",
+        f"`{hold.place.holder}` sums `{what}` over several batches for one backward: all their activations are alive at once",
         "gradients accumulate by themselves: a backward for each batch gives the same sum",
         Cost(
             "the activations of all batches at once, instead of one's",
             "44 % more at the peak for four micro-batches, 1.66 against 1.16 GiB for a 4-layer language model; H200, torch 2.11",
         ),
         repair=lambda: repair(facts, deferred),
-        subject=hold.holder,
+        subject=hold.place.holder,
         related=(RelatedNode("the one backward", deferred.backward.call),),
     )

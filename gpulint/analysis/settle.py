@@ -51,7 +51,7 @@ def finish(file: FileAnalysis, facts: list[FunctionFacts]) -> None:
     wanted = differentiated(file)
     for function in facts:
         evidence = file.evidence[function.function]
-        function.is_foreign = function.function in foreign
+        function.role.is_foreign = function.function in foreign
         function.evaluates = function.calls_eval
         function.differentiated = function.function in wanted
         function.uses_autograd = (
@@ -63,19 +63,19 @@ def finish(file: FileAnalysis, facts: list[FunctionFacts]) -> None:
             or bool(_derivatives(file, function.function))
             or any(path.endswith(".requires_grad") for path in evidence.stored)
         )
-        function.is_test = _is_test(file, function.function) or _compares(function.function)
+        function.role.is_test = _is_test(file, function.function) or _compares(function.function)
         owner = file.class_of(function.function)
-        function.is_module_forward = (
+        function.role.is_module_forward = (
             function.function.name == "forward" and owner is not None and owner.is_module
         )
-        function.entries = _entries(file, function.function)
+        function.role.entries = _entries(file, function.function)
         uses = Uses(function.function, file.names)
         for hold in function.holds:
             _finish_hold(file, function, hold, uses)
         for forward in function.forwards:
             _finish_forward(file, forward)
         for hold in function.holds:
-            hold.bounded |= over_members(hold)
+            hold.rounds.bounded |= over_members(hold)
             hold.on_host = hold.value.kind is Kind.GRAPH and is_on_host(file, function, hold)
         for forward in function.forwards:
             _finish_training(function, forward)
@@ -90,7 +90,7 @@ def finish(file: FileAnalysis, facts: list[FunctionFacts]) -> None:
         function.recurrent = [item.loop for item in function.carried if item.loop is not None]
         fed = {item.path for item in function.carried}
         for hold in function.holds:
-            hold.fed_back = hold.holder in fed or _fills_next_forward(function, hold)
+            hold.graph.fed_back = hold.place.holder in fed or _fills_next_forward(function, hold)
         function.carried = [item for item in function.carried if _truly_carried(file, function, item)]
         function.carried += perturbed(file, function)
         for call in function.hot_calls:
@@ -99,18 +99,23 @@ def finish(file: FileAnalysis, facts: list[FunctionFacts]) -> None:
             call.doubt = why_cheap(file, call) if call.per_step and "synchronize" not in call.name else ""
         _whole_function(function)
         for hold in function.holds:
-            hold.made_in_loop = any(
+            hold.rounds.made_in_loop = any(
                 loop.forwards or loop.runs or any(loop in f.loops for f in function.forwards)
-                for loop in hold.loops
+                for loop in hold.rounds.loops
             )
-            inside = [f for f in function.forwards if f.site in hold.value.tokens and f.evaluating]
-            hold.under_no_grad_fix = bool(inside) and (
-                function.all_evaluation or all(f.loop_is_evaluation for f in inside)
+            inside = [f for f in function.forwards if f.site in hold.value.tokens and f.mode.evaluating]
+            hold.graph.under_no_grad_fix = bool(inside) and (
+                function.all_evaluation or all(f.mode.loop_is_evaluation for f in inside)
             )
-            if hold.state == "device" and hold.container and hold.value.has(LARGE) and not hold.bounded:
-                hold.pile = judge(file, hold)
-                hold.unread = is_unread(function, hold)
-                hold.gathers = is_metric(file, hold.function)
+            if (
+                hold.graph.state == "device"
+                and hold.place.container
+                and hold.value.has(LARGE)
+                and not hold.rounds.bounded
+            ):
+                hold.place.pile = judge(file, hold)
+                hold.place.unread = is_unread(function, hold)
+                hold.place.gathers = is_metric(file, hold.function)
         function.late = late_releases(file, function)
         function.deferred = deferred_backwards(function)
 
@@ -188,68 +193,72 @@ def _compares(function: ir.Function) -> bool:
 
 def _finish_hold(file: FileAnalysis, facts: FunctionFacts, hold: Hold, uses: Uses) -> None:
     sites = hold.value.sites
-    tokens = hold.holder_tokens
-    hold.consumed = bool(tokens & file.freed)
-    hold.returned = bool(tokens & file.returned)
-    hold.escaped = bool(tokens & file.escaped)
-    apart = bool(hold.loops) and not _trains(facts, hold.loops[-1])
-    hold.inference = (apart or not facts.has_backward) and not facts.needs_grad and not facts.uses_autograd
-    hold.per_step = file.runs_per_step(hold.function) or hold.function in file.called_in_data_loop
-    owner = file.class_of(hold.function)
-    hold.in_module = hold.function.name == "forward" and owner is not None and owner.is_module
-    hold.within_step = (
-        hold.holder_kind == "variable" and facts.steps > 0 and not any(loop.steps for loop in hold.loops)
-    ) or counts_micro_batches(hold)
-    hold.only_called_elsewhere = facts.only_called_elsewhere
-    hold.method_of_module = owner is not None and owner.is_module
-    hold.never_reset = (
-        hold.holder_kind == "attribute"
-        and not _of_a_local(file, hold)
-        and not file.reset_anywhere(hold.holder)
+    tokens = hold.place.holder_tokens
+    hold.graph.consumed = bool(tokens & file.freed)
+    hold.graph.returned = bool(tokens & file.returned)
+    hold.graph.escaped = bool(tokens & file.escaped)
+    apart = bool(hold.rounds.loops) and not _trains(facts, hold.rounds.loops[-1])
+    hold.graph.inference = (
+        (apart or not facts.has_backward) and not facts.needs_grad and not facts.uses_autograd
     )
-    hold.read_back = hold.in_module and hold.how == "item" and is_read_back(hold)
-    hold.bounded |= hold.holder_kind == "global" and _emptied_in_loop(file, hold)
-    if hold.holder_kind == "variable":
-        found = uses.of(hold.holder)
-        hold.number_uses = found.only_numbers
-        hold.read = found.any
-    open_graph = hold.state == "live" and hold.value.kind is Kind.GRAPH
-    if hold.state == "live" and sites & file.freed:
+    hold.rounds.per_step = file.runs_per_step(hold.function) or hold.function in file.called_in_data_loop
+    owner = file.class_of(hold.function)
+    hold.place.in_module = hold.function.name == "forward" and owner is not None and owner.is_module
+    hold.rounds.within_step = (
+        hold.place.holder_kind == "variable"
+        and facts.steps > 0
+        and not any(loop.steps for loop in hold.rounds.loops)
+    ) or counts_micro_batches(hold)
+    hold.graph.only_called_elsewhere = facts.only_called_elsewhere
+    hold.place.method_of_module = owner is not None and owner.is_module
+    hold.place.never_reset = (
+        hold.place.holder_kind == "attribute"
+        and not _of_a_local(file, hold)
+        and not file.reset_anywhere(hold.place.holder)
+    )
+    hold.place.read_back = hold.place.in_module and hold.place.how == "item" and is_read_back(hold)
+    hold.rounds.bounded |= hold.place.holder_kind == "global" and _emptied_in_loop(file, hold)
+    if hold.place.holder_kind == "variable":
+        found = uses.of(hold.place.holder)
+        hold.place.number_uses = found.only_numbers
+        hold.place.read = found.any
+    open_graph = hold.graph.state == "live" and hold.value.kind is Kind.GRAPH
+    if hold.graph.state == "live" and sites & file.freed:
         elsewhere = {f for site in sites & file.freed for f in file.freed_by.get(site, ())}
         if elsewhere - {hold.function}:
             callers = file.called_from.get(hold.function, set())
-            through_attribute = bool(sites & file.stored) and not hold.in_module
+            through_attribute = bool(sites & file.stored) and not hold.place.in_module
             known = not hold.value.has(UNSURE_GRAD) and (bool(elsewhere & callers) or through_attribute)
-            hold.wholly_freed = sites <= file.freed
-            hold.state = "freed" if known else "unknown"
+            hold.graph.wholly_freed = sites <= file.freed
+            hold.graph.state = "freed" if known else "unknown"
         else:
-            hold.consumed = True
-    elif hold.state == "live" and freed_far_away(file, hold):
-        hold.state = "freed"
-    hold.to_differentiate = hold.state == "retained" and any(
+            hold.graph.consumed = True
+    elif hold.graph.state == "live" and freed_far_away(file, hold):
+        hold.graph.state = "freed"
+    hold.graph.to_differentiate = hold.graph.state == "retained" and any(
         backward.autograd_grad and backward.create_graph and sites & backward.tokens
         for backward in facts.backwards
     )
-    if (open_graph or hold.to_differentiate) and not hold.consumed and not hold.bounded:
-        hold.feeds_backward = feeds_backward(file, hold)
+    if (open_graph or hold.graph.to_differentiate) and not hold.graph.consumed and not hold.rounds.bounded:
+        hold.graph.feeds_backward = feeds_backward(file, hold)
 
 
 def _fills_next_forward(function: FunctionFacts, hold: Hold) -> bool:
     """Whether the forward that made what is held takes a slot of the holder in the next round, `net(x, *states[i])`: a
     backward that has freed it could not go through it again."""
     for forward in function.forwards:
-        if forward.site not in hold.value.tokens or hold.how != "item":
+        if forward.site not in hold.value.tokens or hold.place.how != "item":
             continue
         for argument in forward.call.args:
             inner = argument.value if isinstance(argument, ir.Wrapper) else argument
-            if isinstance(inner, ir.Sub) and inner.base.path == hold.holder:
+            if isinstance(inner, ir.Sub) and inner.base.path == hold.place.holder:
                 return True
     return False
 
 
 def _of_a_local(file: FileAnalysis, hold: Hold) -> bool:
     """Whether what holds is an attribute of an object that the function itself has made: it goes with the call."""
-    head = hold.holder.partition(".")[0].partition("[")[0]
+    head = hold.place.holder.partition(".")[0].partition("[")[0]
     given = any(param.name == head for param in hold.function.params)
     return (
         not given and head in file.evidence[hold.function].assigned and hold.function is not file.module.body
@@ -261,27 +270,29 @@ def _finish_forward(file: FileAnalysis, forward: Forward) -> None:
         return
     single = frozenset({forward.site})
     owner = file.class_of(forward.function)
-    forward.in_module_method = owner is not None and owner.is_module
+    forward.module.in_module_method = owner is not None and owner.is_module
     if single & file.impossible:
         forward.site = None
         return
-    forward.freed = bool(single & file.freed)
-    forward.returned = bool(single & file.returned)
-    forward.escaped = bool(single & file.escaped)
-    forward.stored = bool(single & file.stored)
-    forward.used = bool(single & file.read)
-    forward.assigned = not isinstance(forward.stmt, ir.ExprStmt)
-    forward.by_choice = _detached_by_choice(forward)
-    forward.weightless = _is_weightless(forward)
-    forward.read_only = not forward.returned and not forward.escaped and not forward.stored
-    forward.phased = forward.phased or (forward.freed and evaluates_by_flag(file, forward))
-    if forward.evaluating and not forward.loops:
-        forward.read_by_callers = only_read_by_callers(file, forward)
+    forward.result.freed = bool(single & file.freed)
+    forward.result.returned = bool(single & file.returned)
+    forward.result.escaped = bool(single & file.escaped)
+    forward.result.stored = bool(single & file.stored)
+    forward.result.used = bool(single & file.read)
+    forward.result.assigned = not isinstance(forward.stmt, ir.ExprStmt)
+    forward.result.by_choice = _detached_by_choice(forward)
+    forward.module.weightless = _is_weightless(forward)
+    forward.result.read_only = (
+        not forward.result.returned and not forward.result.escaped and not forward.result.stored
+    )
+    forward.mode.phased = forward.mode.phased or (forward.result.freed and evaluates_by_flag(file, forward))
+    if forward.mode.evaluating and not forward.loops:
+        forward.result.read_by_callers = only_read_by_callers(file, forward)
 
 
 def _is_weightless(forward: Forward) -> bool:
     """`blur = Blur(3); y = blur(x)`: made where it is run, with nothing done to it but moving it: a filter, no network."""
-    name = forward.path
+    name = forward.module.path
     made: list[ir.Stmt] = []
     for statement in ir.statements(forward.function.body):
         if isinstance(statement, ir.Assign) and any(target.path == name for target in statement.targets):
@@ -327,11 +338,11 @@ def _detached_by_choice(forward: Forward) -> bool:
 
 def _finish_training(facts: FunctionFacts, forward: Forward) -> None:
     through = [b for b in facts.backwards if forward.site in b.tokens]
-    forward.train_only_backward = bool(through) and all(b.training_only for b in through)
-    forward.after_training = _comes_last(facts, forward)
+    forward.mode.train_only_backward = bool(through) and all(b.training_only for b in through)
+    forward.mode.after_training = _comes_last(facts, forward)
     # In eval mode, and with results that are only read, zeroing the gradients is left over from the training loop.
-    idle = forward.evaluating and forward.read_only
-    forward.trains_nearby = (
+    idle = forward.mode.evaluating and forward.result.read_only
+    forward.mode.trains_nearby = (
         _trains(facts, forward.loops[-1], not idle) if forward.loops else facts.has_backward
     )
 
@@ -483,10 +494,12 @@ def _summed_here(facts: FunctionFacts, backward: Backward, held: Tokens) -> bool
     """Whether all that goes backward was added up afresh since the last backward: `loss = 0`, and a loop that adds to it."""
     if facts.carried or not backward.loops:
         return False
-    holds = [hold for hold in facts.holds if hold.holder_tokens & held]
-    known = frozenset(token for hold in holds for token in hold.holder_tokens)
+    holds = [hold for hold in facts.holds if hold.place.holder_tokens & held]
+    known = frozenset(token for hold in holds for token in hold.place.holder_tokens)
     return held <= known and all(
-        hold.how == "add" and hold.holder_kind == "variable" and hold.birth_loop is backward.loops[-1]
+        hold.place.how == "add"
+        and hold.place.holder_kind == "variable"
+        and hold.rounds.birth_loop is backward.loops[-1]
         for hold in holds
     )
 
@@ -512,7 +525,7 @@ def _evaluates_alone(facts: FunctionFacts, forward: Forward) -> bool:
     inside = [other for other in facts.forwards if outermost in other.loops]
     loops = {id(loop): loop for other in inside for loop in other.loops}
     return not any(_trains(facts, loop) for loop in loops.values()) and all(
-        other.read_only and not other.freed for other in inside
+        other.result.read_only and not other.result.freed for other in inside
     )
 
 
@@ -520,20 +533,22 @@ def _whole_function(facts: FunctionFacts) -> None:
     """Whether grad could be off for the whole function, or for a loop of it, without anyone missing it."""
     needs = facts.has_backward or facts.needs_grad or facts.uses_autograd
     facts.all_evaluation = not needs and all(
-        forward.grad is not Grad.ENABLED or forward.evaluating or forward.read_only
+        forward.mode.grad is not Grad.ENABLED or forward.mode.evaluating or forward.result.read_only
         for forward in facts.forwards
     )
-    if any(forward.returned and not forward.evaluating for forward in facts.forwards):
+    if any(forward.result.returned and not forward.mode.evaluating for forward in facts.forwards):
         facts.all_evaluation = False
     for order, forward in enumerate(facts.forwards, start=1):
         forward.order = order
-        forward.loop_is_evaluation = bool(forward.loops) and (not needs or _evaluates_alone(facts, forward))
+        forward.mode.loop_is_evaluation = bool(forward.loops) and (
+            not needs or _evaluates_alone(facts, forward)
+        )
 
 
 def _emptied_in_loop(file: FileAnalysis, hold: Hold) -> bool:
     """Whether a function that the loop calls empties what the file keeps under this name."""
-    root = hold.holder.partition(".")[0].partition("[")[0]
-    called = {call.method for loop in hold.loops for _, call in ir.calls(loop.stmt.body)}
+    root = hold.place.holder.partition(".")[0].partition("[")[0]
+    called = {call.method for loop in hold.rounds.loops for _, call in ir.calls(loop.stmt.body)}
     return any(
         function.name in called and root in file.resets_of(function) for function in file.module.functions
     )

@@ -20,6 +20,7 @@ from gpulint.runtime.parent.verdict import Verification
 from gpulint.runtime.parent.verifying import verification_of
 from gpulint.runtime.record.result import REACH, StepKind, count_steps, said_steps
 from gpulint.source.notebooks import is_notebook
+from gpulint.trial.plan import MAX_RUNS
 from gpulint.verifying import least_confidence, program_findings, with_claims
 
 _TORCHRUN = (
@@ -58,6 +59,9 @@ class Request:
     show_output: bool = False
     colour: str = "auto"
     quiet: bool = False
+    fix: bool = False
+    dry_run: bool = False
+    max_runs: int = MAX_RUNS
     nproc_per_node: str | None = None
     nnodes: str | None = None
     node_rank: str | None = None
@@ -81,14 +85,12 @@ class Request:
 
 def perform(request: Request) -> int:
     """Run the script, print what was found, write the reports; the exit status."""
-    _refuse_nonsense(request)
-    if not request.quiet:
-        _say_what_went_to_the_script(request)
+    prepare(request)
     verification = _measure(request)
     if request.report is not None:
         from gpulint.reports.verify.html import write_page
 
-        _write(request.report, write_page(verification))
+        write_report(request.report, write_page(verification))
     if request.output_format == "json":
         from gpulint.reports.verify.json import write as write_json
 
@@ -99,7 +101,23 @@ def perform(request: Request) -> int:
     return verification.exit_code
 
 
+def prepare(request: Request) -> None:
+    """Before anything runs: refuse what makes no sense, and say what looks like an option and is the script's. Raises
+    click.UsageError."""
+    _refuse_nonsense(request)
+    if not request.quiet:
+        _say_what_went_to_the_script(request)
+
+
 def _refuse_nonsense(request: Request) -> None:
+    if not request.fix and (request.dry_run or request.output_format == "markdown"):
+        option = "--dry-run" if request.dry_run else "--output-format markdown"
+        raise click.UsageError(f"{option} is about fixes that are tried: use it with --fix.")
+    if request.fix and (request.show_output or request.cut_epochs):
+        option = "--show-output" if request.show_output else "--cut-epochs"
+        raise click.UsageError(
+            f"{option} cannot be used with --fix, which compares what several runs do and print."
+        )
     if request.show_output and request.output_format == "json":
         raise click.UsageError("--show-output would mix the script's output into the JSON; leave one out.")
     if request.report is not None:
@@ -129,8 +147,20 @@ def misplaced(arguments: Sequence[str]) -> list[str]:
 
 
 def _measure(request: Request) -> Verification:
-    findings = _chosen(_findings(request), request)
-    what = Run(
+    findings = chosen_findings(request)
+    what = run_of(request)
+    least = _least(request)
+    if request.quiet:
+        return verification_of(what, findings, request.max_drift, least=least)
+    from gpulint.reports.verify.progress import following
+
+    with following(what, sys.stderr, request.colour) as on_progress:
+        return verification_of(what, findings, request.max_drift, on_progress, least)
+
+
+def run_of(request: Request) -> Run:
+    """What is run, and how."""
+    return Run(
         target=request.target,
         arguments=request.arguments,
         module=request.module,
@@ -144,16 +174,14 @@ def _measure(request: Request) -> Verification:
         launch=request.launch,
         capture=not request.show_output,
     )
-    least = _least(request)
-    if request.quiet:
-        return verification_of(what, findings, request.max_drift, least=least)
-    from gpulint.reports.verify.progress import following
-
-    with following(what, sys.stderr, request.colour) as on_progress:
-        return verification_of(what, findings, request.max_drift, on_progress, least)
 
 
 # -- findings ------------------------------------------------------------------------------------------------
+
+
+def chosen_findings(request: Request) -> list[Finding]:
+    """The findings to judge: the linter's, or those of a file, as far as they are selected."""
+    return _chosen(_findings(request), request)
 
 
 def _findings(request: Request) -> list[Finding]:
@@ -255,7 +283,8 @@ def _sum(counts: Mapping[StepKind, int]) -> int:
     return sum(counts.values())
 
 
-def _write(path: str, text: str) -> None:
+def write_report(path: str, text: str) -> None:
+    """Write a page to the file that --report names. Raises click.UsageError."""
     from gpulint.atomic import write_atomic
 
     try:

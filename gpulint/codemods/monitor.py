@@ -16,6 +16,7 @@ from gpulint.codemods.shape import (
     read_shape,
     saves_checkpoint,
     validations,
+    walk,
 )
 from gpulint.codemods.trainers import trainer_calls, with_callback
 
@@ -48,9 +49,10 @@ def _around(plan: Plan, shape: Shape, place: Place, name: str) -> None:
     plan.put_before(loop, f'{RUN} = {name}.Monitor("memory.jsonl", every={EVERY})')
     plan.put_after(loop, f"{RUN}.end()")
     for stepping, step_loop in shape.step_statements:
-        if step_loop is loop or _contains(loop, step_loop):
+        if step_loop is loop or _contains(loop, step_loop) or _is_called_only_in(shape, step_loop, place):
             plan.put_after(stepping, f"{RUN}.step()")
     if any(step.loop is loop for step in shape.steps):
+        _now_and_then(plan, shape, loop)
         return  # one loop over steps: there are no epochs
     body = body_of(loop)
     for statement, validates in zip(body, validations(body, shape), strict=True):
@@ -59,6 +61,37 @@ def _around(plan: Plan, shape: Shape, place: Place, name: str) -> None:
         elif saves_checkpoint(statement):
             plan.put_after(statement, f"{RUN}.checkpoint()")
     plan.put_at_end(loop, f"{RUN}.epoch({_counter(loop)})")
+
+
+def _now_and_then(plan: Plan, shape: Shape, loop: Loop) -> None:
+    """What a loop over steps does every so many of them: validations and checkpoints under a condition."""
+    for branch in (node for node in body_of(loop) if isinstance(node, cst.If)):
+        for node in walk(branch):
+            if isinstance(node, cst.SimpleStatementLine):
+                if validations([node], shape)[0]:
+                    plan.put_after(node, f"{RUN}.validation()")
+                elif saves_checkpoint(node):
+                    plan.put_after(node, f"{RUN}.checkpoint()")
+
+
+def _is_called_only_in(shape: Shape, step_loop: Loop, place: Place) -> bool:
+    """Whether a step loop stands in a function that runs within the loop at `place` and nowhere else, and sees the Monitor
+    that is made there: both are at the module's level."""
+    home = next(step.scope for step in shape.steps if step.loop is step_loop)
+    if not isinstance(place.scope, cst.Module) or not isinstance(home, cst.FunctionDef):
+        return False
+    name = home.name.value
+    if shape.functions.get(name) is not home or name in shape.methods:
+        return False
+    scopes = [shape.module, *(function.body for function in shape.functions.values())]
+    return 0 < _mentions(place.loop, name) == sum(_mentions(scope, name) for scope in scopes)
+
+
+def _mentions(node: cst.CSTNode, name: str) -> int:
+    """How often a name is used when a node runs; an attribute of that name is another thing."""
+    nodes = list(walk(node))
+    attributes = {id(one.attr) for one in nodes if isinstance(one, cst.Attribute)}
+    return sum(isinstance(n, cst.Name) and n.value == name and id(n) not in attributes for n in nodes)
 
 
 def _contains(outer: cst.CSTNode, inner: cst.CSTNode) -> bool:

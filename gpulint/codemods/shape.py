@@ -206,13 +206,14 @@ def _has_step(node: cst.CSTNode) -> bool:
 
 def _step_statement(loop: Loop, stepping: set[str], shape: Shape) -> Statement | None:
     """The last statement of a step loop with an optimizer's step in it, or a call that does one. Where branches of
-    one statement step in different ways (try, if), or a loop steps several optimizers, that whole statement."""
+    one statement step in different ways (try, if and else), or a loop steps several optimizers, that whole statement."""
     for statement in reversed(body_of(loop)):
         nodes = [statement, *walk(statement)]
         found = [n for n in nodes if isinstance(n, cst.SimpleStatementLine) and _steps_in(n, stepping, shape)]
         if found:
             looped = any(isinstance(n, (cst.For, cst.While)) and _steps_in(n, stepping, shape) for n in nodes)
-            return found[0] if len(found) == 1 and not looped else statement
+            either = isinstance(statement, cst.If) and statement.orelse is not None
+            return found[0] if len(found) == 1 and not looped and not either else statement
     return None
 
 

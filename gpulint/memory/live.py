@@ -44,7 +44,7 @@ def lingering(device: Any = None, largest: int = 10) -> tuple[Lingering, ...]:
         return ()
     torch = torch_module()
     wanted = None if device is None else torch.device(device)
-    found = [t for t in live_tensors() if _on(t, wanted)]
+    found = [t for t in live_tensors() if on_device(t, wanted)]
     biggest: dict[Any, Any] = {}
     for tensor in sorted(found, key=storage_bytes, reverse=True):
         biggest.setdefault(storage_key(tensor) or id(tensor), tensor)
@@ -77,7 +77,8 @@ def live_tensors() -> list[Any]:
     return found
 
 
-def _on(tensor: Any, wanted: Any) -> bool:
+def on_device(tensor: Any, wanted: Any) -> bool:
+    """Whether a tensor is on a device; on any CUDA device where none is named."""
     if wanted is None:
         return bool(tensor.is_cuda)
     return tensor.device.type == wanted.type and wanted.index in (None, tensor.device.index)

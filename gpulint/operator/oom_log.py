@@ -17,10 +17,12 @@ from typing import IO, Any, Final
 
 from gpulint.memory.oom.diagnosis import Diagnosis, diagnose
 from gpulint.memory.oom.messages import START, OomMessage, parse_message
+from gpulint.memory.oom.reports import BEGIN, END, parse_report, raised_at
 from gpulint.units import format_bytes
 
 LONGEST_LINE: Final = 1 << 16
 FOLLOWING: Final = 8  # lines over which a message may be broken
+REPORTED: Final = 30  # lines that a report of `oom_guard` may take
 SHOWN: Final = 5
 _MOST_FRAMES: Final = 100  # of a traceback, the innermost
 
@@ -134,7 +136,7 @@ def read_log(file: IO[str] | Iterable[str]) -> LogReport:
         elif stream.pending:
             stream.pending.append(line)
             stream.following += 1
-        if stream.pending and (_is_complete(stream.pending) or stream.following >= FOLLOWING):
+        if stream.pending and _is_over(stream):
             _finish(report, found, stream, rank)
         _note_frame(stream, line)
         unfinished = (
@@ -185,6 +187,13 @@ def _goes_on(stream: _Stream, line: str) -> bool:
     return bool(stream.pending) and parse_message(line) is None
 
 
+def _is_over(stream: _Stream) -> bool:
+    """Whether the message that is being read has all its lines."""
+    if BEGIN.search(stream.pending[0]) is not None:
+        return END in stream.pending[-1] or stream.following >= REPORTED
+    return _is_complete(stream.pending) or stream.following >= FOLLOWING
+
+
 def _is_complete(pending: list[str]) -> bool:
     return _COMPLETE.search(" ".join(" ".join(pending).split())) is not None
 
@@ -225,14 +234,15 @@ def _finish(
     text, began = "\n".join(stream.pending), stream.began
     stream.pending = []
     _note_frame(stream, text)
-    message = parse_message(text)
+    message = parse_message(text) or parse_report(text)
     if message is None:
         return
+    where = raised_at(text) or stream.where
     known = found.get((rank, message))
     if known is not None:
         known.times += 1
         return
-    made = Occurrence(diagnose(message, report.retries), began, rank, stream.where)
+    made = Occurrence(diagnose(message, report.retries), began, rank, where)
     made.frames = tuple(dict.fromkeys(stream.frames))
     found[rank, message] = made
     report.occurrences.append(made)

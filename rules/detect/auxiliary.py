@@ -36,7 +36,7 @@ def untrained_forwards(
     candidates = [
         (facts, forward)
         for facts in functions
-        if facts.has_backward and not (facts.is_test or facts.needs_grad or facts.is_module_forward)
+        if facts.has_backward and not (facts.role.is_test or facts.needs_grad or facts.role.is_module_forward)
         for forward in facts.forwards
         if _is_candidate(facts, forward)
     ]
@@ -48,20 +48,25 @@ def untrained_forwards(
     found = [
         (facts, forward)
         for facts, forward in candidates
-        if networks.is_auxiliary(_key(forward.path)) and _Inputs(file, facts).are_data(forward.call)
+        if networks.is_auxiliary(_key(forward.module.path)) and _Inputs(file, facts).are_data(forward.call)
     ]
     while True:  # a target actor may feed a target critic, a trained actor may not
         sites = {forward.site for _, forward in found}
-        kept = [item for item in found if item[1].inputs <= sites]
+        kept = [item for item in found if item[1].given.inputs <= sites]
         if len(kept) == len(found):
             return kept
         found = kept
 
 
 def _is_candidate(facts: FunctionFacts, forward: Forward) -> bool:
-    if forward.grad is not Grad.ENABLED or forward.site is None or not forward.freed or forward.phased:
+    if (
+        forward.mode.grad is not Grad.ENABLED
+        or forward.site is None
+        or not forward.result.freed
+        or forward.mode.phased
+    ):
         return False
-    path = _key(forward.path)
+    path = _key(forward.module.path)
     return "." not in path.removeprefix("self.") and any(forward.site in b.tokens for b in facts.backwards)
 
 

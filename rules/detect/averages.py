@@ -54,7 +54,7 @@ def averages(file: FileAnalysis) -> list[Average]:
     for function in file.module.functions:
         evidence = file.evidence[function]
         facts = known.get(function)
-        if facts is not None and facts.is_test:
+        if facts is not None and facts.role.is_test:
             continue
         if evidence.called & _PARAMETERS and file.grad_at_entry(function) is Grad.ENABLED:
             elsewhere = (function,) if facts is None else facts.only_called_elsewhere
@@ -463,7 +463,7 @@ def _is_given_graph(file: FileAnalysis, functions: list[FunctionFacts], info: Cl
     forward = info.cls.methods["forward"]
     names = [param.name for param in forward.params][1:]
     for facts in functions:
-        made = [item for item in facts.forwards if item.grad is Grad.ENABLED and item.site is not None]
+        made = [item for item in facts.forwards if item.mode.grad is Grad.ENABLED and item.site is not None]
         if not made:
             continue
         for _, call in ir.calls(facts.function.body):
@@ -508,11 +508,11 @@ def _of_values(file: FileAnalysis, facts: FunctionFacts) -> Iterator[Average]:
     for hold in facts.holds:
         stmt = hold.stmt
         if (
-            hold.how != "add"
-            or hold.grad is not Grad.ENABLED
-            or hold.consumed
-            or hold.fed_back
-            or hold.bounded
+            hold.place.how != "add"
+            or hold.graph.grad is not Grad.ENABLED
+            or hold.graph.consumed
+            or hold.graph.fed_back
+            or hold.rounds.bounded
         ):
             continue
         if (
@@ -533,10 +533,12 @@ def _of_values(file: FileAnalysis, facts: FunctionFacts) -> Iterator[Average]:
 
 
 def _outlives_step(hold: Hold) -> bool:
-    if hold.loops:
-        return any(loop.steps or loop.backwards for loop in hold.loops)
+    if hold.rounds.loops:
+        return any(loop.steps or loop.backwards for loop in hold.rounds.loops)
     return (
-        hold.holder_kind == "attribute" and hold.never_reset and any(_reduces(leaf) for leaf in hold.leaves)
+        hold.place.holder_kind == "attribute"
+        and hold.place.never_reset
+        and any(_reduces(leaf) for leaf in hold.leaves)
     )
 
 

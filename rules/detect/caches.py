@@ -45,7 +45,7 @@ def caches(file: FileAnalysis) -> list[Cache]:
     for function in file.module.functions:
         facts = known.get(function)
         owned = dicts or function.cls is not None
-        if owned and function is not file.module.body and not (facts is not None and facts.is_test):
+        if owned and function is not file.module.body and not (facts is not None and facts.role.is_test):
             found += _memo(file, facts, function, dicts)
     return found
 
@@ -220,10 +220,10 @@ def _kept(
     ):
         return None
     for forward in facts.forwards if facts is not None else ():
-        if forward.stmt is statement and forward.proven:
-            return _left(statement.value, forward.call, forward.grad)
+        if forward.stmt is statement and forward.module.proven:
+            return _left(statement.value, forward.call, forward.mode.grad)
     for hold in facts.holds if facts is not None else ():
-        if hold.stmt is statement and hold.how == "item":
+        if hold.stmt is statement and hold.place.how == "item":
             part = _network_output(hold.value)
             return None if part is None else part.kind is Kind.GRAPH
     return _unfollowed(file, function, statement)

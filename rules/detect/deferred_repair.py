@@ -14,9 +14,18 @@ def repair(facts: FileFacts, found: DeferredBackward) -> Repair | None:
 
     hold, backward = found.hold, found.backward
     loss = hold.leaves[0] if len(hold.leaves) == 1 else None
-    if loss is None or loss.path is None or hold.how != "add" or not isinstance(hold.stmt, ir.AugAssign):
+    if (
+        loss is None
+        or loss.path is None
+        or hold.place.how != "add"
+        or not isinstance(hold.stmt, ir.AugAssign)
+    ):
         return None
-    if not isinstance(backward.stmt, ir.ExprStmt) or backward.path != hold.holder or backward.retain_argument:
+    if (
+        not isinstance(backward.stmt, ir.ExprStmt)
+        or backward.path != hold.place.holder
+        or backward.retain_argument
+    ):
         return None
     if _zeroes_between(hold, backward.stmt) or _other_uses(hold):
         return None
@@ -40,7 +49,7 @@ def _zeroes_between(hold: object, backward: ir.Stmt) -> bool:
     from gpulint.analysis.file.facts import Hold
 
     assert isinstance(hold, Hold)
-    loop = hold.loops[-1].stmt
+    loop = hold.rounds.loops[-1].stmt
     seen = False
     for statement in ir.statements(hold.function.body):
         if statement is loop:
@@ -61,5 +70,7 @@ def _other_uses(hold: object) -> bool:
         if statement is hold.stmt:
             continue
         for root in statement.expressions():
-            loads += sum(1 for part in ir.walk(root) if isinstance(part, ir.Name) and part.id == hold.holder)
+            loads += sum(
+                1 for part in ir.walk(root) if isinstance(part, ir.Name) and part.id == hold.place.holder
+            )
     return loads > 2  # its start and its backward

@@ -375,9 +375,9 @@ def _modes_over_batches(
 
 def _modes(functions: list[FunctionFacts], chosen: set[ir.Function]) -> set[Grad]:
     return {
-        forward.grad
+        forward.mode.grad
         for facts in functions
-        if facts.function in chosen and not facts.is_test
+        if facts.function in chosen and not facts.role.is_test
         for forward in facts.forwards
         if any(loop.over_data for loop in forward.loops)
     }

@@ -149,9 +149,9 @@ def _volatile(file: FileAnalysis, function: ir.Function) -> Iterator[GradModeMis
     facts = file.facts.get(function)
     if file.guards_itself(function) or (facts is not None and facts.grad_at_entry is Grad.DISABLED):
         return  # dead text: what it was meant for is done
-    if facts is not None and facts.forwards and all(forward.frozen for forward in facts.forwards):
+    if facts is not None and facts.forwards and all(forward.module.frozen for forward in facts.forwards):
         return  # nothing that it goes through has a graph
-    entries = facts.entries if facts is not None else (function,)
+    entries = facts.role.entries if facts is not None else (function,)
     given = {
         part.path
         for forward in (facts.forwards if facts is not None else ())

@@ -105,9 +105,9 @@ def _is_measured(file: FileAnalysis, facts: FunctionFacts, call: HotCall) -> boo
         queue += callers
     if any(_measures(one.home, one) for function in seen for one in _decorating(file, function)):
         return True
-    if not facts.entries:
+    if not facts.role.entries:
         return False
-    for entry in facts.entries:
+    for entry in facts.role.entries:
         others = file.project.files_calling(file.filename, entry) if file.project is not None else None
         for other in others or ():
             for function in other.module.functions:

@@ -122,7 +122,7 @@ def undetached(file: FileAnalysis) -> list[Undetached]:
         return []
     found: list[Undetached] = []
     for facts in functions:
-        if facts.is_test or not facts.backwards or _switches(file, facts.function):
+        if facts.role.is_test or not facts.backwards or _switches(file, facts.function):
             continue
         order = {id(s): n for n, s in enumerate(ir.statements(facts.function.body))}
         for backward in facts.backwards:
@@ -152,11 +152,11 @@ def _through_generator(
     (optimizer,) = stepped
     own = optimizers.of(optimizer)
     for generator in facts.forwards:
-        name = last(generator.path)
+        name = last(generator.module.path)
         if (
             generator.site not in backward.tokens
             or name in own
-            or "." in generator.path.removeprefix("self.")
+            or "." in generator.module.path.removeprefix("self.")
         ):
             continue
         theirs = {key for key, names in optimizers.owners.items() if name in names}
@@ -164,10 +164,10 @@ def _through_generator(
             continue
         if not all(_discards(functions, facts, key, name, start, order) for key in theirs):
             continue
-        if any(other.site in generator.inputs and other is not generator for other in facts.forwards):
+        if any(other.site in generator.given.inputs and other is not generator for other in facts.forwards):
             continue  # what it is given comes from a network as well, which may want its gradient
         for discriminator in facts.forwards:
-            if last(discriminator.path) in own and discriminator.site in backward.tokens:
+            if last(discriminator.module.path) in own and discriminator.site in backward.tokens:
                 argument = _argument_made_by(facts, discriminator, generator, order)
                 if argument is not None and order[id(discriminator.stmt)] <= start:
                     nested = generator.stmt is discriminator.stmt
@@ -219,7 +219,11 @@ def _gives_several(generator: Forward, argument: ir.Expr) -> bool:
     bound = generator.stmt.targets[0] if isinstance(generator.stmt, ir.Assign) else None
     if argument is not generator.call and isinstance(bound, ir.Seq):
         return False
-    forward = generator.network.method("forward") if isinstance(generator.network, ClassInfo) else None
+    forward = (
+        generator.module.network.method("forward")
+        if isinstance(generator.module.network, ClassInfo)
+        else None
+    )
     return forward is not None and any(
         isinstance(statement, ir.Return) and isinstance(statement.value, (ir.Seq, ir.DictDisplay))
         for statement in ir.statements(forward.body)
@@ -257,17 +261,17 @@ def _judge(
             shared = True
         elif summary is not None:
             shared |= summary.autograd_grad or summary.backwards > 0
-        elif judged.escaped and _reaches_generator(facts.function, call, found, given):
+        elif judged.result.escaped and _reaches_generator(facts.function, call, found, given):
             unseen = call.func.path or "a call"
     found.wanted = shared
     if unseen:
         found.doubt = f"`{unseen}` may differentiate what it is given"
-    elif found.backward.retain and (judged.returned or judged.stored):
+    elif found.backward.retain and (judged.result.returned or judged.result.stored):
         found.doubt = "the graph is retained, and what the discriminator gives is used elsewhere"
-    elif _reads_gradients(facts.function, last(found.generator.path)):
-        found.doubt = f"the gradients of `{found.generator.path}` are read before they are zeroed"
+    elif _reads_gradients(facts.function, last(found.generator.module.path)):
+        found.doubt = f"the gradients of `{found.generator.module.path}` are read before they are zeroed"
     elif found.made is None and not _is_tensor(found):
-        found.doubt = f"`{found.generator.path}` may give something else than a tensor"
+        found.doubt = f"`{found.generator.module.path}` may give something else than a tensor"
 
 
 def _reaches_generator(
@@ -277,7 +281,7 @@ def _reaches_generator(
     them. A criterion is given scores, and no more."""
     own = function.params[0].name if function.cls is not None and function.params else None
     method = own is not None and (call.func.path or "").split(".")[:-1] == [own]
-    return method or bool(given & {found.argument.path, found.generator.path} - {None})
+    return method or bool(given & {found.argument.path, found.generator.module.path} - {None})
 
 
 def _computed_from(function: ir.Function, start: ir.Stmt) -> set[str | None]:
@@ -313,7 +317,7 @@ def _reads_gradients(function: ir.Function, generator: str) -> bool:
 
 def _is_tensor(found: Undetached) -> bool:
     """Whether the class of the generator is in sight, and gives one tensor, or is one of torch's that do."""
-    network = found.generator.network
+    network = found.generator.module.network
     bound = found.generator.stmt.targets[0] if isinstance(found.generator.stmt, ir.Assign) else None
     if found.argument is not found.generator.call and isinstance(bound, ir.Seq):
         return True  # one of several results: no dict, and what another network takes as it is
@@ -354,9 +358,9 @@ def _made_for_this(functions: list[FunctionFacts], generator: Forward, backward:
     """The generating statement, if no other backward and nobody outside wants the generator's graph."""
     if (
         not isinstance(generator.stmt, ir.Assign)
-        or generator.returned
-        or generator.escaped
-        or generator.stored
+        or generator.result.returned
+        or generator.result.escaped
+        or generator.result.stored
     ):
         return None
     others = (b for facts in functions for b in facts.backwards if b is not backward)

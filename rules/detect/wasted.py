@@ -50,17 +50,17 @@ def wasted_forwards(file: FileAnalysis) -> list[WastedForward]:
     found: list[WastedForward] = []
     for facts in functions:
         function = facts.function
-        if facts.is_test or function.name == "test" or facts.needs_grad or not _trains(file, facts):
+        if facts.role.is_test or function.name == "test" or facts.needs_grad or not _trains(file, facts):
             continue
         switching = bool(words_beside(file, function) & SWITCHING)
         if off_for_object(file, function):
             continue
-        if facts.is_module_forward and not facts.has_backward and not gives_graph(file, function):
+        if facts.role.is_module_forward and not facts.has_backward and not gives_graph(file, function):
             continue  # it acts or predicts, whatever else trains; grad is its callers' business
         uses: Uses | None = None
         wasted: list[Forward] = []
         for forward in facts.forwards:
-            if forward.evaluating and forward.after_training:
+            if forward.mode.evaluating and forward.mode.after_training:
                 continue  # an evaluation, which is another rule's
             thawed = thawed_by_context(file, forward)
             if thawed is False or (switching and not thawed):
@@ -83,7 +83,7 @@ def wasted_forwards(file: FileAnalysis) -> list[WastedForward]:
 
 def _trains(file: FileAnalysis, facts: FunctionFacts) -> bool:
     """Whether the function is a training step, or a module's forward, of which training runs are made."""
-    if facts.has_backward or facts.steps or facts.is_module_forward:
+    if facts.has_backward or facts.steps or facts.role.is_module_forward:
         return True
     return file.framework_backward(facts.function)
 
@@ -91,21 +91,21 @@ def _trains(file: FileAnalysis, facts: FunctionFacts) -> bool:
 def _in_step(facts: FunctionFacts, forward: Forward) -> bool:
     """Whether a backward or an optimizer's step runs as often as the forward: the same loop's, or the same function's."""
     if forward.loops:
-        return forward.trains_nearby
+        return forward.mode.trains_nearby
     return (
         not facts.has_backward or facts.steps > 0 or any(not backward.loops for backward in facts.backwards)
     )
 
 
 def _may_be_wasted(facts: FunctionFacts, forward: Forward) -> bool:
-    if forward.grad is not Grad.ENABLED or forward.site is None or not forward.proven:
+    if forward.mode.grad is not Grad.ENABLED or forward.site is None or not forward.module.proven:
         return False
-    if is_weightless(forward.network):
+    if is_weightless(forward.module.network):
         return False
     if not forward.call.args and not forward.call.keywords:
         return False  # a module without input makes parameters
     # A branch of a module's forward may be there for evaluation alone, which its caller guards.
-    return not forward.phased and not (facts.is_module_forward and forward.guarded)
+    return not forward.mode.phased and not (facts.role.is_module_forward and forward.mode.guarded)
 
 
 def words_beside(file: FileAnalysis, function: ir.Function) -> set[str]:

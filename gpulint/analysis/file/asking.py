@@ -103,7 +103,11 @@ class FileFacts:
     @cached_property
     def _passed_over(self) -> frozenset[int]:
         """The origins in functions that nothing is said about, by identity: tests, and what another framework runs."""
-        silent = {function.function for function in self.functions if function.is_test or function.is_foreign}
+        silent = {
+            function.function
+            for function in self.functions
+            if function.role.is_test or function.role.is_foreign
+        }
         found: set[int] = set()
         for function in self.module.functions if silent else ():
             if not any(owner in silent for owner in _around(function)):

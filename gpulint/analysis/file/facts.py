@@ -112,24 +112,50 @@ class Pile:
 
 
 @dataclass(slots=True)
-class Hold:
-    """A value that outlives its iteration.
+class HoldPlace:
+    """Where a held value is put: `how` is the way into it, `holder` its path."""
 
-    `state` is the graph's state when the iteration ends: "live", "freed" (backward went through it), "retained"
-    (freed, but kept by retain_graph or checkpointing), "device" (a tensor without graph) or "unknown".
-    """
-
-    function: ir.Function
-    stmt: ir.Stmt
-    at: ir.Expr | ir.Stmt  # what puts it there
     how: str  # "add", "append", "extend", "insert", "item", "call", "comprehension", "join"
     holder: str
     holder_kind: str  # "variable", "attribute", "global"
     container: bool
-    leaves: tuple[ir.Expr, ...]
-    value: Val
+    holder_tokens: Tokens = frozenset()
+    keep: Keep | None = None
+    is_slot: bool = False  # a slot of a tensor, into which the value is copied
+    never_reset: bool = False
+    read: bool = False  # the holder is used for something besides holding
+    unread: bool = False  # a network's tensors, in a local container that nothing reads
+    read_back: bool = False  # a slot of a buffer, which the same forward reads after it has set it
+    number_uses: bool = False  # every other use of the holder is a number's
+    pile: Pile | None = None  # what becomes of the container, asked where it keeps device tensors
+    in_module: bool = False  # in the forward of an nn.Module
+    method_of_module: bool = False
+    gathers: bool = False  # in the half of a metric that is called with each batch
+
+
+@dataclass(slots=True)
+class HoldRounds:
+    """The loops that a held value outlives, outermost first, and how often something is put there."""
+
     loops: tuple[Loop, ...]
     bounded: bool
+    birth_loop: Loop | None = None
+    per_step: bool = False  # no loop here, but the function runs once a step
+    within_step: bool = False  # a local sum over the micro-batches of the one step that the function is
+    over_data: bool = False  # some loop it accumulates over runs through batches
+    over_batches: bool = False  # the same, and more says so than that its items come in tuples
+    over_items: bool = False  # some loop opens or reads its items one by one
+    made_in_loop: bool = False  # a model runs in the loop it accumulates over
+    made_inside: bool = True  # the graph is made in the loops it accumulates over, not taken apart in them
+    fresh_view: bool = False  # a view of something made in this very iteration
+
+
+@dataclass(slots=True)
+class HoldGraph:
+    """What becomes of the autograd graph behind a held value. `state` is the graph's state when the iteration ends: "live",
+    "freed" (backward went through it), "retained" (freed, but kept by retain_graph or checkpointing), "device" (a tensor
+    without graph) or "unknown"."""
+
     grad: Grad
     evaluating: bool
     state: str = "unknown"
@@ -137,63 +163,119 @@ class Hold:
     feeds_backward: bool = False  # the same, as far as names lead where values are lost sight of
     returned: bool = False
     escaped: bool = False
-    number_uses: bool = False  # every other use of the holder is a number's
-    keep: Keep | None = None
     inference: bool = False  # nothing in reach ever calls backward on it
-    holder_tokens: Tokens = frozenset()
-    birth_loop: Loop | None = None
     guarded: bool = False
-    read: bool = False  # the holder is used for something besides holding
-    only_called_elsewhere: tuple[ir.Function, ...] = ()  # the functions by which other files reach this one
     under_no_grad_fix: bool = False  # switching grad off around it is offered, and is enough
-    per_step: bool = False  # no loop here, but the function runs once a step
     fed_back: bool = False  # the holder is state that goes into the next forward
-    never_reset: bool = False
-    in_module: bool = False  # in the forward of an nn.Module
-    read_back: bool = False  # a slot of a buffer, which the same forward reads after it has set it
-    method_of_module: bool = False
-    fresh_view: bool = False  # a view of something made in this very iteration
-    over_data: bool = False  # some loop it accumulates over runs through batches
-    over_batches: bool = False  # the same, and more says so than that its items come in tuples
-    gathers: bool = False  # in the half of a metric that is called with each batch
-    unread: bool = False  # a network's tensors, in a local container that nothing reads
-    over_items: bool = False  # some loop opens or reads its items one by one
-    given: ir.Expr | None = None  # what is handed over, a dict or a tuple as it stands
-    made_in_loop: bool = False  # a model runs in the loop it accumulates over
-    on_host: bool = False  # computed on the CPU, as the code proves
-    within_step: bool = False  # a local sum over the micro-batches of the one step that the function is
-    made_inside: bool = True  # the graph is made in the loops it accumulates over, not taken apart in them
-    call: ir.Call | None = None  # what makes one tensor of a list without a name
-    are_tensors: bool = False  # each of the leaves is proven to be a tensor
-    is_slot: bool = False  # a slot of a tensor, into which the value is copied
     wholly_freed: bool = False  # backward went through all the graphs behind it
     to_differentiate: bool = False  # retained for the sake of a second derivative
-    pile: Pile | None = None  # what becomes of the container, asked where it keeps device tensors
+    only_called_elsewhere: tuple[ir.Function, ...] = ()  # the functions by which other files reach this one
+
+
+@dataclass(slots=True)
+class Hold:
+    """A value that outlives its iteration."""
+
+    function: ir.Function
+    stmt: ir.Stmt
+    at: ir.Expr | ir.Stmt  # what puts it there
+    leaves: tuple[ir.Expr, ...]
+    value: Val
+    place: HoldPlace
+    rounds: HoldRounds
+    graph: HoldGraph
+    given: ir.Expr | None = None  # what is handed over, a dict or a tuple as it stands
+    on_host: bool = False  # computed on the CPU, as the code proves
+    call: ir.Call | None = None  # what makes one tensor of a list without a name
+    are_tensors: bool = False  # each of the leaves is proven to be a tensor
 
     @property
     def loop(self) -> Loop | None:
-        return self.loops[-1] if self.loops else None
+        return self.rounds.loops[-1] if self.rounds.loops else None
 
     @property
     def in_few_slots(self) -> bool:
         """Whether it fills slots for parts of one batch, `x[i] = f(i)` or `[f(h) for h in layers]`: so many speakers,
         heads or layers, not so many batches."""
-        parts = bool(self.loops) and not self.over_data and not any(loop.counts_all for loop in self.loops)
-        return self.how in ("comprehension", "item") and parts
+        parts = (
+            bool(self.rounds.loops)
+            and not self.rounds.over_data
+            and not any(loop.counts_all for loop in self.rounds.loops)
+        )
+        return self.place.how in ("comprehension", "item") and parts
 
     @property
     def in_few_rounds(self) -> bool:
         """Whether it is a variable that only loops add to whose rounds stand in the text."""
         return (
-            self.holder_kind == "variable"
-            and bool(self.loops)
-            and all(loop.written_out for loop in self.loops)
+            self.place.holder_kind == "variable"
+            and bool(self.rounds.loops)
+            and all(loop.written_out for loop in self.rounds.loops)
         )
 
     @property
     def kept_elsewhere(self) -> bool:
         """Whether the line that keeps the value stands in another file."""
-        return self.keep is not None and self.keep.filename is not None
+        return self.place.keep is not None and self.place.keep.filename is not None
+
+
+@dataclass(slots=True)
+class ForwardMode:
+    """The modes in which a forward runs: grad, eval, phase, and under which conditions."""
+
+    grad: Grad
+    evaluating: bool
+    grad_set_by: ir.Expr | None = None  # what in the function set the grad mode, if anything there did
+    guarded: bool = False
+    phased: bool = False  # training or evaluating, by what a variable says
+    loop_is_evaluation: bool = False  # nothing in its outermost loop needs grad
+    train_only_backward: bool = False
+    in_handler: bool = False  # what is done where something else failed
+    after_training: bool = False  # it stands after every backward of its function, and beside them
+    trains_nearby: bool = False  # its loop, or without one its function, has a backward or an optimizer
+
+
+@dataclass(slots=True)
+class ForwardResult:
+    """What becomes of a forward's result."""
+
+    used: bool = False
+    read_by_callers: bool = False  # it is returned, and each caller only reads numbers of it
+    by_choice: bool = False  # its result is detached under a condition only
+    freed: bool = False
+    escaped: bool = False
+    returned: bool = False
+    stored: bool = False
+    assigned: bool = False  # its result gets a name
+    read_only: bool = False  # what leaves of its results are numbers or detached
+    dense: bool = False  # gives scores over a vocabulary or over every pixel
+
+
+@dataclass(slots=True)
+class ForwardModule:
+    """What is run, and what is known of it."""
+
+    path: str
+    proven: bool
+    frozen: bool = False  # no parameter of the network requires grad
+    weightless: bool = False  # the module is made in the function that runs it, and nothing gives it weights
+    by_role: bool = False  # taken for a module's only by its name
+    in_module_method: bool = False
+    pretrained: bool = False  # a library has loaded it, in eval mode
+    network: Any = (
+        None  # the network's class in the project, or its maker's name; None where neither is known
+    )
+
+
+@dataclass(slots=True)
+class ForwardInputs:
+    """What goes into it."""
+
+    inputs: Tokens = frozenset()  # the graphs that go into it
+    fresh_inputs: bool = (
+        False  # what goes into it was made of numbers, texts or pictures: nobody wants its gradient
+    )
+    given_host: bool = False  # given nothing but texts, paths, arrays and numbers
 
 
 @dataclass(slots=True)
@@ -203,44 +285,13 @@ class Forward:
     function: ir.Function
     stmt: ir.Stmt
     call: ir.Call
-    path: str
     site: Site | None
-    grad: Grad
-    evaluating: bool
     loops: tuple[Loop, ...]
-    proven: bool
-    used: bool = False
-    read_by_callers: bool = False  # it is returned, and each caller only reads numbers of it
-    by_choice: bool = False  # its result is detached under a condition only
-    weightless: bool = False  # the module is made in the function that runs it, and nothing gives it weights
-    in_handler: bool = False  # what is done where something else failed
-    freed: bool = False
-    escaped: bool = False
-    returned: bool = False
-    guarded: bool = False
-    stored: bool = False
-    assigned: bool = False  # its result gets a name
-    after_training: bool = False  # it stands after every backward of its function, and beside them
-    trains_nearby: bool = False  # its loop, or without one its function, has a backward or an optimizer
-    phased: bool = False  # training or evaluating, by what a variable says
-    train_only_backward: bool = False
-    read_only: bool = False  # what leaves of its results are numbers or detached
+    mode: ForwardMode
+    result: ForwardResult
+    module: ForwardModule
+    given: ForwardInputs
     order: int = 0  # place in the source
-    by_role: bool = False  # taken for a module's only by its name
-    in_module_method: bool = False
-    dense: bool = False  # gives scores over a vocabulary or over every pixel
-    loop_is_evaluation: bool = False  # nothing in its outermost loop needs grad
-    inputs: Tokens = frozenset()  # the graphs that go into it
-    fresh_inputs: bool = (
-        False  # what goes into it was made of numbers, texts or pictures: nobody wants its gradient
-    )
-    pretrained: bool = False  # a library has loaded it, in eval mode
-    network: Any = (
-        None  # the network's class in the project, or its maker's name; None where neither is known
-    )
-    frozen: bool = False  # no parameter of the network requires grad
-    given_host: bool = False  # given nothing but texts, paths, arrays and numbers
-    grad_set_by: ir.Expr | None = None  # what in the function set the grad mode, if anything there did
 
 
 @dataclass(slots=True)
@@ -354,6 +405,17 @@ class DeferredBackward:
 
 
 @dataclass(slots=True)
+class FunctionRole:
+    """Who runs a function, and what for."""
+
+    # where code outside this file comes in, on the ways that lead to it
+    entries: tuple[ir.Function, ...] = ()
+    is_test: bool = False  # a pytest function or a method of a test case
+    is_foreign: bool = False  # computes with another framework
+    is_module_forward: bool = False  # the `forward` of an nn.Module: part of training as of evaluation
+
+
+@dataclass(slots=True)
 class FunctionFacts:
     function: ir.Function
     grad_at_entry: Grad
@@ -366,13 +428,8 @@ class FunctionFacts:
         False  # somebody takes gradients of what it gives by other means than a backward in sight
     )
     calls_eval: bool = False
-    entries: tuple[
-        ir.Function, ...
-    ] = ()  # where code outside this file comes in, on the ways that lead to it
-    is_test: bool = False  # a pytest function or a method of a test case
-    is_foreign: bool = False  # computes with another framework
-    is_module_forward: bool = False  # the `forward` of an nn.Module: part of training as of evaluation
     all_evaluation: bool = False  # every forward in it evaluates, and nothing needs grad
+    role: FunctionRole = field(default_factory=FunctionRole)
     forwards: list[Forward] = field(default_factory=list)
     backwards: list[Backward] = field(default_factory=list)
     holds: list[Hold] = field(default_factory=list)
@@ -386,4 +443,4 @@ class FunctionFacts:
     @property
     def only_called_elsewhere(self) -> tuple[ir.Function, ...]:
         """The functions by which other files reach this one; none where this file runs it by itself."""
-        return self.entries
+        return self.role.entries

@@ -10,7 +10,7 @@ from gpulint.analysis.file.facts import Hold, Keep
 def is_read_back(hold: Hold) -> bool:
     """`self.cache[:n, a:b] = k` and then `self.cache[:n, :b]` in the same function: what generates text keeps its keys so.
     It is run without grad, or else the graph is wanted."""
-    owner = hold.holder.partition("[")[0]
+    owner = hold.place.holder.partition("[")[0]
     statements = list(ir.statements(hold.function.body))
     if not isinstance(hold.stmt, ir.Assign) or hold.stmt not in statements:
         return False

@@ -316,7 +316,7 @@ class Binding(Calling):
                 self.stmt is not None
                 and (hold := self.events.holds.get((id(self.stmt.origin), path))) is not None
             ):
-                hold.is_slot = True
+                hold.place.is_slot = True
         self.refill(
             path, Val(Kind.GRAPH, tokens, (value.flags & ~SCALAR) | base.flags & OUTPUT | MAYBE | SLOTS)
         )

@@ -8,7 +8,17 @@ from gpulint.analysis.code import ir
 from gpulint.analysis.code.oom import Recovery
 from gpulint.analysis.file import gradmode
 from gpulint.analysis.file.classes import ClassInfo
-from gpulint.analysis.file.facts import Carried, Forward, HotCall, Keep, OomHandler
+from gpulint.analysis.file.facts import (
+    Carried,
+    Forward,
+    ForwardInputs,
+    ForwardMode,
+    ForwardModule,
+    ForwardResult,
+    HotCall,
+    Keep,
+    OomHandler,
+)
 from gpulint.analysis.file.frozen_classes import is_made_frozen
 from gpulint.analysis.file.handing import note_handed
 from gpulint.analysis.file.slots import has_one_key
@@ -203,8 +213,9 @@ class Calling(Keeping):
     def _helper_forward(self, expr: ir.Call, site: Site) -> None:
         if self.record and self.stmt is not None:
             self.events.forwards[id(expr.origin)] = Forward(
-                self.function, self.stmt, expr, expr.func.path or "", site, self.state.grad, True, tuple(self.loops),
-                True, guarded=bool(self.guards),
+                self.function, self.stmt, expr, site, tuple(self.loops),
+                ForwardMode(self.state.grad, True, guarded=bool(self.guards)), ForwardResult(),
+                ForwardModule(expr.func.path or "", True), ForwardInputs(),
             )  # fmt: skip
 
     def _forget_stores(self, summary: Summary, owner_path: str | None) -> None:

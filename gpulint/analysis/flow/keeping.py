@@ -8,7 +8,7 @@ from gpulint.analysis.code import ir
 from gpulint.analysis.code.slots import frees_slots
 from gpulint.analysis.file.classes import ClassInfo
 from gpulint.analysis.file.evidence import Evidence
-from gpulint.analysis.file.facts import FunctionFacts, Hold, Keep, Loop
+from gpulint.analysis.file.facts import FunctionFacts, Hold, HoldGraph, HoldPlace, HoldRounds, Keep, Loop
 from gpulint.analysis.file.summaries import Events, Summary
 from gpulint.analysis.flow.calls import Calls
 from gpulint.analysis.flow.peaks import loop_names
@@ -89,23 +89,25 @@ class Keeping(Calls):
             at = expr if expr is not None else self.stmt
             root = path.partition(".")[0].partition("[")[0]
             hold = Hold(
-                self.function, self.stmt, at, how, path, self._holder_kind(path, born), in_container,
-                self._tensor_leaves(leaves, part.kind), part, loops,
-                bounded or self._resets(path, root, loops), self.state.grad,
-                any(site in self.file.evaluating for site in part.sites), keep=keep, holder_tokens=frozenset({holder}),
+                self.function, self.stmt, at, self._tensor_leaves(leaves, part.kind), part,
+                HoldPlace(how, path, self._holder_kind(path, born), in_container, frozenset({holder}), keep),
+                HoldRounds(loops, bounded or self._resets(path, root, loops)),
+                HoldGraph(self.state.grad, any(site in self.file.evaluating for site in part.sites)),
             )  # fmt: skip
-            hold.birth_loop = self.loops[born - 1] if 0 < born <= len(self.loops) else None
-            hold.guarded = bool(self.guards)
+            hold.rounds.birth_loop = self.loops[born - 1] if 0 < born <= len(self.loops) else None
+            hold.graph.guarded = bool(self.guards)
             hold.are_tensors = all(self.eval_quietly(leaf).is_surely_tensor for leaf in hold.leaves)
             hold.given = leaves[0] if leaves else None
-            hold.fresh_view = self._is_fresh_view(leaves)
-            hold.over_data = any(loop.over_data for loop in loops)
-            hold.over_batches = any(loop.over_data and not loop.over_pairs for loop in loops)
-            hold.over_items = any(loop.over_items for loop in loops)
+            hold.rounds.fresh_view = self._is_fresh_view(leaves)
+            hold.rounds.over_data = any(loop.over_data for loop in loops)
+            hold.rounds.over_batches = any(loop.over_data and not loop.over_pairs for loop in loops)
+            hold.rounds.over_items = any(loop.over_items for loop in loops)
             outside = len(self.loops) - len(loops)
-            hold.made_inside = not loops or any(site.depth > outside or site.depth < 0 for site in part.sites)
+            hold.rounds.made_inside = not loops or any(
+                site.depth > outside or site.depth < 0 for site in part.sites
+            )
             if how == "item" and self._is_overwritten_slot(loops):
-                hold.bounded = True
+                hold.rounds.bounded = True
             self.events.holds[(id(at.origin), path)] = hold
         return holder
 
@@ -115,13 +117,13 @@ class Keeping(Calls):
         path = call.func.path or call.method
         leaves, loops = self._tensor_leaves((leaf,), Kind.DEVICE), tuple(self.loops[-1:])
         hold = Hold(
-            self.function, self.stmt, call, "join", path, "variable", True, leaves, value, loops,
-            False, self.state.grad, False,
+            self.function, self.stmt, call, leaves, value, HoldPlace("join", path, "variable", True),
+            HoldRounds(loops, False), HoldGraph(self.state.grad, False),
         )  # fmt: skip
-        hold.call, hold.birth_loop, hold.given = call, outer, leaf
-        hold.over_data = loops[0].over_data
-        hold.over_batches = loops[0].over_data and not loops[0].over_pairs
-        hold.over_items = loops[0].over_items
+        hold.call, hold.rounds.birth_loop, hold.given = call, outer, leaf
+        hold.rounds.over_data = loops[0].over_data
+        hold.rounds.over_batches = loops[0].over_data and not loops[0].over_pairs
+        hold.rounds.over_items = loops[0].over_items
         self.events.holds[(id(call.origin), path)] = hold
 
     def _tensor_leaves(self, leaves: tuple[ir.Expr, ...], kind: Kind) -> tuple[ir.Expr, ...]:
@@ -255,23 +257,23 @@ class Keeping(Calls):
     def settle(self, loop: Loop | None) -> None:
         """The iteration (or the function) ends: decide for what it held whether the graph is freed by now."""
         for hold in self.events.holds.values():
-            if hold.state not in ("unknown", "live") or (
-                loop not in hold.loops if loop is not None else hold.loops
+            if hold.graph.state not in ("unknown", "live") or (
+                loop not in hold.rounds.loops if loop is not None else hold.rounds.loops
             ):
                 continue
             if hold.value.kind is Kind.DEVICE:
-                hold.state = "device"
+                hold.graph.state = "device"
                 continue
             if hold.value.kind is not Kind.GRAPH:
                 continue
             sites = hold.value.sites
             freed = sites & self.state.freed
             if freed and sites & self.state.retained:
-                hold.state = "retained"
+                hold.graph.state = "retained"
             elif freed:
-                hold.state, hold.wholly_freed = "freed", sites <= self.state.freed
+                hold.graph.state, hold.graph.wholly_freed = "freed", sites <= self.state.freed
             else:
-                hold.state = "live"
+                hold.graph.state = "live"
 
 
 def _strongest(parts: list[Val]) -> Val | None:

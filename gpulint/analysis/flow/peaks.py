@@ -31,27 +31,32 @@ def deferred_backwards(facts: FunctionFacts) -> list[DeferredBackward]:
     """Sums of whole-model losses over batches with a single backward behind the loop, or every k iterations of it."""
     found: list[DeferredBackward] = []
     for hold in facts.holds:
-        if hold.value.kind is not Kind.GRAPH or not hold.loops or not hold.consumed or hold.fed_back:
+        if (
+            hold.value.kind is not Kind.GRAPH
+            or not hold.rounds.loops
+            or not hold.graph.consumed
+            or hold.graph.fed_back
+        ):
             continue
-        loop = hold.loops[-1]
-        if hold.how == "item":
+        loop = hold.rounds.loops[-1]
+        if hold.place.how == "item":
             continue  # what is made of slots, the loss of all of them, need not be a sum
-        if hold.container and not hold.value.has(SCALAR):
+        if hold.place.container and not hold.value.has(SCALAR):
             continue  # outputs that one loss compares with each other: views, prototypes, layers
-        if not loop.over_data or hold.holder_kind != "variable" or loop in facts.recurrent:
+        if not loop.over_data or hold.place.holder_kind != "variable" or loop in facts.recurrent:
             continue
         if _goes_at_once(facts, hold):
             continue
         backward = _backward_of(facts, hold)
         forward = _forward_of(facts, hold, loop)
-        if backward is not None and forward is not None and not _walks(backward, hold.holder):
+        if backward is not None and forward is not None and not _walks(backward, hold.place.holder):
             found.append(DeferredBackward(hold, forward, backward))
     return found
 
 
 def _goes_at_once(facts: FunctionFacts, hold: Hold) -> bool:
     """Whether a backward through the sum follows in the very block that adds to it: it holds what one round has made."""
-    through = {id(b.stmt) for b in facts.backwards if b.tokens & hold.holder_tokens}
+    through = {id(b.stmt) for b in facts.backwards if b.tokens & hold.place.holder_tokens}
     for block in _blocks(hold.function.body):
         if hold.stmt in block:
             return any(id(statement) in through for statement in block[block.index(hold.stmt) + 1 :])
@@ -67,9 +72,9 @@ def _blocks(block: list[ir.Stmt]) -> Iterator[list[ir.Stmt]]:
 
 def _backward_of(facts: FunctionFacts, hold: Hold) -> Backward | None:
     """The one backward through the sum: outside the loop, or in it every k iterations."""
-    loop = hold.loops[-1]
+    loop = hold.rounds.loops[-1]
     for backward in facts.backwards:
-        if backward.autograd_grad or backward.create_graph or not backward.tokens & hold.holder_tokens:
+        if backward.autograd_grad or backward.create_graph or not backward.tokens & hold.place.holder_tokens:
             continue
         if loop not in backward.loops or (backward.every_k and backward.loops[-1] is loop):
             return backward
@@ -88,7 +93,7 @@ def _forward_of(facts: FunctionFacts, hold: Hold, loop: Loop) -> Forward | None:
     """The forward, in the same loop, of a model on this iteration's data, that made the loss."""
     names = loop_names(loop.stmt)
     for forward in facts.forwards:
-        if forward.site not in hold.value.tokens or loop not in forward.loops or not forward.proven:
+        if forward.site not in hold.value.tokens or loop not in forward.loops or not forward.module.proven:
             continue
         inputs = {
             part.id
@@ -125,7 +130,7 @@ def late_releases(file: FileAnalysis, facts: FunctionFacts) -> list[LateRelease]
     """Large outputs whose last use comes before a peak in the same iteration, or that live into the next forward."""
     found: list[LateRelease] = []
     for forward in facts.forwards:
-        if not forward.loops or not forward.proven or forward.guarded:
+        if not forward.loops or not forward.module.proven or forward.mode.guarded:
             continue
         loop = forward.loops[-1]
         late = _late(file, facts, forward, loop)
@@ -176,14 +181,18 @@ def _late(file: FileAnalysis, facts: FunctionFacts, forward: Forward, loop: Loop
     if any(_derives(inner, name) for other in evidence for inner in ir.statements([other])):
         return None
     rest = later[uses[-1] + 1 :]
-    if forward.grad is Grad.ENABLED and any(_has_backward(other) for other in rest):
+    if forward.mode.grad is Grad.ENABLED and any(_has_backward(other) for other in rest):
         if not _is_large_for_loss(forward, evidence, name):
             return None
         return LateRelease(
             facts.function, name, last, next(o for o in rest if _has_backward(o)), "backward", loop
         )
-    if forward.grad is Grad.DISABLED and loop.over_data and not any(_has_backward(other) for other in block):
-        if not forward.dense or _in_loss(evidence, name):
+    if (
+        forward.mode.grad is Grad.DISABLED
+        and loop.over_data
+        and not any(_has_backward(other) for other in block)
+    ):
+        if not forward.result.dense or _in_loss(evidence, name):
             return (
                 None  # a cross-entropy makes a second tensor of that size: releasing the first gains nothing
             )
@@ -308,7 +317,7 @@ def _is_large_for_loss(forward: Forward, evidence: list[ir.Stmt], name: str) -> 
 
     Evidence is the model's kind, or that it is flattened to (-1, vocabulary) for the loss.
     """
-    if forward.dense and (_in_loss(evidence, name) or _reads_loss(evidence, name)):
+    if forward.result.dense and (_in_loss(evidence, name) or _reads_loss(evidence, name)):
         return True
     return any(_flattens(arg, name) for call in _losses(evidence) for arg in call.args)
 

@@ -7,7 +7,14 @@ from dataclasses import replace
 from gpulint.analysis.code import ir
 from gpulint.analysis.code.pooling import is_pooling
 from gpulint.analysis.file.evidence import LOSSY
-from gpulint.analysis.file.facts import Backward, Forward
+from gpulint.analysis.file.facts import (
+    Backward,
+    Forward,
+    ForwardInputs,
+    ForwardMode,
+    ForwardModule,
+    ForwardResult,
+)
 from gpulint.analysis.file.summaries import retokened
 from gpulint.analysis.flow.evaluate import Evaluator
 from gpulint.analysis.torch.backward import Api, Through, api_of, is_known_torch
@@ -265,7 +272,7 @@ class TorchCalls(Evaluator):
             return detached(shape) if shape.kind in (Kind.GRAPH, Kind.CONTAINER) else Val(Kind.DEVICE)
         made = self.graph_from(expr, module, args)
         if self.record and (event := self.events.forwards.get(id(expr.origin))) is not None:
-            event.dense |= shape.has(DENSE)
+            event.result.dense |= shape.has(DENSE)
         if made.kind is not Kind.GRAPH:
             return detached(shape) if shape.kind in (Kind.GRAPH, Kind.CONTAINER) else made
         if shape.kind is Kind.UNKNOWN and self.file.guards_itself(forward):
@@ -290,10 +297,10 @@ class TorchCalls(Evaluator):
         site.shown = module.ref in _RECURRENT or not (module.ref is None or isinstance(module.ref, str))
         event = self.forward_event(expr, module, site)
         if event is not None:
-            event.inputs = frozenset(token for token in args.tokens() if isinstance(token, Site))
-            event.fresh_inputs = _are_fresh(args, self.function)
-            event.pretrained = module.has(LOADED)
-            event.given_host = args.all() != [] and all(v.kind in _NOT_TENSORS for v in args.all())
+            event.given.inputs = frozenset(token for token in args.tokens() if isinstance(token, Site))
+            event.given.fresh_inputs = _are_fresh(args, self.function)
+            event.module.pretrained = module.has(LOADED)
+            event.given.given_host = args.all() != [] and all(v.kind in _NOT_TENSORS for v in args.all())
         dense = DENSE if _is_dense(module) else 0
         large = LARGE if args.all() else 0  # without input it makes parameters
         flags = large | OUTPUT | dense | maybe | (UNSURE_GRAD if self.state.grad is Grad.UNKNOWN else 0)
@@ -332,15 +339,16 @@ class TorchCalls(Evaluator):
         if not self.record or self.stmt is None:
             return None
         event = Forward(
-            self.function, self.stmt, expr, expr.func.path or "", site, self.state.grad, module.has(EVAL),
-            tuple(self.loops), not module.has(MAYBE), guarded=bool(self.guards), phased=module.has(PHASED),
+            self.function, self.stmt, expr, site, tuple(self.loops),
+            ForwardMode(self.state.grad, module.has(EVAL), guarded=bool(self.guards), phased=module.has(PHASED)),
+            ForwardResult(), ForwardModule(expr.func.path or "", not module.has(MAYBE)), ForwardInputs(),
         )  # fmt: skip
-        event.grad_set_by = self.state.grad_set_by
-        event.dense = _is_dense(module)
-        event.in_handler = self.handlers_open > 0
-        event.by_role = module.has(ROLE)
-        event.network = module.ref
-        event.frozen = module.has(FROZEN)
+        event.mode.grad_set_by = self.state.grad_set_by
+        event.result.dense = _is_dense(module)
+        event.mode.in_handler = self.handlers_open > 0
+        event.module.by_role = module.has(ROLE)
+        event.module.network = module.ref
+        event.module.frozen = module.has(FROZEN)
         self.events.forwards[id(expr.origin)] = event
         return event
 

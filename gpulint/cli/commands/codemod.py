@@ -9,6 +9,14 @@ import click
 
 from gpulint.codemods import NAMES
 
+_LACKING = {
+    "monitor": "there is no loop that trains (backward and an optimizer's step in one loop, or in a function that it calls) and no "
+    "trainer of Lightning or transformers whose callbacks are in sight, or each has its Monitor already",
+    "oom-guard": "there is no function or loop that trains, or each is guarded already",
+    "phase-cleanup": "no epoch of a training has a validation or a checkpoint in sight, or the memory is cleared there already",
+    "alloc-conf": "there is no program that trains and is run as a script, or it configures the allocator already",
+}
+
 
 @click.command(short_help="Put the memory kit into training scripts.")
 @click.argument("name", type=click.Choice(NAMES))
@@ -33,6 +41,8 @@ def command(name: str, paths: tuple[str, ...], diff: bool) -> int:
         sys.stdout.write(text)
     for path, reason in outcome.problems:
         print(f"gpulint: {path}: {reason}", file=sys.stderr)
+    if not outcome.changed and not outcome.problems and outcome.seen:
+        print(f"gpulint: nothing to change: {_LACKING[name]}", file=sys.stderr)
     if not diff:
         for path in outcome.changed:
             print(f"changed {os.path.relpath(path)}")

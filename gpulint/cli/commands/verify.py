@@ -8,9 +8,11 @@ import click
 
 from gpulint.cli._grouped import GroupedCommand, codes, heading
 from gpulint.runtime.record.result import REACH
+from gpulint.trial.plan import MAX_RUNS
 
 _what = heading("What to measure")
 _findings = heading("Findings")
+_fixes = heading("Fixes")
 _output = heading("Output")
 _launch = heading("Several processes (torchrun)")
 _CODES = "CODES"
@@ -91,12 +93,26 @@ def _size(_: click.Context, __: click.Parameter, value: str) -> int:
     type=click.Choice(["high", "medium", "low"]),
     help="medium or low: findings from there on, also where the run does not confirm them.",
 )
+@_fixes(
+    "--fix",
+    is_flag=True,
+    help="Run SCRIPT without and with the fixes of all findings, and write those that pay and change no result.",
+)
+@_fixes("--dry-run", is_flag=True, help="With --fix: show the diff and the figures, write nothing.")
+@_fixes(
+    "--max-runs",
+    type=click.IntRange(min=3),
+    default=MAX_RUNS,
+    show_default=True,
+    metavar="N",
+    help="With --fix: run SCRIPT so many times at most.",
+)
 @_output(
     "--output-format",
     metavar="FORMAT",
-    type=click.Choice(["text", "json"]),
+    type=click.Choice(["text", "json", "markdown"]),
     default="text",
-    help="text or json.",
+    help="text or json; with --fix also markdown, for a pull request.",
 )
 @_output("--report", metavar="FILE", type=click.Path(dir_okay=False), help="Write an HTML report to FILE.")
 @_output(
@@ -131,8 +147,10 @@ def command(**given: Any) -> int:
 
     SCRIPT runs unchanged, with its arguments, in a process of its own, until enough steps are sampled.
 
-    Exit status: 0 no drift above --max-drift, 1 drift, 2 wrong use or SCRIPT failed.
+    Exit status: 0 no drift above --max-drift, 1 drift, 2 wrong use or SCRIPT failed. With --fix: 0 nothing left to
+    gain, 1 gains found and not applied, 2 SCRIPT could not be run.
     """
-    from gpulint.cli._verify import Request, perform
+    from gpulint.cli import _trial, _verify
 
-    return perform(Request(**given))
+    request = _verify.Request(**given)
+    return _trial.perform(request) if request.fix else _verify.perform(request)

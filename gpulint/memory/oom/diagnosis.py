@@ -109,10 +109,6 @@ def diagnose(message: OomMessage, retries: int | None = None) -> Diagnosis:
     if message.source in ("host", "library"):
         return _without_figures("host" if message.source == "host" else "library", message, retries)
     requested, free, allocated, cached = message.requested, message.free, message.allocated, message.cached
-    if requested is not None and message.total is not None and requested > _FAR_ABOVE * message.total:
-        times = f"{requested / message.total:,.0f} times"
-        line = f"requested {format_bytes(requested)} in one piece: {times} the card's {format_bytes(message.total)}"
-        return Diagnosis("shape", message, (line,), requested - free if free is not None else None, retries)
     if requested is None or free is None or allocated is None or cached is None:
         return _without_figures("unclear", message, retries)
     asked = segment_size(requested)
@@ -151,6 +147,8 @@ def _of(total: int | None) -> str:
 
 def _kind(message: OomMessage, asked: int, usable: int, cached: int, missing: int) -> Kind:
     assert message.free is not None
+    if message.total is not None and asked > _FAR_ABOVE * message.total:
+        return "shape"
     if missing <= 0:
         # More free than asked for, and refused all the same: then the cache is not the reason.
         return "unclear" if usable >= asked or not cached else "fragmentation"
@@ -189,7 +187,9 @@ def foreign(message: OomMessage) -> int:
 def _remarks(message: OomMessage, kind: Kind, missing: int) -> list[str]:
     lines = []
     if message.total is not None and message.requested is not None and message.requested > message.total:
-        lines.append("the request alone is larger than the card: look at the shapes first")
+        times = message.requested / message.total
+        much = f"{times:,.0f} times the card" if times >= 2 else "larger than the card"
+        lines.append(f"the request alone, one piece, is {much}: look at the shapes first")
     others = foreign(message)
     if others:
         lines.append(f"other processes hold {format_bytes(others)} of the card")

@@ -3,13 +3,12 @@ read."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from html import escape
-from importlib.resources import files
 
 from gpulint.config import shown_path
 from gpulint.reports import plural
+from gpulint.reports.verify.page import fact_list, page, table, ticked
 from gpulint.reports.verify.text import growth_text, ranks_text, site_text, wasted_title
 from gpulint.reports.verify.timeline import timeline
 from gpulint.runtime.parent.evidence import Evidence
@@ -47,30 +46,7 @@ def write_page(verification: Verification) -> str:
         _environment(verification),
         _samples(verification),
     ]
-    return (
-        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'; "
-        "script-src 'unsafe-inline'\">\n"
-        f"<title>{escape(title)}</title>\n<style>\n{_asset('report.css')}</style>\n</head>\n<body>\n<main>\n"
-        + "\n".join(part for part in body if part)
-        + f"\n{_foot()}\n</main>\n<script>\n{_asset('report.js')}</script>\n</body>\n</html>\n"
-    )
-
-
-def _asset(name: str) -> str:
-    return (files("gpulint.reports") / "assets" / name).read_text(encoding="utf-8")
-
-
-def _foot() -> str:
-    from gpulint.version import __version__
-
-    return f"<footer>Written by gpulint {escape(__version__)}.</footer>"
-
-
-def _ticked(text: str) -> str:
-    """Text with `code` between backticks, as HTML."""
-    return re.sub(r"`([^`]+)`", r"<code>\1</code>", escape(text))
+    return page(title, body)
 
 
 # -- head ----------------------------------------------------------------------------------------------------
@@ -206,11 +182,11 @@ def _verdicts(verification: Verification, sources: Sources) -> str:
 def _verdict(verdict: Verdict, sources: Sources) -> str:
     style = _CLASSES[verdict.headline]
     place = f"{shown_path(verdict.file)}:{verdict.line}"
-    facts = [("Measured", _ticked(verdict.text))]
+    facts = [("Measured", ticked(verdict.text))]
     if verdict.doubt:
-        facts.append(("Doubt", _ticked(verdict.doubt)))
+        facts.append(("Doubt", ticked(verdict.doubt)))
     if verdict.holder:
-        facts.append(("Held by", _ticked(verdict.holder)))
+        facts.append(("Held by", ticked(verdict.holder)))
     if verdict.born and verdict.status == "confirmed":
         facts.append(("Born at", escape(", ".join(site_text(site) for site in verdict.born))))
     if verdict.hits is not None:
@@ -219,14 +195,9 @@ def _verdict(verdict: Verdict, sources: Sources) -> str:
     return (
         f'<article><header><span class="badge {style}">{escape(verdict.headline)}</span>'
         f'<span class="place mono">{escape(place)}</span>'
-        f"<h3><code>{escape(verdict.code)}</code> {_ticked(verdict.message)}</h3></header>"
-        f"{_source(sources.lines(verdict.file), verdict.line, last)}{_facts(facts)}</article>"
+        f"<h3><code>{escape(verdict.code)}</code> {ticked(verdict.message)}</h3></header>"
+        f"{_source(sources.lines(verdict.file), verdict.line, last)}{fact_list(facts)}</article>"
     )
-
-
-def _facts(facts: Iterable[tuple[str, str]]) -> str:
-    inner = "".join(f"<dt>{escape(name)}</dt><dd>{value}</dd>" for name, value in facts)
-    return f'<dl class="facts">{inner}</dl>'
 
 
 def _source(lines: Sequence[str], first: int, last: int) -> str:
@@ -255,13 +226,13 @@ def _unpredicted(verification: Verification, sources: Sources) -> str:
 def _surprise(found: Unpredicted, where: str, sources: Sources) -> str:
     style = "bad" if found.device > 0 else "warn"
     place = f"{shown_path(found.file)}:{found.line}" if found.file and found.line else ""
-    facts = [("Held by", _ticked(found.text))]
+    facts = [("Held by", ticked(found.text))]
     if found.born:
         facts.append(("Born at", escape(", ".join(site_text(site) for site in found.born))))
     return (
         f'<article><header><span class="badge {style}">unpredicted</span>'
-        f'<span class="place mono">{escape(place)}</span><h3>{_ticked(growth_text(found, where))}</h3></header>'
-        f"{_source(sources.lines(found.file) if found.file else [], found.line, found.line)}{_facts(facts)}</article>"
+        f'<span class="place mono">{escape(place)}</span><h3>{ticked(growth_text(found, where))}</h3></header>'
+        f"{_source(sources.lines(found.file) if found.file else [], found.line, found.line)}{fact_list(facts)}</article>"
     )
 
 
@@ -276,9 +247,9 @@ def _wasted_card(found: Wasted, sources: Sources) -> str:
     place = f"{shown_path(found.file)}:{found.line}"
     return (
         f'<article><header><span class="badge warn">found by running</span>'
-        f'<span class="place mono">{escape(place)}</span><h3>{_ticked(wasted_title(found))}</h3></header>'
+        f'<span class="place mono">{escape(place)}</span><h3>{ticked(wasted_title(found))}</h3></header>'
         f"{_source(sources.lines(found.file), found.line, found.line)}"
-        f"{_facts([('Measured', _ticked(found.text))])}</article>"
+        f"{fact_list([('Measured', ticked(found.text))])}</article>"
     )
 
 
@@ -289,34 +260,19 @@ def _accounted(verification: Verification) -> str:
     if not listed:
         return ""
     rows = [
-        [f'<span class="badge {style}">{name}</span>', _ticked(text + ranks_text(ranks))]
+        [f'<span class="badge {style}">{name}</span>', ticked(text + ranks_text(ranks))]
         for name, style, text, ranks in listed
     ]
-    return f"<section><h2>Growth that is not counted as drift</h2>{_table(('', 'What grows, and why'), rows)}</section>"
+    return f"<section><h2>Growth that is not counted as drift</h2>{table(('', 'What grows, and why'), rows)}</section>"
 
 
 # -- tables --------------------------------------------------------------------------------------------------
 
 
-def _table(head: Sequence[str], rows: Sequence[Sequence[str]], numbers: Sequence[int] = ()) -> str:
-    """`rows` are HTML already; the columns `numbers` stand to the right."""
-
-    def cell(tag: str, column: int, value: str) -> str:
-        style = ' class="num"' if column in numbers else ""
-        scope = ' scope="col"' if tag == "th" else ""
-        return f"<{tag}{scope}{style}>{value}</{tag}>"
-
-    top = "".join(cell("th", number, escape(name)) for number, name in enumerate(head))
-    body = "".join(
-        f"<tr>{''.join(cell('td', number, value) for number, value in enumerate(row))}</tr>" for row in rows
-    )
-    return f'<div class="scroll"><table><thead><tr>{top}</tr></thead><tbody>{body}</tbody></table></div>'
-
-
 def _holders(verification: Verification) -> str:
     rows = [
         [
-            _ticked(holder.text),
+            ticked(holder.text),
             escape(holder.place),
             format_bytes(holder.bytes),
             str(holder.nodes or ""),
@@ -329,13 +285,13 @@ def _holders(verification: Verification) -> str:
     if not rows:
         return ""
     head = ("Holder", "Where", "Kept", "Autograd nodes", "Through the graph", "Limit")
-    return f"<section><h2>Who holds memory of earlier steps</h2>{_table(head, rows, (2, 3))}</section>"
+    return f"<section><h2>Who holds memory of earlier steps</h2>{table(head, rows, (2, 3))}</section>"
 
 
 def _remarks(verification: Verification) -> str:
     said = [f"<p>{escape(t.reason)}. {escape(t.advice)}.</p>" for t in verification.fragmentation]
     notes = dict.fromkeys(note for rank in verification.run.ranks for note in rank.notes)
-    said += [f'<p class="soft">{_ticked(note)}</p>' for note in notes]
+    said += [f'<p class="soft">{ticked(note)}</p>' for note in notes]
     end = verification.run.end
     if end.traceback and verification.failed:
         said.append(f'<pre class="trace">{escape(end.traceback)}</pre>')
@@ -362,7 +318,7 @@ def _environment(verification: Verification) -> str:
             value = getattr(environment, field)
             if value:
                 facts.append((name, escape(str(value))))
-    return f"<section><h2>Environment</h2>{_facts(facts)}</section>"
+    return f"<section><h2>Environment</h2>{fact_list(facts)}</section>"
 
 
 def _samples(verification: Verification) -> str:
@@ -376,7 +332,7 @@ def _samples(verification: Verification) -> str:
         name += f" of rank {rank.rank}" if len(verification.run.ranks) > 1 else ""
         if rows:
             parts.append(
-                f"<details><summary>{name}</summary>{_table(head, rows, (0, 2, 3, 4, 5, 6))}</details>"
+                f"<details><summary>{name}</summary>{table(head, rows, (0, 2, 3, 4, 5, 6))}</details>"
             )
     return "<section>" + "\n".join(parts) + "</section>" if parts else ""
 

@@ -6,10 +6,12 @@ import datetime
 import platform
 import sys
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
 from gpulint.runtime.child.session import Session
 from gpulint.runtime.record import drift
+from gpulint.runtime.record.recording import Recording
 from gpulint.runtime.record.result import End, Environment, RankResult, Trend
 from gpulint.runtime.record.series import united
 
@@ -34,7 +36,23 @@ def assemble(session: Session, end: End, notes: Iterable[str]) -> RankResult:
         calls=tuple(session.calls.figures()),
         forwards=tuple(session.forwards.figures() if session.forwards is not None else ()),
         notes=tuple(said),
+        recording=_recording(session, end),
     )
+
+
+def _recording(session: Session, end: End) -> Recording | None:
+    """What a trial compares. Nothing where the main thread may be at it still."""
+    if session.recorder is None or end.reason in ("timeout", "interrupted"):
+        return None
+    session.looking = True
+    try:
+        peaks = [mark.figures.peak for mark in session.marks if mark.figures is not None]
+        last = session.probe.peak() if session.probe is not None else None
+        recording: Recording = session.recorder.recording()
+        known = [peak for peak in (*peaks, last) if peak is not None]
+        return replace(recording, peak=max(known, default=None))
+    finally:
+        session.looking = False
 
 
 def _trends(session: Session) -> list[Trend]:

@@ -31,10 +31,12 @@ def main() -> int:
     from gpulint.runtime.child.harness import Harness, Stop
     from gpulint.runtime.record.channel import ADDRESS, OPTIONS, TOKEN, Channel
     from gpulint.runtime.record.result import Options
+    from gpulint.runtime.trying import overlay
 
     options = Options.from_json(json.loads(os.environ[OPTIONS]))
     channel = Channel(os.environ[ADDRESS], os.environ[TOKEN])
     os.register_at_fork(after_in_child=channel.close)
+    overlay.ensure()
     target, arguments = sys.argv[1], sys.argv[2:]
     running.prepare(target, arguments, options.module)
     home = os.getcwd() if options.module else os.path.dirname(os.path.realpath(target))

@@ -12,6 +12,7 @@ from types import CodeType, FrameType, ModuleType
 from typing import Any
 
 from gpulint import marks
+from gpulint.runtime.child import seeding
 from gpulint.runtime.child.assembling import assemble
 from gpulint.runtime.child.device import DeviceChoice
 from gpulint.runtime.child.importing import ImportHook
@@ -54,6 +55,9 @@ class Harness:
 
     def start(self) -> None:
         """Arm everything that needs no torch; the rest follows when the script imports it."""
+        trial = self._session.options.trial
+        if trial is not None:
+            seeding.seed(trial.seed + self._session.rank)
         if "torch" in sys.modules:
             self._torch_imported(sys.modules["torch"])
             if hasattr(self.probe, "adopt"):
@@ -77,6 +81,8 @@ class Harness:
         if session.probe is not None and hasattr(session.probe, "active"):
             session.probe.active = False
         session.lines.active = False
+        if session.recorder is not None:
+            session.recorder.stop()
         if session.forwards is not None:
             session.forwards.active = False
         session.send = lambda message: None
@@ -105,6 +111,13 @@ class Harness:
         self._undo.append(watching.watch_loaders(self._batch, self._pass_ended, self._loading))
         self._undo.append(watching.watch_replays(self._replayed))
         self._undo.append(watching.watch_backwards(self._backward))
+        if session.options.trial is not None:
+            from gpulint.runtime.trying.recorder import Recorder
+
+            seeding.seed_torch(torch, session.options.trial.seed + session.rank)
+            session.recorder = Recorder()
+            session.recorder.start()
+            self._undo.append(session.recorder.stop)
         session.forwards = Forwards(session.frames, self._forward, session.probe.allocated)
         session.forwards.start()
         session.probe.start()
@@ -155,37 +168,48 @@ class Harness:
     def _trains(self) -> None:
         """A step of training comes: after the sampled ones it is not watched."""
         self._steps.unwatched = self._session.lingering is not None
+        if self._session.recorder is not None:
+            self._session.recorder.update()
+
+    def _comes(self, module: Any = None) -> None:
+        """A forward, or a batch, comes."""
+        if self._session.recorder is not None:
+            self._session.recorder.event(module)
 
     def step(self) -> None:
         """`gpulint.step()` was called."""
         if self._here():
             self._trains()
             self._stepper.explicit()
+            self._stopping.stop_if_reached()
 
     def _forward(self, module: Any) -> None:
         if self._here():
             training = bool(module.training)
             if training and next(module.parameters(), None) is None:
                 return  # a criterion: it is in train mode in evaluations too
+            self._comes(module)
             trains = training and self._stepper.has_optimizer
             # Loops that evaluate the same model one after the other are told apart by who called it.
             where = 0 if trains else self._session.frames.stack(sys._getframe(1))
             self._steps.forward_comes(trains, id(module), where)
             self._stepper.forward((id(module), where), training)
             self._steps.check_evaluation()
+            self._stopping.stop_if_reached()
 
     def _batch(self, iterator: Any) -> bool:
         """A DataLoader's iterator is asked for a batch; returns whether it shall say that it has no more."""
         if not self._here():
             return False
         self._iterator = weakref.ref(iterator)
-        if self._session.lingering is not None and self._stopping.is_over():
-            self._stopping.finish(look=False)
+        self._comes()
+        self._stopping.stop_if_over()
         if self._may_cut(iterator):
             self._cut = True
             self._pass_ended(iterator)
             return True
         self._stepper.batch(id(iterator))
+        self._stopping.stop_if_reached()
         return False
 
     def _may_cut(self, iterator: Any) -> bool:
@@ -212,11 +236,13 @@ class Harness:
             self._trains()
             self._stepper.optimizer("backward", 0)
             self._steps.check_evaluation()
+            self._stopping.stop_if_reached()
 
     def _replayed(self, graph: Any) -> None:
         if self._here():
             self._trains()
             self._stepper.replay(id(graph))
+            self._stopping.stop_if_reached()
 
     def _loading(self, change: int) -> None:
         if threading.get_ident() == self._main and hasattr(self.probe, "loading"):
@@ -240,8 +266,11 @@ class Harness:
             self._passes[iterator] = self._passes.get(iterator, 0) + 1
         parameters = next((p for group in optimizer.param_groups for p in group["params"]), optimizer)
         self._trains()
+        if self._session.recorder is not None:
+            self._session.recorder.stepped(optimizer)
         self._stepper.optimizer(id(parameters), id(optimizer))
         self._steps.check_evaluation()
+        self._stopping.stop_if_reached()
 
     # -- what is asked of it ---------------------------------------------------------------------------------
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.machinery
+import io
 import os
 import runpy
 import sys
@@ -53,7 +54,7 @@ def _run_script(target: str, compiler: Callable[[bytes, str], CodeType]) -> None
         __cached__=None,
     )
     sys.modules["__main__"] = main
-    with open(path, "rb") as source:
+    with io.open_code(path) as source:
         code = compiler(source.read(), path)
     exec(code, main.__dict__)
 

@@ -34,10 +34,11 @@ class Session:
         self.endless = endless
         self.frames = Frames(home)
         self.calls = Calls(self.frames, self.reserved)
-        self.lines = LineCounter(options.lines, self.tensor_bytes)
+        self.lines = LineCounter(options.lines, self.tensor_bytes, measuring=options.trial is None)
         self.torch: Any = None
         self.probe: Any = None
         self.forwards: Any = None
+        self.recorder: Any = None  # in a trial
         self.marks: list[Mark] = []
         self.series: dict[StepKind, Series] = {kind: Series(kind) for kind in KINDS}
         self.lingering: Lingering | None = None  # set once enough steps are sampled

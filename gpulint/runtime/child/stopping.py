@@ -15,6 +15,8 @@ from gpulint.runtime.observing.lingering import Lingering, free_host_memory
 from gpulint.runtime.record.result import End, Progress
 
 PATIENCE = 20.0  # seconds that an evaluation may take before the training that is to follow it is given up
+AFTERWARDS = 2.0  # seconds that a trial's first run goes on after what was to be sampled, unwatched
+AFTERWARDS_SHARE = 0.1  # of the time until then, where that is longer
 SWALLOWED = 3  # how often the script may swallow the stop before the process is ended for it
 
 
@@ -33,6 +35,8 @@ class Stopping:
         self._close = close
         self._trained = time.monotonic()  # when an optimizer was made or stepped last
         self._stops = 0
+        self._begin = time.monotonic()
+        self._enough_since: float | None = None
 
     def trained(self) -> None:
         """An optimizer was made, or has stepped."""
@@ -40,8 +44,38 @@ class Stopping:
 
     def stop_if_enough(self) -> None:
         """After a step."""
-        if self._enough():
+        if self._enough() and not self._is_bound and self._has_gone_on():
             self.finish()
+
+    def _has_gone_on(self) -> bool:
+        """Whether the first run of a trial has gone on for a while after what was to be sampled: what a fix changes may show
+        where a value is used later."""
+        if self._session.options.trial is None:
+            return True
+        now = time.monotonic()
+        if self._enough_since is None:
+            self._enough_since = now
+        return now - self._enough_since >= max(
+            AFTERWARDS, AFTERWARDS_SHARE * (self._enough_since - self._begin)
+        )
+
+    def stop_if_over(self) -> None:
+        """Before a batch: what was waited for may have taken too long. A trial's runs end after a step, where they can be
+        compared."""
+        if self._session.options.trial is None and self._session.lingering is not None and self.is_over():
+            self.finish(look=False)
+
+    def stop_if_reached(self) -> None:
+        """After an event: a trial's later runs end where its first did."""
+        trial, recorder = self._session.options.trial, self._session.recorder
+        if trial is not None and trial.until and recorder is not None and not self._session.done:
+            if recorder.has_reached(trial.until[min(self._session.rank, len(trial.until) - 1)]):
+                self.finish()
+
+    @property
+    def _is_bound(self) -> bool:
+        trial = self._session.options.trial
+        return trial is not None and trial.is_bound
 
     def _enough(self) -> bool:
         session = self._session
@@ -65,6 +99,10 @@ class Stopping:
         for series in trained:
             self._looks.look(series, 2)
         session.lines.settle()
+        if session.recorder is not None:
+            begin = time.perf_counter()
+            session.recorder.weigh("after the sampled steps")
+            session.looked += time.perf_counter() - begin
         reach = session.options.reach
         session.lingering = Lingering(reach, bool(reach) and self._misses_something())
         windows = [series.window for series in trained if series.window is not None]

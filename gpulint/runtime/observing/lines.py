@@ -70,10 +70,16 @@ class _Line:
 
 class LineCounter:
     """Watches the lines in `wanted`, in files compiled after `start`. `probe` may be set later, when the
-    script imports torch; `sampling` is set once warm-up is over."""
+    script imports torch; `sampling` is set once warm-up is over. Not `measuring`: hits are counted and nothing else."""
 
-    def __init__(self, wanted: tuple[Lines, ...], tensor_bytes: Callable[[Any], int | None]) -> None:
+    def __init__(
+        self,
+        wanted: tuple[Lines, ...],
+        tensor_bytes: Callable[[Any], int | None],
+        measuring: bool = True,
+    ) -> None:
         self.sampling = False
+        self._measuring = measuring
         self.active = True
         self.mark = 0  # number of the mark that was taken last
         self.probe: Any = None
@@ -125,7 +131,7 @@ class LineCounter:
         tree = ast.parse(source, path)
         for spot, places in _spots(tree, entry.places, source):
             index = len(self._lines)
-            self._lines.append(_Line(measured=spot.part is None))
+            self._lines.append(_Line(measured=self._measuring and spot.part is None))
             for place in places:
                 self._figures[(entry.file, *place)] = self._lines[index]
             if spot.part is None:

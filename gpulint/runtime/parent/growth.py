@@ -15,13 +15,13 @@ from gpulint.findings import Finding
 from gpulint.runtime.parent.evidence import Evidence, Share, real
 from gpulint.runtime.parent.judging import place
 from gpulint.runtime.record import drift as drifts
+from gpulint.runtime.record.records import Record
 from gpulint.runtime.record.result import (
     KIND_NAMES,
     Drift,
     Figure,
     Holder,
     RankResult,
-    Record,
     Sample,
     Site,
     StepKind,

@@ -26,6 +26,7 @@ from typing import Any
 from gpulint.runtime.parent import processes
 from gpulint.runtime.parent.capture import Tail
 from gpulint.runtime.record.channel import ADDRESS, OPTIONS, TOKEN
+from gpulint.runtime.record.recording import TrialOptions
 from gpulint.runtime.record.result import (
     NO_TORCH,
     End,
@@ -71,6 +72,7 @@ class Run:
     reach: float = 0.0
     cut_epochs: bool = False
     evaluates: bool = False
+    trial: TrialOptions | None = None
     capture: bool = False
     cwd: str | None = None
     environment: Mapping[str, str] = field(default_factory=dict)
@@ -102,6 +104,7 @@ class Run:
                 "reach": self.reach,
                 "cut_epochs": self.cut_epochs,
                 "evaluates": self.evaluates,
+                "trial": None if self.trial is None else self.trial.to_json(),
             }
         )
 

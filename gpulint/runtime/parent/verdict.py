@@ -15,7 +15,8 @@ from gpulint.runtime.parent import judging
 from gpulint.runtime.parent.evidence import Evidence, Share, real
 from gpulint.runtime.parent.growth import Harmless, Phase, Unexplained, harmless, phases, unexplained
 from gpulint.runtime.parent.judging import NEGLIGIBLE, Judgement
-from gpulint.runtime.record.result import ForwardFigures, Holder, Place, Record, RunResult, Site, Trend
+from gpulint.runtime.record.records import Record
+from gpulint.runtime.record.result import ForwardFigures, Holder, Place, RunResult, Site, Trend
 
 VerdictStatus = Literal["confirmed", "refuted", "inconclusive", "not reached"]
 _ORDER: tuple[VerdictStatus, ...] = ("confirmed", "inconclusive", "refuted", "not reached")

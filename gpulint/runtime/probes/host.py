@@ -78,6 +78,7 @@ class HostProbe(TorchDispatchMode):  # type: ignore[no-untyped-call]
         self._patch("to", _moving(self, torch.Tensor.to, to_cpu=None))
         self._patch("cpu", _moving(self, torch.Tensor.cpu, to_cpu=True))
         self._notice_compile()
+        self._follow_clones()
 
     def _notice_compile(self) -> None:
         original = torch.compile
@@ -89,6 +90,22 @@ class HostProbe(TorchDispatchMode):  # type: ignore[no-untyped-call]
 
         torch.compile = compile
         self._undo.append(lambda: setattr(torch, "compile", original))
+
+    def _follow_clones(self) -> None:
+        """`copy.deepcopy` of a tensor clones its storage past the dispatcher: the copy is where the original is."""
+        owner = torch.storage._StorageBase
+        original = owner.clone
+
+        @functools.wraps(original)
+        def clone(storage: Any) -> Any:
+            copy = original(storage)  # type: ignore[no-untyped-call]
+            known = self._table.get(storage._cdata) if self.active else None
+            if known is not None and copy.nbytes() and copy._cdata not in self._table:
+                self._born(copy, copy._cdata, self._frames.index(sys._getframe(1)), known.place, known.size)
+            return copy
+
+        owner.clone = clone  # type: ignore[method-assign]
+        self._undo.append(lambda: setattr(owner, "clone", original))
 
     def watch(self, closely: bool) -> None:
         """Nothing to do: every birth is seen."""

@@ -6,11 +6,12 @@ Standard library only: the child runs in the user's interpreter.
 
 from __future__ import annotations
 
-import functools
-import types
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, fields, is_dataclass
-from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
+from dataclasses import dataclass
+from typing import Literal
+
+from gpulint.runtime.record.recording import Recording, TrialOptions
+from gpulint.runtime.record.records import Record
 
 SCHEMA = 1
 REACH = 60.0  # seconds a run may go on to reach lines with findings, at its own speed
@@ -44,78 +45,6 @@ NO_TORCH = (
     "torch is not installed in {}: install it there (pip install torch), or name the interpreter that has it "
     "with --python"
 )
-
-T = TypeVar("T", bound="Record")
-
-
-def _encode(value: Any) -> Any:
-    if is_dataclass(value):
-        return {field.name: _encode(getattr(value, field.name)) for field in fields(value)}
-    if isinstance(value, (tuple, list)):
-        return [_encode(item) for item in value]
-    if isinstance(value, dict):
-        return {str(key): _encode(item) for key, item in value.items()}
-    return value
-
-
-def _decode(hint: Any, value: Any) -> Any:
-    origin, arguments = get_origin(hint), get_args(hint)
-    if origin in (Union, types.UnionType):
-        return None if value is None else _decode(next(a for a in arguments if a is not type(None)), value)
-    if origin is Literal:
-        if value not in arguments:
-            raise ValueError(f"{value!r} is none of {', '.join(map(repr, arguments))}")
-        return value
-    if origin is tuple:
-        if not isinstance(value, list):
-            raise TypeError(f"expected a list, got {type(value).__name__}")
-        return tuple(_decode(arguments[0], item) for item in value)
-    if origin is dict:
-        return {key: _decode(arguments[1], item) for key, item in value.items()}
-    if is_dataclass(hint):
-        return _decode_record(hint, value)
-    if hint is float and isinstance(value, int) and not isinstance(value, bool):
-        return float(value)
-    if not isinstance(value, hint):
-        raise TypeError(f"expected {hint.__name__}, got {type(value).__name__}")
-    return value
-
-
-@functools.cache
-def _hints(record: Any) -> dict[str, Any]:
-    return get_type_hints(record)
-
-
-def _decode_record(record: Any, data: Any) -> Any:
-    if not isinstance(data, dict):
-        raise TypeError(f"expected an object for {record.__name__}, got {type(data).__name__}")
-    hints = _hints(record)
-    return record(
-        **{
-            field.name: _decode(hints[field.name], data[field.name])
-            for field in fields(record)
-            if field.name in data
-        }
-    )
-
-
-class Record:
-    """Base of everything below: `to_json` gives plain dicts and lists, `from_json` is its inverse."""
-
-    __slots__ = ()
-
-    def to_json(self) -> dict[str, Any]:
-        encoded: dict[str, Any] = _encode(self)
-        return encoded
-
-    @classmethod
-    def from_json(cls: type[T], data: dict[str, Any]) -> T:
-        """Read what `to_json` wrote. Fields that are missing take their default, unknown ones are ignored.
-
-        Raises TypeError or ValueError where the data has another form.
-        """
-        record: T = _decode_record(cls, data)
-        return record
 
 
 @dataclass(frozen=True, slots=True)
@@ -344,7 +273,7 @@ class End(Record):
 
 @dataclass(frozen=True, slots=True)
 class RankResult(Record):
-    """Everything one process measured. `boundary` says what marked its steps."""
+    """Everything one process measured. `boundary` says what marked its steps; `recording` is what a trial compares."""
 
     rank: int
     world_size: int
@@ -360,6 +289,7 @@ class RankResult(Record):
     calls: tuple[CallFigures, ...] = ()
     forwards: tuple[ForwardFigures, ...] = ()
     notes: tuple[str, ...] = ()
+    recording: Recording | None = None
     schema: int = SCHEMA
 
     def steps(self, kind: StepKind | None = None) -> int:
@@ -434,7 +364,7 @@ class Options(Record):
     """What the parent asks of the child. `warmup` None means: at least 3 steps, until optimizer state is
     constant. Once `steps` steps are sampled the script may go on for `reach` seconds more, until each of the
     lines in `awaited` has run, and an evaluation where the program looks as if it had one (`evaluates`). With `cut_epochs`
-    epochs that have trained may end early for that."""
+    epochs that have trained may end early for that. In a `trial` places of interest are counted and nothing more."""
 
     steps: int = 20
     warmup: int | None = None
@@ -445,6 +375,7 @@ class Options(Record):
     reach: float = 0.0
     cut_epochs: bool = False
     evaluates: bool = False
+    trial: TrialOptions | None = None
 
 
 def join_lines(places: Iterable[tuple[str, int] | tuple[str, int, int]]) -> tuple[Lines, ...]:

@@ -133,9 +133,9 @@ def _of_flow(graphs: Graphs, statement: ir.Stmt, path: str) -> Iterator[Answer]:
     for hold in facts.holds if facts is not None else ():
         if hold.stmt is not statement:
             continue
-        if hold.consumed or hold.feeds_backward or hold.fed_back:
+        if hold.graph.consumed or hold.graph.feeds_backward or hold.graph.fed_back:
             yield refuted(Question.BACKWARD, f"a later backward goes through `{path}`")
-        if hold.bounded or hold.within_step or hold.in_few_rounds:
+        if hold.rounds.bounded or hold.rounds.within_step or hold.in_few_rounds:
             yield refuted(Question.OUTLIVES, f"`{path}` is bounded, or a local sum within one step")
         if hold.on_host:
             yield refuted(Question.DEVICE, "what is held is computed on the CPU")

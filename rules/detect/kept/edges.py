@@ -208,7 +208,7 @@ def _by_callers(tracing: Tracing, function: ir.Function, traced: Traced, given: 
 def _is_held_by_flow(file: FileAnalysis, function: ir.Function) -> bool:
     """Whether the flow of values has come by what the function keeps, with a graph."""
     return any(
-        hold.keep is not None and hold.keep.function is function and hold.value.kind is Kind.GRAPH
+        hold.place.keep is not None and hold.place.keep.function is function and hold.value.kind is Kind.GRAPH
         for facts in file.function_facts
         for hold in facts.holds
     )

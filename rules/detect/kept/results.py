@@ -113,16 +113,16 @@ class Results:
         return UNKNOWN
 
     def _of_forward(self, forward: Forward) -> Traced:
-        path = forward.path or "a network"
-        if forward.grad is Grad.DISABLED:
+        path = forward.module.path or "a network"
+        if forward.mode.grad is Grad.DISABLED:
             return NO_GRAPH_MADE
-        sure = forward.grad is Grad.ENABLED and forward.proven and not forward.by_role
+        sure = forward.mode.grad is Grad.ENABLED and forward.module.proven and not forward.module.by_role
         why = (
             f"`{path}` makes it with grad enabled"
             if sure
             else f"whether `{path}` makes it with a graph is not certain"
         )
-        return Traced(PROVEN, PROVEN if sure else OPEN, why, freed=forward.freed)
+        return Traced(PROVEN, PROVEN if sure else OPEN, why, freed=forward.result.freed)
 
     def _of_local(self, call: ir.Call, local: ir.Function, stmt: ir.Stmt, depth: int) -> Traced:
         summary = self.file.summaries.get(local)

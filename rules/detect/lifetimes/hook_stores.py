@@ -28,7 +28,12 @@ def hook_stores(file: FileAnalysis) -> list[Suspicion]:
 
 def _modes(file: FileAnalysis) -> set[Grad]:
     """The grad modes of the forwards in sight."""
-    return {forward.grad for facts in file.function_facts if not facts.is_test for forward in facts.forwards}
+    return {
+        forward.mode.grad
+        for facts in file.function_facts
+        if not facts.role.is_test
+        for forward in facts.forwards
+    }
 
 
 def _worth(file: FileAnalysis, store: Store) -> bool:

@@ -80,7 +80,7 @@ def _evaluates(file: FileAnalysis) -> Answer:
     """Whether forwards without a backward are seen to run over batches."""
     for facts in file.function_facts:
         for forward in facts.forwards:
-            if forward.loops and (forward.evaluating or forward.grad.name == "DISABLED"):
+            if forward.loops and (forward.mode.evaluating or forward.mode.grad.name == "DISABLED"):
                 return proven(
                     Question.REACHED, "batches are evaluated while the hooks are there", forward.stmt
                 )

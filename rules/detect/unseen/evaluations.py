@@ -81,20 +81,20 @@ class UnseenEvaluations:
 
     def of_forward(self, function: ir.Function, forward: Forward) -> Evaluation | None:
         """The same of a forward that the interpreter has seen, where it could not tell what is done with its result."""
-        if not self._may_evaluate(function) or forward.grad is Grad.DISABLED or forward.freed:
+        if not self._may_evaluate(function) or forward.mode.grad is Grad.DISABLED or forward.result.freed:
             return None
         sight = next((s for s in self._settling.sights(function) if s.statement is forward.stmt), None)
         known_facts = self._file.facts.get(function)
-        if sight is None or sight.grad is Grad.DISABLED or known_facts is None or forward.by_choice:
+        if sight is None or sight.grad is Grad.DISABLED or known_facts is None or forward.result.by_choice:
             return None
-        if known_facts.needs_grad or known_facts.uses_autograd or forward.in_handler:
+        if known_facts.needs_grad or known_facts.uses_autograd or forward.mode.in_handler:
             return None
-        known = forward.proven and not forward.by_role
-        path = forward.path or "the model"
+        known = forward.module.proven and not forward.module.by_role
+        path = forward.module.path or "the model"
         clause = f"`{path}` is a network" if known else f"only its name says that `{path}` is a network"
         answer = proven(Question.GRAPH, clause) if known else left_open(Question.GRAPH, clause)
         callee = self.networks.callee(function, forward.call)
-        run = Run(forward.call, forward.path, (answer,), callee, direct=callee is None)
+        run = Run(forward.call, forward.module.path, (answer,), callee, direct=callee is None)
         answers = self._answers(function, sight, run)
         return Evaluation(function, sight, run, answers, self._trains(function))
 

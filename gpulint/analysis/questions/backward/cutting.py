@@ -165,56 +165,58 @@ def against_cutting(file: FileAnalysis, hold: Hold) -> str:
     value = f"`{what}`" if what is not None else "what is held"
     if not hold.are_tensors:
         return f"{value} may be no tensor"
-    if hold.state == "retained":
-        return f"its graph is kept for another backward, which may go through `{hold.holder}`"
-    if hold.keep is not None and (reason := _needed_by_callee(file, hold, value)):
+    if hold.graph.state == "retained":
+        return f"its graph is kept for another backward, which may go through `{hold.place.holder}`"
+    if hold.place.keep is not None and (reason := _needed_by_callee(file, hold, value)):
         return reason
-    own = hold.keep is None and hold.holder_kind == "attribute"
-    of_module = hold.holder_kind == "attribute" and hold.method_of_module
-    if hold.state not in ("live", "freed") or (of_module and (hold.in_module or hold.state == "live")):
-        return f"whoever reads `{hold.holder}` may train on it"
-    if hold.state == "freed" and not hold.wholly_freed:
+    own = hold.place.keep is None and hold.place.holder_kind == "attribute"
+    of_module = hold.place.holder_kind == "attribute" and hold.place.method_of_module
+    if hold.graph.state not in ("live", "freed") or (
+        of_module and (hold.place.in_module or hold.graph.state == "live")
+    ):
+        return f"whoever reads `{hold.place.holder}` may train on it"
+    if hold.graph.state == "freed" and not hold.graph.wholly_freed:
         return f"no backward is seen to go through all of {value}: a later one may"
     if own and (method := _unseen_method(file, hold.function)):
-        return f"`{method}` is not seen, and may train on `{hold.holder}`"
-    if hold.state == "live" and (stranger := Strangers(file, functions).given(hold)):
+        return f"`{method}` is not seen, and may train on `{hold.place.holder}`"
+    if hold.graph.state == "live" and (stranger := Strangers(file, functions).given(hold)):
         return f"`{stranger}` is not seen, and may run a backward"
-    if hold.state == "live" or _may_be_left_to_others(functions, hold):
-        if hold.returned:
-            return f"`{hold.holder}` is returned, and the caller may train on it"
-        if hold.escaped or own:
-            return f"`{hold.holder}` is read by code that is not seen, which may train on it"
+    if hold.graph.state == "live" or _may_be_left_to_others(functions, hold):
+        if hold.graph.returned:
+            return f"`{hold.place.holder}` is returned, and the caller may train on it"
+        if hold.graph.escaped or own:
+            return f"`{hold.place.holder}` is read by code that is not seen, which may train on it"
     return ""
 
 
 def goes_on_in_callee(hold: Hold) -> bool:
     """Whether the function that keeps its parameter also makes of it what it gives back: cut at the call, that has no
     graph either. The place to cut is where it is kept."""
-    if hold.keep is None or hold.keep.function is hold.function:
+    if hold.place.keep is None or hold.place.keep.function is hold.function:
         return False
-    summary = hold.keep.function.home.summary(hold.keep.function)
+    summary = hold.place.keep.function.home.summary(hold.place.keep.function)
     if summary is None or summary.returns is None:
         return False
     made = {token.name for token in summary.returns.tokens if isinstance(token, ParamToken)}
-    return hold.keep.param in made | summary.escaped_params | summary.frees
+    return hold.place.keep.param in made | summary.escaped_params | summary.frees
 
 
 def _needed_by_callee(file: FileAnalysis, hold: Hold, value: str) -> str:
     """The function that keeps its parameter may do other things with it, or give it back with its graph."""
-    assert hold.keep is not None
-    callee = hold.keep.function
+    assert hold.place.keep is not None
+    callee = hold.place.keep.function
     home: FileAnalysis = callee.home
     summary = home.summary(callee)
     if summary is None:
         return f"`{callee.qualname}` may want the graph of {value}"
-    if hold.keep.param in summary.frees | summary.escaped_params:
+    if hold.place.keep.param in summary.frees | summary.escaped_params:
         return f"`{callee.qualname}` may want the graph of {value}"
     statement = hold.stmt
     alone = isinstance(statement, ir.ExprStmt) and isinstance(statement.value, ir.Call)
     if isinstance(statement, ir.ExprStmt) and alone and statement.value.origin is hold.at.origin:
         return ""
     given = any(
-        isinstance(token, ParamToken) and token.name == hold.keep.param
+        isinstance(token, ParamToken) and token.name == hold.place.keep.param
         for token in (summary.returns.tokens if summary.returns is not None else ())
     )
     return f"what `{callee.qualname}` gives may need the graph of {value}" if given else ""

@@ -15,10 +15,10 @@ if TYPE_CHECKING:
 def freed_far_away(file: FileAnalysis, hold: Hold) -> bool:
     """Whether the iteration hands what is held to a method that some class of the project gives a backward through that
     very argument."""
-    if file.project is None or not file.main or not hold.loops or not os.path.isfile(file.filename):
+    if file.project is None or not file.main or not hold.rounds.loops or not os.path.isfile(file.filename):
         return False
     names = {leaf.path for leaf in hold.leaves} - {None}
-    for _, call in ir.calls(hold.loops[-1].stmt.body):
+    for _, call in ir.calls(hold.rounds.loops[-1].stmt.body):
         if not isinstance(call.func, ir.Attr) or call.func.path is None:
             continue
         for position, arg in enumerate(call.args):

@@ -15,9 +15,9 @@ def only_read_by_callers(file: FileAnalysis, forward: Forward) -> bool:
     """Whether every call of the function that returns a forward's result stands in this file, was followed, and has its
     result read as numbers: `stats = self.check(x, y); history.add(stats["loss"].item())`."""
     function, site = forward.function, forward.site
-    if site is None or function.name.startswith("<") or not forward.returned:
+    if site is None or function.name.startswith("<") or not forward.result.returned:
         return False
-    if forward.escaped or forward.stored or function.decorators:
+    if forward.result.escaped or forward.result.stored or function.decorators:
         return False
     results = file.results_of_calls.get(site, set())
     followed = {id(result.origin) for result in results}

@@ -29,12 +29,12 @@ _DEEP = 2  # calls within calls
 
 def feeds_backward(file: FileAnalysis, hold: Hold) -> bool:
     """Whether a backward goes through what the holder was collected for, as far as names lead."""
-    if hold.holder_kind == "attribute" and (found := _of_object(hold)) is not None:
+    if hold.place.holder_kind == "attribute" and (found := _of_object(hold)) is not None:
         return _any_method_feeds(file, hold.function, found)
-    if hold.holder_kind == "global":
+    if hold.place.holder_kind == "global":
         return False
     way = _Way(file, hold.function, set(), _DEEP)
-    way.start, way.place = hold.stmt, hold.holder
+    way.start, way.place = hold.stmt, hold.place.holder
     way.block(hold.function.body)
     return way.reached
 
@@ -42,7 +42,7 @@ def feeds_backward(file: FileAnalysis, hold: Hold) -> bool:
 def _of_object(hold: Hold) -> str | None:
     """`losses` of `self.losses`."""
     function = hold.function
-    head, _, rest = hold.holder.partition(".")
+    head, _, rest = hold.place.holder.partition(".")
     own = function.params[0].name if function.cls is not None and function.params else None
     return rest.partition("[")[0] if head == own and rest else None
 

@@ -20,7 +20,7 @@ def is_made_on_cpu(forward: Forward) -> bool:
     function = forward.function
     bound = bindings(function)
     made = _made_there(function, bound)
-    if not made or forward.path in made:
+    if not made or forward.module.path in made:
         return bool(made)
     batches = _given(forward.call, bound)
     return bool(batches) and any(

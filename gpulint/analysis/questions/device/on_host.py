@@ -35,15 +35,15 @@ _PLACING = frozenset(
 def is_on_host(file: FileAnalysis, facts: FunctionFacts, hold: Hold) -> bool:
     """Whether what is held was computed on the CPU: from a batch made there, or it becomes an array as it is."""
     forwards = [forward for forward in facts.forwards if forward.site in hold.value.sites]
-    names = {leaf.path for leaf in hold.leaves} | {hold.holder}
+    names = {leaf.path for leaf in hold.leaves} | {hold.place.holder}
     for forward in forwards:
         names |= {target.path for target in targets(forward.stmt)}
     if _becomes_array(facts.function, {name for name in names if name is not None}):
         return True
-    if hold.container and hold.holder_kind == "variable":
-        if elements_become_arrays(facts.function, {hold.holder}):
+    if hold.place.container and hold.place.holder_kind == "variable":
+        if elements_become_arrays(facts.function, {hold.place.holder}):
             return True
-        if becomes_array_undetached(facts.function, hold.holder):
+        if becomes_array_undetached(facts.function, hold.place.holder):
             return True  # no graph at all, wherever it is
     if not forwards or _places(file):
         return False

@@ -66,8 +66,8 @@ class Doubts:
 
     def against(self, facts: FunctionFacts, forward: Forward) -> Iterator[Answer]:
         """What refutes that claim, or nearly does."""
-        path = forward.path or "the model"
-        if forward.given_host:
+        path = forward.module.path or "the model"
+        if forward.given.given_host:
             yield refuted(Question.TENSOR, f"`{path}` is given nothing but texts, paths, arrays and numbers")
         if self._is_probe(facts, forward):
             yield refuted(Question.MEANT, "only a constructor, an export or a look at the shape needs it")
@@ -94,30 +94,30 @@ class Doubts:
             yield refuted(Question.REACHED, "only the forward of its own module calls it: its caller decides")
 
     def _elsewhere(self, facts: FunctionFacts, forward: Forward) -> Iterator[Answer]:
-        path = forward.path or "the model"
+        path = forward.module.path or "the model"
         if self.stays_on_cpu(forward):
             yield refuted(Question.DEVICE, f"`{path}` stays on the CPU")
         if is_read_on_cpu(facts, forward):
             yield refuted(Question.DEVICE, "its result is read as an array without being brought to the CPU")
         if is_gauged(forward):
             yield refuted(Question.MEANT, "the memory that it takes is what is measured here")
-        if not (forward.evaluating or forward.pretrained or self.names_gpu_for(forward)):
+        if not (forward.mode.evaluating or forward.module.pretrained or self.names_gpu_for(forward)):
             yield refuted(Question.DEVICE, "neither eval mode nor a GPU is in sight: two doubts are too many")
 
     def open(self, facts: FunctionFacts, forward: Forward) -> Iterator[Answer]:
         """What leaves the same claim open."""
-        path = forward.path or "the model"
-        base = next((name for entry in facts.entries if (name := self._unseen_base(entry))), "")
+        path = forward.module.path or "the model"
+        base = next((name for entry in facts.role.entries if (name := self._unseen_base(entry))), "")
         if base:
             yield left_open(
                 Question.REACHED, f"`{base}` is not seen: it may call this with grad switched off"
             )
         elif self._is_up_to_caller(facts, forward):
             yield left_open(Question.REACHED, f"what becomes of `{path}` is up to callers that are not seen")
-        if forward.network is None and self._differentiating:
+        if forward.module.network is None and self._differentiating:
             why = f"`{self._differentiating}` takes gradients in its forward, and `{path}` may be one"
             yield left_open(Question.BACKWARD, why)
-        if weights := weights_in_doubt(self._file, forward.network):
+        if weights := weights_in_doubt(self._file, forward.module.network):
             yield left_open(Question.TRAINED, weights)
         if not self.names_gpu_for(forward):
             yield left_open(Question.DEVICE, "nothing in the file says that a GPU is used")
@@ -130,7 +130,7 @@ class Doubts:
             or callers_want_none(self._file, forward)
             or off_for_object(self._file, forward.function)
             or self._guards_itself(forward)
-            or any(self._unseen_base(entry) for entry in facts.entries)
+            or any(self._unseen_base(entry) for entry in facts.role.entries)
         )
 
     def chooses_mode(self, function: ir.Function) -> bool:
@@ -144,7 +144,7 @@ class Doubts:
     def _is_probe(self, facts: FunctionFacts, forward: Forward) -> bool:
         """A forward that only a constructor waits for, or of which only the shape is read; the check of an export."""
         own = forward.function.name.startswith("_") or forward.function.name == "<lambda>"
-        if own and facts.entries and all(entry.name == "__init__" for entry in facts.entries):
+        if own and facts.role.entries and all(entry.name == "__init__" for entry in facts.role.entries):
             return True
         if self._file.evidence[forward.function].called & _EXPORTS and self._exports(forward.function):
             return True
@@ -171,8 +171,10 @@ class Doubts:
         if not sources or not all(source.made_up for source in sources):
             return False
         in_demo = forward.function is self._file.module.body and self._is_under_main(forward.stmt)
-        shown_class = isinstance(forward.network, ClassInfo) and forward.network.home is self._file
-        return in_demo or result.is_idle or (shown_class and not facts.entries)
+        shown_class = (
+            isinstance(forward.module.network, ClassInfo) and forward.module.network.home is self._file
+        )
+        return in_demo or result.is_idle or (shown_class and not facts.role.entries)
 
     def _is_under_main(self, statement: ir.Stmt) -> bool:
         """Whether a statement of the module stands under `if __name__ == "__main__":`."""
@@ -223,12 +225,12 @@ class Doubts:
             if statement is forward.stmt:
                 break
             for call in ir.own_calls(statement):
-                if call.method in ("to", "cuda") and _owner(call, statement) == forward.path:
+                if call.method in ("to", "cuda") and _owner(call, statement) == forward.module.path:
                     return False
             for target in targets(statement):
                 if isinstance(target, ir.Name):
                     bound[target.id] = _bound_to(statement)
-        if forward.path not in bound:
+        if forward.module.path not in bound:
             return False
         values: list[ir.Expr] = [*forward.call.children()]
         while values:
@@ -263,16 +265,16 @@ class Doubts:
 
     def _places_inputs(self, forward: Forward) -> bool:
         """Whether the network's own forward moves what it is given."""
-        if not isinstance(forward.network, ClassInfo):
+        if not isinstance(forward.module.network, ClassInfo):
             return False
-        method = forward.network.method("forward")
+        method = forward.module.network.method("forward")
         return method is not None and bool(
             method.home.evidence[method].words & {"to", "cuda", "device", "type_as"}
         )
 
     def _is_moved_to_cpu(self, forward: Forward) -> bool:
         """Whether the network is put on the CPU here, or for an attribute anywhere in the class, and nowhere else."""
-        path = forward.path
+        path = forward.module.path
         own = self._file.class_of(forward.function)
         functions = {forward.function, *(self._beside(forward.function) if own is not None else ())}
         there = elsewhere = False
@@ -302,7 +304,7 @@ class Doubts:
     def _guards_itself(self, forward: Forward) -> bool:
         """Whether the network, by its own class, may switch grad off around what it runs; or takes lists and paths, as
         wrappers do that do everything by themselves."""
-        network = forward.network
+        network = forward.module.network
         if isinstance(network, ClassInfo):
             names = {"forward", "__call__", forward.call.method}
             return any(may_guard(network, name, 3) for name in names) or self._has_guarded_part(network)
@@ -318,11 +320,11 @@ class Doubts:
     def _is_several_inputs(self, display: ir.Seq, forward: Forward) -> bool:
         """`net([image, question])` of what each round of a loop over batches gives, or where a backward goes through the
         same call elsewhere in the file: one network of several inputs, no wrapper."""
-        if (forward.path, len(display.items)) in self._trained_with:
+        if (forward.module.path, len(display.items)) in self._trained_with:
             return True
         if display.items and all(_is_placed(item) for item in display.items):
             return True
-        if len(display.items) < 2 or not forward.loops or not forward.evaluating:
+        if len(display.items) < 2 or not forward.loops or not forward.mode.evaluating:
             return False
         loop = forward.loops[-1]
         bound = {part.path for part in ir.walk(loop.stmt.target)} if isinstance(loop.stmt, ir.For) else set()
@@ -332,10 +334,10 @@ class Doubts:
     def _trained_with(self) -> frozenset[tuple[str, int]]:
         """The networks that some backward goes through, with how many inputs they were given in one display."""
         return frozenset(
-            (forward.path, len(arg.items))
+            (forward.module.path, len(arg.items))
             for facts in self._file.facts.values()
             for forward in facts.forwards
-            if forward.freed
+            if forward.result.freed
             for arg in forward.call.args
             if isinstance(arg, ir.Seq)
         )
@@ -364,20 +366,24 @@ class Doubts:
 
     def _is_up_to_caller(self, facts: FunctionFacts, forward: Forward) -> bool:
         """Whether a function that the caller gives runs the network beside this forward, with a backward maybe."""
-        given = any(param.name == forward.path for param in forward.function.params)
+        given = any(param.name == forward.module.path for param in forward.function.params)
         data = bool(forward.loops) and any(loop.over_data for loop in forward.loops)
-        if given and forward.function in facts.entries and not (forward.evaluating or data or self._trains):
+        if (
+            given
+            and forward.function in facts.role.entries
+            and not (forward.mode.evaluating or data or self._trains)
+        ):
             return True
-        return any(_hands_over(function, forward.path) for function in _around(forward.function))
+        return any(_hands_over(function, forward.module.path) for function in _around(forward.function))
 
     def _is_part_of_network(self, facts: FunctionFacts, forward: Forward) -> bool:
         """Whether only the forward of its own module calls a method: whoever runs the module decides."""
         own = forward.function.cls
-        return bool(facts.entries) and all(
+        return bool(facts.role.entries) and all(
             entry.cls is own
             and (found := self._file.facts.get(entry)) is not None
-            and found.is_module_forward
-            for entry in facts.entries
+            and found.role.is_module_forward
+            for entry in facts.role.entries
         )
 
     def _unseen_base(self, function: ir.Function) -> str:

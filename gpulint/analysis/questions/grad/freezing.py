@@ -26,9 +26,9 @@ _KNOWN = ("torch.", "torchvision.", "timm.", "transformers.", "copy.")
 
 def may_be_frozen(file: FileAnalysis, forward: Forward) -> bool:
     """Whether anything in reach may have frozen the network of a forward."""
-    if builds_no_graph(forward.network):
+    if builds_no_graph(forward.module.network):
         return True
-    path = forward.path.removesuffix(".forward").removesuffix(".module")
+    path = forward.module.path.removesuffix(".forward").removesuffix(".module")
     own = forward.function.cls
     beside = own.methods.values() if own is not None and "." in path else (forward.function,)
     return any(_freezes(file, function, path) for function in beside)
@@ -37,7 +37,7 @@ def may_be_frozen(file: FileAnalysis, forward: Forward) -> bool:
 def thawed_by_context(file: FileAnalysis, forward: Forward) -> bool | None:
     """Whether a context around a forward switches gradients on for its network, `with Thawed(self.value):`, and off again
     at its end. None where the function has no such context: then this says nothing; where it has, all else is frozen."""
-    path = forward.path.removesuffix(".forward")
+    path = forward.module.path.removesuffix(".forward")
     thaws: bool | None = None
     for statement in ir.statements(forward.function.body):
         for item, _ in statement.items if isinstance(statement, ir.With) else ():

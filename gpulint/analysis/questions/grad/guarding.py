@@ -164,19 +164,19 @@ def uses_as_value(root: ir.Expr, function: ir.Function) -> bool:
 def _wanted(function: ir.Function, forwards: Sequence[Forward]) -> str:
     """Who may go backward through what the forwards give, in one clause; empty where nobody gets it with its graph."""
     for forward in forwards:
-        path = forward.path or "the model"
-        if forward.escaped:
+        path = forward.module.path or "the model"
+        if forward.result.escaped:
             return f"what `{path}` gives goes to code that is not seen, which may differentiate it"
-        if forward.stored:
+        if forward.result.stored:
             return f"what `{path}` gives is stored where others may differentiate it"
-        if forward.returned and not forward.read_by_callers:
+        if forward.result.returned and not forward.result.read_by_callers:
             return f"`{function.name}` returns what `{path}` gives, and a caller may differentiate it"
     return ""
 
 
 def _is_mixed(facts: FunctionFacts, forward: Forward) -> bool:
     """Whether the statement makes a graph besides, which a backward may want."""
-    beside = (other for other in facts.forwards if other.stmt is forward.stmt and other.freed)
+    beside = (other for other in facts.forwards if other.stmt is forward.stmt and other.result.freed)
     return any(beside) or mixes(facts, forward)
 
 
@@ -184,7 +184,7 @@ def _shared_loop(forwards: Sequence[Forward]) -> ir.Stmt | None:
     """The outermost loop of all the forwards, where it is one that only evaluates."""
     loops = {id(forward.loops[0].stmt) if forward.loops else 0 for forward in forwards}
     first = forwards[0]
-    if len(loops) != 1 or not first.loops or not all(forward.loop_is_evaluation for forward in forwards):
+    if len(loops) != 1 or not first.loops or not all(forward.mode.loop_is_evaluation for forward in forwards):
         return None
     return first.loops[0].stmt
 

@@ -51,7 +51,7 @@ def gives_graph(file: FileAnalysis, function: ir.Function) -> bool:
 def frozen_where_made(forward: Forward) -> bool:
     """Whether the network of a forward is frozen wherever it is bound, in every branch: in the chain that makes it, or by
     statements beside. On data, such a network builds no graph."""
-    path = forward.path.removesuffix(".forward").removesuffix(".module")
+    path = forward.module.path.removesuffix(".forward").removesuffix(".module")
     own = forward.function.cls
     functions = own.methods.values() if own is not None and "." in path else (forward.function,)
     bound = False
@@ -183,8 +183,8 @@ def _blocks(block: list[ir.Stmt]) -> Iterable[list[ir.Stmt]]:
 def is_read_on_cpu(facts: FunctionFacts, forward: Forward) -> bool:
     """Whether another result of the same network, or a container of its results, becomes an array as it is: on a GPU that
     fails."""
-    same = forward.path.removesuffix(".forward")
-    others = (one for one in facts.forwards if one.path.removesuffix(".forward") == same)
+    same = forward.module.path.removesuffix(".forward")
+    others = (one for one in facts.forwards if one.module.path.removesuffix(".forward") == same)
     if any(Result(one).is_read_on_cpu for one in others if one is not forward):
         return True
     containers = _containers(forward.function, Result(forward).left_there, forward.call)
@@ -248,7 +248,7 @@ def becomes_array_undetached(function: ir.Function, holder: str) -> bool:
 def callers_want_none(file: FileAnalysis, forward: Forward) -> bool:
     """`self.features(x).numpy()`: a caller makes an array of what the function returns, which torch refuses with a graph."""
     name = forward.function.name
-    if not forward.returned:
+    if not forward.result.returned:
         return False
     for function, evidence in file.evidence.items():
         if {"numpy", name} <= evidence.called:

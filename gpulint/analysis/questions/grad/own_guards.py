@@ -21,7 +21,7 @@ def knows_another_way(forward: Forward) -> bool:
     """`self.q.no_grad(x)` in a method beside the one that calls `self.q(x)`: the object offers both, and its user chose."""
     own = forward.function.cls
     methods = own.methods.values() if own is not None else (forward.function,)
-    path = forward.path.removesuffix(".forward")
+    path = forward.module.path.removesuffix(".forward")
     return any(
         call.method in ("no_grad", "inference_mode")
         and (call.args or call.keywords)
@@ -36,7 +36,7 @@ def guards_by_name(file: FileAnalysis, forward: Forward) -> bool:
     """Whether a method of a network out of sight can only be one with a guard in it: so are all methods of the project that
     the call fits, those left out that hand on to another of their own name."""
     call, project = forward.call, file.project
-    if forward.network is not None or project is None or not isinstance(call.func, ir.Attr):
+    if forward.module.network is not None or project is None or not isinstance(call.func, ir.Attr):
         return False
     if call.method in ("forward", "__call__") or call.func.base.path is None:
         return False

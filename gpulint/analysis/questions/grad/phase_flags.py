@@ -18,7 +18,7 @@ def evaluates_by_flag(file: FileAnalysis, forward: Forward) -> bool:
     """Whether a caller puts the network into eval mode and then switches the backward off by a constant argument."""
     function = forward.function
     flags = dict(_flags_of_backwards(function))
-    if not flags or not forward.path:
+    if not flags or not forward.module.path:
         return False
     for other in file.module.functions:
         if function.name not in file.evidence[other].called or other is function:
@@ -32,7 +32,7 @@ def evaluates_by_flag(file: FileAnalysis, forward: Forward) -> bool:
                 elif call.method == "train" and owner is not None:
                     settled.discard(owner)
                 elif call.method == function.name and _switches_off(function, call, flags):
-                    if _given(function, call, forward.path) in settled:
+                    if _given(function, call, forward.module.path) in settled:
                         return True
     return False
 

@@ -81,7 +81,7 @@ class Strangers:
 
     def given(self, hold: Hold) -> str | None:
         """The unseen function, by the name it is called by, that gets what is held or what holds it before the round ends."""
-        names = {leaf.path for leaf in hold.leaves} | {hold.holder}
+        names = {leaf.path for leaf in hold.leaves} | {hold.place.holder}
         names |= {part.path for leaf in hold.leaves for part in ir.walk(leaf) if isinstance(part, ir.Name)}
         body = hold.function.body
         for _, call in ir.calls(body):

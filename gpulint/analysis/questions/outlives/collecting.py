@@ -26,13 +26,13 @@ def is_metric(file: FileAnalysis, function: ir.Function) -> bool:
 
 def is_unread(facts: FunctionFacts, hold: Hold) -> bool:
     """Whether a local container only takes in what a network of the project makes, which is a tensor for certain."""
-    function, pile = hold.function, hold.pile
+    function, pile = hold.function, hold.place.pile
     if (
-        hold.holder_kind != "variable"
-        or hold.read
-        or hold.how in ("join", "cat")
-        or hold.returned
-        or hold.escaped
+        hold.place.holder_kind != "variable"
+        or hold.place.read
+        or hold.place.how in ("join", "cat")
+        or hold.graph.returned
+        or hold.graph.escaped
     ):
         return False
     if pile is None or pile.host or pile.small or pile.few or pile.elsewhere or function.name == "<module>":
@@ -41,7 +41,7 @@ def is_unread(facts: FunctionFacts, hold: Hold) -> bool:
         return False
     leaf = hold.leaves[0]
     for forward in facts.forwards:
-        if forward.network is None or isinstance(forward.network, str):
+        if forward.module.network is None or isinstance(forward.module.network, str):
             continue
         bound = isinstance(forward.stmt, ir.Assign) and leaf.path is not None
         if leaf is forward.call or (bound and any(leaf.path == part.path for part in targets(forward.stmt))):

@@ -92,20 +92,20 @@ def judge(file: FileAnalysis, hold: Hold) -> Pile:
     """Follow what is held and the place that holds it."""
     search = _Search(file)
     home, function = file, hold.function
-    if hold.how == "join":
+    if hold.place.how == "join":
         search.joined(hold)
         return search.found
-    path = hold.holder
-    if hold.keep is not None and hold.keep.filename is None and hold.keep.into == "self":
-        function = hold.keep.function
-        path = f".{hold.keep.holder}"
+    path = hold.place.holder
+    if hold.place.keep is not None and hold.place.keep.filename is None and hold.place.keep.into == "self":
+        function = hold.place.keep.function
+        path = f".{hold.place.keep.holder}"
     attribute = "." in path
     search.follow(_Place(home, None if attribute else function, _plain(path, attribute)))
     for leaf in hold.leaves or ((hold.given,) if hold.given is not None else ()):
         search.kept(hold.function, leaf)
     search.found.elsewhere = is_placed_elsewhere(file, hold.function)
-    search.found.few = any(ends_early(loop.stmt) for loop in hold.loops)
-    search.found.parts = any(cuts_parts(hold.function, loop.stmt, hold.leaves) for loop in hold.loops)
+    search.found.few = any(ends_early(loop.stmt) for loop in hold.rounds.loops)
+    search.found.parts = any(cuts_parts(hold.function, loop.stmt, hold.leaves) for loop in hold.rounds.loops)
     return search.found
 
 
@@ -203,8 +203,10 @@ class _Search:
         for leaf in hold.leaves:
             self.kept(function, leaf)
         self.found.elsewhere = is_placed_elsewhere(self.file, function)
-        self.found.few = any(ends_early(loop.stmt) for loop in hold.loops)
-        self.found.parts = any(cuts_parts(hold.function, loop.stmt, hold.leaves) for loop in hold.loops)
+        self.found.few = any(ends_early(loop.stmt) for loop in hold.rounds.loops)
+        self.found.parts = any(
+            cuts_parts(hold.function, loop.stmt, hold.leaves) for loop in hold.rounds.loops
+        )
 
     # --- what holds it -------------------------------------------------------------------------------------------
 

@@ -88,9 +88,9 @@ def _goes_to_models(loop: ir.For, name: str) -> bool:
 
 def counts_micro_batches(hold: Hold) -> bool:
     """Whether it is a local sum over the micro-batches of one step, as many as a library's setting says."""
-    loops = [loop.stmt for loop in hold.loops]
+    loops = [loop.stmt for loop in hold.rounds.loops]
     return (
-        hold.holder_kind == "variable"
+        hold.place.holder_kind == "variable"
         and bool(loops)
         and all(isinstance(loop, ir.For) and _counts_them(hold.function, loop.iterable) for loop in loops)
     )
@@ -120,11 +120,16 @@ def _calls_items(loop: ir.For | ir.While) -> bool:
 def over_members(hold: Hold) -> bool:
     """Whether a list or a local dict gets a slot for each network of an ensemble: `for i, net in enumerate(self.critics)`,
     where the network is run, or its number picks the object's own optimizer."""
-    if hold.how == "comprehension" and len(hold.loops) == 1:
-        return _calls_items(hold.loops[0].stmt)
-    if hold.how != "item" or hold.holder_kind != "variable" or len(hold.loops) != 1 or hold.over_data:
+    if hold.place.how == "comprehension" and len(hold.rounds.loops) == 1:
+        return _calls_items(hold.rounds.loops[0].stmt)
+    if (
+        hold.place.how != "item"
+        or hold.place.holder_kind != "variable"
+        or len(hold.rounds.loops) != 1
+        or hold.rounds.over_data
+    ):
         return False
-    loop = hold.loops[0].stmt
+    loop = hold.rounds.loops[0].stmt
     own = hold.function.params[0].name if hold.function.cls is not None and hold.function.params else None
     if not isinstance(loop, ir.For) or own is None:
         return False

@@ -1,0 +1,390 @@
+"""What fixes save when they are tried: `gpulint verify --fix --dry-run` on the fixtures and on public training scripts.
+
+    python benchmarks/trial_gains.py OUT.json [--device cpu|cuda] [--jobs 4] [--only NAME]
+    python benchmarks/trial_gains.py OUT.json --checkouts CHECKOUTS        # public scripts too: of _scripts.py, and MORE below
+    python benchmarks/trial_gains.py list                                  # which repositories at which commits
+    python benchmarks/trial_gains.py OUT.json --overhead 3 --only NAME     # what a trial costs beside plain sampled runs
+
+Every script is run as it is, twice, then with the fixes of its findings; OUT.json has each fix's verdict and gains, and the
+gains by rule. Scripts with fixes that claim time run alone, the others `--jobs` at a time: memory is measured by process.
+
+`--overhead N` runs, by turns and N times each, a trial of one A/B (as it is, once more, with all fixes) and three plain sampled runs,
+which is what `gpulint verify` does three times. Their ratio is what comparing costs. Nothing else is measured then.
+
+Exit status: 1 where a fix that was called safe changed a result or broke a script, or a script could not be run.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import json
+import os
+import pickle
+import random
+import re
+import statistics
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE), str(HERE.parent)]
+
+from _measure import hardware, table  # noqa: E402
+from _scripts import SCRIPTS, Script, missing  # noqa: E402
+from public_scripts import Bench  # noqa: E402
+
+from gpulint.runtime.parent import firstparty  # noqa: E402
+from gpulint.runtime.parent.runner import Run, run  # noqa: E402
+from gpulint.runtime.record.result import RunResult, join_lines  # noqa: E402
+from gpulint.trial.gains import amount, gain_text  # noqa: E402
+from gpulint.trial.plan import Gain, Trial, TrialFix, fixes_of  # noqa: E402
+from gpulint.trial.trying import try_fixes  # noqa: E402
+from gpulint.verifying import program_findings  # noqa: E402
+from gpulint.version import __version__  # noqa: E402
+
+FIXTURES = HERE.parent / "fixtures"
+
+
+def sessions(folder: Path) -> None:
+    """Pickled sessions of items, most of them going on with the next number, and the item that follows each."""
+    source = random.Random(0)
+    (folder / "datasets/sample").mkdir(parents=True, exist_ok=True)
+    for name, number in (("train", 900), ("test", 300)):
+        starts = [source.randint(1, 280) for _ in range(number)]
+        lengths = [source.randint(2, 12) for _ in range(number)]
+        items = [
+            [start + step for step in range(length)] for start, length in zip(starts, lengths, strict=True)
+        ]
+        following = [start + length for start, length in zip(starts, lengths, strict=True)]
+        (folder / f"datasets/sample/{name}.txt").write_bytes(pickle.dumps((items, following)))
+
+
+# Public scripts whose findings have fixes, beside those of _scripts.py.
+MORE = (
+    Script(
+        "SR-GNN",
+        "CRIPAC-DIG/SR-GNN",
+        "e21cfa431f74c25ae6e4ae9261deefe11d1cb488",
+        "main.py",
+        ("--epoch", "3", "--batchSize", "50", "--hiddenSize", "64"),
+        cwd="pytorch_code",
+        needs=("networkx",),
+        data=sessions,
+    ),
+    Script(
+        "Federated-Learning-PyTorch baseline",
+        "AshwinRJ/Federated-Learning-PyTorch",
+        "26eaec40fa8beb56777feb89756f6401c28c4736",
+        "baseline_main.py",
+        ("--epochs", "3", "--model", "cnn", "--dataset", "mnist"),
+        cwd="src",
+        cuda=("--gpu", "cuda:0"),
+        needs=("tqdm",),
+        standins=("torchvision", "matplotlib"),
+        images=(1024, 1200),
+    ),
+)
+LIMIT = 240.0  # seconds for one run
+RUNS = 12
+
+
+@dataclass(frozen=True)
+class Case:
+    """One script to try: what is run, and what its files are called in the results."""
+
+    name: str
+    what: Run
+    origin: Mapping[str, str]
+    lacks: str = ""
+
+
+def fixture_cases(device: str) -> list[Case]:
+    """Every script of the fixtures that is run by itself."""
+    found = []
+    for path in [*sorted(FIXTURES.glob("*.py")), *sorted(FIXTURES.glob("*/train.py"))]:
+        environment = {"OMP_NUM_THREADS": "1"} if device == "cpu" else {}
+        what = Run(
+            str(path), device=device, timeout=LIMIT, reach=60.0, cwd=str(path.parent), environment=environment
+        )
+        found.append(
+            Case(path.relative_to(FIXTURES).with_suffix("").as_posix(), what, {"origin": "fixtures"})
+        )
+    return found
+
+
+def public_cases(checkouts: Path, device: str, folder: Path) -> list[Case]:
+    """The public scripts, each in a fresh copy with its data."""
+    bench = Bench(checkouts, device, {}, folder)
+    found = []
+    for script in (*SCRIPTS, *MORE):
+        origin = {"origin": script.repository, "commit": script.commit}
+        lacks = missing(script, lambda name: importlib.util.find_spec(name) is not None, checkouts)
+        if lacks:
+            found.append(Case(script.name, Run(script.script), origin, lacks))
+            continue
+        home = folder / re.sub(r"\W+", "-", script.name)
+        cwd = script.prepare(checkouts, home / "code", None)
+        environment = bench._environment(script, home)
+        what = Run(
+            script.script,
+            tuple(script.command(device)),
+            device=device,
+            timeout=LIMIT,
+            reach=60.0,
+            cwd=str(cwd),
+            environment=environment,
+        )
+        found.append(Case(script.name, what, origin))
+    return found
+
+
+# -- gains -----------------------------------------------------------------------------------------------------
+
+
+def fixes_of_case(case: Case) -> list[TrialFix]:
+    """The fixes of a script's findings, of every confidence."""
+    script = firstparty.find_target(case.what.target, False, case.what.cwd)
+    return [] if script is None else fixes_of(program_findings(script, False, case.what.cwd))
+
+
+def tried(case: Case, fixes: Sequence[TrialFix]) -> dict[str, Any]:
+    """The record of one script."""
+    begin = time.monotonic()
+    trial = try_fixes(case.what, fixes, lambda what, label: run(what), RUNS)
+    return {**told(trial), "seconds": round(time.monotonic() - begin, 1)}
+
+
+def told(trial: Trial) -> dict[str, Any]:
+    """What of a trial is written down: no text of the script's source."""
+    rank = trial.before.ranks[0] if trial.before is not None and trial.before.ranks else None
+    fixes = [
+        {
+            "rules": sorted({finding.code for finding in one.fix.findings}),
+            "file": Path(one.fix.file).name,
+            "line": one.fix.first.line,
+            "applicability": one.fix.fix.applicability,
+            "confidence": one.fix.first.confidence.value,
+            "status": one.status,
+            "text": one.text,
+            "alone": one.alone,
+            "defect": one.is_our_defect,
+            "gains": [gain_json(gain) for gain in one.gains if gain.counts],
+        }
+        for one in trial.judged
+    ]
+    attempts = [
+        {"label": a.label, "seconds": round(a.seconds, 2), "outcome": a.outcome} for a in trial.attempts
+    ]
+    return {
+        "failure": trial.failure,
+        "noise": trial.noise,
+        "fixes": fixes,
+        "gains": [gain_json(gain) for gain in trial.gains],
+        "attempts": attempts,
+        "environment": {**rank.environment.to_json(), "executable": None} if rank is not None else {},
+    }
+
+
+def gain_json(gain: Gain) -> dict[str, Any]:
+    return {**gain.to_json(), "saved": gain.saved, "share": round(gain.share, 4)}
+
+
+def by_rule(records: Iterable[Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
+    """For each rule how its fixes came out, and the best of what they saved alone, by figure."""
+    found: dict[str, dict[str, Any]] = {}
+    for record in records:
+        for fix in record.get("fixes", ()):
+            for rule in fix["rules"]:
+                entry = found.setdefault(rule, {"statuses": {}, "saved": {}})
+                entry["statuses"][fix["status"]] = entry["statuses"].get(fix["status"], 0) + 1
+                for gain in fix["gains"] if fix["status"] == "pays" and fix["alone"] else ():
+                    best = entry["saved"].get(gain["name"])
+                    if gain["saved"] > 0 and (best is None or gain["share"] > best["share"]):
+                        entry["saved"][gain["name"]] = {"script": record["name"], **gain}
+    return dict(sorted(found.items()))
+
+
+def problems(record: Mapping[str, Any]) -> list[str]:
+    """What must not be."""
+    found = [f"could not be run: {record['failure']}"] if record.get("failure") else []
+    for fix in record.get("fixes", ()):
+        if fix["defect"]:
+            found.append(
+                f"{fix['file']}:{fix['line']} {'/'.join(fix['rules'])} {fix['status']}: {fix['text']}"
+            )
+    return found
+
+
+def rows(records: Iterable[Mapping[str, Any]]) -> list[tuple[str, ...]]:
+    shown = []
+    for record in records:
+        for fix in record.get("fixes", ()):
+            saved = [Gain.from_json(gain) for gain in fix["gains"] if gain["saved"] > 0]
+            told = "; ".join(gain_text(gain) for gain in saved[:2]) or fix["text"]
+            place = f"{fix['file']}:{fix['line']}"
+            shown.append((record["name"], place, "/".join(fix["rules"]), fix["status"], told[:110]))
+        if record.get("left_out") or record.get("failure"):
+            shown.append((record["name"], "", "", "", record.get("left_out") or record["failure"]))
+    return shown
+
+
+# -- overhead --------------------------------------------------------------------------------------------------
+
+
+def overhead(case: Case, fixes: Sequence[TrialFix], times: int) -> dict[str, Any]:
+    """One A/B and three plain sampled runs, by turns."""
+    places = join_lines([(f.filename, f.line, f.column) for fix in fixes for f in fix.findings])
+    script = firstparty.find_target(case.what.target, False, case.what.cwd)
+    evaluates = (
+        firstparty.evaluates(firstparty.first_party(script, False, case.what.cwd)) if script else False
+    )
+    plain = replace(case.what, lines=places, awaited=places, evaluates=evaluates, capture=True)
+    run(plain)  # files come into memory, kernels into their caches
+    sampled, trials, ratios = [], [], []
+    for _ in range(times):
+        begin = time.monotonic()
+        runs: list[RunResult] = [run(plain) for _ in range(3)]
+        sampled.append(time.monotonic() - begin)
+        begin = time.monotonic()
+        trial = try_fixes(case.what, fixes, lambda what, label: run(what), 3)
+        trials.append(time.monotonic() - begin)
+        ratios.append(trials[-1] / sampled[-1])
+        steps = [sum(rank.steps() for rank in one.ranks) for one in runs]
+        if len(trial.attempts) != 3 or not all(steps):
+            raise RuntimeError(
+                f"{len(trial.attempts)} runs instead of 3; sampled steps: {steps}; {trial.failure}"
+            )
+    return {
+        "three_sampled_runs": [round(one, 2) for one in sampled],
+        "one_trial": [round(one, 2) for one in trials],
+        "ratios": [round(one, 3) for one in ratios],
+        "ratio": round(statistics.median(ratios), 3),
+    }
+
+
+# -- the command -----------------------------------------------------------------------------------------------
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("out", type=Path, help="where the JSON goes")
+    parser.add_argument("--device", choices=("cpu", "cuda"))
+    parser.add_argument("--jobs", type=int, default=2, help="scripts that run at the same time")
+    parser.add_argument("--only", action="append", default=[], help="only scripts whose name has this in it")
+    parser.add_argument("--checkouts", type=Path, help="folder with the checkouts of public_scripts.py list")
+    parser.add_argument("--no-fixtures", action="store_true", help="only the public scripts")
+    parser.add_argument(
+        "--overhead", type=int, default=0, metavar="N", help="measure what a trial costs, N times"
+    )
+    given = parser.parse_args(arguments)
+    if str(given.out) == "list":
+        for script in (*SCRIPTS, *MORE):
+            print(script.repository, script.commit, script.name)
+        return 0
+    with tempfile.TemporaryDirectory(prefix="trials-") as folder:
+        return measured(given, Path(folder))
+
+
+def measured(given: argparse.Namespace, folder: Path) -> int:
+    import torch
+
+    device = given.device or ("cuda" if torch.cuda.is_available() else "cpu")
+    cases = [] if given.no_fixtures else fixture_cases(device)
+    if given.checkouts is not None:
+        cases += public_cases(given.checkouts.resolve(), device, folder)
+    cases = [case for case in cases if not given.only or any(name in case.name for name in given.only)]
+    head = {
+        "hardware": hardware(),
+        "gpu": torch.cuda.get_device_name() if device == "cuda" else None,
+        "torch": torch.__version__,
+        "gpulint": __version__,
+        "device": device,
+        "jobs": given.jobs,
+    }
+    records: list[dict[str, Any]] = []
+    lock = threading.Lock()
+
+    def one(case: Case, fixes: Sequence[TrialFix]) -> None:
+        known = {"name": case.name, **case.origin, "arguments": " ".join(case.what.arguments)}
+        try:
+            found = overhead(case, fixes, given.overhead) if given.overhead else tried(case, fixes)
+        except (RuntimeError, OSError) as error:
+            found = {"failure": str(error)}
+        with lock:  # written at once: a machine may be taken away
+            records.append({**known, **found})
+            write(given.out, {**head, "scripts": sorted(records, key=lambda r: r["name"])})
+            print("; ".join((case.name, *problems(records[-1]))), file=sys.stderr, flush=True)
+
+    waiting = []
+    for case in cases:
+        fixes = [] if case.lacks else fixes_of_case(case)
+        if case.lacks or not fixes:
+            records.append(
+                {"name": case.name, **case.origin, "left_out": case.lacks or "no finding has a fix"}
+            )
+        else:
+            waiting.append((case, fixes))
+    alone = [pair for pair in waiting if given.overhead or any(fix.is_about_time for fix in pair[1])]
+    with ThreadPoolExecutor(given.jobs) as pool:
+        list(pool.map(lambda pair: one(*pair), [pair for pair in waiting if pair not in alone]))
+    for pair in alone:
+        one(*pair)
+    records.sort(key=lambda record: record["name"])
+    write(given.out, {**head, "rules": by_rule(records), "scripts": records})
+    return shown(records, given)
+
+
+def write(path: Path, record: Mapping[str, Any]) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
+
+
+def shown(records: Sequence[Mapping[str, Any]], given: argparse.Namespace) -> int:
+    if given.overhead:
+        told = [
+            (
+                r["name"],
+                *(f"{statistics.median(r[key]):.1f} s" for key in ("three_sampled_runs", "one_trial")),
+                str(r["ratio"]),
+            )
+            for r in records
+            if "ratio" in r
+        ]
+        print(table(("script", "three sampled runs", "one trial", "ratio"), told))
+    else:
+        print(table(("script", "place", "rule", "verdict", "measured"), rows(records)))
+        saved = [
+            (
+                rule,
+                ", ".join(f"{n} {status}" for status, n in entry["statuses"].items()),
+                best(entry["saved"]),
+            )
+            for rule, entry in by_rule(records).items()
+        ]
+        print("\n" + table(("rule", "fixes", "saves at best"), saved))
+    found = [f"{record['name']}: {problem}" for record in records for problem in problems(record)]
+    print(f"\n{len(records)} scripts, {len(found)} problems; written to {given.out}")
+    for problem in found:
+        print(f"problem: {problem}")
+    return 1 if found else 0
+
+
+def best(saved: Mapping[str, Mapping[str, Any]]) -> str:
+    """The figures of which most is saved."""
+    order = sorted(saved.values(), key=lambda gain: -gain["share"])[:3]
+    return "; ".join(
+        f"{g['name']} {amount(g['before'], g['unit'])} → {amount(g['after'], g['unit'])}" for g in order
+    )
+
+
+if __name__ == "__main__":
+    os.environ.setdefault("PYTHONUNBUFFERED", "1")
+    sys.exit(main())

@@ -1,0 +1,112 @@
+"""What `gpulint verify --fix` does: fixes tried, told, and written where they pay."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from io import StringIO
+
+from gpulint.cli import _verify
+from gpulint.cli._verify import Request
+from gpulint.config import shown_path
+from gpulint.runtime.parent.runner import Run, run
+from gpulint.runtime.record.result import RunResult
+from gpulint.trial.applying import NotWritten, apply
+from gpulint.trial.plan import Trial, fixes_of
+from gpulint.trial.trying import try_fixes
+
+SUMMARY = "GITHUB_STEP_SUMMARY"  # the file whose Markdown GitHub shows on a job's page
+
+
+def perform(request: Request) -> int:
+    """Try the fixes, write those that pay unless it is a dry run, tell of it; the exit status."""
+    _verify.prepare(request)
+    fixes = fixes_of(_verify.chosen_findings(request))
+    with _executing(request) as execute:
+        trial = try_fixes(_verify.run_of(request), fixes, execute, request.max_runs)
+    problem = ""
+    if trial.paying and not request.dry_run:
+        try:
+            trial = apply(trial)
+        except NotWritten as error:
+            problem = str(error)
+    _tell(request, trial)
+    if problem:
+        print(f"gpulint: {problem}", file=sys.stderr)
+    return trial.exit_code
+
+
+@contextmanager
+def _executing(request: Request) -> Iterator[Callable[[Run, str], RunResult]]:
+    """What runs the program, and shows how far it is."""
+    count = 0
+
+    def execute(what: Run, label: str) -> RunResult:
+        nonlocal count
+        count += 1
+        if request.quiet:
+            return run(what)
+        from gpulint.reports.verify.progress import following
+
+        print(f"gpulint: run {count} of at most {request.max_runs}: {label}", file=sys.stderr, flush=True)
+        with following(what, sys.stderr, request.colour) as on_progress:
+            return run(what, on_progress)
+
+    yield execute
+
+
+# -- telling -------------------------------------------------------------------------------------------------
+
+
+def _tell(request: Request, trial: Trial) -> None:
+    if request.report is not None:
+        from gpulint.reports.trial.html import write_page
+
+        _verify.write_report(request.report, write_page(trial, request.dry_run))
+        print(f"gpulint: report written to {shown_path(os.path.abspath(request.report))}", file=sys.stderr)
+    if request.output_format == "json":
+        from gpulint.reports.trial.json import write as write_json
+
+        write_json(trial, sys.stdout)
+    elif request.output_format == "markdown":
+        sys.stdout.write(_markdown(request, trial))
+    else:
+        _print_text(request, trial)
+    _summarize(request, trial)
+    if trial.failure and trial.before is not None:
+        sys.stdout.flush()
+        words = (trial.before.stderr or trial.before.end.traceback or "").rstrip()
+        if words:
+            print(words[-20_000:], file=sys.stderr)
+        print(f"gpulint: {trial.failure}; no fix was tried", file=sys.stderr)
+
+
+def _print_text(request: Request, trial: Trial) -> None:
+    from gpulint.reports.layout import colour_wanted
+    from gpulint.reports.trial.text import write
+
+    columns = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+    write(trial, sys.stdout, request.dry_run, colour_wanted(sys.stdout, request.colour), columns)
+
+
+def _markdown(request: Request, trial: Trial) -> str:
+    from gpulint.reports.trial.markdown import write
+
+    out = StringIO()
+    write(trial, out, request.dry_run)
+    return out.getvalue()
+
+
+def _summarize(request: Request, trial: Trial) -> None:
+    """Add the Markdown to the page of a GitHub job, where this runs in one."""
+    path = os.environ.get(SUMMARY)
+    if not path:
+        return
+    try:
+        with open(path, "a", encoding="utf-8") as out:
+            out.write(_markdown(request, trial))
+    except OSError as error:
+        print(f"gpulint: {SUMMARY}: {error.strerror or error}", file=sys.stderr)

@@ -1,0 +1,1 @@
+"""How a trial of fixes is told: for people, for programs, for a pull request, as a page."""

@@ -1,0 +1,80 @@
+"""Frozen dataclasses that cross the process boundary as JSON. Standard library only."""
+
+from __future__ import annotations
+
+import functools
+import types
+from dataclasses import fields, is_dataclass
+from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
+
+T = TypeVar("T", bound="Record")
+
+
+def _encode(value: Any) -> Any:
+    if is_dataclass(value):
+        return {field.name: _encode(getattr(value, field.name)) for field in fields(value)}
+    if isinstance(value, (tuple, list)):
+        return [_encode(item) for item in value]
+    if isinstance(value, dict):
+        return {str(key): _encode(item) for key, item in value.items()}
+    return value
+
+
+def _decode(hint: Any, value: Any) -> Any:
+    origin, arguments = get_origin(hint), get_args(hint)
+    if origin in (Union, types.UnionType):
+        return None if value is None else _decode(next(a for a in arguments if a is not type(None)), value)
+    if origin is Literal:
+        if value not in arguments:
+            raise ValueError(f"{value!r} is none of {', '.join(map(repr, arguments))}")
+        return value
+    if origin is tuple:
+        if not isinstance(value, list):
+            raise TypeError(f"expected a list, got {type(value).__name__}")
+        return tuple(_decode(arguments[0], item) for item in value)
+    if origin is dict:
+        return {key: _decode(arguments[1], item) for key, item in value.items()}
+    if is_dataclass(hint):
+        return _decode_record(hint, value)
+    if hint is float and isinstance(value, int) and not isinstance(value, bool):
+        return float(value)
+    if not isinstance(value, hint):
+        raise TypeError(f"expected {hint.__name__}, got {type(value).__name__}")
+    return value
+
+
+@functools.cache
+def _hints(record: Any) -> dict[str, Any]:
+    return get_type_hints(record)
+
+
+def _decode_record(record: Any, data: Any) -> Any:
+    if not isinstance(data, dict):
+        raise TypeError(f"expected an object for {record.__name__}, got {type(data).__name__}")
+    hints = _hints(record)
+    return record(
+        **{
+            field.name: _decode(hints[field.name], data[field.name])
+            for field in fields(record)
+            if field.name in data
+        }
+    )
+
+
+class Record:
+    """Base of everything below: `to_json` gives plain dicts and lists, `from_json` is its inverse."""
+
+    __slots__ = ()
+
+    def to_json(self) -> dict[str, Any]:
+        encoded: dict[str, Any] = _encode(self)
+        return encoded
+
+    @classmethod
+    def from_json(cls: type[T], data: dict[str, Any]) -> T:
+        """Read what `to_json` wrote. Fields that are missing take their default, unknown ones are ignored.
+
+        Raises TypeError or ValueError where the data has another form.
+        """
+        record: T = _decode_record(cls, data)
+        return record

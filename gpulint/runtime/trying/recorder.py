@@ -1,0 +1,211 @@
+"""Writes down what the script computes, without disturbing it: values that go backward, the weights' norm after each step, and at
+the end every weight.
+
+Nothing here waits for the GPU before the end: a value is summed there into a buffer of its own, which is read once. Nothing is
+drawn from a generator, and no network, optimizer or graph is kept alive.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import weakref
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import torch
+from torch.utils._python_dispatch import _disable_current_modes
+
+from gpulint.runtime.record.recording import MOST, Position, Recording, Weight
+from gpulint.runtime.trying import weighing
+
+_DEPTH = 3  # of lists in lists that are searched for tensors
+
+
+class Series:
+    """Values in order, the first `MOST` of them. Those on a GPU stay there until they are asked for."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self._values: dict[int, float | None] = {}
+        self._buffers: dict[torch.device, torch.Tensor] = {}
+        self._where: dict[int, torch.device] = {}
+
+    def add(self, value: torch.Tensor | float | None) -> None:
+        """One more value: a number, or a float64 tensor with one."""
+        place, self.count = self.count, self.count + 1
+        if place >= MOST:
+            return
+        if not isinstance(value, torch.Tensor) or value.device.type == "cpu":
+            self._values[place] = None if value is None else float(value)
+            return
+        buffer = self._buffers.get(value.device)
+        if buffer is None:
+            buffer = self._buffers[value.device] = torch.zeros(MOST, dtype=value.dtype, device=value.device)
+        buffer[place].copy_(value)
+        self._where[place] = value.device
+
+    def read(self) -> tuple[float | None, ...]:
+        """All values so far."""
+        lists = {device: buffer.tolist() for device, buffer in self._buffers.items()}
+        for place, device in self._where.items():
+            self._values[place] = lists[device][place]
+        return tuple(self._values[place] for place in range(min(self.count, MOST)))
+
+
+class Recorder:
+    """One process's recorder. `update` and `event` count how far it has come."""
+
+    def __init__(self) -> None:
+        self.updates = self.events = 0
+        self._losses, self._norms = Series(), Series()
+        self._optimizers: list[weakref.ref[Any]] = []
+        self._modules: list[weakref.ref[Any]] = []
+        self._weights: list[Weight] = []
+        self._notes: list[str] = []
+        self._seen: set[int] = set()
+        self._undo: list[Callable[[], None]] = []
+        self._inside = 0  # backwards within a backward belong to the one around them
+
+    # -- how far ---------------------------------------------------------------------------------------------
+
+    def update(self) -> None:
+        """An optimizer has stepped, or what stands for that."""
+        self.updates, self.events = self.updates + 1, 0
+
+    def event(self, module: Any = None) -> None:
+        """An outermost forward, or a batch, comes."""
+        self.events += 1
+        if module is not None and id(module) not in self._seen:
+            self._seen.add(id(module))
+            self._modules.append(weakref.ref(module))
+
+    @property
+    def position(self) -> Position:
+        return Position(self.updates, self.events)
+
+    def has_reached(self, place: Position) -> bool:
+        """Whether the run has come as far as that."""
+        return (self.updates, self.events) >= (place.updates, place.events)
+
+    # -- what is watched -------------------------------------------------------------------------------------
+
+    def start(self) -> None:
+        """Watch what goes backward."""
+        autograd = torch.autograd
+        plain = autograd.backward, autograd.grad
+        autograd.backward = self._backward(plain[0])
+        autograd.grad = self._grad(plain[1])
+
+        def undo() -> None:
+            autograd.backward, autograd.grad = plain
+
+        self._undo.append(undo)
+
+    def stop(self) -> None:
+        """Put the originals back."""
+        for undo in reversed(self._undo):
+            undo()
+        self._undo.clear()
+
+    def stepped(self, optimizer: Any) -> None:
+        """An optimizer has stepped: note what that made of its weights."""
+        if id(optimizer) not in self._seen:
+            self._seen.add(id(optimizer))
+            self._optimizers.append(weakref.ref(optimizer))
+        if _is_capturing():
+            return
+        with _aside():
+            self._norms.add(_quietly(functools.partial(weighing.norm_of, optimizer)))
+
+    def _backward(self, plain: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(plain)
+        def backward(tensors: Any, *args: Any, **kwargs: Any) -> Any:
+            self._note(tensors)
+            with self._within():
+                return plain(tensors, *args, **kwargs)
+
+        return backward
+
+    def _grad(self, plain: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(plain)
+        def grad(outputs: Any, *args: Any, **kwargs: Any) -> Any:
+            self._note(outputs)
+            with self._within():
+                found = plain(outputs, *args, **kwargs)
+            self._note(found)
+            return found
+
+        return grad
+
+    @contextlib.contextmanager
+    def _within(self) -> Iterator[None]:
+        self._inside += 1
+        try:
+            yield
+        finally:
+            self._inside -= 1
+
+    def _note(self, tensors: Any) -> None:
+        if self._inside or torch.compiler.is_compiling() or _is_capturing():
+            return
+        with _aside():
+            self._losses.add(_quietly(functools.partial(_total, tensors)))
+
+    # -- the end ---------------------------------------------------------------------------------------------
+
+    def weigh(self, when: str) -> None:
+        """Write every weight down. At the end of a script that trains in a function its networks are gone."""
+        with _aside():
+            optimizers = [one for ref in self._optimizers if (one := ref()) is not None]
+            modules = [one for ref in self._modules if (one := ref()) is not None]
+            weights, lacking = weighing.weights_of(optimizers, modules, when)
+        self._weights += weights
+        if lacking:
+            self._notes.append(f"{when}, {lacking} weights could not be read, and are not compared")
+
+    def recording(self) -> Recording:
+        """Everything so far."""
+        if torch.cuda.is_initialized():  # type: ignore[no-untyped-call]
+            torch.cuda.synchronize()  # values may have been noted on streams of the script's own
+        self.weigh("at the end")
+        more = sum(max(0, series.count - MOST) for series in (self._losses, self._norms))
+        losses, norms = self._losses.read(), self._norms.read()
+        weights, notes = tuple(self._weights), tuple(self._notes)
+        return Recording(self.position, losses, norms, more, weights, weighing.drawn(), notes=notes)
+
+
+@contextlib.contextmanager
+def _aside() -> Iterator[None]:
+    """What runs in here is ours: no graph, no modes of the script or of a probe."""
+    with torch.no_grad(), torch._C.DisableTorchFunction(), _disable_current_modes():
+        yield
+
+
+def _quietly(read: Callable[[], torch.Tensor | None]) -> torch.Tensor | None:
+    """What `read` gives; None for tensors of kinds that cannot be summed."""
+    try:
+        return read()
+    except (RuntimeError, NotImplementedError, TypeError, ValueError, AttributeError):
+        return None
+
+
+def _total(value: Any) -> torch.Tensor | None:
+    """One number for all tensors in a value, as a float64 tensor: sums, weighted by their order."""
+    total: torch.Tensor | None = None
+    for number, tensor in enumerate(_tensors(value, _DEPTH), 1):
+        plain = weighing.plain(tensor).sum(dtype=torch.float64) * number
+        total = plain if total is None else total + plain.to(total.device)
+    return total
+
+
+def _tensors(value: Any, depth: int) -> Iterator[torch.Tensor]:
+    if isinstance(value, torch.Tensor):
+        yield value
+    elif isinstance(value, (list, tuple)) and depth:
+        for one in value:
+            yield from _tensors(one, depth - 1)
+
+
+def _is_capturing() -> bool:
+    return bool(torch.cuda.is_initialized() and torch.cuda.is_current_stream_capturing())  # type: ignore[no-untyped-call]

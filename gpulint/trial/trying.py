@@ -1,0 +1,263 @@
+"""A trial from end to end: the script as it is, once more, then with fixes."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from gpulint.runtime.parent import firstparty
+from gpulint.runtime.parent.runner import Run
+from gpulint.runtime.record.recording import TrialOptions
+from gpulint.runtime.record.result import LineFigures, RunResult, join_lines
+from gpulint.runtime.trying import overlay
+from gpulint.source.files import FileError
+from gpulint.trial import gains
+from gpulint.trial.comparing import ENDED_WELL, Baseline
+from gpulint.trial.plan import MAX_RUNS, Attempt, Gain, Judged, Trial, TrialFix, numbers
+from gpulint.trial.sorting import Outcome, Sorting
+from gpulint.trial.texts import Texts
+
+SEED = 20_251_122
+PATIENCE = 3.0  # times the first run's time that a run with fixes may take, and a minute
+
+# Runs what it is given; the label says for people what run this is.
+Execute = Callable[[Run, str], RunResult]
+
+
+def try_fixes(
+    what: Run, fixes: Sequence[TrialFix], execute: Execute, max_runs: int = MAX_RUNS, seed: int = SEED
+) -> Trial:
+    """Try the fixes on the program and sort them out. Nothing is written.
+
+    `execute` runs a program, as `runtime.parent.runner.run` does. Raises ValueError for options that make no sense.
+    """
+    if max_runs < 3:
+        raise ValueError("max_runs must be at least 3: two runs of the script as it is, one with fixes")
+    if not fixes:
+        return Trial(what.target)
+    try:
+        texts = Texts.of(fixes)
+    except FileError as error:
+        return Trial(what.target, failure=f"a file with findings {error.message}")
+    return _Trying(what, fixes, texts, execute, max_runs, seed).run()
+
+
+@dataclass
+class _Trying:
+    what: Run
+    fixes: Sequence[TrialFix]
+    texts: Texts
+    execute: Execute
+    max_runs: int
+    seed: int
+    attempts: list[Attempt] = field(default_factory=list)
+    outcomes: dict[tuple[int, ...], Outcome] = field(default_factory=dict)
+    judged: dict[int, Judged] = field(default_factory=dict)
+    baseline: Baseline | None = None
+    timed: list[RunResult] = field(default_factory=list)
+    checked: bool = False
+
+    def run(self) -> Trial:
+        first = self._run(self._first_run(), (), "as it is")
+        failure = self._failure(first)
+        if failure:
+            return self._trial(before=first, failure=failure)
+        wanted = [fix for fix in self.fixes if self._may_be_tried(fix, first)]
+        if not wanted:
+            return self._trial(before=first)
+        self.what = self._bound(first)
+        again = self._run(self.what, (), "as it is, once more")
+        if again.end.reason not in ENDED_WELL:
+            return self._trial(
+                before=first,
+                again=again,
+                failure=f"the second run of the unchanged script: {again.end.message}",
+            )
+        self.baseline = Baseline(first, again)
+        sorting = self._sort(wanted)
+        return self._concluded(first, again, sorting)
+
+    # -- the runs ----------------------------------------------------------------------------------------------
+
+    def _first_run(self) -> Run:
+        places = [(f.filename, f.line, f.column) for fix in self.fixes for f in fix.findings]
+        script = firstparty.find_target(self.what.target, self.what.module, self.what.cwd)
+        files = firstparty.first_party(script, self.what.module, self.what.cwd) if script is not None else []
+        lines = join_lines(places)
+        return replace(
+            self.what,
+            lines=lines,
+            awaited=lines,
+            evaluates=firstparty.evaluates(files),
+            cut_epochs=False,
+            capture=True,
+            trial=TrialOptions(self.seed),
+        )
+
+    def _bound(self, first: RunResult) -> Run:
+        """What the later runs are: they end where the first did, or by themselves as it did."""
+        places = tuple(rank.recording.position for rank in first.ranks if rank.recording is not None)
+        stopped = first.end.reason == "stopped"
+        run = replace(self._first_run(), lines=(), awaited=())
+        if run.timeout is None:
+            run = replace(run, timeout=PATIENCE * first.seconds + 60)
+        return replace(run, trial=TrialOptions(self.seed, places if stopped else (), not stopped))
+
+    def _run(self, what: Run, fixes: Sequence[TrialFix], label: str) -> RunResult:
+        texts, _ = self.texts.fixed(fixes)
+        with tempfile.TemporaryDirectory(prefix="gpulint-trial-") as folder:
+            home = os.path.realpath(folder)
+            variables = overlay.write(home, self.texts.encoded(texts), what.environment)
+            environment: Mapping[str, str] = {"PYTHONHASHSEED": "0", **what.environment, **variables}
+            result = self.execute(replace(what, environment=environment), label)
+        self.attempts.append(Attempt(label, numbers(fixes), result.seconds, ""))
+        if result.end.reason == "interrupted":
+            raise KeyboardInterrupt
+        return result
+
+    @property
+    def _left(self) -> int:
+        return self.max_runs - len(self.attempts)
+
+    # -- before anything is tried --------------------------------------------------------------------------------
+
+    def _failure(self, first: RunResult) -> str:
+        """Why nothing can be compared with this run; empty where something can."""
+        if first.end.reason not in ENDED_WELL:
+            return first.end.message
+        if not any(rank.steps() for rank in first.ranks):
+            return f"{first.end.message}; no step was sampled, so there is nothing to compare"
+        if any(rank.recording is None for rank in first.ranks):
+            return "what the script computes could not be written down; torch 2.4 or newer is needed"
+        return ""
+
+    def _may_be_tried(self, fix: TrialFix, first: RunResult) -> bool:
+        if not self.texts.can_be_written(fix):
+            text = "the encoding of its file is not one-to-one: writing would change other bytes too"
+            self.judged[fix.number] = Judged(fix, "not tried", text)
+            return False
+        places = {(one.filename, one.line, one.column) for one in fix.findings}
+        seen = [line for rank in first.ranks for line in rank.lines if _place(line) in places]
+        if seen and not any(line.hits or line.hits is None for line in seen):
+            text = "its line did not run in the sampled run; run more (--steps, --reach)"
+            self.judged[fix.number] = Judged(fix, "not reached", text)
+            return False
+        return True
+
+    # -- trying --------------------------------------------------------------------------------------------------
+
+    def _sort(self, wanted: Sequence[TrialFix]) -> Sorting:
+        _, apart = self.texts.fixed(wanted)
+        sorting = Sorting(self._attempt, lambda: self._left)
+        sorting.sort([fix for fix in wanted if fix not in apart], apart)
+        return sorting
+
+    def _attempt(self, fixes: Sequence[TrialFix]) -> Outcome | None:
+        """What comes of some fixes; None where no run is left for it. Runs nothing twice."""
+        key = tuple(sorted(numbers(fixes)))
+        if key not in self.outcomes:
+            if self._left <= 0:
+                return None
+            run = self._run(self.what, fixes, self._label(fixes))
+            place = len(self.attempts) - 1
+            self.outcomes[key] = outcome = self._judge(run, any(fix.is_about_time for fix in fixes))
+            self.attempts[place] = replace(self.attempts[place], outcome=outcome.status)
+        return self.outcomes[key]
+
+    def _label(self, fixes: Sequence[TrialFix]) -> str:
+        if len(fixes) == 1:
+            fix = fixes[0]
+            return f"with {fix.codes}, {os.path.basename(fix.file)}:{fix.first.line}"
+        every = "all " if len(fixes) == len(self.fixes) else ""
+        return f"with {every}{len(fixes)} fixes"
+
+    def _judge(self, run: RunResult, by_time: bool) -> Outcome:
+        assert self.baseline is not None
+        broken = self.baseline.broken(run)
+        if broken:
+            return Outcome("breaks", broken, run=run)
+        changed = self.baseline.difference(run)
+        if changed and self._has_noise_after_all():
+            changed = self.baseline.difference(run)
+        if changed:
+            return Outcome("changes the result", changed, run=run)
+        saved = self._saved(run, by_time)
+        if gains.pays(saved, by_time) and not gains.pays(saved, by_time=False):
+            self._time_again()
+            saved = self._saved(run, by_time)
+        return Outcome("pays" if gains.pays(saved, by_time) else "changes nothing", "", saved, run)
+
+    def _saved(self, run: RunResult, by_time: bool) -> tuple[Gain, ...]:
+        assert self.baseline is not None
+        on_gpu = any(rank.environment.device == "cuda" for rank in run.ranks)
+        unchanged = [self.baseline.first, self.baseline.again, *self.timed]
+        return gains.gains_between(unchanged, run, by_time or on_gpu)
+
+    def _has_noise_after_all(self) -> bool:
+        """Once, and on a GPU: whether a third run of the unchanged script differs from the first although the second did not. What
+        is added up in no fixed order differs now and then."""
+        assert self.baseline is not None
+        first = self.baseline.first
+        on_gpu = any(rank.environment.device == "cuda" for rank in first.ranks)
+        if self.checked or self._left <= 0 or not on_gpu or not self.baseline.is_exact:
+            return False
+        self.checked = True
+        third = Baseline(first, self._run(self.what, (), "as it is, a third time"))
+        if third.again.end.reason not in ENDED_WELL or third.is_exact:
+            return False
+        self.baseline = third
+        return True
+
+    def _time_again(self) -> None:
+        """Once: the machine may have become faster meanwhile, and with it every run since."""
+        if not self.timed and self._left > 0:
+            self.timed.append(self._run(self.what, (), "as it is, for its time"))
+
+    # -- the end -------------------------------------------------------------------------------------------------
+
+    def _concluded(self, first: RunResult, again: RunResult, sorting: Sorting) -> Trial:
+        assert self.baseline is not None
+        blind = self.baseline.is_blind
+        self.judged |= {number: self._seen(one, blind) for number, one in sorting.judged.items()}
+        kept = [fix for fix in sorting.kept if self.judged[fix.number].status == "pays"]
+        final = sorting.final if len(kept) == len(sorting.kept) else self._attempt(kept) if kept else None
+        texts, _ = self.texts.fixed(kept)
+        originals = {path: source.text for path, source in self.texts.files.items()}
+        doubts = [BLIND] if blind else []
+        return self._trial(
+            before=first,
+            again=again,
+            after=final.run if final is not None else None,
+            gains=final.gains if final is not None else (),
+            noise=self.baseline.noise(),
+            doubts=tuple(doubts),
+            originals=originals,
+            texts={path: text for path, text in texts.items() if text != originals[path]},
+        )
+
+    @staticmethod
+    def _seen(one: Judged, blind: bool) -> Judged:
+        """What a run has shown, with what it cannot show."""
+        if blind and one.status == "pays" and not one.fix.is_safe:
+            return replace(one, status="cannot be compared", text=UNSEEN)
+        because = one.fix.fix.unsafe_because
+        if one.status in ("changes the result", "breaks") and because and not one.fix.is_safe:
+            return replace(one, text=f"{one.text} (its doubt: {because})")
+        return one
+
+    def _trial(self, **known: object) -> Trial:
+        judged = tuple(self.judged[fix.number] for fix in self.fixes if fix.number in self.judged)
+        return Trial(self.what.target, judged, attempts=tuple(self.attempts), **known)  # type: ignore[arg-type]
+
+
+BLIND = (
+    "The script computes something else each time it runs: whether a fix changes its result cannot be told. "
+    "Seed what it draws (also generators of its own)."
+)
+UNSEEN = "it pays, and is not known to be safe; the script differs from itself too much to see whether its result changes"
+
+
+def _place(line: LineFigures) -> tuple[str, int, int]:
+    return line.file, line.line, line.column

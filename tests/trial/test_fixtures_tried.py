@@ -1,0 +1,53 @@
+"""Every fix of the fixtures, tried on the CPU: what is expected to pay is kept, and nothing that is called safe changes a result."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from forking import Zygote
+
+from gpulint.runtime.parent.runner import Run
+from gpulint.trial.plan import Status, fixes_of
+from gpulint.trial.trying import try_fixes
+from gpulint.verifying import program_findings
+
+FIXTURES = Path(__file__).parents[2] / "fixtures"
+SCRIPTS = [*sorted(FIXTURES.glob("*.py")), *sorted(FIXTURES.glob("*/train.py"))]
+
+# By script and line: what does not pay here, and why. All others are expected to.
+OTHERWISE: dict[tuple[str, int], Status] = {
+    ("best_weights", 65): "changes nothing",  # an alias: its copy is right, and saves nothing
+    ("cache_clearing_loop", 53): "changes nothing",  # empty_cache costs nothing without a GPU
+    (
+        "char_lstm_carried_state",
+        69,
+    ): "changes the result",  # as it says: gradients no longer flow into earlier iterations
+    ("late_device_choice", 46): "changes nothing",  # another spelling of the same
+    ("late_device_choice", 69): "changes nothing",
+    ("late_device_choice", 72): "not reached",  # only with a GPU
+    ("lm_large_logits", 74): "changes nothing",  # the peak is elsewhere
+    ("misspelt_allocator", 8): "not reached",
+    ("misspelt_allocator", 33): "changes nothing",  # the CUDA allocator's settings
+    ("model_sweep", 68): "changes nothing",  # reserved memory is only known on a GPU
+    ("resume_training", 50): "changes nothing",  # what a file is loaded to shows only on a GPU
+    ("split_size_setting", 7): "changes nothing",
+    ("synchronized_steps", 51): "not reached",
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: path.stem)
+def test_what_is_expected_to_pay_is_kept(script: Path, zygote: Zygote) -> None:
+    fixes = fixes_of(program_findings(str(script)))
+    if not fixes:
+        pytest.skip("none of its findings can be fixed by machine")
+    what = Run(str(script), reach=60.0, cwd=str(script.parent))
+    trial = try_fixes(what, fixes, zygote.execute)
+    assert trial.failure == ""
+    assert not [one for one in trial.judged if one.is_our_defect]
+    found = {
+        (script.stem, one.fix.first.line): one.status for one in trial.judged if one.fix.file == str(script)
+    }
+    assert found == {place: OTHERWISE.get(place, "pays") for place in found}
+    assert all(one.status == "pays" for one in trial.judged if one.fix.file != str(script))
