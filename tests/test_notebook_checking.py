@@ -340,10 +340,3 @@ def test_linting_notebooks_needs_neither_torch_nor_ipython(tmp_path: Path) -> No
     )
     assert done.returncode == 0, done.stderr
     assert os.path.exists(tmp_path / "t.ipynb")
-
-
-def test_a_notebook_is_not_run_as_a_script(tmp_path: Path) -> None:
-    save(tmp_path / "t.ipynb", SETUP, LOOP)
-    done = gpulint("verify", "t.ipynb", cwd=tmp_path)
-    assert done.returncode == 2
-    assert b"t.ipynb is a notebook" in done.stderr

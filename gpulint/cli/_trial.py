@@ -14,6 +14,7 @@ from gpulint.cli._verify import Request
 from gpulint.config import shown_path
 from gpulint.runtime.parent.runner import Run, run
 from gpulint.runtime.record.result import RunResult
+from gpulint.source.notebooks import is_notebook
 from gpulint.trial.applying import NotWritten, apply
 from gpulint.trial.plan import Trial, fixes_of
 from gpulint.trial.trying import try_fixes
@@ -24,6 +25,13 @@ SUMMARY = "GITHUB_STEP_SUMMARY"  # the file whose Markdown GitHub shows on a job
 def perform(request: Request) -> int:
     """Try the fixes, write those that pay unless it is a dry run, tell of it; the exit status."""
     _verify.prepare(request)
+    if is_notebook(request.target) and not request.module:
+        with _verify.of_cells(request) as (script, cells):
+            return _tried(script, cells.apply)
+    return _tried(request, apply)
+
+
+def _tried(request: Request, apply: Callable[[Trial], Trial]) -> int:
     fixes = fixes_of(_verify.chosen_findings(request))
     with _executing(request) as execute:
         trial = try_fixes(_verify.run_of(request), fixes, execute, request.max_runs)

@@ -7,8 +7,10 @@ import json
 import os
 import shutil
 import sys
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import click
 
@@ -22,6 +24,9 @@ from gpulint.runtime.record.result import REACH, StepKind, count_steps, said_ste
 from gpulint.source.notebooks import is_notebook
 from gpulint.trial.plan import MAX_RUNS
 from gpulint.verifying import least_confidence, program_findings, with_claims
+
+if TYPE_CHECKING:
+    from gpulint.cli._notebook import CellScript
 
 _TORCHRUN = (
     ("nproc_per_node", "--nproc-per-node"),
@@ -71,6 +76,7 @@ class Request:
     rdzv_endpoint: str | None = None
     rdzv_id: str | None = None
     standalone: bool = False
+    home: str | None = None  # of a notebook: where its cells run
 
     @property
     def launch(self) -> tuple[str, ...]:
@@ -86,6 +92,23 @@ class Request:
 def perform(request: Request) -> int:
     """Run the script, print what was found, write the reports; the exit status."""
     prepare(request)
+    if is_notebook(request.target) and not request.module:
+        with of_cells(request) as (script, _):
+            return _verified(script)
+    return _verified(request)
+
+
+@contextmanager
+def of_cells(request: Request) -> Iterator[tuple[Request, CellScript]]:
+    """The request for the script of a notebook's cells."""
+    from gpulint.cli._notebook import cell_script
+
+    with cell_script(request.target) as cells:
+        print(f"gpulint: {cells.note()}", file=sys.stderr)
+        yield replace(request, target=cells.path, home=cells.home), cells
+
+
+def _verified(request: Request) -> int:
     verification = _measure(request)
     if request.report is not None:
         from gpulint.reports.verify.html import write_page
@@ -127,8 +150,6 @@ def _refuse_nonsense(request: Request) -> None:
     if not request.module and not os.path.exists(request.target):
         hint = "; for a module's name use -m" if "/" not in request.target else ""
         raise click.UsageError(f"there is no script {request.target}{hint}.")
-    if is_notebook(request.target):
-        raise click.UsageError(f"{request.target} is a notebook; save it as a script to verify it.")
 
 
 def _say_what_went_to_the_script(request: Request) -> None:
@@ -173,10 +194,16 @@ def run_of(request: Request) -> Run:
         cut_epochs=request.cut_epochs,
         launch=request.launch,
         capture=not request.show_output,
+        cwd=request.home,
+        environment={} if request.home is None else {"PYTHONPATH": _paths(request.home)},
     )
 
 
 # -- findings ------------------------------------------------------------------------------------------------
+
+
+def _paths(first: str) -> str:
+    return os.pathsep.join([first, *filter(None, [os.environ.get("PYTHONPATH")])])
 
 
 def chosen_findings(request: Request) -> list[Finding]:

@@ -80,6 +80,8 @@ def child(order: dict[str, Any], folder: str) -> None:
     for number, name in ((1, "out"), (2, "err")):
         os.dup2(os.open(os.path.join(folder, name), os.O_WRONLY | os.O_CREAT | os.O_TRUNC), number)
     os.environ.update(order["environment"])
+    paths = order["environment"].get("PYTHONPATH", "").split(os.pathsep)
+    sys.path[1:1] = [path for path in paths if path and path != order["environment"].get(overlay.FOLDER)]
     os.chdir(order["cwd"])
     overlay.ensure()
     options = Options.from_json(order["options"])

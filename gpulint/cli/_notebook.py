@@ -1,0 +1,87 @@
+"""Notebooks are run as the script of their cells: in order, without IPython's own lines, in a file that is there for as long."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+
+import click
+
+from gpulint.atomic import write_atomic
+from gpulint.config import shown_path
+from gpulint.lint.cells import CellModule, Places, join
+from gpulint.source.files import FileError, SourceFile, read_bytes, read_source
+from gpulint.source.notebooks import Notebook, NotebookError, read_notebook
+from gpulint.trial.applying import NotWritten
+from gpulint.trial.plan import Trial
+
+# What stands for `files = !ls` asks for something to be called: no shell runs here.
+_HEAD = "_magic_ = lambda *_: []  # what `!command` gives here: no shell runs\n"
+
+
+@dataclass(frozen=True, slots=True)
+class CellScript:
+    """A notebook and the script of its cells, at `path`."""
+
+    path: str
+    source: SourceFile
+    notebook: Notebook
+    module: CellModule
+
+    @property
+    def home(self) -> str:
+        """The folder in which a notebook runs."""
+        return os.path.dirname(os.path.abspath(self.source.path))
+
+    def note(self) -> str:
+        """Which line of the script begins which cell."""
+        text = _HEAD + self.module.text
+        places = Places(text)
+        starts: dict[int, int] = {}
+        for row in range(2, text.count("\n") + 1):
+            starts.setdefault(places.cell(row)[0], row)
+        told = ", ".join(f"cell {cell} from line {row + 1}" for cell, row in list(starts.items())[:40])
+        left_out = (
+            f"; {len(self.module.flaws)} cells that do not parse are left out" if self.module.flaws else ""
+        )
+        name = shown_path(self.source.path)
+        return f"{name} runs as the script of its cells, without magics and shell lines: {told}{left_out}"
+
+    def apply(self, trial: Trial) -> Trial:
+        """Write the fixes that pay into the notebook's cells. Raises `NotWritten`."""
+        text = trial.texts.get(self.path, "")
+        sources = self.module.sources(text.removeprefix(_HEAD)) if text.startswith(_HEAD) else None
+        if sources is None or len(trial.texts) > 1:
+            raise NotWritten("a fix would change a magic or move code between cells; nothing was written")
+        path = self.source.path
+        try:
+            if read_bytes(path) != self.source.raw:
+                raise NotWritten(f"{path} has changed since the trial began; nothing was written, run again")
+            write_atomic(path, self.source.encode(self.notebook.rewritten(sources)))
+        except FileError as error:
+            raise NotWritten(f"{path}: {error.message}; nothing was written") from None
+        except OSError as error:
+            raise NotWritten(f"{path}: {error.strerror or error}") from None
+        return replace(trial, written=(path,))
+
+
+@contextmanager
+def cell_script(path: str) -> Iterator[CellScript]:
+    """The script of a notebook's cells, until the block ends. Raises click.UsageError where there is none."""
+    try:
+        source = read_source(path)
+        notebook = read_notebook(source.text)
+    except (FileError, NotebookError) as error:
+        raise click.UsageError(f"{path}: {error.message}.") from error
+    if notebook.foreign:
+        raise click.UsageError(f"{path}: {notebook.foreign}.")
+    module = join(notebook)
+    name = os.path.basename(path).rpartition(".")[0]
+    with tempfile.TemporaryDirectory(prefix="gpulint-cells-") as folder:
+        script = os.path.join(os.path.realpath(folder), f"{name}.py")
+        with open(script, "w", encoding="utf-8", newline="") as out:
+            out.write(_HEAD + module.text)
+        yield CellScript(script, source, notebook, module)

@@ -1,0 +1,83 @@
+"""Notebooks run as the script of their cells, and fixes come back into the cells."""
+
+from __future__ import annotations
+
+import json
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+from forking import Zygote
+
+from gpulint.cli import _trial
+from gpulint.cli._dispatch import run as dispatch
+from gpulint.cli._notebook import cell_script
+
+CELLS = [
+    "%matplotlib inline\nimport torch\nfrom torch import nn\nfiles = !ls\nfrom helper import size\n",
+    "model = nn.Linear(size, 4)\noptimizer = torch.optim.SGD(model.parameters(), lr=0.1)\ntotal = 0\n"
+    "for step in range(40):\n    loss = model(torch.randn(8, size)).square().mean()\n    optimizer.zero_grad()\n"
+    "    loss.backward()\n    optimizer.step()\n    total += loss",
+    "%%bash\necho no python\n",
+    "%time print(float(total), files)\nmodel?",
+]
+
+
+@pytest.fixture
+def notebook(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    cells = [
+        {"cell_type": "code", "metadata": {}, "outputs": [], "execution_count": None, "source": source}
+        for source in CELLS
+    ]
+    path = tmp_path / "train.ipynb"
+    kernel = {"kernelspec": {"name": "python3", "language": "python", "display_name": "p"}}
+    path.write_text(json.dumps({"cells": cells, "metadata": kernel, "nbformat": 4, "nbformat_minor": 5}))
+    (tmp_path / "helper.py").write_text("size = 16\n")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("GITHUB_STEP_SUMMARY", raising=False)
+    return path
+
+
+def test_the_script_has_the_cells_in_order_and_says_where(notebook: Path) -> None:
+    with cell_script(str(notebook)) as cells:
+        text = Path(cells.path).read_text(encoding="utf-8")
+        compile(text, cells.path, "exec")
+        assert "no python" not in text
+        lines = text.splitlines()
+        assert "train.ipynb runs as the script of its cells" in cells.note()
+        start = lines.index("model = nn.Linear(size, 4)") + 1
+        assert f"cell 2 from line {start}" in cells.note()
+        assert cells.home == str(notebook.parent)
+    assert not Path(cells.path).exists()
+
+
+@pytest.mark.skipif(find_spec("torch") is None, reason="torch is not installed")
+def test_a_fix_that_pays_is_written_into_its_cell(
+    notebook: Path, zygote: Zygote, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def execute(what, on_progress=None):  # type: ignore[no-untyped-def]
+        assert what.cwd == str(notebook.parent)
+        return zygote.execute(what, "")
+
+    monkeypatch.setattr(_trial, "run", execute)
+    before = json.loads(notebook.read_text())
+    assert dispatch(["verify", "--fix", "--dry-run", "-q", "train.ipynb"]) == 1, capsys.readouterr()
+    assert json.loads(notebook.read_text()) == before
+    assert dispatch(["verify", "--fix", "-q", "train.ipynb"]) == 0, capsys.readouterr()
+    shown = capsys.readouterr()
+    assert "pays  GPU101" in shown.out
+    assert "written to train.ipynb" in shown.out
+    after = json.loads(notebook.read_text())
+    sources = ["".join(cell["source"]) for cell in after["cells"]]
+    assert [i for i, (a, b) in enumerate(zip(CELLS, sources, strict=True)) if a != b] == [1]
+    assert "total += loss." in sources[1]
+
+
+def test_a_notebook_of_another_language_is_refused(
+    notebook: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    data = json.loads(notebook.read_text())
+    data["metadata"]["kernelspec"] = {"name": "ir", "language": "R", "display_name": "R"}
+    notebook.write_text(json.dumps(data))
+    assert dispatch(["verify", "-q", "train.ipynb"]) == 2
+    assert "train.ipynb" in capsys.readouterr().err
