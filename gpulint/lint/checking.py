@@ -14,7 +14,7 @@ from gpulint.config import Config
 from gpulint.findings import Finding
 from gpulint.lint.results import FileResult, Task, diagnostic
 from gpulint.lint.selection import Selection
-from gpulint.lint.suppressions import MARKER, MARKER_BYTES, suppressed
+from gpulint.lint.suppressions import MARKER_BYTES, speaks_to_us, suppressed
 from gpulint.rule import Rule
 from gpulint.source.files import FileError, SourceFile, content_hash, decode, read_bytes, split_lines
 from gpulint.source.notebooks import is_notebook
@@ -239,7 +239,7 @@ class Checker:
 
     def unused_suppressions(self, text: str, task: Task) -> list[Finding]:
         """The comments of a file without findings that silence nothing."""
-        if MARKER not in text.lower():
+        if not speaks_to_us(text):
             return []
         selection = self.selection(task.config)
         codes = selection.codes_for(task.path)
