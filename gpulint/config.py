@@ -8,31 +8,45 @@ decided in `gpulint.lint.selection`; here a value is only known to be of the rig
 from __future__ import annotations
 
 import os
-import re
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
+from gpulint.config_keys import (
+    CONFIDENCES,
+    KEYS,
+    OUTPUT_FORMATS,
+    ConfigError,
+    Context,
+    Glob,
+    did_you_mean,
+    is_version,
+    nearest_rule,
+    parse,
+    shown,
+)
 from gpulint.findings import Confidence, Severity
 
+__all__ = [
+    "CONFIDENCES",
+    "KEYS",
+    "OUTPUT_FORMATS",
+    "Config",
+    "ConfigError",
+    "ConfigResolver",
+    "Glob",
+    "Overrides",
+    "did_you_mean",
+    "is_version",
+    "json_schema",
+    "load_config",
+    "nearest_rule",
+    "parse_toml",
+    "shown_path",
+]
+
 FILE_NAMES: Final = ("gpulint.toml", "pyproject.toml")
-FAIL_ON: Final = ("error", "warning", "info", "never")
-CONFIDENCES: Final = tuple(level.value for level in Confidence)
-_SELECTOR: Final = re.compile(r"[A-Z]+[0-9]*")
-_VERSION: Final = re.compile(r"[0-9]+\.[0-9]+(\.[0-9]+)?")
-
-
-class ConfigError(Exception):
-    """A configuration or a command-line setting is wrong: one sentence that names the place and what to write."""
-
-
-@dataclass(frozen=True, slots=True)
-class Glob:
-    """A pattern in gitignore syntax, relative to the directory `base`."""
-
-    base: str
-    pattern: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +68,9 @@ class Config:
     respect_gitignore: bool = True
     severity: Mapping[str, Severity] = field(default_factory=dict)
     confidence: Confidence = Confidence.HIGH
-    fail_on: str = "info"
+    fail_on: str = "warning"
+    fixable: tuple[str, ...] | None = None
+    unfixable: tuple[str, ...] = ()
     rules: tuple[str, ...] = ()
     options: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     target_torch: str | None = None
@@ -63,6 +79,13 @@ class Config:
     cli_select: tuple[str, ...] | None = None
     cli_extend_select: tuple[str, ...] = ()
     cli_ignore: tuple[str, ...] = ()
+    # What a command asks of the configuration it is started under. Findings do not depend on it.
+    fix: bool = field(default=False, repr=False)
+    fix_only: bool = field(default=False, repr=False)
+    unsafe_fixes: bool = field(default=False, repr=False)
+    show_fixes: bool = field(default=False, repr=False)
+    output_format: str = field(default="text", repr=False)
+    baseline: str | None = field(default=None, repr=False)
     origins: Mapping[str, str] = field(default_factory=dict, compare=False)
     extended: tuple[str, ...] = field(default=(), compare=False, repr=False)  # the files that `extend` led to
 
@@ -72,7 +95,7 @@ class Config:
         root = os.path.abspath(root or os.curdir)
         if "extend" in data:
             raise ConfigError(f"{source}: extend: needs a file; use --config or a gpulint.toml")
-        values = _parse(dict(data), _Context(source, "", root, root))
+        values = parse(dict(data), Context(source, "", root, root))
         return cls(root=root, **values, origins=dict.fromkeys(values, f"{source}: "))
 
     def origin(self, key: str) -> str:
@@ -82,7 +105,10 @@ class Config:
 
 @dataclass(frozen=True, slots=True)
 class Overrides:
-    """What the command line sets. `None` leaves the configuration's value."""
+    """What the command line sets. `None` leaves the configuration's value.
+
+    `settings` are keys and values as a configuration has them, `ignore = ["GPU5"]`: before the file, after the options.
+    """
 
     select: tuple[str, ...] | None = None
     extend_select: tuple[str, ...] = ()
@@ -92,9 +118,15 @@ class Overrides:
     fail_on: str | None = None
     target_torch: str | None = None
     confidence: str | None = None
+    fixable: tuple[str, ...] | None = None
+    unfixable: tuple[str, ...] = ()
+    settings: tuple[str, ...] = ()
 
     def apply(self, config: Config) -> Config:
+        """The configuration with what is set here. Raises `ConfigError`."""
         here = os.getcwd()
+        for text in self.settings:
+            config = _with_setting(config, text, here)
         changes: dict[str, Any] = {
             "cli_select": self.select,
             "cli_extend_select": self.extend_select,
@@ -115,233 +147,25 @@ class Overrides:
             changes["target_torch"] = self.target_torch
         if self.confidence is not None:
             changes["confidence"] = Confidence(self.confidence)
-        return replace(config, **changes)
+        if self.fixable is not None:
+            changes |= {"fixable": self.fixable, "unfixable": ()}
+        if self.unfixable:
+            kept = () if self.fixable is not None else config.unfixable
+            changes["unfixable"] = (*kept, *self.unfixable)
+        given = {key: "--" for key in ("fixable", "unfixable") if getattr(self, key)}
+        return replace(config, **changes, origins={**config.origins, **given})
 
 
-@dataclass(frozen=True, slots=True)
-class _Context:
-    """Where a table stands: the file as shown, the prefix of its keys, and what relative paths are relative to."""
-
-    file: str
-    prefix: str
-    directory: str  # of the file: for paths of other files
-    base: str  # for glob patterns
-
-    def error(self, key: str, message: str) -> ConfigError:
-        return ConfigError(f"{self.file}: {self.prefix}{key}: {message}")
-
-
-@dataclass(frozen=True, slots=True)
-class Key:
-    """One setting: how a value is checked and turned into the `Config` field, its JSON schema, its help, and a value as TOML."""
-
-    parse: Callable[[_Context, str, Any], Any]
-    schema: Mapping[str, Any]
-    help: str
-    example: str
-
-
-def did_you_mean(word: str, candidates: Sequence[str]) -> str:
-    """``; did you mean "select"?``, or nothing where no candidate is near."""
-    import difflib
-
-    folded = {candidate.casefold(): candidate for candidate in candidates}
-    near = difflib.get_close_matches(word.casefold().replace("_", "-"), list(folded), n=1, cutoff=0.5)
-    return f'; did you mean "{folded[near[0]]}"?' if near else ""
-
-
-def _strings(context: _Context, key: str, value: Any) -> tuple[str, ...]:
-    if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
-        raise context.error(key, f'expected a list of strings such as ["a", "b"], got {_shown(value)}')
-    return tuple(value)
-
-
-def _selectors(context: _Context, key: str, value: Any) -> tuple[str, ...]:
-    for item in (found := _strings(context, key, value)):
-        if not _SELECTOR.fullmatch(item):
-            hint = f'; did you mean "{item.upper()}"?' if _SELECTOR.fullmatch(item.upper()) else ""
-            raise context.error(key, f'"{item}" is no rule code, prefix or ALL{hint}')
-    return found
-
-
-def _base(context: _Context, key: str, value: Any) -> tuple[str, ...]:
-    found = _selectors(context, key, value)
-    if not found:
-        raise context.error(
-            key,
-            'names no rule, so nothing would be checked; take it out for the default rules, or list some: ["GPU1"]',
-        )
-    return found
-
-
-def _globs(context: _Context, key: str, value: Any) -> tuple[Glob, ...]:
-    return tuple(Glob(context.base, item) for item in _strings(context, key, value))
-
-
-def _paths(context: _Context, key: str, value: Any) -> tuple[str, ...]:
-    found = tuple(
-        os.path.normpath(os.path.join(context.directory, item)) for item in _strings(context, key, value)
-    )
-    for path in found:
-        if not os.path.exists(path):
-            raise context.error(key, f"{path} does not exist")
-    return found
-
-
-def _table(context: _Context, key: str, value: Any, example: str) -> dict[str, Any]:
-    if not isinstance(value, dict):
-        raise context.error(key, f"expected a table such as {example}, got {_shown(value)}")
-    return value
-
-
-def _per_file(context: _Context, key: str, value: Any) -> tuple[tuple[Glob, tuple[str, ...]], ...]:
-    table = _table(context, key, value, '{ "tests/*" = ["GPU1"] }')
-    return tuple(
-        (Glob(context.base, pattern), _selectors(context, f'{key}."{pattern}"', codes))
-        for pattern, codes in table.items()
-    )
-
-
-def _severities(context: _Context, key: str, value: Any) -> dict[str, Severity]:
-    table = _table(context, key, value, '{ GPU101 = "warning" }')
-    _selectors(context, key, list(table))
-    return {
-        code: Severity(_choice(context, f"{key}.{code}", level, FAIL_ON[:3])) for code, level in table.items()
-    }
-
-
-def _options(context: _Context, key: str, value: Any) -> dict[str, dict[str, Any]]:
-    table = _table(context, key, value, "{ GPU101 = { ... } }")
-    return {code: dict(_table(context, f"{key}.{code}", given, "{ ... }")) for code, given in table.items()}
-
-
-def _choice(context: _Context, key: str, value: Any, choices: Sequence[str]) -> str:
-    if value in choices and isinstance(value, str):
-        return value
-    listed = ", ".join(f'"{choice}"' for choice in choices)
-    hint = did_you_mean(value, choices) if isinstance(value, str) else ""
-    raise context.error(key, f"expected one of {listed}, got {_shown(value)}{hint}")
-
-
-def _fail_on(context: _Context, key: str, value: Any) -> str:
-    return _choice(context, key, value, FAIL_ON)
-
-
-def _confidence(context: _Context, key: str, value: Any) -> Confidence:
-    return Confidence(_choice(context, key, value, CONFIDENCES))
-
-
-def _boolean(context: _Context, key: str, value: Any) -> bool:
-    if not isinstance(value, bool):
-        raise context.error(key, f"expected true or false, got {_shown(value)}")
-    return value
-
-
-def _torch_version(context: _Context, key: str, value: Any) -> str:
-    if not isinstance(value, str) or not is_version(value):
-        raise context.error(key, f'expected a version such as "2.4", got {_shown(value)}')
-    return value
-
-
-def is_version(text: str) -> bool:
-    """Whether a text is a version of torch, as `target-torch` takes it."""
-    return _VERSION.fullmatch(text) is not None
-
-
-def _shown(value: Any) -> str:
-    return (
-        f'"{value}"'
-        if isinstance(value, str)
-        else str(value).lower()
-        if isinstance(value, bool)
-        else repr(value)
-    )
-
-
-_CODES_SCHEMA: Final = {"type": "array", "items": {"type": "string", "pattern": "^[A-Z]+[0-9]*$"}}
-_STRINGS_SCHEMA: Final = {"type": "array", "items": {"type": "string"}}
-
-KEYS: Final[Mapping[str, Key]] = {
-    "extend": Key(
-        lambda *_: None,
-        {"type": "string"},
-        "A configuration whose keys hold where this one sets none.",
-        '"../gpulint.toml"',
-    ),
-    "select": Key(
-        _base,
-        {**_CODES_SCHEMA, "minItems": 1},
-        "Rules in force, as codes, prefixes or ALL.",
-        '["GPU1", "GPU201"]',
-    ),
-    "extend-select": Key(_selectors, _CODES_SCHEMA, "Rules in force besides `select`.", '["GPU406"]'),
-    "ignore": Key(
-        _selectors,
-        _CODES_SCHEMA,
-        "Rules not in force; the more specific of two selectors wins.",
-        '["GPU5"]',
-    ),
-    "per-file-ignores": Key(
-        _per_file,
-        {"type": "object", "additionalProperties": _CODES_SCHEMA},
-        "Rules not in force in the files that match a pattern.",
-        '{ "tests/*" = ["GPU201"], "scripts/probe.py" = ["ALL"] }',
-    ),
-    "exclude": Key(
-        _globs,
-        _STRINGS_SCHEMA,
-        "Patterns in gitignore syntax left out when directories are searched.",
-        '[".venv", "build", "/data/"]',
-    ),
-    "extend-exclude": Key(_globs, _STRINGS_SCHEMA, "Patterns left out besides `exclude`.", '["third_party"]'),
-    "respect-gitignore": Key(
-        _boolean, {"type": "boolean"}, "Whether files ignored by git are left out.", "false"
-    ),
-    "severity": Key(
-        _severities,
-        {"type": "object", "additionalProperties": {"enum": list(FAIL_ON[:3])}},
-        "The severity of a rule, or of all rules with a prefix.",
-        '{ GPU201 = "error", GPU5 = "info" }',
-    ),
-    "fail-on": Key(
-        _fail_on,
-        {"enum": list(FAIL_ON)},
-        "The least severity of a finding that makes the exit status 1.",
-        '"warning"',
-    ),
-    "confidence": Key(
-        _confidence,
-        {"enum": list(CONFIDENCES)},
-        "The least confidence of a finding that is reported: with `medium` also those with one doubt that the code does not settle, with `low` all.",
-        '"low"',
-    ),
-    "rules": Key(
-        _paths, _STRINGS_SCHEMA, "Files or directories with the project's own rules.", '["tools/lint"]'
-    ),
-    "options": Key(
-        _options,
-        {"type": "object", "additionalProperties": {"type": "object"}},
-        "Settings of single rules, one table a rule.",
-        '{ GPU101 = { style = "detach" } }',
-    ),
-    "target-torch": Key(
-        _torch_version,
-        {"type": "string", "pattern": f"^{_VERSION.pattern}$"},
-        "The oldest torch version the code has to work with.",
-        '"2.4"',
-    ),
-}
-
-
-def _parse(table: dict[str, Any], context: _Context) -> dict[str, Any]:
-    """The fields of `Config` that a table sets."""
-    found: dict[str, Any] = {}
-    for key, value in table.items():
-        if key not in KEYS:
-            raise context.error(key, f"unknown key{did_you_mean(key, list(KEYS))}")
-        if key != "extend":
-            found[key.replace("-", "_")] = KEYS[key].parse(context, key, value)
-    return found
+def _with_setting(config: Config, text: str, here: str) -> Config:
+    """A configuration with one more line, whose paths and patterns are relative to `here`."""
+    try:
+        table = parse_toml(text)
+    except ValueError as error:
+        raise ConfigError(f"--config: {text} is not valid TOML: {error}") from None
+    if "extend" in table:
+        raise ConfigError("--config: extend: needs a file; write it into a gpulint.toml")
+    values = parse(table, Context("--config", "", here, here))
+    return replace(config, **values, origins={**config.origins, **dict.fromkeys(values, "--config: ")})
 
 
 def shown_path(path: str) -> str:
@@ -390,8 +214,8 @@ def _load(path: str, base: str | None, seen: tuple[str, ...]) -> tuple[dict[str,
     shown = shown_path(path)
     directory = os.path.dirname(path)
     prefix = "tool.gpulint." if os.path.basename(path) == "pyproject.toml" else ""
-    context = _Context(shown, prefix, directory, base or directory)
-    own = _parse(table, context)
+    context = Context(shown, prefix, directory, base or directory)
+    own = parse(table, context)
     label = f"{shown}: {prefix}"
     values, origins = _inherited(table, context, (*seen, os.path.realpath(path)))
     for name, value in own.items():
@@ -406,13 +230,13 @@ def _load(path: str, base: str | None, seen: tuple[str, ...]) -> tuple[dict[str,
 
 
 def _inherited(
-    table: dict[str, Any], context: _Context, seen: tuple[str, ...]
+    table: dict[str, Any], context: Context, seen: tuple[str, ...]
 ) -> tuple[dict[str, Any], dict[str, str]]:
     if "extend" not in table:
         return {}, {}
     target = table["extend"]
     if not isinstance(target, str):
-        raise context.error("extend", f"expected the path of a configuration, got {_shown(target)}")
+        raise context.error("extend", f"expected the path of a configuration, got {shown(target)}")
     path = os.path.normpath(os.path.join(context.directory, os.path.expanduser(target)))
     if os.path.realpath(path) in seen:
         raise context.error("extend", f"{target} extends this file in turn; take one of the two out")

@@ -102,7 +102,7 @@ class Finding:
     """One claim about one line.
 
     `message` is one line: which value, held by what. `reason` says whether the graph is live or freed and why;
-    `cost` says what it costs and where that was measured. `doubts` say what the code alone does not settle, each in one
+    `cost` what it costs at this place, and `measured` a figure of the rule from elsewhere, with what it was measured on. `doubts` say what the code alone does not settle, each in one
     clause: without any, confidence is high, with one medium, with more low. `end_row`/`end_column` are exclusive. In a
     notebook rows count in the cell with the number `cell`, which counts all cells from 1.
 
@@ -128,6 +128,7 @@ class Finding:
     doubts: tuple[str, ...] = ()
     subject: str = ""
     claim: Claim | None = None
+    measured: str = ""
 
     @property
     def confidence(self) -> Confidence:
@@ -158,7 +159,7 @@ class Finding:
 
     def to_json(self) -> dict[str, Any]:
         """The finding in the shape of ruff's JSON output, with `severity`, `confidence`, `doubts`, `subject`, `claim`,
-        `reason`, `cost`, `related` and the fix's `unsafe_because` added."""
+        `reason`, `cost`, `measured`, `related` and the fix's `unsafe_because` added."""
         return {
             "code": self.code,
             "name": self.name,
@@ -170,6 +171,7 @@ class Finding:
             "claim": None if self.claim is None else self.claim.to_json(),
             "reason": self.reason,
             "cost": self.cost,
+            "measured": self.measured,
             "filename": self.filename,
             "cell": self.cell,
             "location": {"row": self.line, "column": self.column},
@@ -243,6 +245,7 @@ class Finding:
             doubts=tuple(data.get("doubts", older)),
             subject=data.get("subject", ""),
             claim=None if claim is None else Claim.from_json(claim),
+            measured=data.get("measured", ""),
         )
 
 

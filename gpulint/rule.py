@@ -105,6 +105,20 @@ class RelatedNode:
 
 
 @dataclass(frozen=True, slots=True)
+class Cost:
+    """What a mistake costs. `here` is what the answers say of this very place: what is kept, how often, how long;
+    `measured` a figure from elsewhere, with what it was measured on."""
+
+    here: str = ""
+    measured: str = ""
+
+    @classmethod
+    def of(cls, given: Cost | str) -> Cost:
+        """A text alone is about the place."""
+        return cls(given) if isinstance(given, str) else given
+
+
+@dataclass(frozen=True, slots=True)
 class Report:
     """What a check yields. The linter turns it into a `Finding` once it knows positions.
 
@@ -118,7 +132,7 @@ class Report:
     at: Place
     message: str
     reason: str = ""
-    cost: str = ""
+    cost: Cost | str = ""
     severity: Severity | None = None
     repair: Repair | Callable[[], Repair | None] | None = None
     related: tuple[RelatedNode, ...] = ()
@@ -151,7 +165,7 @@ class SettingProblem:
 
     message: str
     reason: str = ""
-    cost: str = ""
+    cost: Cost | str = ""
     mended: str | None = None
     applicability: Applicability = "unsafe"
     remedy: str = ""
@@ -217,6 +231,5 @@ class RuleSet:
     rules: tuple[type[Rule], ...]
     options: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     confidence: Confidence = Confidence.HIGH
-    known: frozenset[str] = (
-        frozenset()
-    )  # the codes of all rules there are, in force or not, a project's own among them
+    # The names of all rules there are by code, in force or not, a project's own among them.
+    known: Mapping[str, str] = field(default_factory=dict)

@@ -19,24 +19,36 @@ from gpulint.answers import (
     until_refuted,
 )
 from gpulint.findings import Confidence, Severity
-from gpulint.rule import RelatedNode, Repair, Replace, Report
+from gpulint.rule import Cost, RelatedNode, Repair, Replace, Report
 
 if TYPE_CHECKING:
     from gpulint.analysis.file.asking import FileFacts
     from gpulint.analysis.file.facts import Hold
 
-_LIVE_COST = "every activation behind it, for each iteration (925 MiB a step for a 4-layer language model; H200, torch 2.11)"
-_FREED_COST = (
-    "at most 512 B a step on the GPU, and 131 KiB of host memory (4-layer language model; H200, torch 2.11)"
+_LIVE_COST = Cost(
+    "every activation behind it, for each iteration",
+    "925 MiB a step for a 4-layer language model; H200, torch 2.11",
 )
-_FREED_TENSOR_COST = (
-    "its own bytes a step on the GPU, and 131 KiB of host memory (4-layer language model; H200, torch 2.11)"
+_FREED_COST = Cost(
+    "at most 512 B and its graph's nodes, for each iteration, but no activations",
+    "at most 512 B a step on the GPU, and 131 KiB of host memory, for a 4-layer language model; H200, torch 2.11",
 )
-_FREED_SUM_COST = "131 KiB of host memory a step (4-layer language model; H200, torch 2.11)"
-_KEPT_COST = (
-    "512 B a call where backward follows, every activation behind it where none does (H200, torch 2.11)"
+_FREED_TENSOR_COST = Cost(
+    "its own bytes and its graph's nodes, for each iteration, but no activations",
+    "131 KiB a step of host memory besides its own bytes, for a 4-layer language model; H200, torch 2.11",
 )
-_RETAINED_COST = "the tensors its graph still saves, each iteration (925 MiB a step for a 4-layer language model; H200, torch 2.11)"
+_FREED_SUM_COST = Cost(
+    "its graph's nodes in host memory, for each iteration",
+    "131 KiB a step for a 4-layer language model; H200, torch 2.11",
+)
+_KEPT_COST = Cost(
+    "its own bytes each call where a backward follows, every activation behind it where none does",
+    "512 B a call where a backward follows; H200, torch 2.11",
+)
+_RETAINED_COST = Cost(
+    "the tensors that its graph still saves, for each iteration",
+    "925 MiB a step for a 4-layer language model; H200, torch 2.11",
+)
 
 
 def is_certain(hold: Hold, facts: FileFacts) -> bool:
@@ -208,12 +220,13 @@ def report(facts: FileFacts, hold: Hold, style: str) -> Report | None:
         message = f"`{hold.place.keep.function.qualname}` keeps it here"
         if hold.place.keep.filename != "<library>":
             related = (RelatedNode(message, at, hold.place.keep.filename, hold.place.keep.row),)
-    graph, cost, severity = {
+    told: dict[str, tuple[str, Cost, Severity]] = {
         "live": ("its autograd graph, which no backward frees", _LIVE_COST, Severity.ERROR),
         "freed": ("its autograd graph", _freed_cost(hold, verb == "adds up"), Severity.WARNING),
         "kept": ("its autograd graph, call after call", _KEPT_COST, Severity.WARNING),
         "retained": ("its autograd graph with saved tensors", _RETAINED_COST, Severity.ERROR),
-    }[state]
+    }
+    graph, cost, severity = told[state]
     if state == "live" and not _grows_for_certain(hold):
         graph, severity = "its autograd graph, which no backward in sight frees", Severity.WARNING
     message = f"{where} {verb} `{what}` across iterations together with {graph}"
@@ -241,7 +254,7 @@ def _grows_for_certain(hold: Hold) -> bool:
     return (batches or called_for_each) and not hold.graph.returned and not hold.graph.escaped
 
 
-def _freed_cost(hold: Hold, summed: bool) -> str:
+def _freed_cost(hold: Hold, summed: bool) -> Cost:
     """A scalar is measured; of anything else only the author knows the size."""
     if hold.value.has(SCALAR):
         return _FREED_COST

@@ -12,7 +12,7 @@ from gpulint.analysis.code import ir
 from gpulint.analysis.values.values import Site, with_inner
 from gpulint.answers import Considered, confidence_of, doubts_of
 from gpulint.findings import Severity
-from gpulint.rule import Repair, Replace, Report
+from gpulint.rule import Cost, Repair, Replace, Report
 
 if TYPE_CHECKING:
     from gpulint.rules.detect.kept.record import Kept
@@ -20,16 +20,29 @@ if TYPE_CHECKING:
     from gpulint.analysis.file.asking import FileFacts
     from gpulint.analysis.file.facts import Hold
 
-_FREED = (
-    "at most 512 B a step on the GPU, and 131 KiB of host memory (4-layer language model; H200, torch 2.11)"
+_FREED = Cost(
+    "its own bytes and its graph's nodes, for each iteration, but no activations",
+    "at most 512 B a step on the GPU, and 131 KiB of host memory, for a 4-layer language model; H200, torch 2.11",
 )
-_LIVE = "every activation behind it, for as long as no backward frees them (925 MiB a step for a 4-layer language model; H200, torch 2.11)"
-_EITHER = (
-    "512 B a call where a backward follows, every activation behind it where none does (H200, torch 2.11)"
+_LIVE = Cost(
+    "every activation behind it, for as long as no backward frees them",
+    "925 MiB a step for a 4-layer language model; H200, torch 2.11",
 )
-_ONE = "the graph of one call, alive beside the next (925 MiB for a 4-layer language model, where no backward frees it; H200, torch 2.11)"
-_CHAIN = "host memory growing by 23.3 KiB a step, and every activation where no backward frees them (8-layer MLP; H200, torch 2.11)"
-_BYTES = "its own bytes on the device, for each new key (2 MiB for 512 × 1,024 floats; H200, torch 2.11)"
+_EITHER = Cost(
+    "its own bytes each call where a backward follows, every activation behind it where none does",
+    "512 B a call where a backward follows; H200, torch 2.11",
+)
+_ONE = Cost(
+    "the graph of one call, alive beside the next",
+    "925 MiB for a 4-layer language model, where no backward frees it; H200, torch 2.11",
+)
+_CHAIN = Cost(
+    "host memory that grows with every update, and every activation where no backward frees them",
+    "23.3 KiB a step of host memory for an 8-layer MLP; H200, torch 2.11",
+)
+_BYTES = Cost(
+    "its own bytes on the device, for each new key", "2 MiB for 512 × 1,024 floats; H200, torch 2.11"
+)
 
 
 def told_here(facts: FileFacts, holds: list[Hold]) -> frozenset[int]:
@@ -109,7 +122,7 @@ def _report(facts: FileFacts, kept: Kept) -> Report:
     )
 
 
-def _texts(kept: Kept) -> tuple[str, str, str]:
+def _texts(kept: Kept) -> tuple[str, str, Cost]:
     """The message, the reason and the cost."""
     what, holder = _shown(kept.value), f"`{kept.holder}`"
     cost = _FREED if kept.freed else _EITHER

@@ -20,7 +20,7 @@ from gpulint.answers import (
 )
 from gpulint.claims import Claim
 from gpulint.findings import Severity
-from gpulint.rule import Repair, Replace, Report, Rule
+from gpulint.rule import Cost, Repair, Replace, Report, Rule
 
 if TYPE_CHECKING:
     from gpulint.rules.detect.unseen.gathered import Gathering
@@ -279,7 +279,10 @@ def _report(facts: FileFacts, hold: Hold, doubts: tuple[str, ...]) -> Report:
         hold.at,
         f"`{hold.place.holder}` collects `{what}` of every batch on the device",
         reason,
-        "the bytes of the whole output, each batch (500 MiB a step for language-model logits; H200, torch 2.11)",
+        Cost(
+            "the bytes of the whole output, for each batch",
+            "500 MiB a step for a language model's logits; H200, torch 2.11",
+        ),
         repair=lambda: _repair(hold),
         doubts=doubts,
         subject=hold.place.holder,
@@ -291,7 +294,10 @@ def _gathered(facts: FileFacts, one: Gathering) -> Report:
         one.at,
         f"`{one.holder}` collects `{facts.source(one.leaf)}` of every round on the device",
         "the tensors stay on the device until all of them are made one, which takes as much again",
-        "the bytes of the whole output, each round (500 MiB a step for language-model logits; H200, torch 2.11)",
+        Cost(
+            "the bytes of the whole output, for each round",
+            "500 MiB a step for a language model's logits; H200, torch 2.11",
+        ),
         repair=lambda: _moved(one),
         doubts=one.doubts,
         subject=one.holder,

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 from gpulint.analysis.code import ir
 from gpulint.claims import Claim
 from gpulint.findings import Severity
-from gpulint.rule import Change, Insert, Remove, Repair, Report, Rule
+from gpulint.rule import Change, Cost, Insert, Remove, Repair, Report, Rule
 
 if TYPE_CHECKING:
     from gpulint.analysis.file.asking import FileFacts
@@ -89,12 +89,15 @@ class CarriedState(Rule):
 def _report(facts: FileFacts, function: FunctionFacts, carried: Carried) -> Report:
     what = facts.source(carried.argument)
     retain = carried.backward is not None and carried.backward.retain
-    cost = "the activations of all earlier iterations (7.06 MiB a step for an LSTM, and a step ever slower; H200, torch 2.11)"
+    cost = Cost(
+        "the activations of all earlier iterations",
+        "7.06 MiB a step for an LSTM, and a step ever slower; H200, torch 2.11",
+    )
     if carried.perturbed:
         reason = (
             "the gradient is asked for this iteration's input: nothing frees the operations that led to it"
         )
-        cost = "what these operations save of the input, for each earlier iteration (not measured)"
+        cost = Cost("what these operations save of the input, for each earlier iteration")
     elif retain:
         reason = "retain_graph=True keeps every earlier iteration's activations alive"
     elif carried.backward is not None:

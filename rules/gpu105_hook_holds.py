@@ -8,7 +8,7 @@ from gpulint.rules.detect.lifetimes.suspicion import Suspicion
 
 from gpulint.claims import Claim
 from gpulint.findings import Severity
-from gpulint.rule import RelatedNode, Repair, Replace, Report, Rule
+from gpulint.rule import Cost, RelatedNode, Repair, Replace, Report, Rule
 
 if TYPE_CHECKING:
     from gpulint.analysis.file.asking import FileFacts
@@ -147,7 +147,7 @@ def _holding(facts: FileFacts, hold: HookHold) -> Report:
             f"`{hold.holder}` has every batch's until the function ends"
             if hold.removed
             else f"nothing ever empties `{hold.holder}` while batches run through the module",
-            "the activations' own bytes, at every step: 16 MiB for the 8 of an MLP (H200, torch 2.11)",
+            Cost("the activations' own bytes, at every step", "16 MiB for the 8 of an MLP; H200, torch 2.11"),
             Severity.WARNING,
             lambda: _repair(hold),
             (related,),
@@ -157,7 +157,10 @@ def _holding(facts: FileFacts, hold: HookHold) -> Report:
         hold.value if here else hold.registration,
         f"the hook adds `{what}` to `{hold.holder}` at every forward, together with its autograd graph",
         f"nothing ever empties `{hold.holder}`, and batches run through the module with grad enabled",
-        "the activation and the graph behind it, at every step: 16 to 34 MiB for an 8-layer MLP (H200, torch 2.11)",
+        Cost(
+            "the activation and the graph behind it, at every step",
+            "16 to 34 MiB for an 8-layer MLP; H200, torch 2.11",
+        ),
         repair=lambda: _repair(hold),
         related=(related,),
         subject=hold.holder,

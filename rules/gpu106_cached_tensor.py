@@ -8,14 +8,18 @@ from gpulint.rules.detect.caches import Cache
 
 from gpulint.claims import Claim
 from gpulint.findings import Severity
-from gpulint.rule import Repair, Replace, Report, Rule
+from gpulint.rule import Cost, Repair, Replace, Report, Rule
 
 if TYPE_CHECKING:
     from gpulint.analysis.file.asking import FileFacts
     from gpulint.answers import Considered
 
-_GRAPH_COST = "every activation behind it, for each new key (34 MiB for an 8-layer MLP; H200, torch 2.11)"
-_BYTES_COST = "its own bytes on the device, for each new key (2 MiB for 512 × 1,024 floats; H200, torch 2.11)"
+_GRAPH_COST = Cost(
+    "every activation behind it, for each new key", "34 MiB for an 8-layer MLP; H200, torch 2.11"
+)
+_BYTES_COST = Cost(
+    "its own bytes on the device, for each new key", "2 MiB for 512 × 1,024 floats; H200, torch 2.11"
+)
 
 
 class CachedTensor(Rule):

@@ -8,7 +8,7 @@ from gpulint.rules.detect.averages import Average
 
 from gpulint.claims import Claim
 from gpulint.findings import Severity
-from gpulint.rule import Repair, Replace, Report, Rule
+from gpulint.rule import Cost, Repair, Replace, Report, Rule
 
 if TYPE_CHECKING:
     from gpulint.analysis.file.asking import FileFacts
@@ -98,7 +98,10 @@ class UpdateUnderGrad(Rule):
                 average.stmt,
                 f"`{target}` takes in `{what}` with its graph at every update: its own graph grows without end",
                 "grad is enabled here, and nothing detaches the average or what goes into it",
-                "host memory growing by 47.8 KiB a step; hardly any time (weights of an 8-layer MLP; H200, torch 2.11)",
+                Cost(
+                    "host memory that grows with every update",
+                    "47.8 KiB a step, and hardly any time, for the weights of an 8-layer MLP; H200, torch 2.11",
+                ),
                 repair=lambda average=average: _repair(facts, average),  # type: ignore[misc]
                 unless_guarded=average.only_called_elsewhere,
                 doubts=(average.doubt,) if average.doubt else (),

@@ -19,7 +19,7 @@ from gpulint.answers import (
 )
 from gpulint.claims import Claim
 from gpulint.findings import Severity
-from gpulint.rule import Repair, Report, Rule
+from gpulint.rule import Cost, Repair, Report, Rule
 
 if TYPE_CHECKING:
     from gpulint.analysis.file.asking import FileFacts
@@ -394,7 +394,10 @@ def _report(
         forward.call,
         f"`{path}` runs with grad enabled{where}: every activation is saved for a backward that never comes",
         reason,
-        "1.36 times the forward's peak memory (1.56 against 1.15 GiB for a 4-layer language model; H200, torch 2.11)",
+        Cost(
+            "every activation of this forward, for as long as its result is held",
+            "1.36 times the forward's peak, 1.56 against 1.15 GiB for a 4-layer language model; H200, torch 2.11",
+        ),
         unless_guarded=function.only_called_elsewhere,
         repair=lambda: _repair(facts, function, forwards),
         doubts=doubts,

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 from gpulint.answers import Answer, Considered, Verdict, doubts_of
 from gpulint.claims import Claim
 from gpulint.findings import Severity
-from gpulint.rule import AddImport, Repair, Report, Rule, Wrap
+from gpulint.rule import AddImport, Cost, Repair, Report, Rule, Wrap
 
 if TYPE_CHECKING:
     from gpulint.rules.detect.unseen.evaluations import Evaluation
@@ -137,7 +137,10 @@ class FrozenForwardWithGrad(Rule):
                 wasted.forward.call,
                 message,
                 reason,
-                "3.63 instead of 3.22 GiB at the peak for a teacher as large as its student (4-layer language models; H200, torch 2.11)",
+                Cost(
+                    "every activation of this forward, at the step's peak",
+                    "3.63 instead of 3.22 GiB for a teacher as large as its student, 4-layer language models; H200, torch 2.11",
+                ),
                 repair=lambda wasted=wasted: _repair(facts, wasted),  # type: ignore[misc]
                 unless_guarded=wasted.facts.only_called_elsewhere,
                 doubts=(
@@ -181,7 +184,10 @@ def _beside(one: Evaluation) -> Report:
         one.run.call,
         f"`{path}` runs with grad enabled in a training step, beside the network that is trained",
         "what it is given is data: its activations are saved for gradients that nobody is seen to use",
-        "3.63 instead of 3.22 GiB at the peak for a teacher as large as its student (4-layer language models; H200, torch 2.11)",
+        Cost(
+            "every activation of this forward, at the step's peak",
+            "3.63 instead of 3.22 GiB for a teacher as large as its student, 4-layer language models; H200, torch 2.11",
+        ),
         unless_guarded=(one.function,),
         doubts=one.doubts,
         subject=path,

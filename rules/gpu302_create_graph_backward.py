@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from gpulint.claims import Claim
 from gpulint.findings import Severity
-from gpulint.rule import Report, Rule
+from gpulint.rule import Cost, Report, Rule
 
 if TYPE_CHECKING:
     from gpulint.analysis.file.asking import FileFacts
@@ -81,10 +81,16 @@ class CreateGraphBackward(Rule):
                 reason = (
                     "a later backward frees most of the graph; the cycle stays until the gradients are reset"
                 )
-                cost = "136 instead of 56 MiB at the peak, 6.00 MiB a step kept by an input that requires grad (2-layer MLP; H200, torch 2.11)"
+                cost = Cost(
+                    "what the cycle holds, until the gradients are reset",
+                    "136 instead of 56 MiB at the peak, 6.00 MiB a step kept by an input that requires grad, for a 2-layer MLP; H200, torch 2.11",
+                )
                 yield Report(found.call, message, reason, cost, Severity.INFO, subject=subject)
             else:
                 message = f"`{text}` keeps the step's whole graph on the parameters' gradients, in a reference cycle"
                 reason = "nothing after it in this iteration resets the gradients: the graph lives into the next forward"
-                cost = "every activation until the gradients are reset: 130 MiB instead of 32 MiB held (8-layer MLP; H200, torch 2.11)"
+                cost = Cost(
+                    "every activation, until the gradients are reset",
+                    "130 MiB instead of 32 MiB held for an 8-layer MLP; H200, torch 2.11",
+                )
                 yield Report(found.call, message, reason, cost, subject=subject)

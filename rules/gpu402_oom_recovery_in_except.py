@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from gpulint.claims import Claim
 from gpulint.findings import Severity
-from gpulint.rule import Report, Rule
+from gpulint.rule import Cost, Report, Rule
 
 if TYPE_CHECKING:
     from gpulint.analysis.file.asking import FileFacts
@@ -96,7 +96,10 @@ def _report(facts: FileFacts, handler: OomHandler) -> Report:
         handler.recovery,
         f"the handler {_DOES[handler.why]} while the exception's traceback still holds the failed step's tensors",
         "inside the `except` block the frames that raised are alive; their tensors are freed when the block ends",
-        "1.07 GiB allocated inside the block, 175 MiB after it (4-layer language model; H200, torch 2.11)",
+        Cost(
+            "all that the failed step had allocated, until the block ends",
+            "1.07 GiB allocated inside the block, 175 MiB after it, for a 4-layer language model; H200, torch 2.11",
+        ),
         repair=lambda: repair(handler),
         doubts=("nothing is tried again before the block ends",) if not handler.needs_memory else (),
         subject=next((kind.path for kind in handler.handler.types if kind.path), ""),

@@ -7,7 +7,7 @@ from gpulint.rules.detect.checkpoints import Load
 
 from gpulint.claims import Claim
 from gpulint.findings import Severity
-from gpulint.rule import Repair, Replace, Report, Rule
+from gpulint.rule import Cost, Repair, Replace, Report, Rule
 
 if TYPE_CHECKING:
     from gpulint.analysis.file.asking import FileFacts
@@ -107,7 +107,10 @@ def _report(facts: FileFacts, load: Load) -> Report:
         load.call,
         f"`{facts.source(load.call).replace('( ', '(')}` puts the whole checkpoint on {where} before any of it is copied",
         "`load_state_dict` copies from the CPU just as well, one tensor at a time",
-        '870 MiB allocated while loading, 348 MiB with `map_location="cpu"` (4-layer language model; H200, torch 2.11)',
+        Cost(
+            "the whole checkpoint on the device, beside the model it goes into",
+            '870 MiB allocated while loading, 348 MiB with `map_location="cpu"`, for a 4-layer language model; H200, torch 2.11',
+        ),
         None if load.held else Severity.INFO,
         lambda: _repair(facts, load),
         doubts=_doubts(facts, load),

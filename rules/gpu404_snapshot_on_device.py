@@ -7,7 +7,7 @@ from gpulint.rules.detect.snapshots import Snapshot
 
 from gpulint.claims import Claim
 from gpulint.findings import Severity
-from gpulint.rule import Repair, Replace, Report, Rule
+from gpulint.rule import Cost, Repair, Replace, Report, Rule
 
 if TYPE_CHECKING:
     from gpulint.analysis.file.asking import FileFacts
@@ -106,7 +106,7 @@ def _copy(facts: FileFacts, snapshot: Snapshot) -> Report:
         snapshot.copy,
         f"`{snapshot.holder}` keeps a copy of the weights of `{facts.source(snapshot.source)}` on the GPU",
         "nothing computes with the copy; on the CPU it waits as well",
-        "one model on the GPU (173 MiB for a 4-layer language model; H200, torch 2.11)",
+        Cost("one model on the GPU", "173 MiB for a 4-layer language model; H200, torch 2.11"),
         None if snapshot.certain else Severity.INFO,
         repair=lambda: _repair(facts, snapshot),
         doubts=_doubts(snapshot),

@@ -7,7 +7,7 @@ from gpulint.rules.detect.cleanup import IdleCleanup
 
 from gpulint.claims import Claim
 from gpulint.findings import Severity
-from gpulint.rule import Insert, RelatedNode, Remove, Repair, Report, Rule
+from gpulint.rule import Cost, Insert, RelatedNode, Remove, Repair, Report, Rule
 
 if TYPE_CHECKING:
     from gpulint.analysis.file.asking import FileFacts
@@ -86,7 +86,10 @@ def _helper(cleanup: IdleCleanup) -> Report:
         cleanup.stmt,
         f"`del {cleanup.name}` frees nothing: {holder} still holds it when `{cleanup.function.name}` empties the cache",
         "`del` takes away a name; memory is free when the last reference is gone",
-        "675 MiB allocated after such a helper, 175 MiB where the last name goes (4-layer language model; H200, torch 2.11)",
+        Cost(
+            "all that it was meant to free",
+            "675 MiB allocated after such a helper, 175 MiB where the last name goes, for a 4-layer language model; H200, torch 2.11",
+        ),
         subject=cleanup.name,
     )
 
@@ -98,7 +101,10 @@ def _order(facts: FileFacts, cleanup: IdleCleanup) -> Report:
         emptied,
         f"the cache is emptied before `{cleanup.name}` is deleted: what that frees stays in the cache",
         "`empty_cache()` gives back only what is free when it is called",
-        "6,760 MiB reserved, 6,260 MiB in the other order (4-layer language model; H200, torch 2.11)",
+        Cost(
+            "what the `del` frees stays reserved",
+            "6,760 MiB reserved, 6,260 MiB in the other order, for a 4-layer language model; H200, torch 2.11",
+        ),
         repair=lambda: _repair(facts, cleanup),
         subject=cleanup.name,
         related=(RelatedNode(f"`{cleanup.name}` is let go of here", cleanup.stmt),),

@@ -7,7 +7,7 @@ from gpulint.rules._hot import named, removal
 
 from gpulint.claims import Claim
 from gpulint.findings import Severity
-from gpulint.rule import Report, Rule
+from gpulint.rule import Cost, Report, Rule
 
 if TYPE_CHECKING:
     from gpulint.analysis.file.asking import FileFacts
@@ -82,7 +82,10 @@ class SynchronizeInHotLoop(Rule):
                 call.call,
                 f"{what} in every step makes the host wait and frees nothing",
                 "the host cannot prepare the next step while the GPU works on this one",
-                "25.7 ms a step instead of 20.5 ms where the host works that much longer (H200, torch 2.11)",
+                Cost(
+                    "time in every step: what the host could have prepared meanwhile",
+                    "25.7 ms a step instead of 20.5 ms where the host works that much longer; H200, torch 2.11",
+                ),
                 repair=lambda call=call: removal(call),  # type: ignore[misc]
                 doubts=(call.doubt,) if call.doubt else (),
                 related=related,

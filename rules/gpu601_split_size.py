@@ -9,7 +9,7 @@ from gpulint.rules.detect.alloc_conf import SplitSize, option_names, split_size
 
 from gpulint.claims import Claim
 from gpulint.findings import Severity
-from gpulint.rule import Report, Rule, SettingProblem
+from gpulint.rule import Cost, Report, Rule, SettingProblem
 
 if TYPE_CHECKING:
     from gpulint.analysis.file.asking import FileFacts
@@ -87,7 +87,10 @@ def _alone(found: SplitSize) -> SettingProblem:
     return SettingProblem(
         f"`max_split_size_mb{size}` gives every larger block of a new size a segment of its own",
         "larger free blocks may not be split, so what is cached fits almost nothing",
-        "106 GiB reserved where `expandable_segments:True` took 6.4 GiB (batches of varying length; H200, torch 2.11)",
+        Cost(
+            "memory reserved that no tensor is in, the more of it the more sizes there are",
+            "106 GiB reserved where `expandable_segments:True` took 6.4 GiB, for batches of varying length; H200, torch 2.11",
+        ),
         mended=found.mended,
         applicability="unsafe",
         remedy="use expandable segments instead",
@@ -98,7 +101,10 @@ def _both(found: SplitSize) -> SettingProblem:
     return SettingProblem(
         "`max_split_size_mb` undoes part of what `expandable_segments:True` saves",
         "expandable segments need their blocks split to be used again",
-        "137 GiB reserved where `expandable_segments:True` alone took 6.4 GiB (batches of varying length; H200, torch 2.11)",
+        Cost(
+            "memory reserved that no tensor is in, the more of it the more sizes there are",
+            "137 GiB reserved where `expandable_segments:True` alone took 6.4 GiB, for batches of varying length; H200, torch 2.11",
+        ),
         mended=found.mended,
         applicability="safe",
         remedy="leave out `max_split_size_mb`",

@@ -9,7 +9,7 @@ from gpulint.rules.detect.environment import LateSetting
 
 from gpulint.claims import Claim
 from gpulint.findings import Severity
-from gpulint.rule import RelatedNode, Report, Rule
+from gpulint.rule import Cost, RelatedNode, Report, Rule
 
 if TYPE_CHECKING:
     from gpulint.analysis.file.asking import FileFacts
@@ -87,16 +87,19 @@ def _report(facts: FileFacts, late: LateSetting) -> Report:
             claim=claim,
         )
     who = "the driver" if name == VISIBLE else "torch"
-    effect = (
-        "all devices stay visible"
+    cost = (
+        Cost("all devices stay visible")
         if name == VISIBLE
-        else "22.4 GiB reserved where `expandable_segments:True` takes 6.4 GiB"
+        else Cost(
+            "all that the setting was to save",
+            "22.4 GiB reserved where `expandable_segments:True` takes 6.4 GiB; H200, torch 2.11",
+        )
     )
     return Report(
         late.setting.stmt,
         f"`{name}` has no effect any more: `{facts.source(late.since)}` has started CUDA",
         f"{who} reads the variable once, at the start",
-        f"{effect} (H200, torch 2.11)",
+        cost,
         subject=name,
         claim=claim,
         related=(RelatedNode("CUDA is started here", late.since),),

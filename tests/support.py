@@ -34,7 +34,13 @@ def environment(**changes: str | None) -> dict[str, str]:
     neutral: dict[str, str | None] = {
         "NO_COLOR": None,
         "FORCE_COLOR": None,
+        "CLICOLOR": None,
+        "CLICOLOR_FORCE": None,
         "GPULINT_CACHE_DIR": None,
+        "GPULINT_CONFIG": None,
+        "GPULINT_NO_CACHE": None,
+        "GPULINT_OUTPUT_FILE": None,
+        "GPULINT_OUTPUT_FORMAT": None,
         "COLUMNS": None,
     }
     merged = {**os.environ, **neutral, **changes}

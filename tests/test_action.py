@@ -166,7 +166,7 @@ def test_wrong_inputs_say_so(runner: Runner) -> None:
     assert done.returncode == 2
     assert "--selekt" in done.stderr
     done, _ = runner.run({"args": "$(touch owned) `touch owned` ; touch owned"})
-    assert done.returncode == 1  # words like all others: files that are not there
+    assert done.returncode == 2  # words like all others: files that are not there
     assert "no such file" in done.stdout
     assert not list(runner.workspace.rglob("owned"))
 

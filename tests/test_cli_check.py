@@ -72,7 +72,7 @@ def test_exit_statuses(project: Path) -> None:
     assert gpulint("train.py", "--exit-zero", cwd=project).returncode == 0
     assert gpulint("train.py", "--fail-on", "never", cwd=project).returncode == 0
     assert gpulint("none.py", cwd=project).returncode == 2
-    assert gpulint("none.py", "clean.py", cwd=project).returncode == 1
+    assert gpulint("none.py", "clean.py", cwd=project).returncode == 2
     assert gpulint("--no-such-option", cwd=project).returncode == 2
     assert gpulint("--select", "GPU999", ".", cwd=project).returncode == 2
     assert gpulint("--output-format", "xml", ".", cwd=project).returncode == 2
@@ -235,7 +235,7 @@ def test_stdin(project: Path) -> None:
     done = gpulint("--stdin-filename", "mod.py", cwd=project, stdin=CLEAN.encode())
     assert done.returncode == 0
     done = gpulint("-", cwd=project, stdin=b"x = '\xff'\n")
-    assert done.returncode == 2
+    assert done.returncode == 1
     assert b"<stdin>:1:6: error[GPU000]" in done.stdout
 
 
@@ -320,10 +320,14 @@ def test_deep_nesting(project: Path, name: str, raw: bytes) -> None:
     assert b"Traceback" not in done.stderr
 
 
-def test_only_unreadable_files_is_failure(project: Path) -> None:
+def test_the_same_mistake_has_the_same_status_alone_and_in_company(project: Path) -> None:
     (project / "bytes.py").write_bytes(b"\xff")
-    assert gpulint("bytes.py", "none.py", cwd=project).returncode == 2
-    assert gpulint("bytes.py", "clean.py", cwd=project).returncode == 1
+    (project / "syntax.py").write_text("def f(:\n")
+    for unreadable in ("bytes.py", "syntax.py"):
+        assert gpulint(unreadable, cwd=project).returncode == 1
+        assert gpulint(unreadable, "clean.py", cwd=project).returncode == 1
+    assert gpulint("none.py", cwd=project).returncode == 2
+    assert gpulint("none.py", "train.py", "--exit-zero", cwd=project).returncode == 2
 
 
 # Each of its fixes calls for the other.
@@ -637,7 +641,7 @@ def test_help_of_every_command_fits_80_columns() -> None:
         assert max(map(len, text.splitlines())) <= 80, path
         assert "..." not in text.partition("Commands:")[2], path  # no summary is cut off
     top = shown["gpulint"]
-    assert len(top.splitlines()) <= 24
+    assert len(top.splitlines()) <= 28
     assert "..." not in top.partition("Reading code:")[2]
     assert "Other commands" not in top  # every command has its group
 
@@ -645,14 +649,14 @@ def test_help_of_every_command_fits_80_columns() -> None:
 # Terminals
 
 
-def on_terminal(*arguments: str, cwd: Path, **variables: str) -> str:
-    """What the command writes when its standard output is a terminal of 80 columns."""
+def on_terminal(*arguments: str, cwd: Path, columns: int = 80, **variables: str) -> str:
+    """What the command writes when its standard output is a terminal of so many columns."""
     import fcntl
     import struct
     import termios
 
     main_end, terminal = pty.openpty()
-    fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
+    fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
     env = {**environment(), "TERM": "xterm-256color", **variables}
     process = subprocess.Popen(
         [sys.executable, "-m", "gpulint", *arguments],
@@ -688,6 +692,37 @@ def test_colour_on_a_terminal_only(project: Path) -> None:
     )  # a slow run still erases its progress line
     assert "\x1b" not in on_terminal(".", cwd=project, TERM="dumb")
     assert "\x1b[1" not in on_terminal(".", "--color", "never", cwd=project)
+
+
+@pytest.mark.parametrize("columns", [80, 200])
+def test_headlines_are_broken_at_words(project: Path, columns: int) -> None:
+    plain = re.sub(
+        r"\x1b(\[[0-9;]*[mK]|\]8;[^\x1b]*\x1b\\)", "", on_terminal(".", cwd=project, columns=columns)
+    )
+    lines = [line.rpartition("\r")[2] for line in plain.split("\r\n")]
+    at = next(number for number, line in enumerate(lines) if line.startswith("train.py:"))
+    assert max(map(len, lines)) <= min(columns, 120)
+    told = lines[at] + (f" {lines[at + 1].strip()}" if columns == 80 else "")
+    assert told.endswith("across iterations together with its autograd graph")
+    assert "gpulint rule GPU101 says more about a rule." in lines
+
+
+def test_codes_are_links_on_a_terminal(project: Path) -> None:
+    link = r"\x1b]8;[^;]*;https://gpulint\.readthedocs\.io/rules/GPU101\x1b\\"
+    assert re.search(link, on_terminal(".", cwd=project))
+    assert "\x1b]8" not in on_terminal(".", "--color", "never", cwd=project)
+    assert b"\x1b]8" not in gpulint(".", "--color", "always", cwd=project).stdout
+
+
+@pytest.mark.parametrize("columns", [80, 200])
+def test_the_table_of_rules_fits_a_terminal(project: Path, columns: int) -> None:
+    lines = on_terminal("rules", cwd=project, columns=columns).split("\r\n")
+    assert max(map(len, lines)) <= columns
+    shown = " ".join(" ".join(lines).split())
+    assert (
+        "GPU101 held-graph warning yes values with an autograd graph that outlive their iteration GPU102"
+        in shown
+    )
 
 
 def test_colour_in_a_pipe_only_when_forced(project: Path) -> None:

@@ -8,7 +8,7 @@ import gpulint.rules
 import pytest
 
 from gpulint.config import KEYS, Config, ConfigError, ConfigResolver, Overrides, json_schema, load_config
-from gpulint.findings import Finding, Severity
+from gpulint.findings import Finding, Fix, Severity
 from gpulint.lint.selection import Selection
 from gpulint.rule import Option, Rule
 
@@ -94,8 +94,8 @@ def test_the_command_line_outranks_the_file() -> None:
     ("keys", "overrides", "place"),
     [
         ({"select": []}, Overrides(), "select: names no rule"),
-        ({"select": [""]}, Overrides(), 'select: "" is no rule code'),
-        ({"ignore": [" "]}, Overrides(), 'ignore: " " is no rule code'),
+        ({"select": [""]}, Overrides(), 'select: "" is no rule'),
+        ({"ignore": [" "]}, Overrides(), 'ignore: " " is no rule'),
         ({"ignore": ["ALL"]}, Overrides(), "ignore: leaves no rule in force"),
         ({"ignore": ["GPU1"]}, Overrides(), "ignore: leaves no rule in force"),
         ({}, Overrides(ignore=("ALL",)), "--ignore: leaves no rule in force"),
@@ -146,7 +146,14 @@ WRONG = [
     ("zzzz = 1", "zzzz: unknown key"),
     ('select = "GPU101"', 'select: expected a list of strings such as ["a", "b"], got "GPU101"'),
     ("select = [1]", "select: expected a list of strings"),
-    ('select = ["gpu101"]', 'select: "gpu101" is no rule code, prefix or ALL; did you mean "GPU101"?'),
+    ('select = ["gpu101"]', 'select: unknown rule "gpu101"; did you mean "GPU101"?'),
+    ('select = ["GPU101 "]', 'select: "GPU101 " is no rule\'s code or name, prefix or ALL'),
+    ('select = ["GPU999"]', 'select: unknown rule "GPU999"; gpulint rules lists them'),
+    ('select = ["held-grpah"]', 'select: unknown rule "held-grpah"; did you mean "held-graph"?'),
+    ('unfixable = ["GPU777"]', 'unfixable: unknown rule "GPU777"'),
+    ('output-format = "jsn"', 'output-format: expected one of "text", "concise", "json"'),
+    ("fix = 1", "fix: expected true or false, got 1"),
+    ("baseline = true", "baseline: expected the path of a file, got true"),
     ('select = ["GPU110"]', 'select: unknown rule "GPU110"; did you mean "GPU'),
     ('ignore = ["GPU7"]', 'ignore: unknown rule "GPU7"'),
     (
@@ -196,11 +203,83 @@ def test_errors_name_file_key_and_remedy(
     assert str(caught.value).startswith(f"{name}: {prefix}")
 
 
-def test_rule_names_lead_to_codes() -> None:
+def test_a_rules_name_stands_for_its_code() -> None:
+    given = config(
+        select=["ALL"],
+        ignore=["device-accumulation"],
+        severity={"held-graph": "info"},
+        options={"held-graph": {"limit": 5}},
+        per_file_ignores={"old.py": ["held-graph"]},
+    )
+    assert rule_codes(given) == ["GPU101", "GPU901"]
+    assert rule_codes(given, "/p/old.py") == ["GPU901"]
+    assert Selection(given).rules_for("/p/a.py").options["GPU101"]["limit"] == 5
+    assert [item.severity.value for item in Selection(given).graded([some("GPU101")])] == ["info"]
+    assert rule_codes(Overrides(select=("held-graph",)).apply(Config())) == ["GPU101"]
     with pytest.raises(ConfigError, match=re.escape('--select: unknown rule "HELD"')):
         Selection(Overrides(select=("HELD",)).apply(Config()))
-    with pytest.raises(ConfigError, match='did you mean "GPU101"'):
-        Selection(Overrides(select=("held-graph",)).apply(Config()))
+
+
+def some(code: str, fix: Fix | None = None) -> Finding:
+    return Finding(code, "x", Severity.ERROR, "m", "a.py", 1, 1, 1, 2, fix=fix)
+
+
+@pytest.mark.parametrize(
+    ("keys", "overrides", "fixable"),
+    [
+        ({}, Overrides(), ["GPU101", "GPU102", "GPU901"]),
+        ({"fixable": ["GPU1"]}, Overrides(), ["GPU101", "GPU102"]),
+        ({"fixable": ["GPU1"], "unfixable": ["GPU101"]}, Overrides(), ["GPU102"]),
+        ({"fixable": ["GPU101"], "unfixable": ["GPU1"]}, Overrides(), ["GPU101"]),
+        ({"unfixable": ["ALL"]}, Overrides(), []),
+        ({"unfixable": ["held-graph"]}, Overrides(unfixable=("GPU9",)), ["GPU102"]),
+        ({"unfixable": ["ALL"]}, Overrides(fixable=("GPU101",)), ["GPU101"]),
+        ({}, Overrides(settings=('unfixable = ["GPU1"]',)), ["GPU901"]),
+    ],
+)
+def test_rules_whose_fixes_are_applied(
+    keys: dict[str, object], overrides: Overrides, fixable: list[str]
+) -> None:
+    selection = Selection(overrides.apply(config(**keys)))
+    told = selection.graded(some(code, Fix("safe", "m", ())) for code in ("GPU101", "GPU102", "GPU901"))
+    assert [item.code for item in told if item.fix is not None] == fixable
+    assert len(told) == 3
+
+
+def test_settings_of_the_command_line_stand_between_its_options_and_the_file() -> None:
+    given = config(select=["GPU101"], fail_on="error", fix=True)
+    both = Overrides(fail_on="info", settings=('select = ["GPU102"]', 'fail-on = "never"\nfix = false'))
+    applied = both.apply(given)
+    assert (rule_codes(applied), applied.fail_on, applied.fix) == (["GPU102"], "info", False)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("selct = []", '--config: selct: unknown key; did you mean "select"?'),
+        ("ignore = [GPU1]", "--config: ignore = [GPU1] is not valid TOML"),
+        ('ignore = ["GPU777"]', '--config: ignore: unknown rule "GPU777"'),
+        ('extend = "a.toml"', "--config: extend: needs a file"),
+    ],
+)
+def test_wrong_settings_of_the_command_line(text: str, message: str) -> None:
+    with pytest.raises(ConfigError, match=re.escape(message)):
+        Selection(Overrides(settings=(text,)).apply(Config()))
+
+
+def test_what_a_command_asks_of_its_configuration(tmp_path: Path) -> None:
+    (tmp_path / "gpulint.toml").write_text(
+        'output-format = "json"\nfix = true\nunsafe-fixes = true\nbaseline = "known.json"\nshow-fixes = true\n'
+    )
+    loaded = ConfigResolver().for_directory(str(tmp_path))
+    assert (loaded.output_format, loaded.fix, loaded.unsafe_fixes, loaded.show_fixes) == (
+        "json",
+        True,
+        True,
+        True,
+    )
+    assert loaded.baseline == str(tmp_path / "known.json")
+    assert "known.json" not in repr(loaded)  # what the cache is keyed by
 
 
 def test_extend(tmp_path: Path) -> None:

@@ -120,7 +120,9 @@ def test_options_in_running_text_exist() -> None:
     known = set()
 
     def walk(command: click.Command, context: click.Context) -> None:
-        known.update(option for parameter in command.params for option in parameter.opts)
+        known.update(
+            option for parameter in command.params for option in (*parameter.opts, *parameter.secondary_opts)
+        )
         if isinstance(command, click.Group):
             for name in command.list_commands(context):
                 child = command.get_command(context, name)

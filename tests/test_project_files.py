@@ -85,3 +85,30 @@ def test_hooks_are_well_formed(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "pre_commit", "validate-config", str(ROOT / ".pre-commit-config.yaml")]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / ".github").rglob("*.yml")), ids=lambda path: path.name)
+def test_what_github_reads_is_yaml_and_names_what_exists(path: Path) -> None:
+    yaml = pytest.importorskip("yaml")
+    text = path.read_text(encoding="utf-8")
+    assert isinstance(yaml.safe_load(text), dict)
+    targets = re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE)
+    for goals in re.findall(r"run: make ([a-z ]+)", text):
+        assert set(goals.split()) <= set(targets)
+
+
+def test_ci_runs_on_every_python_that_is_named() -> None:
+    project = toml.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    named = re.findall(r":: (3\.\d+)", "\n".join(project["classifiers"]))
+    assert f">={named[0]}" == project["requires-python"]
+    assert str(named).replace("'", '"') in (ROOT / ".github/workflows/ci.yml").read_text(encoding="utf-8")
+
+
+def test_every_folder_with_modules_is_packaged() -> None:
+    tool = toml.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["setuptools"]
+    folders = {
+        ".".join((package, *path.parent.relative_to(top).parts))
+        for package, top in (("gpulint", ROOT / "gpulint"), ("gpulint.rules", ROOT / "rules"))
+        for path in top.rglob("*.py")
+    }
+    assert set(tool["packages"]) == folders | {"gpulint.reports.assets"}

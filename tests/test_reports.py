@@ -122,7 +122,7 @@ def test_colour_says_the_same(path: str) -> None:
     import re
 
     coloured = render("text", sample(path), colour=True)
-    assert "\x1b[1;31m" in coloured
+    assert "\x1b[1;91m" in coloured
     assert re.sub(r"\x1b\[[0-9;]*m", "", coloured) == render("text", sample(path))
 
 

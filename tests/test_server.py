@@ -424,7 +424,7 @@ def test_configuration_is_read_anew(tmp_path: Path) -> None:
             assert await editor.diagnostics(outer) == []
             await editor.until(lambda: bool(editor.shown))
             assert editor.shown == [
-                'gpulint: gpulint.toml: ignore: unknown rule "GPU999"; did you mean "GPU604"?'
+                'gpulint: gpulint.toml: ignore: unknown rule "GPU999"; gpulint rules lists them'
             ]
             settings.unlink()
             editor.rewrite(outer, HELD)

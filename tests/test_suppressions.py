@@ -27,6 +27,9 @@ def left(text: str, *found: Finding, first: dict[int, int] | None = None) -> lis
         "# gpulint:ignore[GPU101]",
         "#gpulint: ignore [ GPU101 ]",
         "# gpulint: ignore[gpu101] -- kept on purpose, see #12",
+        "# gpulint: ignore[held-graph]",
+        "# gpulint: ignore[GPU201, Held_Graph]",
+        "# gpulint: disable=held-graph",
         "# gpulint: ignore",
         "# gpulint: ignore -- everything",
         "# gpulint: ignore[ALL]",
@@ -55,7 +58,6 @@ def test_comments_that_silence(comment: str) -> None:
         "# gpulint: ignore[GPU102]",
         "# gpulint: ignore[]",
         "# gpulint: disable=GPU102",
-        "# gpulint: disable=held-graph",
         "# gpulint: disable-next=GPU101",
         "# gpulint: skip",
         "# gpulint:",
@@ -71,6 +73,10 @@ def test_comments_that_silence(comment: str) -> None:
         "# noqa: E501",
         "# noqa: because I say so",
         "# noqaGPU101",
+        "# noqa GPU101",
+        "# noqa[GPU101]",
+        "# noqa: [GPU101]",
+        "# noqa: held-graph",
         "# see gpulint: docs",
         "'# gpulint: ignore[GPU101]'",
         "'''# noqa'''",
@@ -141,17 +147,22 @@ def test_unused() -> None:
 @pytest.mark.parametrize(
     ("comment", "said"),
     [
-        ("skip", '"skip" is no suppression; write ignore[GPU101]'),
+        ("skip", '"skip" is no suppression; write # gpulint: ignore[GPU101]'),
         ("disable-next=GPU101", '"disable-next" is no suppression; write'),
         ("", '"" is no suppression; write'),
-        ("ignore GPU101", '"GPU101" is neither a list of codes nor a reason; write ignore[GPU101]'),
+        (
+            "ignore GPU101",
+            '"GPU101" is neither a list of codes nor a reason; write # gpulint: ignore[GPU101]',
+        ),
         ("ignore[GPU101", '"[GPU101" is neither'),
         ("ignore[]", "it names no rule; write"),
-        ("ignore[GPU999]", 'there is no rule "GPU999"; did you mean "GPU'),
+        ("ignore[GPU999]", 'there is no rule "GPU999"; gpulint rules lists them'),
+        ("ignore[GPU110]", 'there is no rule "GPU110"; did you mean "GPU101"?'),
+        ("ignore[held-grpah]", 'there is no rule "held-grpah"; did you mean "held-graph"?'),
+        ("disable=held_grpah", 'there is no rule "held_grpah"; did you mean "held-graph"?'),
         ("ignore[GPU101, GPU999]", 'there is no rule "GPU999"'),
         ("disable=GPU999", 'there is no rule "GPU999"'),
         ("enable[GPU999]", 'there is no rule "GPU999"'),
-        ("ignore[held-graph]", 'there is no rule "HELD-GRAPH"; did you mean "GPU101"?'),
     ],
 )
 def test_what_names_no_rule_is_told(comment: str, said: str) -> None:
@@ -162,9 +173,39 @@ def test_what_names_no_rule_is_told(comment: str, said: str) -> None:
     assert ("GPU101" not in [item.code for item in kept]) is (comment == "ignore[GPU101, GPU999]")
 
 
+@pytest.mark.parametrize(
+    ("comment", "said"),
+    [
+        ("# gpulint ignore[GPU101]", "it lacks the colon after gpulint"),
+        ("# noqa: GPU999", 'there is no rule "GPU999"; gpulint rules lists them'),
+        ("# noqa: GPU101, GPU110", 'there is no rule "GPU110"; did you mean "GPU101"?'),
+        ("# noqa: held-graph", '"held-graph" is not how noqa names a rule; write noqa: GPU101'),
+        ("# noqa: E501, held-graph", "write noqa: GPU101"),
+        ("# noqa GPU101", '"GPU101" is not how noqa names a rule; write noqa: GPU101'),
+        ("# noqa[GPU101]", "write noqa: GPU101"),
+        ("# noqa: [gpu101]", "write noqa: GPU101"),
+    ],
+)
+@pytest.mark.parametrize("found", [True, False])
+def test_other_spellings_are_told_whether_or_not_there_is_something_to_silence(
+    comment: str, said: str, found: bool
+) -> None:
+    kept = suppressed(f"x = 1  {comment}\n", [finding(1)] if found else [], lambda row: row, "a.py", CHECKED)
+    (told,) = [item for item in kept if item.code == "GPU001"]
+    assert said in told.message
+    assert told.severity is Severity.WARNING
+
+
+@pytest.mark.parametrize(
+    "comment", ["# noqa: E999", "# noqa: well-known", "# noqa", "# noqa  see GPU101", "# the gpulint docs"]
+)
+def test_comments_of_others_are_left_alone(comment: str) -> None:
+    assert left(f"x = 1  {comment}\n") == []
+
+
 def test_a_rule_of_the_project_is_known() -> None:
     text = "x = 1  # gpulint: ignore[ACME7]\n"
-    assert suppressed(text, [], lambda row: row, "a.py", CHECKED, ("ACME7",)) == []
+    assert suppressed(text, [], lambda row: row, "a.py", CHECKED, {"ACME7": "acme"}) == []
     assert [item.code for item in suppressed(text, [], lambda row: row, "a.py", CHECKED)] == ["GPU001"]
 
 

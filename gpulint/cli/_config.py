@@ -17,14 +17,14 @@ def schema_text() -> str:
     return json.dumps(json_schema(), indent=2) + "\n"
 
 
-def settings_text(path: str, file: str | None, isolated: bool) -> str:
+def settings_text(path: str, resolver: ConfigResolver) -> str:
     """The settings in force for the file or directory at `path`, as a gpulint.toml. Raises `ConfigError`."""
     absolute = os.path.abspath(path)
     if not os.path.exists(absolute):
         raise ConfigError(f"{path}: no such file or directory")
     directory = absolute if os.path.isdir(absolute) else os.path.dirname(absolute)
-    config = ConfigResolver(file, isolated).for_directory(directory)
-    selection = Selection(config)
+    selection = Selection(resolver.for_directory(directory))
+    config = selection.config
     enabled = sorted(selection.codes_for(absolute) - set(BUILT_IN))
     source = shown_path(config.source) if config.source else "no configuration file"
     lines = [f"# {source}; project root {config.root}", *_settings(config, enabled)]
@@ -44,6 +44,18 @@ def _settings(config: Config, enabled: list[str]) -> Iterable[str]:
         "fail-on": config.fail_on,
         "rules": [os.path.relpath(rule, config.root) for rule in config.rules],
     }
+    settings |= {
+        "fix": config.fix,
+        "fix-only": config.fix_only,
+        "unsafe-fixes": config.unsafe_fixes,
+        "show-fixes": config.show_fixes,
+        "unfixable": list(config.unfixable),
+        "output-format": config.output_format,
+    }
+    if config.fixable is not None:
+        settings["fixable"] = list(config.fixable)
+    if config.baseline is not None:
+        settings["baseline"] = os.path.relpath(config.baseline, config.root)
     if config.target_torch is not None:
         settings["target-torch"] = config.target_torch
     return (f"{name} = {_value(value)}" for name, value in settings.items())

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
+import re
 import sys
 from collections.abc import Mapping, Sequence
 from importlib import import_module
@@ -18,9 +19,11 @@ from gpulint.version import __version__
 
 DEFAULT = "check"
 GROUPS: Final[Mapping[str, Sequence[str]]] = {
-    "Reading code": ("check", "explain", "rules", "rule", "config", "codemod", "server", "completion"),
+    "Reading code": ("check", "explain", "rules", "rule", "config", "codemod", "server"),
     "Running it": ("verify", "run", "oom", "gpu", "experiment"),
+    "Setting up": ("init", "clean", "completion"),
 }
+_WORD: Final = re.compile(r"[A-Za-z][\w-]*")
 SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 
 
@@ -39,9 +42,23 @@ class Commands(click.Group):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         own = {"-h", "--help", "-V", "--version"}
+        if args[:1] == ["help"] and not os.path.exists("help"):
+            args = [*args[1:2], "--help"]
         if args and args[0] not in own and args[0] not in self.list_commands(ctx):
+            self._refuse_misspelt(ctx, args[0])
             args = [DEFAULT, *args]
         return super().parse_args(ctx, args)
+
+    def _refuse_misspelt(self, ctx: click.Context, word: str) -> None:
+        """A first word that is no path may have been meant for a command."""
+        if not _WORD.fullmatch(word) or os.path.lexists(word):
+            return
+        from gpulint.config import did_you_mean
+
+        near = did_you_mean(word, [*self.list_commands(ctx), "--version"])
+        raise click.UsageError(
+            f'there is neither a command nor a file called "{word}"{near or "; gpulint --help lists the commands"}'
+        )
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
         """Commands, and what may follow when the command is left out: options of `check`, and paths."""
@@ -91,7 +108,9 @@ def _run(arguments: Sequence[str]) -> int:
     except click.exceptions.Exit as stop:
         return stop.exit_code
     except click.ClickException as error:
-        error.show()
+        from gpulint.cli._errors import sentence
+
+        _say(sentence(error))
         return error.exit_code
     except (KeyboardInterrupt, click.Abort):
         _say("interrupted")

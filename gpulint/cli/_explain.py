@@ -10,7 +10,8 @@ from dataclasses import dataclass, replace
 
 import click
 
-from gpulint.config import ConfigResolver, did_you_mean
+from gpulint.cli._options import Configured
+from gpulint.config import nearest_rule
 from gpulint.lint.explaining import SIGNS, SILENT, Explained, explain_text, line_of, notebook_of
 from gpulint.lint.selection import Selection
 from gpulint.lint.trees import SourceError
@@ -27,11 +28,13 @@ class _Unexplained(click.ClickException):
     exit_code = 2
 
 
-def explain(location: str, codes: Sequence[str], file: str | None, isolated: bool, output_format: str) -> int:
+def explain(
+    location: str, codes: Sequence[str], config: Configured, isolated: bool, output_format: str
+) -> int:
     """Print the claims considered at FILE[:LINE]; the exit status."""
     place = _place(location)
     path = place.path
-    rules = _rules(path, codes, file, isolated)
+    rules = _rules(path, codes, config, isolated)
     try:
         text = decode(path, read_bytes(path)).text
         explained = _at(place, explain_text(text, path, rules), text)
@@ -84,9 +87,9 @@ def _at(place: _Place, explained: list[Explained], text: str) -> list[Explained]
     return [one for one in explained if one.cell == place.cell and one.is_at(row)]
 
 
-def _rules(path: str, codes: Sequence[str], file: str | None, isolated: bool) -> RuleSet:
+def _rules(path: str, codes: Sequence[str], config: Configured, isolated: bool) -> RuleSet:
     full = os.path.abspath(path)
-    selection = Selection(ConfigResolver(file, isolated).for_directory(os.path.dirname(full)))
+    selection = Selection(config.resolver(isolated).for_directory(os.path.dirname(full)))
     rules = selection.rules_for(full)
     if not codes:
         return rules
@@ -99,8 +102,8 @@ def _named(known: Sequence[type[Rule]], code: str) -> type[Rule]:
     for rule in known:
         if code.casefold() in (rule.code.casefold(), rule.name):
             return rule
-    names = [name for rule in known for name in (rule.code, rule.name)]
-    raise click.BadParameter(f'there is no rule "{code}"{did_you_mean(code, names)}', param_hint="--rule")
+    near = nearest_rule(code, {rule.code: rule.name for rule in known})
+    raise click.BadParameter(f'there is no rule "{code}"{near}', param_hint="--rule")
 
 
 def _paragraph(one: Explained) -> str:

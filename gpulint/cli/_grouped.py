@@ -19,6 +19,11 @@ class GroupedOption(click.Option):
         super().__init__(*args, **kwargs)
         self.heading = heading
 
+    def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
+        """Without the name that takes it back: all of a heading have one then, and the heading says so."""
+        record = super().get_help_record(ctx)
+        return record and (record[0].partition(" / ")[0], record[1])
+
 
 class GroupedCommand(click.Command):
     """Writes one section for each heading, in the order in which the headings first occur; their texts start in one
@@ -47,13 +52,17 @@ def heading(name: str) -> Callable[..., Callable[[Decorated], Decorated]]:
 
 
 def codes(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> tuple[str, ...]:
-    """The rule codes and prefixes of an option that may be given several times, each with several of them."""
-    found = []
+    """The codes, prefixes and names of an option that may be given several times, each with several of them."""
+    found: list[str] = []
     for value in values:
         named = [code.strip() for code in value.split(",") if code.strip()]
         if not named:
             raise click.BadParameter(
-                "names no rule; give codes or prefixes such as GPU101,GPU2, or leave the option out."
+                "names no rule; give codes, prefixes or names such as GPU101,GPU2, or leave the option out"
             )
         found += named
-    return tuple(found)
+    if all(code.isupper() for code in found):
+        return tuple(found)
+    from gpulint.lint.selection import codes_of, shipped_names
+
+    return codes_of(found, shipped_names())

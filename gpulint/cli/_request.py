@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
-from gpulint.config import Overrides
+from gpulint.cli._options import Configured
+from gpulint.config import Config, ConfigResolver, Overrides
 from gpulint.lint.checking import Mode
 
 
@@ -18,20 +19,24 @@ class Request:
     ignore: tuple[str, ...] = ()
     target_torch: str | None = None
     confidence: str | None = None
-    fix: bool = False
-    unsafe_fixes: bool = False
+    fixable: tuple[str, ...] | None = None
+    unfixable: tuple[str, ...] = ()
+    fix: bool | None = None
+    fix_only: bool | None = None
+    unsafe_fixes: bool | None = None
+    show_fixes: bool | None = None
     diff: bool = False
     exclude: tuple[str, ...] = ()
     extend_exclude: tuple[str, ...] = ()
     force_exclude: bool = False
     stdin_filename: str | None = None
-    output_format: str = "text"
+    output_format: str | None = None
     output_file: str | None = None
     statistics: bool = False
     colour: str = "auto"
     quiet: bool = False
     verbose: bool = False
-    config: str | None = None
+    config: Configured = field(default_factory=Configured)
     isolated: bool = False
     baseline: str | None = None
     write_baseline: bool = False
@@ -42,10 +47,33 @@ class Request:
     no_cache: bool = False
     cache_dir: str | None = None
     watch: bool = False
+    show_files: bool = False
+    show_settings: bool = False
+
+    def under(self, config: Config) -> Request:
+        """With what `config` says where the command line does not."""
+        only = _first(self.fix_only, self.fix is not False and config.fix_only)
+        return replace(
+            self,
+            fix=only or _first(self.fix, config.fix),
+            fix_only=only,
+            unsafe_fixes=_first(self.unsafe_fixes, config.unsafe_fixes),
+            show_fixes=_first(self.show_fixes, config.show_fixes),
+            output_format=self.output_format or config.output_format,
+            baseline=self.baseline or config.baseline,
+        )
 
     @property
     def mode(self) -> Mode:
-        return "diff" if self.diff else "fix" if self.fix else "check"
+        if self.diff:
+            return "diff"
+        written_otherwise = self.add_ignore or self.write_baseline
+        return "fix" if (self.fix or self.fix_only) and not written_otherwise else "check"
+
+    @property
+    def resolver(self) -> ConfigResolver:
+        """Answers which configuration is in force. Raises `ConfigError`."""
+        return ConfigResolver(self.config.file, self.isolated, self.overrides)
 
     @property
     def from_stdin(self) -> bool:
@@ -62,4 +90,11 @@ class Request:
             self.fail_on,
             self.target_torch,
             self.confidence,
+            self.fixable,
+            self.unfixable,
+            self.config.settings,
         )
+
+
+def _first(given: bool | None, otherwise: bool) -> bool:
+    return otherwise if given is None else given

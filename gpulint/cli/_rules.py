@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import sys
 import textwrap
@@ -11,15 +12,18 @@ from typing import Any
 
 import click
 
-from gpulint.config import ConfigResolver, did_you_mean
+from gpulint.cli._options import Configured
+from gpulint.config import nearest_rule
 from gpulint.lint.documentation import Page, example_problems, page
 from gpulint.lint.selection import Selection, load_rule_file
 from gpulint.rule import Rule, RuleSet
 
+_LEAST = 40  # columns for what a rule finds, beside its name
+
 
 def print_pages(code: str | None, output_format: str) -> int:
     """Print one page, or all of them where no code is given; the exit status."""
-    selection = _selection(None, False)
+    selection = _selection(Configured(), False)
     rules = selection.known if code is None else (_find(selection.known, code),)
     pages = [page(rule) for rule in rules]
     if output_format == "json":
@@ -32,9 +36,9 @@ def print_pages(code: str | None, output_format: str) -> int:
     return 0
 
 
-def print_table(output_format: str, file: str | None, isolated: bool) -> int:
+def print_table(output_format: str, config: Configured, isolated: bool) -> int:
     """Print the rules that the configuration here knows; the exit status."""
-    selection = _selection(file, isolated)
+    selection = _selection(config, isolated)
     enabled = selection.codes_for(os.path.join(os.getcwd(), "x.py"))
     pages = [page(rule) for rule in selection.known]
     if output_format == "json":
@@ -57,7 +61,7 @@ def print_table(output_format: str, file: str | None, isolated: bool) -> int:
 
 def test_file(path: str) -> int:
     """Run the examples of the rules in a file, say what is wrong; 1 where something is. Raises `ConfigError`."""
-    known = _selection(None, False).known
+    known = _selection(Configured(), False).known
     tested = load_rule_file(path, "--test")
     codes = {rule.code for rule in tested}
     others = tuple(rule for rule in known if rule.default and rule.code not in codes)
@@ -74,8 +78,8 @@ def test_file(path: str) -> int:
     return int(failed)
 
 
-def _selection(file: str | None, isolated: bool) -> Selection:
-    return Selection(ConfigResolver(file, isolated).for_directory(os.getcwd()))
+def _selection(config: Configured, isolated: bool) -> Selection:
+    return Selection(config.resolver(isolated).for_directory(os.getcwd()))
 
 
 def _find(rules: tuple[type[Rule], ...], code: str) -> type[Rule]:
@@ -83,8 +87,8 @@ def _find(rules: tuple[type[Rule], ...], code: str) -> type[Rule]:
     for rule in rules:
         if wanted in (rule.code.casefold(), rule.name):
             return rule
-    names = [name for rule in rules for name in (rule.code, rule.name)]
-    raise click.BadParameter(f'there is no rule "{code}"{did_you_mean(code, names)}', param_hint="CODE")
+    near = nearest_rule(code, {rule.code: rule.name for rule in rules})
+    raise click.BadParameter(f'there is no rule "{code}"{near}', param_hint="CODE")
 
 
 def _described(item: Page, selection: Selection) -> dict[str, Any]:
@@ -115,19 +119,32 @@ def _on(rule: type[Rule], enabled: frozenset[str]) -> str:
 
 
 def _columns(pages: list[Page], enabled: frozenset[str]) -> None:
+    """A line for each rule in a pipe, for other programs; on a terminal as many as its summary takes, in a column of its own
+    or, where there is no room for one, below."""
     wide = max((len(item.rule.name) for item in pages), default=4)
-    room = shutil.get_terminal_size((120, 24)).columns - wide - 25
-    click.echo(f"{'code':8}{'name':{wide + 2}}{'severity':10}{'on':5}what it finds")
+    columns = min(shutil.get_terminal_size((120, 24)).columns, 140) if sys.stdout.isatty() else None
+    narrow = columns is not None and columns - wide - 25 < _LEAST
+    click.echo(
+        f"{'code':8}{'name':{wide + 2}}{'severity':10}{'on':5}{'' if narrow else 'what it finds'}".rstrip()
+    )
     for item in pages:
-        summary = (
-            textwrap.shorten(item.summary, room, placeholder="…")
-            if room > 20 and sys.stdout.isatty()
-            else item.summary
-        )
         rule = item.rule
-        click.echo(
-            f"{rule.code:8}{rule.name:{wide + 2}}{rule.severity.value:10}{_on(rule, enabled):5}{summary}"
-        )
+        lead = f"{rule.code:8}{rule.name:{wide + 2}}{rule.severity.value:10}{_on(rule, enabled):5}"
+        if columns is None:
+            click.echo(lead + item.summary)
+        elif narrow:
+            click.echo(lead.rstrip())
+            click.echo(
+                textwrap.fill(_short(item), columns, initial_indent=" " * 8, subsequent_indent=" " * 8)
+            )
+        else:
+            first, *more = textwrap.wrap(_short(item), columns - len(lead))
+            click.echo("\n".join([lead + first, *(" " * len(lead) + line for line in more)]))
+
+
+def _short(item: Page) -> str:
+    """A summary without its examples and further kinds."""
+    return re.split(r"[:;] ", item.summary)[0].removeprefix("Finds ").rstrip(".")
 
 
 def _render(text: str) -> None:

@@ -10,7 +10,7 @@ from dataclasses import replace
 import click
 
 from gpulint.cli._request import Request
-from gpulint.config import ConfigError, ConfigResolver, shown_path
+from gpulint.config import ConfigError, shown_path
 from gpulint.lint.checking import REPORT_URL
 from gpulint.lint.engine import Run
 from gpulint.lint.selection import forget_rules
@@ -28,7 +28,7 @@ def watch(request: Request, check_once: Check) -> int:
     """Check again and again until Ctrl-C, whose exit status, 130, is returned. A wrong configuration is reported, and then watched too."""
     request = replace(request, paths=request.paths or (os.curdir,))
     watched = Watched(
-        lambda: _search(request), request.paths, filter(None, (request.config, request.baseline))
+        lambda: _search(request), request.paths, filter(None, (request.config.file, request.baseline))
     )
     notices = by_notices(request.paths)
     if notices is None:
@@ -52,8 +52,7 @@ def watch(request: Request, check_once: Check) -> int:
 
 
 def _search(request: Request) -> Discovery:
-    resolver = ConfigResolver(request.config, request.isolated, request.overrides)
-    return discover(request.paths, resolver, request.force_exclude)
+    return discover(request.paths, request.resolver, request.force_exclude)
 
 
 def _check(request: Request, check_once: Check) -> Run | None:

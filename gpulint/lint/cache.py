@@ -7,12 +7,14 @@ content. A cache that is missing, corrupt or cannot be written costs time, never
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import os
+import re
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -22,10 +24,39 @@ from gpulint.source.files import content_hash
 from gpulint.version import __version__
 
 DIRECTORY: Final = ".gpulint_cache"
-_FORMAT: Final = 3
+_FORMAT: Final = 4
+_IGNORED: Final = "# Written by gpulint.\n*\n"  # the cache's .gitignore
+_ENTRIES: Final = re.compile(r"[0-9a-f]{24}\.json")
 _STALE_SECONDS: Final = 30 * 24 * 3600
 # A file that is not there, as a dependency: its appearance changes what the dependent file means.
 ABSENT: Final = ""
+
+
+def remove_cache(directory: str) -> bool:
+    """Take away what `Cache` has written in a directory, and the directory where nothing else is in it; whether there was
+    something. Raises OSError."""
+    written = [entry for folder in _entries(directory) if folder.is_dir() for entry in _entries(folder.path)]
+    ours = [entry.path for entry in written if _ENTRIES.fullmatch(entry.name)]
+    for path in ours:
+        os.unlink(path)
+    ignore = os.path.join(directory, ".gitignore")
+    with contextlib.suppress(OSError), open(ignore, encoding="utf-8") as stream:
+        if stream.read() == _IGNORED:
+            ours.append(ignore)
+            os.unlink(ignore)
+    for folder in (*sorted({os.path.dirname(path) for path in ours}, key=len, reverse=True), directory):
+        with contextlib.suppress(OSError):  # something else is in it
+            os.rmdir(folder)
+    return bool(ours)
+
+
+def caches_below(top: str) -> Iterator[str]:
+    """The caches of projects in `top` and the directories below, links not followed."""
+    for folder, names, _ in os.walk(top):
+        if DIRECTORY in names:
+            names.remove(DIRECTORY)
+            yield os.path.join(folder, DIRECTORY)
+        names[:] = [name for name in names if name not in (".git", "node_modules")]
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +129,7 @@ class Cache:
         os.makedirs(folder, exist_ok=True)
         if fresh or not os.path.exists(os.path.join(self._directory, ".gitignore")):
             with open(os.path.join(self._directory, ".gitignore"), "w", encoding="utf-8") as stream:
-                stream.write("# Written by gpulint.\n*\n")
+                stream.write(_IGNORED)
         write_atomic(self._file, text.encode("utf-8", "surrogatepass"), durable=False)
         self._sweep(folder)
 

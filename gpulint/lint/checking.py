@@ -14,7 +14,7 @@ from gpulint.config import Config
 from gpulint.findings import Finding
 from gpulint.lint.results import FileResult, Task, diagnostic
 from gpulint.lint.selection import Selection
-from gpulint.lint.suppressions import MARKER, MARKER_BYTES, suppressed
+from gpulint.lint.suppressions import MARKER_BYTES, speaks_to_us, suppressed
 from gpulint.rule import Rule
 from gpulint.source.files import FileError, SourceFile, content_hash, decode, read_bytes, split_lines
 from gpulint.source.notebooks import is_notebook
@@ -64,7 +64,6 @@ class Checker:
     """Checks files under a list of configurations. Called in worker processes, so it pickles.
 
     `buffers` are texts that stand for files which others import, as bytes by absolute path: an editor's unsaved ones.
-    `fixing` is the code of the only rule whose fixes are offered; empty for all.
     """
 
     configs: tuple[Config, ...]
@@ -73,7 +72,6 @@ class Checker:
     hashing: bool = True
     top: str = ""  # as `Project` takes it
     buffers: Mapping[str, bytes] = field(default_factory=dict, repr=False)
-    fixing: str = ""
     _selections: dict[int, Selection] = field(default_factory=dict, repr=False)
     _gates: dict[frozenset[str], Gate] = field(default_factory=dict, repr=False)
     _uncollected: int = field(default=0, repr=False)
@@ -184,8 +182,6 @@ class Checker:
         selection = self.selection(task.config)
         codes = selection.codes_for(task.path)
         graded = selection.graded(finding for finding in findings if finding.code in codes)
-        if self.fixing:
-            graded = [item if item.code == self.fixing else replace(item, fix=None) for item in graded]
         return sorted(graded, key=lambda finding: finding.sort_key)
 
     def _checked(self, source: SourceFile, task: Task) -> FileResult:
@@ -243,7 +239,7 @@ class Checker:
 
     def unused_suppressions(self, text: str, task: Task) -> list[Finding]:
         """The comments of a file without findings that silence nothing."""
-        if MARKER not in text.lower():
+        if not speaks_to_us(text):
             return []
         selection = self.selection(task.config)
         codes = selection.codes_for(task.path)

@@ -42,7 +42,8 @@ class Options:
 
 @dataclass(slots=True)
 class Run:
-    """What a run gave. `checked` counts files that could be read; `failing` findings at or above `fail-on`."""
+    """What a run gave. `checked` counts files that could be read; `failing` findings at or above `fail-on`; `missing` the
+    paths that were named and are not there."""
 
     findings: list[Finding] = field(default_factory=list)
     fixed: list[Finding] = field(default_factory=list)
@@ -50,6 +51,7 @@ class Run:
     checked: int = 0
     unreadable: int = 0
     failing: int = 0
+    missing: int = 0
     from_cache: int = 0
     gated_out: list[str] = field(default_factory=list)
     internal_errors: list[tuple[str, str]] = field(default_factory=list)  # path, traceback
@@ -79,7 +81,7 @@ class Run:
 
     def fails(self, finding: Finding) -> bool:
         """Whether the finding is at or above the `fail-on` of its file's configuration."""
-        return _ORDER[finding.severity.value] >= _ORDER[self._fail_on.get(finding.filename, "info")]
+        return _ORDER[finding.severity.value] >= _ORDER[self._fail_on.get(finding.filename, "warning")]
 
     def sort(self) -> None:
         self.findings.sort(key=lambda finding: finding.sort_key)
@@ -88,8 +90,8 @@ class Run:
 
     @property
     def exit_code(self) -> int:
-        """0: nothing to say; 1: findings; 2: nothing could be read, or gpulint failed."""
-        if self.internal_errors or (self.unreadable and not self.checked):
+        """0: no finding that fails; 1: findings; 2: a named path is not there, or gpulint failed."""
+        if self.internal_errors or self.missing:
             return 2
         return 1 if self.failing else 0
 
@@ -241,6 +243,7 @@ class _Runner:
             self._run.findings.append(diagnostic(problem.path, error.name, error.message, *place, severity))
             self._run.failing += 1
             self._run.unreadable += not problem.harmless
+            self._run.missing += problem.named
 
 
 class _Timer:

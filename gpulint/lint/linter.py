@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from gpulint.findings import Confidence, Finding, Fix, Position, Related
 from gpulint.lint.trees import SourceError, Trees, deep_stack
-from gpulint.rule import Report, Rule, RuleSet, node_of
+from gpulint.rule import Cost, Report, Rule, RuleSet, node_of
 
 if TYPE_CHECKING:
     import libcst as cst
@@ -120,6 +120,7 @@ def _placed(
 
 def _finding(rule: type[Rule], report: Report, module: cst.Module, spans: Spans, filename: str) -> Finding:
     start, end = spans.of(node_of(report.at))
+    cost = Cost.of(report.cost)
     fix = None
     repair = report.repair() if callable(report.repair) else report.repair
     if repair is not None:
@@ -147,12 +148,13 @@ def _finding(rule: type[Rule], report: Report, module: cst.Module, spans: Spans,
         end.row,
         end.column,
         report.reason,
-        report.cost,
+        cost.here,
         fix,
         related,
         doubts=report.doubts,
         subject=report.subject,
         claim=report.claim or rule.runtime_claim,
+        measured=cost.measured,
     )
 
 

@@ -11,7 +11,7 @@ from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from typing import Any, Final
 
-from gpulint.config import Config, ConfigError, Glob, did_you_mean, is_version
+from gpulint.config import Config, ConfigError, Glob, did_you_mean, is_version, nearest_rule
 from gpulint.findings import Finding, Severity
 from gpulint.rule import Rule, RuleSet
 from gpulint.rules import all_rules
@@ -28,9 +28,9 @@ class Selection:
     """
 
     def __init__(self, config: Config) -> None:
-        self.config = config
         self.known = known_rules(config)
         self.names = {**BUILT_IN, **{rule.code: rule.name for rule in self.known}}
+        self.config = config = _in_codes(config, self.names)
         self._check_selectors()
         self._options = self._checked_options()
         self._enabled = self._enabled_codes()
@@ -51,15 +51,22 @@ class Selection:
         if codes not in self._cached:
             rules = tuple(rule for rule in self.known if rule.code in codes)
             options = {rule.code: self._options[rule.code] for rule in rules}
-            self._cached[codes] = RuleSet(rules, options, self.config.confidence, frozenset(self.names))
+            self._cached[codes] = RuleSet(rules, options, self.config.confidence, self.names)
         return self._cached[codes]
 
     def graded(self, findings: Iterable[Finding]) -> list[Finding]:
-        """The findings with the severities that the configuration gives."""
+        """The findings with the severities that the configuration gives, and without the fixes that it forbids."""
         levels = self.config.severity
-        if not levels:
-            return list(findings)
-        return [_with_severity(finding, levels) for finding in findings]
+        fixed = self.config.fixable is None and not self.config.unfixable
+        return [
+            _with_severity(finding if fixed or self._is_fixable(finding.code) else _unfixed(finding), levels)
+            for finding in findings
+        ]
+
+    def _is_fixable(self, code: str) -> bool:
+        fixable = self.config.fixable
+        wanted = 0 if fixable is None else _specificity(code, fixable)
+        return wanted > _specificity(code, self.config.unfixable)
 
     def _enabled_codes(self) -> frozenset[str]:
         config = self.config
@@ -86,6 +93,8 @@ class Selection:
             (config.origin("extend-select"), config.extend_select),
             (config.origin("ignore"), config.ignore),
             (config.origin("severity"), list(config.severity)),
+            (config.origin("fixable"), config.fixable or ()),
+            (config.origin("unfixable"), config.unfixable),
             ("--select", config.cli_select or ()),
             ("--extend-select", config.cli_extend_select),
             ("--ignore", config.cli_ignore),
@@ -118,7 +127,7 @@ class Selection:
         place = self.config.origin("options")
         for code in self.config.options:
             if code not in rules:
-                raise ConfigError(f'{place}: unknown rule "{code}"{_nearest(code, self.names)}')
+                raise ConfigError(f'{place}: unknown rule "{code}"{nearest_rule(code, self.names)}')
         return {
             code: self._with_target(_options_of(rule, self.config.options.get(code, {}), f"{place}.{code}"))
             for code, rule in rules.items()
@@ -135,15 +144,40 @@ def refuse_unknown(place: str, selectors: Iterable[str], names: Mapping[str, str
     """Raise `ConfigError` for a selector that covers none of the rules, which are `names` by code."""
     for selector in selectors:
         if not any(_matches(code, selector) for code in names):
-            raise ConfigError(f'{place}: unknown rule "{selector}"{_nearest(selector, names)}')
+            raise ConfigError(f'{place}: unknown rule "{selector}"{nearest_rule(selector, names)}')
 
 
-def _nearest(selector: str, names: Mapping[str, str]) -> str:
+def codes_of(selectors: Iterable[str], names: Mapping[str, str]) -> tuple[str, ...]:
+    """Selectors with the code where a rule's name is written; `names` are the rules' names by code."""
     by_name = {name: code for code, name in names.items()}
-    lowered = selector.casefold().replace("_", "-")
-    if lowered in by_name:
-        return f'; did you mean "{by_name[lowered]}"?'
-    return did_you_mean(selector, list(names))
+    return tuple(by_name.get(selector, selector) for selector in selectors)
+
+
+def shipped_names() -> dict[str, str]:
+    """The names of gpulint's own rules by code, those of files and comments among them."""
+    return {**BUILT_IN, **{rule.code: rule.name for rule in all_rules()}}
+
+
+_LISTS: Final = (
+    "select", "extend_select", "ignore", "fixable", "unfixable", "cli_select", "cli_extend_select", "cli_ignore",
+)  # fmt: skip
+
+
+def _in_codes(config: Config, names: Mapping[str, str]) -> Config:
+    """The configuration with codes wherever it names rules."""
+    by_name = {name: code for code, name in names.items()}
+    lists: dict[str, Any] = {key: codes_of(given, names) for key in _LISTS if (given := getattr(config, key))}
+    return replace(
+        config,
+        **lists,
+        per_file_ignores=tuple((glob, codes_of(codes, names)) for glob, codes in config.per_file_ignores),
+        severity={by_name.get(key, key): level for key, level in config.severity.items()},
+        options={by_name.get(key, key): options for key, options in config.options.items()},
+    )
+
+
+def _unfixed(finding: Finding) -> Finding:
+    return finding if finding.fix is None else replace(finding, fix=None)
 
 
 def _options_of(rule: type[Rule], given: Mapping[str, Any], place: str) -> dict[str, Any]:

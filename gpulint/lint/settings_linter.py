@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from gpulint.findings import Edit, Finding, Fix, Position
 from gpulint.lint.suppressions import suppressed
-from gpulint.rule import Rule, RuleSet, SettingProblem
+from gpulint.rule import Cost, Rule, RuleSet, SettingProblem
 from gpulint.source.shell import TextSetting, text_settings
 
 
@@ -25,6 +25,7 @@ def lint_settings(text: str, filename: str, rules: RuleSet) -> list[Finding]:
 
 def _finding(rule: type[Rule], problem: SettingProblem, setting: TextSetting, filename: str) -> Finding:
     fix = None
+    cost = Cost.of(problem.cost)
     if problem.mended is not None and setting.literal:
         edit = Edit(
             Position(setting.row, setting.value_start), Position(setting.row, setting.end), problem.mended
@@ -41,8 +42,9 @@ def _finding(rule: type[Rule], problem: SettingProblem, setting: TextSetting, fi
         setting.row,
         setting.end,
         problem.reason,
-        problem.cost,
+        cost.here,
         fix,
         subject=setting.variable,
         claim=replace(rule.runtime_claim, options=problem.options),
+        measured=cost.measured,
     )

@@ -1,70 +1,28 @@
-"""Comments that silence findings, and those that silence nothing (GPU001).
-
-=========================================  ==================================================================
-``# gpulint: ignore[GPU101] -- reason``    the line, or the statement whose first line it is on; on a line of
-                                           its own, the statement below
-``# gpulint: disable[GPU101]``             from here to ``enable[GPU101]`` or the end of the block
-``# gpulint: ignore-file[GPU101]``         the file; without codes, everything
-``# gpulint: disable=GPU101``              as pylint's: the line; on a line of its own, as disable[GPU101]
-``# noqa: GPU101`` and bare ``# noqa``     the line, or the statement whose first line it is on
-=========================================  ==================================================================
-
-A code may be a prefix: ``ignore[GPU1]``. Without codes a comment silences every rule. One that is written otherwise, or
-that names a rule which does not exist, silences nothing for it, and GPU001 says so.
-"""
+"""What comments silence, and a GPU001 for those that silence nothing. `gpulint.lint.comments` reads them."""
 
 from __future__ import annotations
 
-import io
-import re
-import tokenize
-from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import dataclass, replace
-from typing import Final, Literal
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from typing import Final
 
 from gpulint.findings import Edit, Finding, Fix, Position, Severity
+from gpulint.lint.comments import (
+    EVERYTHING,
+    MARKER,
+    MARKER_BYTES,
+    Directive,
+    read,
+    shipped_codes,
+    speaks_to_us,
+)
+from gpulint.lint.selection import BUILT_IN
 from gpulint.source.files import split_lines
 
-Kind = Literal["ignore", "ignore-file", "disable", "enable", "noqa"]
+__all__ = ["CELL", "MARKER", "MARKER_BYTES", "Directive", "directives", "speaks_to_us", "suppressed"]
 
-MARKER: Final = "gpulint:"
-MARKER_BYTES: Final = b"gpulint:"
 # Above each cell of a notebook: no comment of one cell speaks about the next.
 CELL: Final = "#\ue001"
-_OURS: Final = re.compile(r"#\s*gpulint:\s*(?P<word>[^\s\[\](){}=:,#]*)(?P<rest>[^#]*)", re.IGNORECASE)
-_LIST: Final = re.compile(
-    r"\s*\[(?P<inside>[^\[\]]*)\](?P<why>\s*--.*)?|\s*=\s*(?P<after>[\w-]+(?:\s*,\s*[\w-]+)*)(?P<reason>\s*--.*)?"
-)
-_REASON: Final = re.compile(r"\s*(?:--.*)?")
-_NOQA: Final = re.compile(
-    r"#\s*noqa(?![-\w])(?:\s*:\s*(?:(?P<codes>[A-Z]+[0-9]+(?:[\s,]+[A-Z]+[0-9]+)*)|(?P<unread>)))?",
-    re.IGNORECASE,
-)
-_CODE: Final = re.compile(r"[A-Z]+[0-9]*", re.IGNORECASE)
-_KINDS: Final[tuple[Kind, ...]] = ("ignore", "ignore-file", "disable", "enable")
-_WRITE: Final = "write ignore[GPU101], with a reason after --"
-_EVERYTHING: Final = ("",)  # the prefix of every code
-
-
-@dataclass(frozen=True, slots=True)
-class Directive:
-    """One comment. `codes` are upper-case codes or prefixes; `start` and `end` are the comment's columns, from 1, and
-    `listed` those of the list of codes. One with a `problem` silences nothing."""
-
-    kind: Kind
-    row: int
-    start: int
-    end: int
-    codes: tuple[str, ...]
-    reason: str
-    own_line: bool
-    listed: tuple[int, int] = (0, 0)
-    problem: str = ""
-
-    def covers(self, code: str) -> bool:
-        """Whether this comment is about `code`. That it is unused itself, it has to be told by name."""
-        named = tuple(filter(None, self.codes)) if code == "GPU001" else self.codes
-        return code.startswith(named)
+_OURS: Final = "GPU"  # how our codes begin: a noqa with other ones is for other tools
 
 
 def suppressed(
@@ -73,19 +31,20 @@ def suppressed(
     statement_first_line: Callable[[int], int],
     filename: str = "",
     checked: Collection[str] = (),
-    known: Collection[str] = (),
+    known: Mapping[str, str] | None = None,
 ) -> list[Finding]:
     """The findings that no comment in `text` silences, and a GPU001 for each comment of gpulint's that
     silences none.
 
     `statement_first_line` gives the first row of the innermost statement around a row. `checked` are the
-    codes whose rules have run: a comment for a rule that did not run is not called unused. `known` are those
-    of a project's own rules, beside gpulint's.
+    codes whose rules have run: a comment for a rule that did not run is not called unused. `known` are the names
+    of a project's own rules by code, beside gpulint's.
     """
-    ours = MARKER in text.lower()
+    ours = speaks_to_us(text)
     if not ours and not (findings and "noqa" in text.lower()):
         return list(findings)
-    comments = _Comments(text, _relevant_rows(text, findings, statement_first_line))
+    known = {**BUILT_IN, **(known or {})}
+    comments = _Comments(text, _relevant_rows(text, findings, statement_first_line), known)
     kept = [finding for finding in findings if not comments.silence(finding, statement_first_line)]
     if ours:
         unused = comments.unused(filename, frozenset(checked) - {"GPU000", "GPU001"}, {*checked, *known})
@@ -95,7 +54,8 @@ def suppressed(
 
 def directives(text: str) -> list[Directive]:
     """Every suppression comment in `text`, in order."""
-    return [item for item in _directives(text, lambda row, line: True) if not item.problem]
+    found = read(text, lambda row, line: True)
+    return [item.with_codes(shipped_codes()) for item in found if not item.problem]
 
 
 def _relevant_rows(
@@ -103,118 +63,20 @@ def _relevant_rows(
 ) -> Callable[[int, str], bool]:
     """Which lines' comments can matter: ours always, noqa only where a finding is. Tokenizing is slow."""
     rows = {row for finding in findings for row in _rows(finding, statement_first_line)}
-    return lambda row, line: row in rows or MARKER in line.lower()
+    return lambda row, line: row in rows or speaks_to_us(line)
 
 
 def _rows(finding: Finding, statement_first_line: Callable[[int], int]) -> tuple[int, int, int]:
     return finding.line, finding.end_line, statement_first_line(finding.line)
 
 
-def _directives(text: str, relevant: Callable[[int, str], bool]) -> list[Directive]:
-    lines = split_lines(text)
-    found = [
-        directive
-        for row, line in enumerate(lines, start=1)
-        if "#" in line and relevant(row, line)
-        for directive in _in_line(row, line)
-    ]
-    if not found:
-        return []
-    comments = _comment_starts(text)
-    if comments is None:  # it does not tokenize: what looks like a comment is taken for one
-        return found
-    return [item for item in found if comments.get(item.row, len(lines[item.row - 1]) + 1) <= item.start]
-
-
-def _in_line(row: int, line: str) -> list[Directive]:
-    found: list[Directive] = []
-    found += [_ours(row, line, match) for match in _OURS.finditer(line)]
-    for match in _NOQA.finditer(line):
-        if match["unread"] is None:
-            codes = _codes(match["codes"]) or _EVERYTHING
-            found.append(_directive("noqa", row, line, match.span(), codes, ""))
-    return found
-
-
-def _ours(row: int, line: str, match: re.Match[str]) -> Directive:
-    word, rest = match["word"], match["rest"]
-    kind = next((kind for kind in _KINDS if kind == word.lower()), None)
-    listed = _LIST.match(rest)
-    if kind is None:
-        return _wrong(row, line, match, f'"{word}" is no suppression; {_WRITE}')
-    if listed is None:
-        reason = _REASON.fullmatch(rest)
-        if reason is None:
-            return _wrong(
-                row, line, match, f'"{rest.strip()}" is neither a list of codes nor a reason; {_WRITE}'
-            )
-        end = match.start("rest") + (len(rest) if reason[0].strip() else 0)
-        return _directive(kind, row, line, (match.start(), end), _EVERYTHING, _reason(rest))
-    codes = _codes(listed["inside"] or listed["after"])
-    if not codes:
-        return _wrong(row, line, match, f"it names no rule; {_WRITE}")
-    group = "inside" if listed["inside"] is not None else "after"
-    found = _directive(
-        kind,
-        row,
-        line,
-        (match.start(), match.start("rest") + listed.end()),
-        codes,
-        _reason(listed["why"] or listed["reason"] or ""),
-        (match.start("rest") + listed.start(group) + 1, match.start("rest") + listed.end(group) + 1),
-    )
-    # As in pylint, whose spelling this is: behind code it is about the line.
-    as_pylint = group == "after" and kind == "disable" and not found.own_line
-    return replace(found, kind="ignore") if as_pylint else found
-
-
-def _wrong(row: int, line: str, match: re.Match[str], problem: str) -> Directive:
-    columns = match.start(), match.start() + len(match[0].rstrip())
-    return replace(_directive("ignore", row, line, columns, (), ""), problem=problem)
-
-
-def _reason(written: str) -> str:
-    return written.strip().removeprefix("--").strip()
-
-
-def _directive(
-    kind: Kind,
-    row: int,
-    line: str,
-    columns: tuple[int, int],
-    codes: tuple[str, ...],
-    reason: str,
-    listed: tuple[int, int] = (0, 0),
-) -> Directive:
-    own_line = not line[: columns[0]].strip()
-    return Directive(kind, row, columns[0] + 1, columns[1] + 1, codes, reason, own_line, listed)
-
-
-def _codes(written: str | None) -> tuple[str, ...]:
-    """The codes of a list, and whatever else stands in it, which no rule has for a code. ALL is every rule's prefix."""
-    found = (code.upper() for code in re.split(r"[\s,]+", written or "") if code)
-    return tuple("" if code == "ALL" else code for code in found)
-
-
-def _comment_starts(text: str) -> dict[int, int] | None:
-    """For each row with a comment the column, from 1, where it starts; None where the text does not tokenize."""
-    normal = text.replace("\r\n", "\n").replace("\r", "\n")
-    found: dict[int, int] = {}
-    try:
-        for token in tokenize.generate_tokens(io.StringIO(normal).readline):
-            if token.type == tokenize.COMMENT:
-                found[token.start[0]] = token.start[1] + 1
-    except (tokenize.TokenError, SyntaxError, RecursionError, MemoryError):
-        return None
-    return found
-
-
 class _Comments:
     """The comments of one file, and which of them have silenced something."""
 
-    def __init__(self, text: str, relevant: Callable[[int, str], bool]) -> None:
+    def __init__(self, text: str, relevant: Callable[[int, str], bool], known: Mapping[str, str]) -> None:
+        names = {**shipped_codes(), **{name: code for code, name in known.items()}}
         self._lines = split_lines(text)
-        self._all = _directives(text, relevant)
+        self._all = [item.with_codes(names) for item in read(text, relevant)]
         self._used: set[tuple[int, int, str]] = set()
         self._by_row: dict[int, list[Directive]] = {}
         for item in self._all:
@@ -240,11 +102,10 @@ class _Comments:
         """A GPU001 for each of gpulint's own comments with codes that silenced nothing and could have, or never can."""
         found: list[Finding] = []
         for item in self._all:
-            if item.kind == "noqa":
-                continue
-            if problem := item.problem or _unknown(item.codes, known):
+            ours = [code for code in item.codes if item.kind != "noqa" or code.startswith(_OURS)]
+            if problem := item.problem or _unknown(ours, known):
                 found.append(_problem(filename, item, f"suppression that silences nothing: {problem}"))
-            if item.kind == "enable" or "GPU001" in item.codes:
+            if item.kind in ("enable", "noqa") or "GPU001" in item.codes:
                 continue
             idle = [
                 code
@@ -296,7 +157,7 @@ class _Comments:
             for other in self._all
             if other.kind == "enable"
             and other.row > item.row
-            and set(other.codes) & {*item.codes, *_EVERYTHING}
+            and set(other.codes) & {*item.codes, *EVERYTHING}
         ]
         last = min(ends, default=len(self._lines) + 1) - 1
         indent = item.start - 1 if item.own_line else _indent(self._lines[item.row - 1])
@@ -319,10 +180,11 @@ def _indent(line: str) -> int:
 
 
 def _problem(filename: str, item: Directive, message: str, fix: Fix | None = None) -> Finding:
+    """A comment that was never needed may be taken out; one that does not do what was meant is a mistake."""
     return Finding(
         code="GPU001",
         name="unused-suppression",
-        severity=Severity.INFO,
+        severity=Severity.WARNING if fix is None else Severity.INFO,
         message=message,
         filename=filename,
         line=item.row,
@@ -335,16 +197,12 @@ def _problem(filename: str, item: Directive, message: str, fix: Fix | None = Non
 
 def _unknown(codes: Iterable[str], known: Collection[str]) -> str:
     """What to say of the first code that covers no rule; empty where there is none."""
-    from gpulint.config import did_you_mean
-    from gpulint.rules import all_rules
+    from gpulint.config import nearest_rule
 
-    names = {rule.code: rule.name for rule in all_rules()}
-    every = sorted({*names, *known, "GPU000", "GPU001"})
+    names = {code: name for name, code in shipped_codes().items()}
+    names |= {code: "" for code in known if code not in names}
     for code in codes:
-        if not any(one.startswith(code) for one in every):
-            by_name = next(
-                (one for one, name in names.items() if name.upper() == code.replace("_", "-")), None
-            )
-            hint = f'; did you mean "{by_name}"?' if by_name else did_you_mean(code, every)
-            return f'there is no rule "{code}"{hint}'
+        if not any(one.startswith(code) for one in names):
+            written = code.lower() if "-" in code or "_" in code else code
+            return f'there is no rule "{written}"{nearest_rule(written, names)}'
     return ""

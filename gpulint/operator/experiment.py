@@ -135,7 +135,80 @@ def render(scenarios: Sequence[Scenario], outcomes: Sequence[Outcome]) -> list[s
             if o.scenario == scenario.name:
                 lines.append(_line(o))
         lines.append("")
-    return lines[:-1]
+    return [*lines, *conclusion(outcomes)]
+
+
+_ALIKE = 1.02  # times: what is reserved within it is called the same
+
+
+def conclusion(outcomes: Sequence[Outcome]) -> list[str]:
+    """What the outcomes say about each setting against the default, and which setting they speak for; nothing where the
+    default is not among them or nothing else is."""
+    judged = {
+        one: text
+        for one in dict.fromkeys(o.setting for o in outcomes)
+        if one and (text := _against(one, outcomes))
+    }
+    if not judged:
+        return []
+    wide = max(map(len, judged))
+    lines = [
+        "against the default:",
+        *(f"  {setting:<{wide}}  {'; '.join(text)}" for setting, text in judged.items()),
+    ]
+    return [*lines, "", _verdict(judged, outcomes)]
+
+
+def _against(setting: str, outcomes: Sequence[Outcome]) -> list[str]:
+    """What is better, and what is worse, in which scenario; that nothing is, in one clause."""
+    found: list[str] = []
+    pairs = _pairs(setting, outcomes)
+    for default, other in pairs:
+        if other.succeeded != default.succeeded:
+            found.append(f"{'fits' if other.succeeded else 'OOM'} in {other.scenario}")
+        elif other.succeeded and default.peak_reserved and other.peak_reserved:
+            ratio = other.peak_reserved / default.peak_reserved
+            if not 1 / _ALIKE < ratio < _ALIKE:
+                figures = (
+                    f"{format_bytes(other.peak_reserved)} instead of {format_bytes(default.peak_reserved)}"
+                )
+                found.append(f"reserves {figures} in {other.scenario}")
+    return found or (["no difference"] if pairs else [])
+
+
+def _pairs(setting: str, outcomes: Sequence[Outcome]) -> list[tuple[Outcome, Outcome]]:
+    """The default's outcome and the setting's, of each scenario that ran under both."""
+    of_default = {o.scenario: o for o in outcomes if not o.setting and not o.error}
+    return [
+        (of_default[o.scenario], o)
+        for o in outcomes
+        if o.setting == setting and not o.error and o.scenario in of_default
+    ]
+
+
+def _verdict(judged: Iterable[str], outcomes: Sequence[Outcome]) -> str:
+    """The setting that reserves least over what it and the default both ran through, with what it loses elsewhere."""
+    best, saved = "", 0
+    for setting in judged:
+        gain = sum(
+            default.peak_reserved - other.peak_reserved
+            for default, other in _pairs(setting, outcomes)
+            if default.succeeded and other.succeeded
+        )
+        if gain > saved:
+            best, saved = setting, gain
+    total = sum(o.peak_reserved for o in outcomes if not o.setting and o.succeeded)
+    if not best or saved < (1 - 1 / _ALIKE) * total:
+        return "these programs speak for no setting: the default reserves as little as any"
+    lost = [
+        other.scenario
+        for default, other in _pairs(best, outcomes)
+        if default.succeeded and not other.succeeded
+    ]
+    told = f"these programs speak for {best}, which reserves {format_bytes(saved)} less"
+    return (
+        f"{told}; it runs out of memory, where the default does not, in {', '.join(lost)}" if lost else told
+    )
 
 
 def _line(o: Outcome) -> str:

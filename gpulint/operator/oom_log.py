@@ -24,6 +24,7 @@ LONGEST_LINE: Final = 1 << 16
 FOLLOWING: Final = 8  # lines over which a message may be broken
 REPORTED: Final = 30  # lines that a report of `oom_guard` may take
 SHOWN: Final = 5
+_MOST_FRAMES: Final = 100  # of a traceback, the innermost
 
 _ANSI = re.compile(r"\x1b\[[0-9;?]{0,64}[ -/]{0,8}[@-~]|\x1b\][^\x07\x1b]{0,512}\x07|\r")
 # torchrun "[rank3]:" and "[default3]:", srun -l "3: ", Ray "(Trainer pid=12, ip=..., rank=3)"; with a time before.
@@ -45,6 +46,11 @@ _TELLING: Final = (
     "emory", "EMORY", "_STATUS_ALLOC_FAILED", "DefaultCPUAllocator", 'File "', "Traceback", "retries", "137",
     "ill", "ILL", "exitcode", "\x1b", '\\"',
 )  # fmt: skip
+# Out-of-memory messages of others, which are named and not explained.
+_UNREAD: Final = {
+    "Apple's MPS backend": re.compile(r"MPS backend out of memory|MPS: Out of memory"),
+    "JAX (XLA)": re.compile(r"RESOURCE_EXHAUSTED: Out of memory"),
+}
 _KILLED = re.compile(
     r"exitcode *: *-9\b|Signal 9 \(SIGKILL\)|killed by signal: Killed|Out of memory: Killed process|oom-kill"
     r"|Bus error.*shared memory|returned non-zero exit status 137|Exit code 137|OOMKilled"
@@ -54,13 +60,15 @@ _KILLED = re.compile(
 @dataclass(slots=True)
 class Occurrence:
     """One out-of-memory error of one rank. `line` is where in the log it stands first, `times` how often its very
-    message is repeated, `where` the innermost line of the user's code from the traceback before it."""
+    message is repeated, `where` the innermost line of the user's code from the traceback before it, `frames` all of them,
+    outermost first."""
 
     diagnosis: Diagnosis
     line: int
     rank: str | None = None
     where: str | None = None
     times: int = 1
+    frames: tuple[tuple[str, int], ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -68,24 +76,28 @@ class Occurrence:
             "rank": self.rank,
             "where": self.where,
             "times": self.times,
+            "frames": [{"file": file, "line": line} for file, line in self.frames],
             **self.diagnosis.to_json(),
         }
 
 
 @dataclass(slots=True)
 class LogReport:
-    """What a log says. `killed` are line numbers of signs that the host's OOM killer ended a process."""
+    """What a log says. `killed` are line numbers of signs that the host's OOM killer ended a process, `unread` those of
+    messages that are none of torch's on CUDA, by whose they are."""
 
     occurrences: list[Occurrence] = field(default_factory=list)
     lines: int = 0
     retries: int | None = None
     killed: list[int] = field(default_factory=list)
+    unread: dict[str, list[int]] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, Any]:
         return {
             "lines": self.lines,
             "retries": self.retries,
             "killed": self.killed,
+            "unread": self.unread,
             "occurrences": [each.to_json() for each in self.occurrences],
         }
 
@@ -99,6 +111,7 @@ class _Stream:
     """The state of one rank's part of the log."""
 
     where: str | None = None
+    frames: list[tuple[str, int]] = field(default_factory=list)
     pending: list[str] = field(default_factory=list)
     began: int = 0
     following: int = 0
@@ -192,13 +205,19 @@ def _note(report: LogReport, line: str, number: int) -> None:
         report.retries = max(report.retries or 0, count)
     if _KILLED.search(line) is not None:
         report.killed.append(number)
+    for name, pattern in _UNREAD.items():
+        if pattern.search(line) is not None:
+            report.unread.setdefault(name, []).append(number)
 
 
 def _note_frame(stream: _Stream, line: str) -> None:
     if "Traceback (most recent call last)" in line:
         stream.where = None
+        stream.frames = []
     for match in _FRAME.finditer(line):
         if _FOREIGN.search(match["file"]) is None:
+            stream.frames.append((match["file"], int(match["line"])))
+            del stream.frames[:-_MOST_FRAMES]
             stream.where = f"{match['file']}:{match['line']}" + (
                 f" in {match['function']}" if match["function"] else ""
             )
@@ -224,6 +243,7 @@ def _finish(
         known.times += 1
         return
     made = Occurrence(diagnose(message, report.retries), began, rank, where)
+    made.frames = tuple(dict.fromkeys(stream.frames))
     found[rank, message] = made
     report.occurrences.append(made)
 
@@ -234,7 +254,7 @@ def _finish(
 def render(report: LogReport, all_of_them: bool = False) -> list[str]:
     """The report as text lines: each kind of error once in full, with the ranks it happened on."""
     if not report.occurrences:
-        return [_nothing(report)]
+        return [_nothing(report), *_unread(report)]
     lines = [_headline(report), ""]
     groups: dict[tuple[str, str | None], list[Occurrence]] = {}
     for each in report.occurrences:
@@ -248,6 +268,7 @@ def render(report: LogReport, all_of_them: bool = False) -> list[str]:
     lines += _growth(report)
     if report.killed:
         lines.append(_killed(report))
+    lines += _unread(report)
     while lines and not lines[-1]:
         lines.pop()
     return lines
@@ -314,8 +335,22 @@ def _killed(report: LogReport) -> str:
     )
 
 
+def _unread(report: LogReport) -> list[str]:
+    return [
+        f"{_count(len(numbers), 'message')} of {name} ({_listed(numbers)}): not supported, gpulint reads those of torch on"
+        " CUDA, ROCm and XPU"
+        for name, numbers in report.unread.items()
+    ]
+
+
+def _listed(numbers: list[int]) -> str:
+    shown = ", ".join(map(str, numbers[:SHOWN])) + (", ..." if len(numbers) > SHOWN else "")
+    return f"{'line' if len(numbers) == 1 else 'lines'} {shown}"
+
+
 def _nothing(report: LogReport) -> str:
-    text = f"no out-of-memory message in {_count(report.lines, 'line')}"
+    whose = " of torch's" if report.unread else ""
+    text = f"no out-of-memory message{whose} in {_count(report.lines, 'line')}"
     return f"{text}; {_killed(report)}" if report.killed else text
 
 

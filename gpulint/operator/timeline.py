@@ -9,7 +9,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from importlib import import_module
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -238,11 +237,6 @@ def _peaks(notes: ProcessNotes) -> str:
     if settings.get("expandable_segments") is not None:
         text += f"; expandable_segments read back as {settings['expandable_segments']}"
     return text
-
-
-def default_report() -> Path:
-    """Where the report goes if nobody says: a page, or JSON in an installation without pages."""
-    return Path("gpulint-run.html" if find_spec(_PAGE) is not None else "gpulint-run.json")
 
 
 def write_report(result: RunResult, path: Path) -> Path:

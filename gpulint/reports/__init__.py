@@ -8,12 +8,12 @@ from dataclasses import dataclass, field
 from importlib import import_module
 from typing import Final, TextIO
 
-from gpulint.config import shown_path
+from gpulint.config import OUTPUT_FORMATS, shown_path
 from gpulint.findings import Finding, Severity
 from gpulint.rule import Rule
 from gpulint.source.sources import Sources
 
-FORMATS: Final = ("text", "concise", "json", "json-lines", "github", "gitlab", "junit", "sarif")
+FORMATS: Final = OUTPUT_FORMATS
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +27,10 @@ class Report:
     sources: Sources = field(default_factory=Sources)
     unsafe: bool = False  # whether unsafe fixes were asked for
     quiet: bool = False
+    fix_only: bool = False  # whether findings that are left are not told
+    show_fixes: bool = False
+    everything: bool = False  # under --verbose: also what was said before
+    links: bool = False  # whether codes lead to their pages
     colour: bool = False
     width: int | None = None  # columns of the terminal; None in a pipe, where nothing is wrapped
 
@@ -79,7 +83,8 @@ def place(finding: Finding) -> str:
 def details(finding: Finding) -> Iterator[str]:
     """What a finding has to say besides its message, for formats that have one text for all of it."""
     doubt = f"Doubt: {finding.doubt}" if finding.doubts else ""
-    yield from filter(None, (finding.reason, doubt, finding.cost))
+    measured = f"Measured elsewhere: {finding.measured}" if finding.measured else ""
+    yield from filter(None, (finding.reason, doubt, finding.cost, measured))
 
 
 def in_cell(finding: Finding) -> str:

@@ -15,14 +15,14 @@ Line = list[Span]
 
 TAB: Final = 4
 STYLES: Final = {
-    "error": "bold red",
+    "error": "bold bright_red",
     "warning": "bold yellow",
     "info": "bold cyan",
     "path": "bold",
     "strong": "bold",
     "faint": "dim",
-    "gutter": "blue",
-    "label": "bold blue",
+    "gutter": "bright_blue",
+    "label": "bold bright_blue",
     "code": "bold cyan",
     "quoted": "bold",
     "fix": "green",
@@ -33,14 +33,25 @@ STYLES: Final = {
 
 
 def colour_wanted(stream: TextIO, choice: str = "auto") -> bool:
-    """Whether to write colours to `stream`: NO_COLOR and FORCE_COLOR first, then whether it is a terminal."""
+    """Whether to write colours to `stream`: NO_COLOR first, then FORCE_COLOR and CLICOLOR_FORCE, then CLICOLOR=0 and
+    whether it is a terminal."""
     if choice != "auto":
         return choice == "always"
     if os.environ.get("NO_COLOR"):
         return False
-    if os.environ.get("FORCE_COLOR", "0") not in ("", "0"):
+    if any(os.environ.get(name, "0") not in ("", "0") for name in ("FORCE_COLOR", "CLICOLOR_FORCE")):
         return True
-    return stream.isatty() and os.environ.get("TERM") != "dumb"
+    return stream.isatty() and os.environ.get("TERM") != "dumb" and os.environ.get("CLICOLOR") != "0"
+
+
+def links_wanted(stream: TextIO) -> bool:
+    """Whether to write links (OSC 8) to `stream`: terminals that do not know them leave them out, bar the oldest."""
+    return stream.isatty() and os.environ.get("TERM") not in ("dumb", "linux", None)
+
+
+def linked(style: str, url: str) -> str:
+    """A style of text that leads to an address."""
+    return f"{style} link {url}"
 
 
 def paint(lines: Iterable[Line], out: TextIO, colour: bool) -> None:
@@ -54,7 +65,12 @@ def paint(lines: Iterable[Line], out: TextIO, colour: bool) -> None:
 
     console = Console(file=out, force_terminal=True, highlight=False, soft_wrap=True, legacy_windows=False)
     for line in lines:
-        console.print(Text.assemble(*((part, STYLES.get(style, "")) for part, style in line)))
+        console.print(Text.assemble(*((part, _in_rich(style)) for part, style in line)))
+
+
+def _in_rich(style: str) -> str:
+    name, _, url = style.partition(" link ")
+    return f"{STYLES.get(name, '')} link {url}".strip() if url else STYLES.get(name, "")
 
 
 def quoted(message: str, style: str = "") -> Line:

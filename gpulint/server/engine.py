@@ -109,8 +109,12 @@ class Engine:
         checker = self._checker(os.path.dirname(path))
         if checker is None or excluded(path, checker.configs[0]):
             return text
+        fixer = replace(checker, mode="diff", unsafe=unsafe)
+        if rule:
+            only = replace(checker.configs[0], fixable=(rule,))
+            fixer = replace(fixer, configs=(only,), _selections={})
         with _uncollected():
-            outcome = replace(checker, mode="diff", unsafe=unsafe, fixing=rule).check_text(text, path).outcome
+            outcome = fixer.check_text(text, path).outcome
         if outcome is None:
             return text
         return ("\ufeff" if text.startswith("\ufeff") else "") + outcome.text

@@ -114,7 +114,13 @@ def _answers(one: Explained, shown: Container[Verdict]) -> str:
 def _details(finding: Finding) -> tuple[tuple[str, str], ...]:
     fix = finding.fix
     repair = f"{fix.message} ({fix.safety})" if fix is not None else ""
-    return (("reason", finding.reason), ("doubt", finding.doubt), ("cost", finding.cost), ("fix", repair))
+    return (
+        ("reason", finding.reason),
+        ("doubt", finding.doubt),
+        ("cost", finding.cost),
+        ("measured elsewhere", finding.measured),
+        ("fix", repair),
+    )
 
 
 def documentation(code: str, rules: Sequence[type[Rule]]) -> str:

@@ -58,6 +58,7 @@ class Problem:
     error: FileError
     # A link that leads back up is passed over; nothing is lost by it.
     harmless: bool = False
+    named: bool = False  # rather than met on the way
 
 
 @dataclass(slots=True)
@@ -114,7 +115,7 @@ class _Search:
         try:
             status = os.stat(path)
         except OSError as error:
-            self._problem(path, why_unreadable(path, error))
+            self._problem(path, why_unreadable(path, error), named=True)
             return
         if stat.S_ISDIR(status.st_mode):
             self._directory(path)
@@ -140,10 +141,10 @@ class _Search:
         else:
             self._found.skipped.append((path, _SEEN))
 
-    def _problem(self, path: str, message: str, harmless: bool = False) -> None:
+    def _problem(self, path: str, message: str, harmless: bool = False, named: bool = False) -> None:
         if path not in self._seen:
             self._seen.add(path)
-            self._found.problems.append(Problem(path, FileError("unreadable-file", message), harmless))
+            self._found.problems.append(Problem(path, FileError("unreadable-file", message), harmless, named))
 
     def _directory(self, top: str) -> None:
         """Search `top`. A named directory is searched even where an exclusion covers it."""

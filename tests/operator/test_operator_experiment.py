@@ -104,7 +104,8 @@ class TestCommand:
         done = self.run("--device", "model", "--setting", "default", "--setting", "expandable_segments:True")
         assert done.returncode == 0, done.stderr
         assert "in the model of the allocator" in done.stdout
-        assert done.stdout.count("expandable_segments:True") == 4
+        assert done.stdout.partition("against the default")[0].count("expandable_segments:True") == 4
+        assert "these programs speak for expandable_segments:True" in done.stdout
 
     def test_json(self) -> None:
         done = self.run("--device", "model", "--setting", "default", "--json")
@@ -130,3 +131,24 @@ class TestCommand:
                 assert model.succeeded == real.succeeded
                 assert model.peak_allocated == pytest.approx(real.peak_allocated, rel=0.01)
                 assert model.peak_reserved == pytest.approx(real.peak_reserved, rel=0.03)
+
+
+class TestConclusion:
+    def of(self, setting: str, fits: bool, reserved: int, scenario: str = "a") -> experiment.Outcome:
+        return experiment.Outcome(scenario, setting, "model", fits, 1 * MIB, reserved * MIB)
+
+    def test_it_names_the_setting_that_saves_and_what_it_loses(self) -> None:
+        outcomes = [
+            self.of("", True, 100), self.of("x:1", True, 40), self.of("y:1", True, 400),
+            self.of("", True, 50, "b"), self.of("x:1", False, 50, "b"), self.of("y:1", True, 50, "b"),
+        ]  # fmt: skip
+        text = "\n".join(experiment.conclusion(outcomes))
+        assert "x:1  reserves 40.00 MiB instead of 100.00 MiB in a; OOM in b" in text
+        assert "these programs speak for x:1, which reserves 60.00 MiB less" in text
+        assert "it runs out of memory, where the default does not, in b" in text
+
+    def test_where_nothing_differs_it_speaks_for_nothing(self) -> None:
+        outcomes = [self.of("", True, 100), self.of("x:1", True, 101)]
+        assert experiment.conclusion(outcomes)[-1].startswith("these programs speak for no setting")
+        assert "no difference" in "\n".join(experiment.conclusion(outcomes))
+        assert experiment.conclusion(outcomes[:1]) == []

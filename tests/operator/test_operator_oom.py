@@ -36,6 +36,18 @@ TORCH_2_0_FRAGMENTED = (
     " 15.02 GiB already allocated; 101.56 MiB free; 22.60 GiB reserved in total by PyTorch)" + OLD_TAIL
 )
 # 2.1 misspells capacity, names processes, and still recommends max_split_size_mb.
+HELD = """\
+import torch
+from torch import nn
+def train(model: nn.Module, loader, criterion, optimizer):
+    total = 0.0
+    for x, y in loader:
+        loss = criterion(model(x), y)
+        loss.backward()
+        total += loss
+        optimizer.step()
+    return total
+"""
 TORCH_2_1 = (
     "torch.cuda.OutOfMemoryError: CUDA out of memory. Tried to allocate 4.50 GiB. GPU 0 has a total capacty of"
     " 23.69 GiB of which 3.19 GiB is free. Process 2006998 has 256.00 MiB memory in use. Including non-PyTorch memory,"
@@ -217,6 +229,20 @@ class TestDiagnosis:
         assert message is not None
         assert diagnose(message).kind == kind
 
+    def test_a_request_far_above_the_card_is_a_shape_that_is_wrong(self) -> None:
+        text = TORCH_2_1.replace("4.50 GiB", "298.02 GiB", 1)
+        message = parse_message(text)
+        assert message is not None
+        made = diagnose(message)
+        assert made.kind == "shape"
+        assert "the request alone, one piece, is 13 times the card" in str(made)
+        assert "shapes" in made.advice[0].text
+        assert not any("smaller batch with" in str(advice) for advice in made.advice)
+        somewhat = parse_message(TORCH_2_1.replace("4.50 GiB", "30.00 GiB", 1))
+        assert somewhat is not None
+        assert diagnose(somewhat).kind == "capacity"
+        assert "the request alone, one piece, is larger than the card" in str(diagnose(somewhat))
+
     def test_the_sum_is_shown(self) -> None:
         message = parse_message(TORCH_2_1)
         assert message is not None
@@ -395,6 +421,33 @@ class TestCommand:
 
     def test_nothing_found(self) -> None:
         assert self.run(given="all fine\n").returncode == 0
+
+    def test_what_is_not_supported_is_named(self) -> None:
+        log = (
+            "RuntimeError: MPS backend out of memory (MPS allocated: 9.05 GB, max allowed: 9.07 GB). Tried to allocate\n"
+            "jaxlib.xla_extension.XlaRuntimeError: RESOURCE_EXHAUSTED: Out of memory while trying to allocate 9 bytes.\n"
+        )
+        done = self.run(given=log)
+        text = done.stdout.decode()
+        assert done.returncode == 1
+        assert "1 message of Apple's MPS backend (line 1): not supported" in text
+        assert "1 message of JAX (XLA) (line 2): not supported" in text
+        assert json.loads(self.run("--json", given=log).stdout)["unread"] == {
+            "Apple's MPS backend": [1], "JAX (XLA)": [2],
+        }  # fmt: skip
+
+    def test_the_files_of_the_traceback_are_checked_where_they_are_at_hand(self, tmp_path) -> None:
+        (tmp_path / "train.py").write_text(HELD)
+        log = tmp_path / "log"
+        frame = f'  File "{tmp_path}/train.py", line 8, in train\n  File "/nowhere/a.py", line 3, in f\n'
+        log.write_text(f"Traceback (most recent call last):\n{frame}{TORCH_2_1}\n")
+        text = self.run(str(log)).stdout.decode()
+        assert "in the files that the tracebacks name, gpulint has 1 finding:" in text
+        assert "train.py:8:9: GPU101 `total` adds up `loss`" in text
+        assert "(a line of the traceback)" in text
+        (finding,) = json.loads(self.run("--json", str(log)).stdout)["findings"]
+        assert finding["code"] == "GPU101"
+        assert "GPU101" not in self.run("--no-lint", str(log)).stdout.decode()
 
     def test_no_such_file(self) -> None:
         done = self.run("no-such.log")

@@ -33,7 +33,7 @@ sys.exit(7)
 
 
 def run(*program: str, options: tuple[str, ...] = (), cwd=None, **more) -> subprocess.CompletedProcess[str]:
-    if not {"--report", "--no-report"} & set(options):
+    if "--report" not in options and "-q" not in options:
         options = (*options, "--report", "gpulint-run.json")
     return subprocess.run(
         [*RUN, *options, "--", *program], capture_output=True, text=True, cwd=cwd, timeout=120, **more
@@ -145,7 +145,7 @@ class TestStreams:
         assert done.stdout.strip() == repr(given)
 
     def test_quiet(self, tmp_path) -> None:
-        assert python("import torch", cwd=tmp_path, options=("-q", "--no-report")).stderr == ""
+        assert python("import torch", cwd=tmp_path, options=("-q",)).stderr == ""
 
 
 class TestSignals:
@@ -322,13 +322,20 @@ class TestTimeline:
         )
         assert "report: gpulint-run.json" in done.stderr
 
-    def test_the_report_is_left_without_asking(self, tmp_path) -> None:
+    def test_no_report_is_left_without_asking(self, tmp_path) -> None:
         done = subprocess.run(
             [*RUN, "--", sys.executable, "-c", "import torch"], capture_output=True, cwd=tmp_path
         )
-        assert done.returncode == 0
-        (left,) = os.listdir(tmp_path)
-        assert left in ("gpulint-run.html", "gpulint-run.json")
+        assert (done.returncode, os.listdir(tmp_path)) == (0, [])
+        assert b"host memory up to" in done.stderr
+
+    def test_the_page_speaks_of_samples_and_not_of_steps(self, tmp_path) -> None:
+        done = python(TRAINING, cwd=tmp_path, options=("--interval", "0.05", "--report", "run.html"))
+        assert done.returncode == 0, done.stderr
+        page = (tmp_path / "run.html").read_text()
+        assert "by time, not by step" in page
+        assert "Step time" not in page
+        assert "Every sample" in page
 
     def test_without_torch_there_is_no_report(self, tmp_path) -> None:
         done = python("print(1)", cwd=tmp_path)
@@ -385,3 +392,19 @@ class TestTimeline:
         place.mkdir()
         python(TRAINING, cwd=tmp_path, env={**os.environ, "TMPDIR": str(place)})
         assert os.listdir(place) == []
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ("expandable_segment:True", "expandable_segments"),
+        ("expandable_segments:true", "GPU604"),
+        ("nonsense", "--alloc-conf: "),
+    ],
+)
+def test_settings_that_torch_refuses_are_refused_before_the_program_starts(settings, said, tmp_path) -> None:
+    done = run(sys.executable, "-c", "print('started')", options=("--alloc-conf", settings), cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert said in done.stderr
+    assert done.stderr.startswith("gpulint: --alloc-conf: ")
+    assert len(done.stderr.splitlines()) == 1

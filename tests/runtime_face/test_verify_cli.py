@@ -208,7 +208,7 @@ def test_scripts_that_fail_give_one_clear_line(folder: Path, name: str, text: st
         (["--show-output", "--output-format", "json", "train.py"], "leave one out"),
         (["--report", "no/such/page.html", "train.py"], "there is no folder"),
         (["--python", "no-python", "train.py"], "no-python does not exist"),
-        ([], "Missing argument"),
+        ([], "SCRIPT is missing"),
     ],
 )
 def test_wrong_use_is_exit_2(folder: Path, arguments: list[str], words: str) -> None:

@@ -7,17 +7,14 @@ from typing import Any
 import click
 
 from gpulint.cli._grouped import GroupedCommand, codes, heading
+from gpulint.cli._options import CODES, CONFIDENCE, WHEN, configuration, some_codes
 from gpulint.reports import FORMATS
 
 _rules = heading("Rules")
-_fixing = heading("Fixing")
+_fixing = heading("Fixing (--no-fix and the like undo what a configuration sets)")
 _files = heading("Files")
 _output = heading("Output")
 _running = heading("Running")
-_CODES = "CODES"
-_CACHE_DIR = "GPULINT_CACHE_DIR"
-_WHEN = click.Choice(["auto", "always", "never"])
-_CONFIDENCE = click.Choice(["high", "medium", "low"])
 _LEVEL = click.Choice(["error", "warning", "info", "never"])
 _FORMATS = ", ".join(FORMATS) + "."
 
@@ -26,12 +23,6 @@ def _jobs(_: click.Context, __: click.Parameter, value: int) -> int:
     if value < 0:
         raise click.BadParameter("must be 0 or more.")
     return value
-
-
-def _some_codes(
-    context: click.Context, parameter: click.Parameter, values: tuple[str, ...]
-) -> tuple[str, ...] | None:
-    return codes(context, parameter, values) if values else None
 
 
 def _patterns(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> tuple[str, ...]:
@@ -44,22 +35,30 @@ def _patterns(_: click.Context, __: click.Parameter, values: tuple[str, ...]) ->
 @click.argument("paths", nargs=-1, type=click.Path())
 @_rules(
     "--select",
-    metavar=_CODES,
+    metavar=CODES,
     multiple=True,
-    callback=_some_codes,
-    help="Only these rules: codes or prefixes, or ALL.",
+    callback=some_codes,
+    help="Only these rules: codes, prefixes, names or ALL.",
 )
-@_rules("--extend-select", metavar=_CODES, multiple=True, callback=codes, help="These rules too.")
-@_rules("--ignore", metavar=_CODES, multiple=True, callback=codes, help="Not these rules.")
+@_rules("--extend-select", metavar=CODES, multiple=True, callback=codes, help="These rules too.")
+@_rules("--ignore", metavar=CODES, multiple=True, callback=codes, help="Not these rules.")
 @_rules(
     "--confidence",
     metavar="LEVEL",
-    type=_CONFIDENCE,
+    type=CONFIDENCE,
     help="high, medium (one doubt) or low (more).",
 )
 @_rules("--target-torch", metavar="VERSION", help="Oldest torch version the code must work with.")
-@_fixing("--fix", is_flag=True, help="Apply safe fixes.")
-@_fixing("--unsafe-fixes", is_flag=True, help="With --fix or --diff: unsafe ones too.")
+@_fixing("--fix/--no-fix", default=None, help="Apply safe fixes.")
+@_fixing("--fix-only/--no-fix-only", default=None, help="Apply them; tell of nothing that is left.")
+@_fixing("--unsafe-fixes/--no-unsafe-fixes", default=None, help="Fix, show and count unsafe ones too.")
+@_fixing("--show-fixes/--no-show-fixes", default=None, help="List what was fixed.")
+@_fixing(
+    "--fixable", metavar=CODES, multiple=True, callback=some_codes, help="Fix only what these rules find."
+)
+@_fixing(
+    "--unfixable", metavar=CODES, multiple=True, callback=codes, help="Fix nothing that these rules find."
+)
 @_fixing("--diff", is_flag=True, help="Print what --fix would change; change nothing.")
 @_fixing("--add-ignore", is_flag=True, help="Silence findings by comments in the code.")
 @_files(
@@ -71,44 +70,63 @@ def _patterns(_: click.Context, __: click.Parameter, values: tuple[str, ...]) ->
 )
 @_files("--extend-exclude", metavar="PATTERN", multiple=True, callback=_patterns, help="Leave out too.")
 @_files("--force-exclude", is_flag=True, help="Leave out excluded files even when named.")
+@_files("--show-files", is_flag=True, help="List the files that would be checked; check none.")
+@_files("--show-settings", is_flag=True, help="Print the settings in force for the first path.")
 @_files("--stdin-filename", metavar="FILE", help="Name of what is read from standard input (-).")
-@_output("--output-format", metavar="FORMAT", type=click.Choice(FORMATS), default="text", help=_FORMATS)
-@_output("--output-file", metavar="FILE", type=click.Path(dir_okay=False), help="Write them to FILE.")
+@_output(
+    "--output-format",
+    metavar="FORMAT",
+    type=click.Choice(FORMATS),
+    envvar="GPULINT_OUTPUT_FORMAT",
+    help=_FORMATS,
+)
+@_output(
+    "--output-file",
+    metavar="FILE",
+    type=click.Path(dir_okay=False),
+    envvar="GPULINT_OUTPUT_FILE",
+    help="Write them to FILE.",
+)
 @_output("--statistics", is_flag=True, help="Count findings by rule.")
 @_output(
     "--color",
     "colour",
     metavar="WHEN",
-    type=_WHEN,
+    type=WHEN,
     default="auto",
     help="auto, always or never; NO_COLOR holds.",
 )
 @_output("-q", "--quiet", is_flag=True, help="Findings only, no summary.")
 @_output("-v", "--verbose", is_flag=True, help="Say what was skipped and what took how long.")
-@_running("--config", metavar="FILE", type=click.Path(), help="This configuration, not the nearest.")
-@_running("--isolated", is_flag=True, help="No configuration files.")
+@configuration("Running")
 @_running(
     "--baseline", metavar="FILE", type=click.Path(dir_okay=False), help="Only findings not in FILE count."
 )
 @_running("--write-baseline", is_flag=True, help="Accept all findings, in gpulint-baseline.json.")
-@_running("--fail-on", metavar="LEVEL", type=_LEVEL, help="Exit with 1 from: error, warning, info, never.")
+@_running(
+    "--fail-on",
+    metavar="LEVEL",
+    type=_LEVEL,
+    help="Exit with 1 from: error, warning (the default), info, never.",
+)
 @_running("--exit-zero", is_flag=True, help="Exit with 0 in spite of findings.")
 @_running("--watch", is_flag=True, help="Check again whenever a file changes, until Ctrl-C.")
 @_running(
     "-j", "--jobs", type=click.INT, default=0, callback=_jobs, metavar="N", help="Processes; 0 is one a core."
 )
-@_running("--no-cache", is_flag=True, help="Neither read nor write the cache.")
+@_running("--no-cache", is_flag=True, envvar="GPULINT_NO_CACHE", help="Neither read nor write the cache.")
 @_running(
     "--cache-dir",
     metavar="DIR",
     type=click.Path(file_okay=False),
-    envvar=_CACHE_DIR,
+    envvar="GPULINT_CACHE_DIR",
     help="Where the cache is.",
 )
 def command(**given: Any) -> int:
     """Check files, and the Python files and notebooks below directories (by default the current one).
 
-    Exit status: 0 clean, 1 findings left, 2 wrong use, wrong configuration or failure.
+    Exit status: 0 nothing at or above --fail-on, 1 findings, 2 wrong use (a path that is not there), wrong
+    configuration or failure.
     """
     from gpulint.cli._check import perform
     from gpulint.cli._request import Request

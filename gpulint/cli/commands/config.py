@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import click
 
+from gpulint.cli._options import Configured, configuration
+
 
 @click.command(short_help="Print the settings in force, or their schema.")
 @click.argument("path", type=click.Path(), default=".")
-@click.option(
-    "--config", "file", metavar="FILE", type=click.Path(), help="This configuration instead of the nearest."
-)
-@click.option("--isolated", is_flag=True, help="No configuration files.")
+@configuration()
 @click.option("--schema", is_flag=True, help="Print a JSON schema of the configuration instead.")
-def command(path: str, file: str | None, isolated: bool, schema: bool) -> None:
+def command(path: str, config: Configured, isolated: bool, schema: bool) -> None:
     """Print the settings in force for PATH (by default the current directory), as TOML."""
     from gpulint.cli._config import schema_text, settings_text
 
-    click.echo(schema_text() if schema else settings_text(path, file, isolated), nl=False)
+    click.echo(schema_text() if schema else settings_text(path, config.resolver(isolated)), nl=False)

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import click
 
+from gpulint.cli._options import Configured, configuration
+
 
 @click.command(short_help="Say why a line is reported, or is not.")
 @click.argument("location", metavar="FILE[:LINE]")
 @click.option("--rule", "codes", metavar="CODE", multiple=True, help="Only this rule; may be repeated.")
-@click.option(
-    "--config", "file", metavar="FILE", type=click.Path(), help="This configuration instead of the nearest."
-)
-@click.option("--isolated", is_flag=True, help="No configuration files.")
+@configuration()
 @click.option(
     "--output-format",
     metavar="FORMAT",
@@ -20,7 +19,7 @@ import click
     help="text or json.",
 )
 def command(
-    location: str, codes: tuple[str, ...], file: str | None, isolated: bool, output_format: str
+    location: str, codes: tuple[str, ...], config: Configured, isolated: bool, output_format: str
 ) -> int:
     """Show every claim that was considered at a line, told or not, and what its questions were answered.
 
@@ -29,4 +28,4 @@ def command(
     """
     from gpulint.cli._explain import explain
 
-    return explain(location, codes, file, isolated, output_format)
+    return explain(location, codes, config, isolated, output_format)

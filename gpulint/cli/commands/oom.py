@@ -9,13 +9,15 @@ import click
 
 @click.command(short_help="Explain the out-of-memory messages in a log.")
 @click.argument("log", default="-")
-@click.option("--json", "as_json", is_flag=True, help="Figures and advice as JSON.")
+@click.option("--json", "as_json", is_flag=True, help="Figures, advice and findings as JSON.")
 @click.option("--all", "all_of_them", is_flag=True, help="Every place, not only the first five.")
-def command(log: str, as_json: bool, all_of_them: bool) -> int:
+@click.option("--no-lint", is_flag=True, help="Do not check the files that the tracebacks name.")
+def command(log: str, as_json: bool, all_of_them: bool, no_lint: bool) -> int:
     """Tell capacity from fragmentation in the out-of-memory messages of LOG (a file; standard input by default).
 
-    Reads messages of every torch since 1.10, of several ranks, in a log of any size. Exit status: 0 when there
-    is no such message, 1 when there is one.
+    Reads messages of every torch since 1.10, of several ranks, in a log of any size. The files that their tracebacks
+    name are checked where they are at hand. Exit status: 0 when there is no such message, 1 when there is one, 2 when
+    the log cannot be read.
     """
     from gpulint.operator.oom_log import open_log, read_log, render
 
@@ -27,10 +29,20 @@ def command(log: str, as_json: bool, all_of_them: bool) -> int:
     except OSError as error:
         print(f"gpulint: {log}: {error.strerror or error}", file=sys.stderr)
         return 2
+    findings = []
+    if report.occurrences and not no_lint:
+        from gpulint.cli._named import findings_in
+
+        findings = findings_in(file for one in report.occurrences for file, _ in one.frames)
     if as_json:
         import json
 
-        print(json.dumps(report.to_json(), indent=2))
-    else:
-        print("\n".join(render(report, all_of_them)))
-    return 1 if report.occurrences else 0
+        shown = {**report.to_json(), "findings": [finding.to_json() for finding in findings]}
+        print(json.dumps(shown, indent=2))
+        return 1 if report.occurrences or report.unread else 0
+    print("\n".join(render(report, all_of_them)))
+    if findings:
+        from gpulint.cli._named import lines_of
+
+        print("\n".join(lines_of(findings, {place for one in report.occurrences for place in one.frames})))
+    return 1 if report.occurrences or report.unread else 0

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import click
 
+from gpulint.cli._options import Configured, configuration
+
 
 @click.command(short_help="List the rules.")
 @click.option(
@@ -13,12 +15,9 @@ import click
     default="text",
     help="text, json or markdown.",
 )
-@click.option(
-    "--config", "file", metavar="FILE", type=click.Path(), help="This configuration instead of the nearest."
-)
-@click.option("--isolated", is_flag=True, help="No configuration files.")
-def command(output_format: str, file: str | None, isolated: bool) -> int:
+@configuration()
+def command(output_format: str, config: Configured, isolated: bool) -> int:
     """List the rules, those of the project's own files among them, and which are on."""
     from gpulint.cli._rules import print_table
 
-    return print_table(output_format, file, isolated)
+    return print_table(output_format, config, isolated)

@@ -18,9 +18,11 @@ import click
     "--alloc-conf", metavar="auto|SETTINGS", help="Allocator settings; auto: what measurements recommend."
 )
 @click.option(
-    "--report", metavar="FILE", type=click.Path(dir_okay=False, path_type=Path), help="Where the report goes."
+    "--report",
+    metavar="FILE",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Write a report to FILE: a page (.html), or JSON.",
 )
-@click.option("--no-report", is_flag=True, help="Leave no report.")
 @click.option(
     "--interval",
     metavar="SECONDS",
@@ -34,7 +36,6 @@ import click
 def command(
     alloc_conf: str | None,
     report: Path | None,
-    no_report: bool,
     interval: float,
     quiet: bool,
     program: tuple[str, ...],
@@ -42,7 +43,7 @@ def command(
     """Run PROGRAM, for example `gpulint run --alloc-conf auto -- python train.py --lr 3e-4`.
 
     Exit status, signals, standard input and output are the program's own. Afterwards standard error gets the
-    diagnosis of an uncaught out-of-memory error and the peaks, and a report is left.
+    diagnosis of an uncaught out-of-memory error and the peaks.
     """
     if os.name != "posix":
         print("gpulint: `gpulint run` needs a POSIX system (Linux, macOS, WSL)", file=sys.stderr)
@@ -52,10 +53,11 @@ def command(
     allocator = None
     if alloc_conf is not None:
         version = launcher.torch_version_of(launcher.interpreter_of(program))
+        _refuse_what_torch_refuses(alloc_conf, version)
         try:
             allocator = launcher.allocator_environment(alloc_conf, version, os.environ)
         except ValueError as error:
-            raise click.UsageError(str(error)) from error
+            raise click.UsageError(f"--alloc-conf: {error}") from error
     try:
         ended = launcher.launch(program, allocator, interval)
     except launcher.CannotStart as error:
@@ -64,10 +66,10 @@ def command(
     try:
         processes = timeline.read_notes(ended.folder)
         written, trouble = None, ""
-        if processes and not no_report:
+        if processes and report is not None:
             result = timeline.to_result(program, ended, processes)
             try:
-                written = timeline.write_report(result, report or timeline.default_report())
+                written = timeline.write_report(result, report)
             except OSError as error:
                 trouble = f"no report could be written: {error.strerror or error}"
         if not quiet:
@@ -79,6 +81,18 @@ def command(
     finally:
         launcher.remove(ended.folder)
     return launcher.leave_as(ended)
+
+
+def _refuse_what_torch_refuses(settings: str, version: str | None) -> None:
+    """As GPU604 judges the same text in a script."""
+    if settings == "auto":
+        return
+    from gpulint.rules import all_rules
+
+    rule = next(rule for rule in all_rules() if rule.code == "GPU604")
+    oldest = ".".join((version or "").split("+")[0].split(".")[:2])
+    for problem in rule().setting_problems(settings, {"target-torch": oldest}):
+        raise click.UsageError(f"--alloc-conf: {problem.message.replace('`', '')} (GPU604)")
 
 
 def _say(lines: list[str]) -> None:

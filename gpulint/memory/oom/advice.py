@@ -39,6 +39,17 @@ FRAGMENTATION: Final = (
     ),
 )
 
+SHAPE: Final = (
+    Advice(
+        "print the shapes at the line that raised: `(N,)` against `(N, 1)` broadcasts to `(N, N)`, a size may stand"
+        " where an index was meant, and a flattened batch may count twice"
+    ),
+    Advice(
+        'try the line under `with torch.device("meta"):`, which allocates nothing, and read the shape it gives'
+    ),
+    Advice("a smaller batch, allocator settings or an emptied cache cannot make room for it"),
+)
+
 CAPACITY: Final = (
     Advice("run validation and inference under `torch.no_grad()`", "peak 1.56 -> 1.15 GiB"),
     Advice("in evaluation loops, `del` outputs after their last use", "peak -42 %"),

@@ -15,11 +15,13 @@ from gpulint.memory.oom.advice import Advice
 from gpulint.memory.oom.messages import OomMessage
 from gpulint.units import format_bytes
 
-Kind = Literal["capacity", "fragmentation", "other-processes", "limit", "library", "host", "unclear"]
+Kind = Literal["shape", "capacity", "fragmentation", "other-processes", "limit", "library", "host", "unclear"]
 
 MIB: Final = 1024**2
 
+_FAR_ABOVE: Final = 2  # times the card: no batch that was meant is so large
 _HEADLINES: Final[dict[Kind, str]] = {
+    "shape": "a shape is wrong: one tensor is larger than any card would take",
     "capacity": "capacity: the program needs more memory than the card has",
     "fragmentation": "fragmentation: there is enough memory, but not in one piece",
     "other-processes": "other processes hold the memory that is missing",
@@ -29,6 +31,7 @@ _HEADLINES: Final[dict[Kind, str]] = {
     "unclear": "not clear from the message alone",
 }
 _ADVICE: Final[dict[Kind, tuple[Advice, ...]]] = {
+    "shape": advice.SHAPE,
     "capacity": advice.CAPACITY,
     "fragmentation": advice.FRAGMENTATION,
     "other-processes": advice.SHARED,
@@ -144,6 +147,8 @@ def _of(total: int | None) -> str:
 
 def _kind(message: OomMessage, asked: int, usable: int, cached: int, missing: int) -> Kind:
     assert message.free is not None
+    if message.total is not None and asked > _FAR_ABOVE * message.total:
+        return "shape"
     if missing <= 0:
         # More free than asked for, and refused all the same: then the cache is not the reason.
         return "unclear" if usable >= asked or not cached else "fragmentation"
@@ -181,6 +186,10 @@ def foreign(message: OomMessage) -> int:
 
 def _remarks(message: OomMessage, kind: Kind, missing: int) -> list[str]:
     lines = []
+    if message.total is not None and message.requested is not None and message.requested > message.total:
+        times = message.requested / message.total
+        much = f"{times:,.0f} times the card" if times >= 2 else "larger than the card"
+        lines.append(f"the request alone, one piece, is {much}: look at the shapes first")
     others = foreign(message)
     if others:
         lines.append(f"other processes hold {format_bytes(others)} of the card")

@@ -5,19 +5,21 @@ from __future__ import annotations
 from typing import TextIO
 
 from gpulint.reports import Report, place, shown
-from gpulint.reports.layout import Line, paint, printable
-from gpulint.reports.lint.summary import summary
+from gpulint.reports.layout import Line, linked, paint, printable
+from gpulint.reports.lint.summary import is_mended, summary
 
 
 def write(report: Report, out: TextIO) -> None:
     lines: list[Line] = []
     for finding in report.findings:
-        mark = "[*] " if finding.fix and (report.unsafe or finding.fix.applicability == "safe") else ""
+        style = finding.severity.value
+        mark = "[*] " if is_mended(finding, report.unsafe) else ""
         lines.append(
             [
                 (printable(shown(finding.filename)), "path"),
                 (f":{place(finding)}: ", "faint"),
-                (f"{finding.code} ", finding.severity.value),
+                (finding.code, linked(style, finding.url) if report.links else style),
+                (" ", ""),
                 (mark, "fix"),
                 (printable(finding.message), ""),
             ]

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
 
 from gpulint.findings import Finding, Severity
-from gpulint.reports import Report, plural
-from gpulint.reports.layout import Line
+from gpulint.reports import Report, plural, shown
+from gpulint.reports.layout import Line, printable
 
 _ORDER = (Severity.ERROR, Severity.WARNING, Severity.INFO)
 _NOUNS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "note"}
@@ -14,11 +15,11 @@ _NOUNS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "
 
 def summary(report: Report) -> list[Line]:
     """``Found 3 findings (1 error, 2 warnings). 2 fixable with --fix.``"""
+    fixed = list(_fixes(report)) if report.show_fixes else []
     if report.quiet:
-        return []
+        return fixed
     if not report.findings:
-        done = f"Fixed {plural(len(report.fixed), 'finding')}; none left." if report.fixed else ""
-        return [[(done or f"No findings in {plural(report.checked, 'file')}.", "good")]]
+        return [*fixed, [(_nothing_left(report), "good")]]
     counts = [(severity, report.count(severity)) for severity in _ORDER]
     parts: Line = []
     for severity, number in counts:
@@ -29,7 +30,27 @@ def summary(report: Report) -> list[Line]:
         opening = f"Fixed {plural(len(report.fixed), 'finding')}, {number} left ("
     else:
         opening = f"Found {plural(number, 'finding')} ("
-    return [[(opening, "strong"), *parts, (").", "strong"), *_fixable(report)]]
+    return [*fixed, [(opening, "strong"), *parts, (").", "strong"), *_fixable(report)]]
+
+
+def _nothing_left(report: Report) -> str:
+    if report.fix_only:
+        return f"Fixed {plural(len(report.fixed), 'finding')}; --fix-only tells of no others."
+    if report.fixed:
+        return f"Fixed {plural(len(report.fixed), 'finding')}; none left."
+    return f"No findings in {plural(report.checked, 'file')}."
+
+
+def _fixes(report: Report) -> Iterator[Line]:
+    """What --show-fixes lists: file by file, how often which rule."""
+    counts = Counter((finding.filename, finding.code, finding.name) for finding in report.fixed)
+    if counts:
+        yield [("Fixed:", "strong")]
+    for filename in dict.fromkeys(name for name, _, _ in counts):
+        yield [(f"  {printable(shown(filename))}", "path")]
+        for (where, code, name), number in counts.items():
+            if where == filename:
+                yield [(f"    {number} × ", ""), (code, "code"), (f" {name}", "")]
 
 
 def _fixable(report: Report) -> Line:
@@ -52,18 +73,24 @@ def _fixable(report: Report) -> Line:
     return line
 
 
-def statistics(findings: list[Finding]) -> list[Line]:
-    """A table of counts by rule, the most frequent first: count, code, how many are fixable, name."""
+def statistics(findings: list[Finding], unsafe: bool = False) -> list[Line]:
+    """A table of counts by rule, the most frequent first: count, code, name, and whether --fix mends all of them, ``[*]``,
+    some, ``[-]``, or none, with the unsafe fixes where these are asked for."""
     counts = Counter((finding.code, finding.name) for finding in findings)
-    fixable = Counter(finding.code for finding in findings if finding.fix is not None)
+    fixable = Counter(finding.code for finding in findings if is_mended(finding, unsafe))
     width = max((len(str(number)) for number in counts.values()), default=1)
     ordered = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
     return [
         [
             (f"{number:>{width}}  ", "strong"),
             (code, "code"),
-            (f"  {'[*]' if fixable[code] else '[ ]'} ", "fix"),
+            (f"  {'[*]' if fixable[code] == number else '[-]' if fixable[code] else '[ ]'} ", "fix"),
             (name, ""),
         ]
         for (code, name), number in ordered
     ]
+
+
+def is_mended(finding: Finding, unsafe: bool) -> bool:
+    """Whether --fix, with --unsafe-fixes where these are asked for, mends a finding: what ``[*]`` stands for."""
+    return finding.fix is not None and (unsafe or finding.fix.applicability == "safe")

@@ -10,25 +10,32 @@ fix.
        |
        = reason: ...
        = cost:   ...
+                 measured elsewhere: ...
        = fix:    add up `loss.item()` (safe)
             - total += loss
             + total += loss.item()
+
+Findings of one file that say the same are told once, with all their places. What a rule has measured elsewhere is told
+with its first finding of a run.
 """
 
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Final, TextIO
 
 from gpulint.findings import Edit, Finding, Fix, Position
 from gpulint.reports import Report, place, place_in, shown
-from gpulint.reports.layout import Line, paint, printable, quoted, width
+from gpulint.reports.layout import Line, linked, paint, printable, quoted, width
 from gpulint.reports.lint.summary import summary
 from gpulint.source.files import split_lines
 
 _LONGEST: Final = 160  # columns of a source line shown, around the span
+_INDENT: Final = "    "  # of a headline's further lines
+_NO_BREAK: Final = "\N{NO-BREAK SPACE}"
 _MOST_LINES: Final = 6  # of a span over many lines, and of a fix's preview
 
 
@@ -37,11 +44,35 @@ def write(report: Report, out: TextIO) -> None:
 
 
 def _lines(report: Report) -> Iterator[Line]:
-    for finding in report.findings:
+    told: set[str] = set()
+    for finding, *others in _grouped(report.findings):
         lines = partial(report.sources.lines, finding.filename)
-        yield from finding_lines(finding, lines(finding.cell), report.unsafe, report.width, lines)
+        if finding.measured in told and not report.everything:
+            finding = replace(finding, measured="")
+        told.add(finding.measured)
+        yield from finding_lines(
+            finding, lines(finding.cell), report.unsafe, report.width, lines, others, report.links
+        )
         yield []
     yield from summary(report)
+    yield from _hint(report)
+
+
+def _hint(report: Report) -> Iterator[Line]:
+    """On a terminal, where more is said about what was found."""
+    code = next((finding.code for finding in report.findings if not finding.is_diagnostic), None)
+    if code is not None and report.width is not None and not report.quiet:
+        yield [(f"gpulint rule {code}", "code"), (" says more about a rule.", "faint")]
+
+
+def _grouped(findings: list[Finding]) -> list[list[Finding]]:
+    """Those of one file that differ in nothing but their place, together."""
+    groups: dict[tuple[object, ...], list[Finding]] = {}
+    for one in findings:
+        fix = one.fix and (one.fix.message, one.fix.safety)
+        key = (one.filename, one.code, one.severity, one.message, one.reason, one.cost, one.doubts, fix)
+        groups.setdefault(key, []).append(one)
+    return list(groups.values())
 
 
 def finding_lines(
@@ -50,29 +81,57 @@ def finding_lines(
     unsafe: bool = False,
     columns: int | None = None,
     cells: Callable[[int | None], list[str]] | None = None,
+    others: Sequence[Finding] = (),
+    links: bool = False,
 ) -> list[Line]:
     """One finding. `source` are the lines of its file or cell; `columns` the terminal's width, None for no wrapping.
 
-    `cells` gives the lines of other cells, which a fix may change too.
+    `cells` gives the lines of other cells, which a fix may change too; `others` say the same of other places.
     """
-    lines: list[Line] = [
-        [
-            (printable(shown(finding.filename)), "path"),
-            (f":{place(finding)}: ", "faint"),
-            (f"{finding.severity.value}[{finding.code}]", finding.severity.value),
-            (" ", ""),
-            *quoted(printable(finding.message)),
-        ]
-    ]
+    lines = _headline(finding, columns, len(others) + 1, links)
     margin = len(str(max(finding.line, finding.end_line)))
     gutter: Line = [(" " * (margin + 1) + "|", "gutter")]
     excerpt = _excerpt(finding, source, margin)
     notes = _notes(finding, unsafe, cells or (lambda _: source), margin, columns)
+    if others:
+        notes += _note("also", ", ".join(map(place, others)), margin, columns)
     if excerpt:
         lines += [gutter, *excerpt]
         if notes:
             lines.append(gutter)
     return lines + notes
+
+
+def _headline(finding: Finding, columns: int | None, times: int, links: bool) -> list[Line]:
+    """Where and what, broken at words."""
+    lead: Line = [
+        (printable(shown(finding.filename)), "path"),
+        (f":{place(finding)}: ", "faint"),
+        *_label(finding, links),
+        (" ", ""),
+    ]
+    message = printable(finding.message)
+    if columns is None:
+        return [[*lead, *quoted(message + (f" × {times}" if times > 1 else ""))]]
+    message += f"{_NO_BREAK}×{_NO_BREAK}{times}" if times > 1 else ""
+    filled = sum(width(text) for text, _ in lead)
+    first, *more = textwrap.wrap(
+        message,
+        max(columns, 40),
+        initial_indent=" " * filled,
+        subsequent_indent=_INDENT,
+        break_on_hyphens=False,
+        break_long_words=False,
+    ) or [""]
+    first, *more = (line.replace(_NO_BREAK, " ") for line in (first[filled:], *(line[4:] for line in more)))
+    return [[*lead, *quoted(first)], *([(_INDENT, ""), *quoted(line)] for line in more)]
+
+
+def _label(finding: Finding, links: bool) -> Line:
+    style = finding.severity.value
+    if not links:
+        return [(f"{style}[{finding.code}]", style)]
+    return [(f"{style}[", style), (finding.code, linked(style, finding.url)), ("]", style)]
 
 
 def _excerpt(finding: Finding, source: list[str], margin: int) -> list[Line]:
@@ -134,6 +193,11 @@ def _notes(
         lines += _note("doubt", finding.doubt, margin, columns)
     if finding.cost:
         lines += _note("cost", finding.cost, margin, columns)
+    if finding.measured:
+        measured = _note("cost", f"measured elsewhere: {finding.measured}", margin, columns)
+        if finding.cost:
+            measured[0] = [(" " * (margin + 1 + len("= reason: ")), ""), *measured[0][2:]]
+        lines += measured
     for other in finding.related:
         where = place_in(other.cell, other.position.row, other.position.column)
         lines += _note("see", f"{shown(other.filename)}:{where}: {other.message}", margin, columns)

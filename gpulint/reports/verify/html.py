@@ -122,13 +122,17 @@ def _figures(verification: Verification, rank: RankResult | None) -> str:
         *(steps or [("Steps sampled", "0", "")]),
         ("Drift", f"{format_bytes(round(verification.drift))}", f"a step, {verification.where}"),
     ]
-    if _only_watched(verification):
-        judged = [("Samples", str(len(rank.samples)), "by time")]
+    within = "within a step"
+    spent = [
+        ("Step time", f"{middle * 1000:.1f} ms" if middle is not None else "not measured", "median, watched")
+    ]
+    if _only_watched(verification):  # samples by time know nothing of steps
+        judged, spent, within = [("Samples", str(len(rank.samples)), "by time, not by step")], [], ""
     cells = [
         *judged,
-        ("Peak allocated", format_bytes(peak) if peak is not None else "not measured", "within a step"),
+        ("Peak allocated", format_bytes(peak) if peak is not None else "not measured", within),
         ("Most reserved", format_bytes(reserved) if reserved is not None else "not measured", ""),
-        ("Step time", f"{middle * 1000:.1f} ms" if middle is not None else "not measured", "median, watched"),
+        *spent,
     ]
     inner = "".join(
         f"<div><dt>{escape(name)}</dt><dd>{escape(value)}<small>{escape(note)}</small></dd></div>"
@@ -319,10 +323,13 @@ def _environment(verification: Verification) -> str:
 
 def _samples(verification: Verification) -> str:
     parts = []
+    watched = _only_watched(verification)
+    what, time = ("Sample", "After") if watched else ("Step", "Time")
     for rank in verification.run.ranks[:_MOST_RANKS]:
-        rows = [_sample_row(sample) for sample in rank.samples[:_MOST_ROWS]]
-        head = ("Step", "Kind", "Allocated", "Peak", "Reserved", "Host (RSS)", "Time")
-        name = f"Every step of rank {rank.rank}" if len(verification.run.ranks) > 1 else "Every step"
+        rows = [_sample_row(sample, watched) for sample in rank.samples[:_MOST_ROWS]]
+        head = (what, "Kind", "Allocated", "Peak", "Reserved", "Host (RSS)", time)
+        name = f"Every {what.lower()}"
+        name += f" of rank {rank.rank}" if len(verification.run.ranks) > 1 else ""
         if rows:
             parts.append(
                 f"<details><summary>{name}</summary>{table(head, rows, (0, 2, 3, 4, 5, 6))}</details>"
@@ -330,8 +337,10 @@ def _samples(verification: Verification) -> str:
     return "<section>" + "\n".join(parts) + "</section>" if parts else ""
 
 
-def _sample_row(sample: Sample) -> list[str]:
+def _sample_row(sample: Sample, watched: bool) -> list[str]:
     sizes = [sample.allocated, sample.peak, sample.reserved, sample.rss]
     kind = sample.kind if sample.sampled else f"{sample.kind}, warm-up"
     shown = [format_bytes(size) if size is not None else "" for size in sizes]
+    if watched:
+        return [str(sample.step), "by time", *shown, f"{sample.seconds:.1f} s"]
     return [str(sample.step), kind, *shown, f"{sample.duration * 1000:.1f} ms"]

@@ -53,10 +53,15 @@ def timeline(rank: RankResult, title: str) -> str:
         '<circle class="dot hidden" r="4.5"/>',
     ]
     points = [
-        {"x": scale.x(i), "y": scale.y(s.allocated or 0), "text": _tip(s, events.get(i, []))}
+        {
+            "x": scale.x(i),
+            "y": scale.y(s.allocated or 0),
+            "text": _tip(s, events.get(i, []), rank.boundary == "none"),
+        }
         for i, s in enumerate(samples)
     ]
-    label = f"{title}: {_said(samples)}. Arrow keys move from step to step; the table below has every figure."
+    what = "sample" if rank.boundary == "none" else "step"
+    label = f"{title}: {_said(samples, what)}. Arrow keys move from {what} to {what}; the table below has every figure."
     return (
         f'<figure class="timeline"><svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" tabindex="0" '
         f'aria-label="{escape(label)}">{"".join(parts)}</svg>'
@@ -74,20 +79,21 @@ def _scale(samples: Sequence[Sample]) -> _Scale:
     return _Scale(len(samples), low, high + max(1, span or high) // 12 + 1)
 
 
-def _said(samples: Sequence[Sample]) -> str:
+def _said(samples: Sequence[Sample], what: str) -> str:
     first, last = samples[0].allocated or 0, samples[-1].allocated or 0
-    return f"allocated {format_bytes(first)} at the first step, {format_bytes(last)} at the last"
+    return f"allocated {format_bytes(first)} at the first {what}, {format_bytes(last)} at the last"
 
 
-def _tip(sample: Sample, events: Sequence[str]) -> list[str]:
+def _tip(sample: Sample, events: Sequence[str], by_time: bool) -> list[str]:
     kind = sample.kind if sample.sampled else f"{sample.kind}, warm-up"
-    lines = [f"step {sample.step} ({kind})"]
+    lines = [f"after {sample.seconds:.1f} s" if by_time else f"step {sample.step} ({kind})"]
     names = ("allocated", "peak", "reserved", "host_tensors", "rss")
     for name in names:
         value = getattr(sample, name)
         if value is not None:
             lines.append(f"{name.replace('_', ' ').replace('rss', 'host (RSS)')}: {format_bytes(value)}")
-    lines.append(f"time: {sample.duration * 1000:.1f} ms")
+    if not by_time:
+        lines.append(f"time: {sample.duration * 1000:.1f} ms")
     return [*lines, *events]
 
 

@@ -14,6 +14,7 @@ from gpulint.analysis.file.lookup import with_words
 from gpulint.analysis.torch.methods import GIVES_ITSELF
 from gpulint.analysis.torch.names import TO_DEVICE, TO_HOST
 from gpulint.answers import Answer, Question, left_open, proven, refuted
+from gpulint.rule import Cost
 
 if TYPE_CHECKING:
     from gpulint.analysis.file.program import FileAnalysis
@@ -53,7 +54,10 @@ def _suspicion(file: FileAnalysis, function: ir.Function, statement: ir.Stmt, ca
         call.func.path or call.method,
         f"the last backward of `{function.name}` keeps its whole graph, and nothing after it here goes through that",
         "the saved tensors stay until the last value of the graph is gone",
-        "1.58 GiB against 698 MiB allocated after the backward (4-layer language model; H200, torch 2.11)",
+        Cost(
+            "all that the graph has saved, after the backward as before it",
+            "1.58 GiB against 698 MiB allocated after the backward of a 4-layer language model; H200, torch 2.11",
+        ),
         tuple(_answers(file, function, statement, root)),
     )
 

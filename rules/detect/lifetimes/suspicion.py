@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from gpulint.analysis.code import ir
 from gpulint.answers import Answer, Considered, Verdict, doubts_of
 from gpulint.findings import Severity
-from gpulint.rule import RelatedNode, Repair, Report
+from gpulint.rule import Cost, RelatedNode, Repair, Report
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +19,7 @@ class Suspicion:
     subject: str
     message: str
     reason: str
-    cost: str
+    cost: Cost | str
     answers: tuple[Answer, ...]
     severity: Severity = Severity.WARNING
     related: tuple[RelatedNode, ...] = ()

@@ -1,0 +1,123 @@
+"""What `gpulint init` writes."""
+
+from __future__ import annotations
+
+import os
+import sys
+import textwrap
+from dataclasses import dataclass
+
+import click
+
+from gpulint.atomic import write_atomic
+from gpulint.config import load_config
+from gpulint.version import __version__
+
+_REPOSITORY = "https://github.com/gpulint/gpulint"
+
+_CONFIGURATION = """\
+# gpulint: what this project asks of it. `gpulint config` prints the settings in force, with all defaults.
+# https://gpulint.readthedocs.io/configuration.html
+
+# Findings with one doubt are told with "medium", those with more with "low".
+confidence = "high"
+
+# The least severity that fails a run: "error", "warning", "info" or "never".
+fail-on = "warning"
+
+# ignore = ["GPU5"]
+# target-torch = "2.4"
+# baseline = "gpulint-baseline.json"  # written by: gpulint --write-baseline .
+"""
+
+_HOOK = f"""\
+  - repo: {_REPOSITORY}
+    rev: v{__version__}
+    hooks:
+      - id: gpulint  # or gpulint-fix, which applies the safe fixes
+"""
+
+_WORKFLOW = f"""\
+name: gpulint
+on:
+  push:
+    branches: [main]
+  pull_request:
+
+permissions:
+  contents: read
+
+jobs:
+  gpulint:
+    runs-on: ubuntu-latest
+    steps:
+      - uses: actions/checkout@v4
+      - uses: gpulint/gpulint@v{__version__}
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """A file to be written, and what of it belongs into one that is there already."""
+
+    path: str
+    text: str
+    addition: str
+    mark: str  # in a file that has it, nothing is missing
+
+
+_PARTS = (
+    _Part("gpulint.toml", _CONFIGURATION, "", ""),
+    _Part(".pre-commit-config.yaml", f"repos:\n{_HOOK}", f"repos:\n{_HOOK}", "gpulint"),
+    _Part(os.path.join(".github", "workflows", "gpulint.yml"), _WORKFLOW, "", ""),
+)
+
+
+def initialise(directory: str, only_shown: bool) -> int:
+    """Write what is missing and say what was done; the exit status."""
+    failed = False
+    for part in _PARTS:
+        path = os.path.join(directory, part.path)
+        present = _present(directory, part)
+        if present is not None:
+            click.echo(f"{os.path.normpath(present)}: left as it is{_to_add(present, part)}")
+        elif only_shown:
+            click.echo(f"{os.path.normpath(path)}: would be written:\n{textwrap.indent(part.text, '    ')}")
+        else:
+            failed |= not _written(path, part.text)
+    if not only_shown and not failed:
+        click.echo("Next: gpulint .")
+    return 2 if failed else 0
+
+
+def _present(directory: str, part: _Part) -> str | None:
+    """The file that stands for a part already: itself, or a pyproject.toml with a table of ours."""
+    path = os.path.join(directory, part.path)
+    if os.path.lexists(path):
+        return path
+    pyproject = os.path.join(directory, "pyproject.toml")
+    if part.path == "gpulint.toml" and os.path.isfile(pyproject) and load_config(pyproject) is not None:
+        return pyproject
+    return None
+
+
+def _to_add(path: str, part: _Part) -> str:
+    if not part.addition:
+        return ""
+    try:
+        with open(path, encoding="utf-8") as file:
+            has_it = part.mark in file.read()
+    except (OSError, ValueError):
+        return ""
+    return "" if has_it else f"; add to it:\n{textwrap.indent(part.addition, '    ')}".rstrip()
+
+
+def _written(path: str, text: str) -> bool:
+    try:
+        os.makedirs(os.path.dirname(path) or os.curdir, exist_ok=True)
+        write_atomic(path, text.encode())
+    except OSError as error:
+        print(f"gpulint: {path}: cannot be written: {error.strerror or error}", file=sys.stderr)
+        return False
+    click.echo(f"{os.path.normpath(path)}: written")
+    return True

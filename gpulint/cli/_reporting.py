@@ -1,0 +1,169 @@
+"""What `gpulint check` writes: the report, the diff, the progress of a long run, and what --verbose adds."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import TextIO
+
+import click
+
+from gpulint.cli._request import Request
+from gpulint.config import shown_path
+from gpulint.lint.engine import Run
+from gpulint.reports import Report, plural, writer
+from gpulint.reports.layout import colour_wanted, links_wanted, paint
+from gpulint.rule import Rule
+from gpulint.source.discovery import Discovery
+from gpulint.source.sources import Sources
+
+
+@dataclass(slots=True)
+class Outcome:
+    """A run, and what only the report needs."""
+
+    run: Run
+    rules: tuple[type[Rule], ...] = ()
+    texts: dict[str, str] = field(default_factory=dict)
+    fixed_stdin: bytes | None = None
+    known: int = 0  # findings that the baseline accepts
+    gone: int = 0  # entries of the baseline that nothing matches
+
+
+def write(request: Request, outcome: Outcome) -> None:
+    done = outcome.run
+    if request.diff:
+        _write_diff(request, outcome)
+        return
+    if outcome.fixed_stdin is not None:  # standard output is for the fixed source, the report goes beside it
+        sys.stdout.buffer.write(outcome.fixed_stdin)
+        sys.stdout.flush()
+    with _output(request, sys.stderr if outcome.fixed_stdin is not None else sys.stdout) as out:
+        report = Report(
+            done.findings,
+            done.fixed,
+            done.checked,
+            outcome.rules,
+            Sources(outcome.texts),
+            unsafe=bool(request.unsafe_fixes),
+            quiet=request.quiet,
+            fix_only=bool(request.fix_only),
+            show_fixes=bool(request.show_fixes),
+            everything=request.verbose,
+            links=links_wanted(out),
+            colour=request.output_file is None and colour_wanted(out, request.colour),
+            width=min(shutil.get_terminal_size().columns, 120) if out.isatty() else None,
+        )
+        _write_report(request, report, out)
+    if outcome.known and not request.quiet:
+        say(f"{plural(outcome.known, 'finding')} accepted by the baseline not shown")
+    if outcome.gone and not request.quiet:
+        say(
+            f"{plural(outcome.gone, 'finding')} of the baseline no longer there; --write-baseline takes them out"
+        )
+
+
+def _write_report(request: Request, report: Report, out: TextIO) -> None:
+    if request.statistics and request.output_format == "text":
+        from gpulint.reports.lint.summary import statistics, summary
+
+        paint([*statistics(report.findings, report.unsafe), *summary(report)], out, report.colour)
+        return
+    writer(request.output_format or "text")(report, out)
+    if request.statistics:
+        from gpulint.reports.lint.summary import statistics
+
+        paint(
+            statistics(report.findings, report.unsafe), sys.stderr, colour_wanted(sys.stderr, request.colour)
+        )
+
+
+@contextlib.contextmanager
+def _output(request: Request, default: TextIO) -> Iterator[TextIO]:
+    if request.output_file is None:
+        yield default
+        return
+    try:
+        with open(
+            request.output_file, "w", encoding="utf-8", errors="surrogateescape", newline="\n"
+        ) as stream:
+            yield stream
+    except OSError as error:
+        raise click.UsageError(f"--output-file: {request.output_file}: {error.strerror or error}") from None
+
+
+def _write_diff(request: Request, outcome: Outcome) -> None:
+    from gpulint.reports.lint.diff import diff_lines
+
+    done = outcome.run
+    with _output(request, sys.stdout) as out:
+        colour = request.output_file is None and colour_wanted(out, request.colour)
+        for path, before, after in done.changes:
+            paint(diff_lines(shown_path(path), before, after), out, colour)
+    unchecked = [finding for finding in done.findings if finding.code == "GPU000"]
+    if unchecked:
+        writer("concise")(Report(unchecked, quiet=True), sys.stderr)
+    if not request.quiet:
+        say(f"would fix {plural(len(done.fixed), 'finding')} in {plural(len(done.changes), 'file')}")
+
+
+def explain(request: Request, found: Discovery, done: Run, seconds: float) -> None:
+    """What --verbose adds, on standard error."""
+    for path, reason in (*found.skipped, *done.skipped):
+        say(f"skipped {shown_path(path)}: {reason}")
+    unreadable = {finding.filename for finding in done.findings if finding.code == "GPU000"}
+    for path in (path for path in done.gated_out if path not in unreadable):
+        say(f"not analysed {shown_path(path)}: it has no words that a rule in force needs")
+    for path, trace in done.internal_errors:
+        say(f"traceback for {shown_path(path)}:")
+        if trace:
+            print(trace, file=sys.stderr)
+    files = f"{plural(done.checked, 'file')} checked, {done.from_cache} of them from the cache"
+    stages = ", ".join(f"{name} {1000 * spent:.0f} ms" for name, spent in done.stages.items())
+    say(f"{files}; {1000 * seconds:.0f} ms in all ({stages})")
+
+
+@contextlib.contextmanager
+def progress(request: Request) -> Iterator[_Progress | None]:
+    if request.quiet or not sys.stderr.isatty() or os.environ.get("TERM") == "dumb":
+        yield None
+        return
+    shown = _Progress()
+    try:
+        yield shown
+    finally:
+        shown.clear()
+
+
+class _Progress:
+    """One line on standard error, from the second second of a run on."""
+
+    def __init__(self) -> None:
+        self._next = time.monotonic() + 1.0
+        self._shown = False
+
+    def __call__(self, done: int, total: int) -> None:
+        now = time.monotonic()
+        if now >= self._next:
+            self._next = now + 0.1
+            self._shown = True
+            filled = 24 * done // max(total, 1)
+            print(
+                f"\r{'━' * filled}{'╌' * (24 - filled)} {done}/{total} files",
+                end="",
+                file=sys.stderr,
+                flush=True,
+            )
+
+    def clear(self) -> None:
+        if self._shown:
+            print("\r\x1b[K", end="", file=sys.stderr, flush=True)
+
+
+def say(message: str) -> None:
+    print(f"gpulint: {message}", file=sys.stderr)

@@ -1,0 +1,313 @@
+"""The command line as somebody meets it who knows ruff's: mistakes, settings in files and variables, fixes, setting up."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from pathlib import Path
+
+import pytest
+from support import CLEAN, HELD, HELD_ROW, codes, environment, gpulint
+
+from gpulint.version import __version__
+
+# One GPU101 with a safe fix, one GPU501 with another, twice.
+SEVERAL = """\
+import torch
+from torch import nn
+
+
+def train(model: nn.Module, loader, criterion, optimizer):
+    total = 0.0
+    for x, y in loader:
+        optimizer.zero_grad()
+        loss = criterion(model(x), y)
+        loss.backward()
+        total += loss
+        torch.cuda.empty_cache()
+        optimizer.step()
+        torch.cuda.empty_cache()
+    return total
+"""
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    (tmp_path / "train.py").write_text(HELD)
+    (tmp_path / "clean.py").write_text(CLEAN)
+    return tmp_path
+
+
+# Mistakes
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ("chek .", 'there is neither a command nor a file called "chek"; did you mean "check"?'),
+        ("nothing", 'there is neither a command nor a file called "nothing"; gpulint --help lists the commands'),
+        ("version", 'neither a command nor a file called "version"; did you mean "--version"?'),
+        ("gpu kll", 'gpulint gpu has no command "kll"; did you mean "kill"?'),
+        ("experiment frag", 'gpulint experiment has no command "frag"; did you mean "fragmentation"?'),
+        ("--fixx .", "there is no option --fixx; did you mean --fix?"),
+        ("--zzz .", "there is no option --zzz; gpulint check --help shows what there is"),
+        ("--fail-on erorr .", 'fail-on: expected one of error, warning, info, never, got "erorr"; did you mean "error"?'),
+        ("--output-format ruff .", "--output-format: expected one of text, concise, json,"),
+        ("--jobs x .", "--jobs: 'x' is not a valid integer"),
+        ("--select GPU999 .", '--select: unknown rule "GPU999"; gpulint rules lists them'),
+        ("--select GPU110 .", '--select: unknown rule "GPU110"; did you mean "GPU101"?'),
+        ("--select held-grpah .", '--select: unknown rule "held-grpah"; did you mean "held-graph"?'),
+        ("--unfixable GPU999 .", '--unfixable: unknown rule "GPU999"'),
+        ("--config none.toml .", "--config: none.toml does not exist; name a file, or a setting"),
+        ("--config selct=[] .", '--config: selct: unknown key; did you mean "select"?'),
+        ("--config a.toml --config b.toml .", "--config: takes one file, and was given a.toml and b.toml"),
+        ("rule held-grpah", 'CODE: there is no rule "held-grpah"; did you mean "held-graph"?'),
+        ("explain --rule GPU9 train.py", '--rule: there is no rule "GPU9"; gpulint rules lists them'),
+        ("verify", "SCRIPT is missing; gpulint verify --help shows what there is"),
+        ("--show-files -", "--show-files and --show-settings go with paths"),
+    ],
+)  # fmt: skip
+def test_a_mistake_is_one_sentence_with_what_to_do(project: Path, arguments: str, said: str) -> None:
+    for name in ("a.toml", "b.toml"):
+        (project / name).write_text("")
+    done = gpulint(*arguments.split(), cwd=project)
+    text = done.stderr.decode()
+    assert (done.returncode, done.stdout) == (2, b"")
+    assert said in text
+    assert text.startswith("gpulint: ")
+    assert text.count("\n") == 1
+
+
+def test_a_path_that_is_called_as_a_command_might_be_is_a_path(project: Path) -> None:
+    (project / "chek").mkdir()
+    (project / "chek/train.py").write_text(HELD)
+    assert codes("chek", cwd=project) == [("train.py", "GPU101", HELD_ROW)]
+
+
+def test_help_as_a_word(tmp_path: Path) -> None:
+    assert gpulint("help", cwd=tmp_path).stdout == gpulint("--help", cwd=tmp_path).stdout
+    assert gpulint("help", "rule", cwd=tmp_path).stdout == gpulint("rule", "--help", cwd=tmp_path).stdout
+
+
+def test_notes_do_not_fail_a_run(project: Path) -> None:
+    (project / "train.py").write_text("x = 1  # gpulint: ignore[GPU101]\n")
+    done = gpulint(".", cwd=project)
+    assert done.returncode == 0
+    assert b"Found 1 finding (1 note)" in done.stdout
+    assert gpulint(".", "--fail-on", "info", cwd=project).returncode == 1
+    (project / "train.py").write_text("x = 1  # gpulint: ignore[GPU999]\n")  # a mistake, and no left-over
+    assert gpulint(".", cwd=project).returncode == 1
+
+
+# Settings
+
+
+def test_rules_are_named_by_code_or_name(project: Path) -> None:
+    assert codes(".", "--select", "held-graph", cwd=project) == [("train.py", "GPU101", HELD_ROW)]
+    assert codes(".", "--ignore", "held-graph,GPU5", cwd=project) == []
+    (project / "gpulint.toml").write_text('ignore = ["held-graph"]\n')
+    assert codes(".", cwd=project) == []
+
+
+def test_a_configuration_says_how_to_report_and_the_command_line_wins(project: Path) -> None:
+    (project / "gpulint.toml").write_text('output-format = "concise"\n')
+    concise = gpulint(".", cwd=project).stdout.decode()
+    assert concise.startswith(f"train.py:{HELD_ROW}:9: GPU101 [*] ")
+    assert json.loads(gpulint(".", "--output-format", "json", cwd=project).stdout)
+    (project / "sub").mkdir()
+    (project / "sub/gpulint.toml").write_text('output-format = "json"\n')
+    assert gpulint("sub", "train.py", cwd=project).stdout.decode() == concise  # that of where it is started
+
+
+def test_a_configuration_may_ask_for_fixes(project: Path) -> None:
+    (project / "gpulint.toml").write_text("fix = true\nshow-fixes = true\n")
+    assert gpulint(".", "--no-fix", cwd=project).returncode == 1
+    assert (project / "train.py").read_text() == HELD
+    assert gpulint(".", "--write-baseline", cwd=project).returncode == 0
+    assert gpulint(".", "--diff", cwd=project).returncode == 1
+    assert (project / "train.py").read_text() == HELD
+    done = gpulint(".", cwd=project)
+    assert done.returncode == 0
+    assert done.stdout.decode().splitlines() == [
+        "Fixed:", "  train.py", "    1 × GPU101 held-graph", "Fixed 1 finding; none left.",
+    ]  # fmt: skip
+    assert (project / "train.py").read_text() != HELD
+
+
+def test_a_configuration_may_name_a_baseline(project: Path) -> None:
+    (project / "gpulint.toml").write_text('baseline = "lint/known.json"\n')
+    (project / "lint").mkdir()
+    assert b"accepted in " in gpulint(".", "--write-baseline", cwd=project).stderr
+    assert (project / "lint/known.json").exists()
+    assert gpulint(".", cwd=project).returncode == 0
+    assert gpulint("train.py", cwd=project).returncode == 0
+    done = gpulint(".", "--baseline", "other.json", cwd=project)
+    assert done.returncode == 2
+    assert b"other.json does not exist" in done.stderr
+
+
+def test_settings_beside_a_file(project: Path) -> None:
+    (project / "gpulint.toml").write_text('ignore = ["GPU101"]\n')
+    (project / "ci.toml").write_text('fail-on = "never"\n')
+    assert codes(".", "--config", "ignore = []", cwd=project) != []
+    assert gpulint(".", "--config", "ci.toml", "--config", 'fail-on = "error"', cwd=project).returncode == 0
+    assert gpulint(".", "--config", "ci.toml", "--config", 'fail-on = "info"', cwd=project).returncode == 1
+    assert codes(".", "--isolated", "--config", 'select = ["GPU5"]', cwd=project) == []
+    for command in (["config"], ["rules"], ["explain", "train.py"]):
+        done = gpulint(*command, "--config", "ignore = [1]", cwd=project)
+        assert done.returncode == 2, command
+        assert b"--config: ignore: expected a list of strings" in done.stderr
+
+
+def test_what_would_be_done(project: Path) -> None:
+    (project / "gpulint.toml").write_text('extend-exclude = ["clean.py"]\nunfixable = ["GPU101"]\n')
+    assert gpulint(".", "--show-files", cwd=project).stdout.decode() == "train.py\n"
+    assert gpulint("none", "--show-files", cwd=project).returncode == 2
+    shown = gpulint("--show-settings", "--ignore", "GPU2", cwd=project).stdout.decode()
+    assert 'unfixable = ["GPU101"]' in shown
+    assert '"GPU101",' in shown
+    assert '"GPU201",' not in shown
+    assert (
+        gpulint("config", "--config", 'fail-on = "error"', cwd=project).stdout.decode().count('"error"') == 1
+    )
+
+
+@pytest.mark.parametrize(
+    ("variable", "value", "shows"),
+    [
+        ("GPULINT_OUTPUT_FORMAT", "concise", rf"^train.py:{HELD_ROW}:9: GPU101 "),
+        ("GPULINT_CONFIG", "ci.toml", "No findings"),
+        ("GPULINT_NO_CACHE", "1", "GPU101"),
+        ("CLICOLOR_FORCE", "1", "\x1b"),
+    ],
+)
+def test_variables(project: Path, variable: str, value: str, shows: str) -> None:
+    (project / "ci.toml").write_text('ignore = ["GPU101"]\n')
+    done = gpulint(".", cwd=project, env=environment(**{variable: value}))
+    assert re.search(shows, done.stdout.decode())
+    assert (project / ".gpulint_cache").exists() == (variable != "GPULINT_NO_CACHE")
+
+
+def test_a_wrong_variable_is_named(project: Path) -> None:
+    done = gpulint(".", cwd=project, env=environment(GPULINT_OUTPUT_FORMAT="jsn"))
+    assert done.returncode == 2
+    assert done.stderr.startswith(b"gpulint: GPULINT_OUTPUT_FORMAT: expected one of text,")
+
+
+# Fixes
+
+
+def test_only_some_rules_are_fixed(project: Path) -> None:
+    (project / "train.py").write_text(SEVERAL)
+    done = gpulint(".", "--fix", "--unfixable", "GPU501", cwd=project)
+    assert (project / "train.py").read_text().count("empty_cache") == 2
+    assert "fixable" not in done.stdout.decode()
+    assert [
+        item["fix"]
+        for item in json.loads(
+            gpulint(".", "--unfixable", "ALL", "--output-format", "json", cwd=project).stdout
+        )
+    ] == [None, None]
+    done = gpulint(".", "--fix", "--fixable", "empty-cache-in-hot-loop", cwd=project)
+    assert done.returncode == 0
+    assert "empty_cache" not in (project / "train.py").read_text()
+
+
+def test_fix_only_tells_of_nothing_that_is_left(project: Path) -> None:
+    (project / "train.py").write_text(SEVERAL)
+    done = gpulint(".", "--fix-only", "--fixable", "GPU501", "--show-fixes", cwd=project)
+    assert done.returncode == 0
+    assert done.stdout.decode().splitlines() == [
+        "Fixed:", "  train.py", "    2 × GPU501 empty-cache-in-hot-loop",
+        "Fixed 2 findings; --fix-only tells of no others.",
+    ]  # fmt: skip
+    assert codes(".", cwd=project) == [("train.py", "GPU101", 11)]
+    (project / "broken.py").write_text("def f(:\n")
+    assert gpulint(".", "--fix-only", cwd=project).returncode == 1
+
+
+def test_what_is_fixable_has_one_mark(project: Path) -> None:
+    (project / "train.py").write_text(SEVERAL)
+    for option in (("--output-format", "concise"), ("--statistics",)):
+        assert gpulint(".", *option, "--unfixable", "GPU501", cwd=project).stdout.decode().count("[*]") == 1
+
+
+# The report
+
+
+def test_findings_that_say_the_same_are_told_once_to_people(project: Path) -> None:
+    (project / "train.py").write_text(SEVERAL)
+    text = gpulint(".", cwd=project).stdout.decode()
+    assert text.count("[GPU501]") == 1
+    assert re.search(r"train\.py:12:9: warning\[GPU501\] .* × 2\n", text)
+    assert "= also:   14:9\n" in text
+    assert "Found 3 findings" in text
+    assert len(json.loads(gpulint(".", "--output-format", "json", cwd=project).stdout)) == 3
+    assert gpulint(".", "--output-format", "concise", cwd=project).stdout.decode().count("GPU501") == 2
+
+
+def test_what_was_measured_elsewhere_is_told_once(project: Path) -> None:
+    (project / "more.py").write_text(HELD.replace("total", "other"))
+    text = gpulint(".", cwd=project).stdout.decode()
+    assert text.count("= cost:   at most 512 B and its graph's nodes, for each iteration") == 2
+    assert text.count("measured elsewhere: ") == 1
+    assert text.index("measured elsewhere") < text.index("train.py")
+    assert gpulint(".", "-v", cwd=project).stdout.decode().count("measured elsewhere: ") == 2
+    told = json.loads(gpulint(".", "--output-format", "json", cwd=project).stdout)
+    assert all("H200" in item["measured"] and "H200" not in item["cost"] for item in told)
+
+
+# Setting up
+
+
+def test_clean_takes_away_what_runs_have_cached_and_nothing_else(project: Path, tmp_path: Path) -> None:
+    (project / "elsewhere").mkdir()
+    (project / "elsewhere/kept.txt").write_text("kept")
+    gpulint(".", cwd=project)
+    gpulint(".", "--cache-dir", "elsewhere", cwd=project)
+    assert (project / ".gpulint_cache").is_dir()
+    done = gpulint("clean", "--cache-dir", "elsewhere", cwd=project)
+    assert (done.returncode, done.stdout) == (0, b"removed .gpulint_cache\nremoved elsewhere\n")
+    assert not (project / ".gpulint_cache").exists()
+    assert [path.name for path in (project / "elsewhere").iterdir()] == ["kept.txt"]
+    assert b"no cache found" in gpulint("clean", cwd=project).stderr
+
+
+def test_init_writes_what_is_missing_and_overwrites_nothing(tmp_path: Path) -> None:
+    yaml = pytest.importorskip("yaml")
+    names = ["gpulint.toml", ".pre-commit-config.yaml", ".github/workflows/gpulint.yml"]
+    shown = gpulint("init", "--diff", cwd=tmp_path)
+    assert shown.returncode == 0
+    assert not list(tmp_path.iterdir())
+    done = gpulint("init", cwd=tmp_path)
+    assert done.stdout.decode().splitlines() == [*(f"{name}: written" for name in names), "Next: gpulint ."]
+    (hook,) = yaml.safe_load((tmp_path / names[1]).read_text())["repos"]
+    assert (hook["rev"], hook["hooks"]) == (f"v{__version__}", [{"id": "gpulint"}])
+    steps = yaml.safe_load((tmp_path / names[2]).read_text())["jobs"]["gpulint"]["steps"]
+    assert steps[-1]["uses"].endswith(f"@v{__version__}")
+    (tmp_path / "train.py").write_text(HELD)
+    assert gpulint(".", cwd=tmp_path).returncode == 1  # the configuration is a right one
+    before = {name: (tmp_path / name).read_bytes() for name in names}
+    assert gpulint("init", cwd=tmp_path).stdout.decode().count("left as it is") == 3
+    assert {name: (tmp_path / name).read_bytes() for name in names} == before
+
+
+def test_init_beside_other_tools(tmp_path: Path) -> None:
+    (tmp_path / "pyproject.toml").write_text("[tool.gpulint]\n")
+    (tmp_path / ".pre-commit-config.yaml").write_text("repos: []\n")
+    text = gpulint("init", cwd=tmp_path).stdout.decode()
+    assert "pyproject.toml: left as it is\n" in text
+    assert ".pre-commit-config.yaml: left as it is; add to it:\n" in text
+    assert "- id: gpulint" in text
+    assert not (tmp_path / "gpulint.toml").exists()
+    assert (tmp_path / ".pre-commit-config.yaml").read_text() == "repos: []\n"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="rights")
+def test_init_says_what_it_could_not_write(tmp_path: Path) -> None:
+    (tmp_path / ".github").write_text("a file")
+    done = gpulint("init", cwd=tmp_path)
+    assert done.returncode == 2
+    assert b"gpulint.yml: cannot be written" in done.stderr
+    assert (tmp_path / "gpulint.toml").exists()

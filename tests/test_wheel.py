@@ -1,0 +1,92 @@
+"""The wheel as a stranger gets it: built from the sources, installed where nothing else is."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+import zipfile
+from email.parser import HeaderParser
+from pathlib import Path
+
+import pytest
+from support import HELD, environment
+
+ROOT = Path(__file__).parents[1]
+SOURCES = ("pyproject.toml", "README.md", "LICENSE", "gpulint", "rules")
+
+pytestmark = pytest.mark.slow
+
+
+def run(*command: str | Path, cwd: Path) -> subprocess.CompletedProcess[str]:
+    words = list(map(str, command))
+    return subprocess.run(
+        words, cwd=cwd, env=environment(PYTHONPATH=None), capture_output=True, text=True, check=False
+    )
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The wheel, built from a copy: building leaves folders behind."""
+    home = tmp_path_factory.mktemp("wheel")
+    for name in SOURCES:
+        if (ROOT / name).is_dir():
+            shutil.copytree(
+                ROOT / name, home / name, ignore=shutil.ignore_patterns("__pycache__", ".*_cache")
+            )
+        else:
+            shutil.copy(ROOT / name, home / name)
+    pip = [sys.executable, "-m", "pip"]
+    done = run(*pip, "wheel", "-v", "--no-deps", "--no-build-isolation", "-w", "dist", ".", cwd=home)
+    assert done.returncode == 0, done.stderr
+    assert "Package would be ignored" not in done.stdout + done.stderr
+    (made,) = (home / "dist").glob("*.whl")
+    return made
+
+
+def test_everything_is_in_it(wheel: Path) -> None:
+    names = set(zipfile.ZipFile(wheel).namelist())
+    wanted = {path.relative_to(ROOT).as_posix() for path in (ROOT / "gpulint").rglob("*.py")}
+    wanted |= {f"gpulint/{path.relative_to(ROOT).as_posix()}" for path in (ROOT / "rules").rglob("*.py")}
+    wanted |= {path.relative_to(ROOT).as_posix() for path in (ROOT / "gpulint/reports/assets").iterdir()}
+    assert wanted | {"gpulint/py.typed"} <= names
+    assert [name for name in names if name.endswith(".dist-info/licenses/LICENSE")]
+    assert not [name for name in names if name.startswith("tests/")]
+
+
+def test_it_says_who_and_where(wheel: Path) -> None:
+    with zipfile.ZipFile(wheel) as archive:
+        (name,) = (name for name in archive.namelist() if name.endswith(".dist-info/METADATA"))
+        metadata = HeaderParser().parsestr(archive.read(name).decode())
+    assert metadata["License-Expression"] == "MIT"
+    assert metadata["Author"]
+    urls = dict(url.split(", ") for url in metadata.get_all("Project-URL") or ())
+    assert {"Documentation", "Source", "Issues", "Changelog"} <= urls.keys()
+    classifiers = metadata.get_all("Classifier") or []
+    assert "Programming Language :: Python :: 3.14" in classifiers
+
+
+def test_it_runs_in_an_empty_environment(wheel: Path, tmp_path: Path) -> None:
+    assert run(sys.executable, "-m", "venv", "empty", cwd=tmp_path).returncode == 0
+    python = tmp_path / "empty/bin/python"
+    done = run(python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", wheel, cwd=tmp_path)
+    if done.returncode and "No matching distribution" in done.stderr:
+        pytest.skip("no package index within reach")
+    assert done.returncode == 0, done.stderr
+    (tmp_path / "train.py").write_text(HELD)
+    gpulint = tmp_path / "empty/bin/gpulint"
+    assert "GPU101" in run(gpulint, "rules", cwd=tmp_path).stdout
+    done = run(gpulint, "train.py", cwd=tmp_path)
+    assert (done.returncode, done.stderr) == (1, "")
+    assert "[GPU101]" in done.stdout
+    assert run(gpulint, "--fix", "train.py", cwd=tmp_path).returncode == 0
+
+
+@pytest.mark.parametrize("tool", [("uvx", "--from"), ("pipx", "run", "--spec")], ids=lambda tool: tool[0])
+def test_it_runs_without_being_installed(wheel: Path, tmp_path: Path, tool: tuple[str, ...]) -> None:
+    if shutil.which(tool[0]) is None:
+        pytest.skip(f"needs {tool[0]}")
+    (tmp_path / "train.py").write_text(HELD)
+    done = run(*tool, wheel, "gpulint", "train.py", "--output-format", "concise", cwd=tmp_path)
+    assert done.returncode == 1, done.stderr
+    assert "GPU101" in done.stdout
