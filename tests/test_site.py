@@ -190,7 +190,7 @@ def copy(tmp_path: Path) -> Path:
     top = tmp_path / "copy"
     shutil.copytree(ROOT / "docs", top / "docs", ignore=shutil.ignore_patterns("__pycache__"))
     for name in (
-        "mkdocs.yml", "action.yml", "README.md", "CONTRIBUTING.md", "benchmarks", "editors", "fixtures", "rules", "tests",
+        "mkdocs.yml", "action.yml", "README.md", "CONTRIBUTING.md", "CHANGELOG.md", "benchmarks", "editors", "fixtures", "rules", "tests",
     ):  # fmt: skip
         (top / name).symlink_to(ROOT / name)
     return top
