@@ -162,7 +162,7 @@ class _Trying:
                 return None
             run = self._run(self.what, fixes, self._label(fixes))
             place = len(self.attempts) - 1
-            self.outcomes[key] = outcome = self._judge(run, any(fix.is_about_time for fix in fixes))
+            self.outcomes[key] = outcome = self._judge(run, fixes)
             self.attempts[place] = replace(self.attempts[place], outcome=outcome.status)
         return self.outcomes[key]
 
@@ -173,14 +173,17 @@ class _Trying:
         every = "all " if len(fixes) == len(self.fixes) else ""
         return f"with {every}{len(fixes)} fixes"
 
-    def _judge(self, run: RunResult, by_time: bool) -> Outcome:
+    def _judge(self, run: RunResult, fixes: Sequence[TrialFix]) -> Outcome:
         assert self.baseline is not None
+        by_time = any(fix.is_about_time for fix in fixes)
         broken = self.baseline.broken(run)
         if broken:
             return Outcome("breaks", broken, run=run)
         changed = self.baseline.difference(run)
         if changed and self._has_noise_after_all():
             changed = self.baseline.difference(run)
+        if changed and not self.baseline.is_exact:
+            changed = self._seen_again(fixes, changed)
         if changed:
             return Outcome("changes the result", changed, run=run)
         saved = self._saved(run, by_time)
@@ -209,6 +212,15 @@ class _Trying:
             return False
         self.baseline = third
         return True
+
+    def _seen_again(self, fixes: Sequence[TrialFix], changed: str) -> str:
+        """What the program computes otherwise with the fixes in another run too, where it differs from itself: of two unchanged
+        runs the noise is known by chance, and what a fix changes it changes each time."""
+        assert self.baseline is not None
+        if self._left <= 0:
+            return changed
+        again = self._run(self.what, fixes, f"{self._label(fixes)}, once more")
+        return changed if self.baseline.broken(again) else self.baseline.difference(again)
 
     def _time_again(self) -> None:
         """Once: the machine may have become faster meanwhile, and with it every run since."""

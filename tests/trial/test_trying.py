@@ -146,6 +146,20 @@ def test_noise_is_said_and_compared_within(tmp_path: Path, zygote: Zygote) -> No
     assert [one.status for one in trial.judged] == ["changes the result", "pays"]
 
 
+def test_a_change_that_is_not_seen_again_was_noise(tmp_path: Path, zygote: Zygote) -> None:
+    """The third run is an outlier of the script itself: ten times its noise, and more."""
+    path = tmp_path / "train.py"
+    counting = "import pathlib\nruns = pathlib.Path('runs')\nruns.open('a').write('x')\nnumber = len(runs.read_text())\n"
+    drifting = "out = model(x * (1 + 1e-7 * number + (1e-3 if number == 3 else 0)))"
+    path.write_text(counting + LOOP.replace("out = model(x)", drifting), encoding="utf-8")
+    trial = try_fixes(Run(str(path), cwd=str(tmp_path)), fixes(finding(path, *RIGHT)), zygote.execute)
+    assert [one.status for one in trial.judged] == ["pays"]
+    assert [one.label for one in trial.attempts][-1].endswith("once more")
+    (tmp_path / "runs").unlink()
+    trial = try_fixes(Run(str(path), cwd=str(tmp_path)), fixes(finding(path, *WRONG)), zygote.execute)
+    assert [one.status for one in trial.judged] == ["changes the result"]
+
+
 def test_where_noise_hides_everything_only_what_is_proven_is_kept(tmp_path: Path, zygote: Zygote) -> None:
     path = tmp_path / "train.py"
     path.write_text(SHAKY.format(size="5"), encoding="utf-8")
