@@ -168,6 +168,8 @@ def _answers(facts: FileFacts, forward: Forward, function: FunctionFacts) -> Ite
             name = function.function.name
             why = f"`{name}` is handed to others, who may call it with grad switched off"
             yield left_open(Question.REACHED, why)
+        if _stays(forward, function):
+            return  # however small: it piles up
         yield from facts.ask(ForwardSizes).doubts(
             forward.function,
             forward.call,
@@ -175,6 +177,12 @@ def _answers(facts: FileFacts, forward: Forward, function: FunctionFacts) -> Ite
             forward.module.network,
             evaluating=forward.mode.evaluating,
         )
+
+
+def _stays(forward: Forward, function: FunctionFacts) -> bool:
+    """Whether its graph is kept from round to round."""
+    live = (hold for hold in function.holds if hold.graph.state == "live" and not hold.rounds.bounded)
+    return any(forward.site in hold.value.sites for hold in live)
 
 
 def _own_answers(facts: FileFacts, forward: Forward, function: FunctionFacts) -> Iterator[Answer]:
