@@ -3,14 +3,12 @@ raises, and what it differentiates needs its graph."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from gpulint.analysis.code import ir
 from gpulint.analysis.file import lookup
 from gpulint.analysis.file.classes import ClassInfo
 from gpulint.analysis.torch.backward import differentiates
-from gpulint.analysis.values.values import Kind
 
 if TYPE_CHECKING:
     from gpulint.analysis.file.facts import Forward
@@ -39,8 +37,8 @@ class BackwardUnderCalls:
 
     def of_call(self, function: ir.Function, call: ir.Call, depth: int = _DEPTH) -> ir.Function | None:
         """The same of any call."""
-        found = (self._within(callee, depth) for callee in _callees(function, call))
-        return next((one for one in found if one is not None), None)
+        callee = lookup.called_in_project(function, call)
+        return self._within(callee, depth) if callee is not None else None
 
     def _within(self, function: ir.Function, depth: int) -> ir.Function | None:
         if not depth:
@@ -60,16 +58,3 @@ class BackwardUnderCalls:
                 return function
         found = (self.of_call(function, call, depth - 1) for call in calls)
         return next((one for one in found if one is not None), None)
-
-
-def _callees(function: ir.Function, call: ir.Call) -> Iterator[ir.Function]:
-    """The functions of the project that a call by name, by import or on the own object runs."""
-    home: FileAnalysis = function.home
-    callee = lookup.called(home, function, call)
-    if callee is not None:
-        yield callee
-        return
-    full = lookup.qualified(home, function, call.func.path)
-    value = home.imported_value(full) if full is not None else None
-    if value is not None and value.kind is Kind.FUNCTION and isinstance(value.ref, ir.Function):
-        yield value.ref
