@@ -174,7 +174,9 @@ def _sizes(facts: FileFacts, wasted: WastedForward) -> tuple[Answer, ...]:
 
     forward = wasted.forward
     return tuple(
-        facts.ask(ForwardSizes).of_step(forward.function, forward.module.path, forward.module.network)
+        facts.ask(ForwardSizes).of_step(
+            forward.function, forward.call, forward.module.path, forward.module.network
+        )
     )
 
 

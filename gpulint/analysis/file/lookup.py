@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from gpulint.analysis.code import ir
+from gpulint.analysis.values.values import Kind
 
 if TYPE_CHECKING:
     from gpulint.analysis.file.program import FileAnalysis
@@ -40,6 +41,36 @@ def called(file: FileAnalysis, function: ir.Function, call: ir.Call) -> ir.Funct
         if other.name == head and other.cls is None and other.parent in (file.module.body, function):
             return other
     return None
+
+
+def called_in_project(function: ir.Function, call: ir.Call) -> ir.Function | None:
+    """The same, of a function that is imported from the project as well."""
+    home: FileAnalysis = function.home
+    callee = called(home, function, call)
+    full = qualified(home, function, call.func.path) if callee is None else None
+    value = home.imported_value(full) if full is not None else None
+    if value is not None and value.kind is Kind.FUNCTION and isinstance(value.ref, ir.Function):
+        return value.ref
+    return callee
+
+
+def parts_given(
+    function: ir.Function, call: ir.Call, target: ir.Expr, name: str
+) -> list[tuple[ir.Function, ir.Return, ir.Expr]]:
+    """What a name of `loss, name = step(batch)` stands for in the function that is called: with each of its returns, the
+    expression at that place. Empty where one of them is not so many values side by side."""
+    callee = called_in_project(function, call)
+    if callee is None or callee.is_generator or not isinstance(target, ir.Seq):
+        return []
+    at = next((k for k, item in enumerate(target.items) if item.path == name), None)
+    found: list[tuple[ir.Function, ir.Return, ir.Expr]] = []
+    for statement in ir.statements(callee.body):
+        if isinstance(statement, ir.Return):
+            value = statement.value
+            if at is None or not isinstance(value, ir.Seq) or len(value.items) != len(target.items):
+                return []
+            found.append((callee, statement, value.items[at]))
+    return found
 
 
 _PACKED = frozenset({"PackedSequence", "pack_padded_sequence", "pack_sequence", "pad_packed_sequence"})

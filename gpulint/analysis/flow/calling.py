@@ -132,7 +132,8 @@ class Calling(Keeping):
         ):
             result = known
         asked = summary.grad_in_training
-        recorded = not (asked and self._is_evaluating(asked, given, owner_path))
+        frozen = owner is not None and owner.kind is Kind.MODULE and owner.has(FROZEN) and not args.any_graph()
+        recorded = not (frozen or (asked and self._is_evaluating(asked, given, owner_path)))
         if not recorded:
             result = detached(result)
         self.state.freed |= frozenset(t for t in summary.freed if not isinstance(t, ParamToken))

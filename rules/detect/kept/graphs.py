@@ -29,7 +29,7 @@ from gpulint.rules.detect.kept.traced import (
 
 from gpulint.analysis.code import ir
 from gpulint.analysis.file.gradmode import of_call
-from gpulint.analysis.file.lookup import called, qualified
+from gpulint.analysis.file.lookup import called, parts_given, qualified
 from gpulint.analysis.torch.keeping import BROUGHT, CUTS, LOSSLIKE, SETTINGS, SHOWN
 from gpulint.analysis.torch.methods import NO_GRAPH
 from gpulint.analysis.torch.names import HOST_ATTRS, PAIRS, TO_HOST
@@ -253,17 +253,27 @@ class Graphs(Results):
         known = self._followed(name)
         if known is not None:
             return known
+        targets = definition.stmt.targets[0] if isinstance(definition.stmt, ir.Assign) else None
+        if targets is not None and (cut := self._cut_inside(name, call, targets, depth)) is not None:
+            return cut
         local = called(self.file, self.function, call)
         summary = self.file.summaries.get(local) if local is not None else None
         if summary is None or summary.returns is None or summary.returns.kind is not Kind.CONTAINER:
             return self.of(call, definition.stmt, depth)
-        targets = definition.stmt.targets[0] if isinstance(definition.stmt, ir.Assign) else None
         items = summary.returns.items
         if items is None or not isinstance(targets, ir.Seq) or len(targets.items) != len(items):
             return UNKNOWN
         at = next((k for k, item in enumerate(targets.items) if within(item, name)), None)
         found = of_value(items[at]) if at is not None else None
         return found if found is not None else UNKNOWN
+
+    def _cut_inside(self, name: str, call: ir.Call, targets: ir.Expr, depth: int) -> Traced | None:
+        """Whether the function that gives it has cut it off, or made a number of it, wherever it returns."""
+        given = parts_given(self.function, call, targets, name)
+        if not given or depth > _DEEPEST:
+            return None
+        found = [Graphs(home.home, home).of(part, stmt, depth + 1) for home, stmt, part in given]
+        return found[0] if all(one.graph is REFUTED and one.cut for one in found) else None
 
     def _element(self, name: str, definition: Definition, depth: int) -> Traced:
         """What a loop takes out of something: the index of `enumerate` and the key of `items()` are numbers and texts."""

@@ -13,9 +13,9 @@ from gpulint.rules.detect.lifetimes.suspicion import Suspicion
 from gpulint.analysis.code import ir
 from gpulint.analysis.code.assignments import targets
 from gpulint.analysis.file.evidence import LOSSY
-from gpulint.analysis.file.lookup import called, qualified
+from gpulint.analysis.file.lookup import called, parts_given, qualified
 from gpulint.analysis.torch.holders import STEP_METHODS
-from gpulint.answers import Answer, Question, left_open, proven
+from gpulint.answers import Answer, Question, left_open, proven, refuted
 from gpulint.findings import Severity
 from gpulint.rule import Cost
 
@@ -283,6 +283,9 @@ def _gives(
     callee = called(file, function, call)
     if callee is None:
         return left_open(Question.SIZE, "what it returns is not in sight")
+    parts = [part for name in dead for _, _, part in parts_given(function, call, target, name)]
+    if parts and all(isinstance(part, ir.Call) and part.method in ("item", "tolist") for part in parts):
+        return refuted(Question.TENSOR, "it gives numbers")
     given = {param.name for param in callee.params} - {own_name(callee)}
     for statement in ir.statements(callee.body):
         value = statement.value if isinstance(statement, ir.Return) else None

@@ -13,7 +13,7 @@ from gpulint.rules.detect.unseen.sights import Sight
 from gpulint.analysis.code import ir
 from gpulint.analysis.code.assignments import targets
 from gpulint.analysis.file.evidence import LOSSY
-from gpulint.analysis.file.lookup import qualified
+from gpulint.analysis.file.lookup import parts_given, qualified
 from gpulint.analysis.torch import frameworks
 from gpulint.analysis.torch.names import HOST_ATTRS, KEEPS_GRAPH, PAIRS, REDUCTIONS, TO_HOST
 from gpulint.analysis.torch.roles import RUNS, RUNS_NOT
@@ -160,11 +160,42 @@ class Leaves:
                 if value is not None and _is_moved(value):
                     return Leaf(kept, None, on_host=True)
                 continue
+            if isinstance(value, ir.Call) and self._brought_back_inside(function, statement, value, name):
+                return Leaf(kept, value, on_host=True)
             leaf = self._of(function, block, kept, value, depth - 1, small or SMALL.search(name) is not None)
             if leaf is not None and leaf.on_host:
                 return leaf
             found += [leaf] if leaf is not None else []
         return min(found, key=lambda leaf: (not leaf.runs, leaf.maker is None), default=None)
+
+    def _brought_back_inside(
+        self, function: ir.Function, statement: ir.Stmt, call: ir.Call, name: str
+    ) -> bool:
+        """Whether the function that gives it, beside other things, has moved it to the host wherever it returns."""
+        target = statement.targets[0] if isinstance(statement, ir.Assign) else None
+        given = parts_given(function, call, target, name) if target is not None else []
+        return bool(given) and all(
+            _ends_on_host(part) or _is_bound_on_host(home, part) for home, _, part in given
+        )
+
+
+def _is_bound_on_host(function: ir.Function, part: ir.Expr) -> bool:
+    """Whether everything that a function binds a name to is moved to the host in the end."""
+    values = [
+        statement.value
+        for statement in ir.statements(function.body)
+        if isinstance(statement, ir.Assign) and any(target.path == part.path for target in targets(statement))
+    ]
+    return part.path is not None and bool(values) and all(_ends_on_host(value) for value in values)
+
+
+def _ends_on_host(value: ir.Expr | None) -> bool:
+    """`x.cpu()`, `x.detach().cpu().squeeze()`."""
+    while isinstance(value, ir.Call):
+        if value.method in _TO_HOST or _moves_to_cpu(value):
+            return True
+        value = value.func.base if isinstance(value.func, ir.Attr) else None
+    return False
 
 
 def _looped(iterable: ir.Expr) -> ir.Expr | None:

@@ -15,6 +15,7 @@ from gpulint.analysis.code import ir
 from gpulint.analysis.code.assignments import targets
 from gpulint.analysis.file.classes import ClassInfo
 from gpulint.analysis.questions.backward.differentiating_networks import differentiating_network
+from gpulint.analysis.questions.backward.under_calls import BackwardUnderCalls
 from gpulint.analysis.questions.device.made_on_cpu import is_made_on_cpu
 from gpulint.analysis.questions.device.origins import Origins, bindings, device_of_move, is_cpu
 from gpulint.analysis.questions.grad.no_graph import (
@@ -59,6 +60,7 @@ class Doubts:
     def __init__(self, file: FileAnalysis) -> None:
         self._file = file
         self._origins: dict[ir.Function, Origins] = {}
+        self._backward = BackwardUnderCalls()
 
     def about(self, facts: FunctionFacts, forward: Forward) -> bool:
         """Whether anything refutes the claim that this forward should run without grad, on a GPU, or nearly does."""
@@ -114,6 +116,8 @@ class Doubts:
             )
         elif self._is_up_to_caller(facts, forward):
             yield left_open(Question.REACHED, f"what becomes of `{path}` is up to callers that are not seen")
+        if (backward := self._backward.of_forward(forward)) is not None:
+            yield left_open(Question.BACKWARD, f"`{backward.name}`, which it calls, may run a backward")
         if forward.module.network is None and self._differentiating:
             why = f"`{self._differentiating}` takes gradients in its forward, and `{path}` may be one"
             yield left_open(Question.BACKWARD, why)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from gpulint.analysis.code import ir
 from gpulint.analysis.questions.backward.cutting import mixes
+from gpulint.analysis.questions.backward.under_calls import BackwardUnderCalls
 from gpulint.analysis.questions.grad.strangers import Strangers
 
 if TYPE_CHECKING:
@@ -45,11 +46,13 @@ class Guarding:
     def __init__(self, file: FileAnalysis) -> None:
         self._file = file
         self._strangers = Strangers(file, file.function_facts)
+        self._backward = BackwardUnderCalls()
 
     def cover(self, facts: FunctionFacts, forwards: Sequence[Forward]) -> Cover | None:
-        """The cover of some forwards of a function, None where no statement of theirs can be put under a `with`."""
+        """The cover of some forwards of a function, None where no statement of theirs can be put under a `with`, or a backward
+        may run under it."""
         function = facts.function
-        if function.name == "<lambda>":
+        if function.name == "<lambda>" or any(self._backward.of_forward(forward) for forward in forwards):
             return None
         if (
             facts.all_evaluation
@@ -65,6 +68,8 @@ class Guarding:
     def statement(self, function: ir.Function, statement: ir.Stmt) -> Cover | None:
         """The cover of one statement."""
         if not isinstance(statement, _SIMPLE) or _suspends([statement]):
+            return None
+        if any(self._backward.of_call(function, call) for call in ir.own_calls(statement)):
             return None
         return Cover(False, ((statement,),), doubt=self._strange(function, [statement]))
 

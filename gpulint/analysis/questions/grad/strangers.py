@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from gpulint.analysis.code import ir
 from gpulint.analysis.file import lookup
 from gpulint.analysis.file.evidence import LOSSY
+from gpulint.analysis.questions.backward.under_calls import BackwardUnderCalls
 from gpulint.analysis.torch import frameworks
 from gpulint.analysis.torch.backward import WANTS_GRAD, differentiates, is_known_torch
 from gpulint.analysis.torch.names import (
@@ -62,8 +63,12 @@ class Strangers:
     def __init__(self, file: FileAnalysis, functions: Sequence[FunctionFacts]) -> None:
         self._file = file
         self._known: dict[ir.Function, bool] = {}
+        self._backward = BackwardUnderCalls()
         self._forwards = {
-            id(forward.call) for facts in functions for forward in facts.forwards if forward.site is not None
+            id(forward.call): forward
+            for facts in functions
+            for forward in facts.forwards
+            if forward.site is not None
         }
 
     def among(self, function: ir.Function, block: list[ir.Stmt], depth: int = _DEPTH) -> str | None:
@@ -107,8 +112,8 @@ class Strangers:
         return self._known[function]
 
     def _is_harmless(self, function: ir.Function, call: ir.Call, depth: int) -> bool:
-        if id(call) in self._forwards:
-            return True
+        if (forward := self._forwards.get(id(call))) is not None:
+            return self._backward.of_forward(forward) is None
         home: FileAnalysis = function.home
         path = call.func.path
         if path is not None and path in home.evidence[function].modules:

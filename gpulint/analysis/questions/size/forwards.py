@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from gpulint.analysis.code import ir
 from gpulint.analysis.questions.reached.uncalled import Uncalled
+from gpulint.analysis.questions.repeats.acting import acts
 from gpulint.analysis.questions.repeats.amounts import amounts, is_one_sample
 from gpulint.analysis.questions.size.networks import NetworkSizes
 from gpulint.answers import Answer, Question, left_open, refuted
@@ -43,6 +44,8 @@ class ForwardSizes:
         small = size is not None and (size.is_small or size.looks_small) and not size.most.convolutions
         if size is not None and small and is_one_sample(function, call):
             yield left_open(Question.SIZE, f"one sample at a time, and {size.in_words(path)}", size.most.made)
+        else:
+            yield from self._of_acting(function, call, path, network)
         yield from self._uncalled.doubt(function)
 
     def of_network(self, function: ir.Function, path: str, network: object = None) -> Iterator[Answer]:
@@ -51,7 +54,19 @@ class ForwardSizes:
         if size is not None and size.is_toy:
             yield left_open(Question.SIZE, size.in_words(path), size.most.made)
 
-    def of_step(self, function: ir.Function, path: str, network: object = None) -> Iterator[Answer]:
+    def _of_acting(
+        self, function: ir.Function, call: ir.Call, path: str, network: object = None
+    ) -> Iterator[Answer]:
+        size = self._sizes.of(function, path, network) if path else None
+        if size is not None and (size.is_large or size.most.convolutions):
+            return  # of each state it saves more than rows
+        if acts(self._file, function, call):
+            why = f"`{path or call.method}` is given one state of an environment at a time"
+            yield left_open(Question.SIZE, why)
+
+    def of_step(
+        self, function: ir.Function, call: ir.Call, path: str, network: object = None
+    ) -> Iterator[Answer]:
         """The same of a network that a training step runs on its one batch, and lets go of at once."""
         size = self._sizes.of(function, path, network) if path else None
         if size is not None and size.is_toy_of_rows:
@@ -60,3 +75,5 @@ class ForwardSizes:
             rows = ", in nothing but linear layers" if size.is_of_rows else ""
             yield left_open(Question.SIZE, f"{size.in_words(path)}{rows}", size.most.made)
             yield left_open(Question.REPEATS, "it is let go of in each step, and may not matter beside it")
+        else:
+            yield from self._of_acting(function, call, path, network)

@@ -1,0 +1,60 @@
+"""Whether what a call runs in the project may go backward, however the branches on the way there look: under no_grad that
+raises, and what it differentiates needs its graph."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from gpulint.analysis.code import ir
+from gpulint.analysis.file import lookup
+from gpulint.analysis.file.classes import ClassInfo
+from gpulint.analysis.torch.backward import differentiates
+
+if TYPE_CHECKING:
+    from gpulint.analysis.file.facts import Forward
+    from gpulint.analysis.file.program import FileAnalysis
+
+_DEPTH = 5
+# Functions that use these are ready for callers without grad.
+_READY = frozenset({"enable_grad", "set_grad_enabled"})
+
+
+class BackwardUnderCalls:
+    """Asks the functions that the calls of one file run, and those that they call, here and where they are imported from."""
+
+    def __init__(self) -> None:
+        self._known: dict[ir.Function, ir.Function | None] = {}
+
+    def of_forward(self, forward: Forward) -> ir.Function | None:
+        """The function that may run a backward where this forward is called; None where none is seen."""
+        network = forward.module.network
+        if isinstance(network, ClassInfo):
+            for name in (forward.call.method, "forward"):
+                method = network.method(name)
+                if method is not None:
+                    return self._within(method, _DEPTH)
+        return self.of_call(forward.function, forward.call)
+
+    def of_call(self, function: ir.Function, call: ir.Call, depth: int = _DEPTH) -> ir.Function | None:
+        """The same of any call."""
+        callee = lookup.called_in_project(function, call)
+        return self._within(callee, depth) if callee is not None else None
+
+    def _within(self, function: ir.Function, depth: int) -> ir.Function | None:
+        if not depth:
+            return None
+        if function not in self._known:
+            self._known[function] = None  # called again within itself: it adds nothing
+            self._known[function] = self._first(function, depth)
+        return self._known[function]
+
+    def _first(self, function: ir.Function, depth: int) -> ir.Function | None:
+        home: FileAnalysis = function.home
+        if home.evidence[function].words & _READY:
+            return None
+        calls = [call for _, call in ir.calls(function.body)]
+        for call in calls:
+            if differentiates(lookup.qualified(home, function, call.func.path), call.method):
+                return function
+        found = (self.of_call(function, call, depth - 1) for call in calls)
+        return next((one for one in found if one is not None), None)

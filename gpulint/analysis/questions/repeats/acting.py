@@ -1,0 +1,62 @@
+"""Whether what a network gives is the next action in an environment: then one state goes through it at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from gpulint.analysis.code import ir
+from gpulint.analysis.code.assignments import targets
+
+if TYPE_CHECKING:
+    from gpulint.analysis.file.program import FileAnalysis
+
+_DEPTH = 3  # callers of callers
+_LEAST = 3  # state, reward and end at least are what an environment's step gives
+
+
+def acts(file: FileAnalysis, function: ir.Function, call: ir.Call, depth: int = _DEPTH) -> bool:
+    """Whether what `call` gives goes into the step of an environment, `state, reward, done, _ = env.step(action)`, in the
+    function or in one of its callers."""
+    names: set[str] = set()
+    returned = False
+    for statement in ir.statements(function.body):
+        roots = statement.expressions()
+        if not any(_reads(root, names, call) for root in roots):
+            continue
+        if _steps(statement, names, call):
+            return True
+        if isinstance(statement, ir.Assign):
+            names |= {target.id for target in targets(statement) if isinstance(target, ir.Name)}
+        returned |= isinstance(statement, ir.Return)
+    if not returned or not depth or function is file.module.body:
+        return False
+    return any(acts(home, caller, outer, depth - 1) for home, caller, outer in _callers(file, function))
+
+
+def _steps(statement: ir.Stmt, names: set[str], call: ir.Call) -> bool:
+    if not isinstance(statement, ir.Assign):
+        return False
+    value = statement.value
+    if not isinstance(value, ir.Call) or value.method != "step" or not isinstance(value.func, ir.Attr):
+        return False
+    several = any(isinstance(one, ir.Seq) and len(one.items) >= _LEAST for one in statement.targets)
+    given = (*value.args, *(argument for _, argument in value.keywords))
+    return several and any(_reads(one, names, call) for one in given)
+
+
+def _reads(expr: ir.Expr, names: set[str], call: ir.Call) -> bool:
+    return any(part is call or (isinstance(part, ir.Name) and part.id in names) for part in ir.walk(expr))
+
+
+def _callers(
+    file: FileAnalysis, function: ir.Function
+) -> Iterator[tuple[FileAnalysis, ir.Function, ir.Call]]:
+    """The calls of a function, by its name, where something steps: in its file, else in those that call it."""
+    others = file.project.files_calling(file.filename, function) if file.project is not None else None
+    for home in (file, *(others or ())):
+        for caller, evidence in home.evidence.items():
+            if caller is not function and function.name in evidence.called:
+                for _, call in ir.calls(caller.body):
+                    if call.method == function.name:
+                        yield home, caller, call

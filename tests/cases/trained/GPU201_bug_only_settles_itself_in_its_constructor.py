@@ -1,0 +1,42 @@
+# file: prompts.py
+from embedders import PlainText
+
+
+def main(texts):
+    embedder = PlainText()
+    embedder.eval()
+    embedder.to("cuda")
+    for text in texts:
+        found = embedder.encode(text)  # expect: GPU201
+        print(found.detach().cpu().numpy())
+
+
+# file: embedders.py
+from torch import nn
+from transformers import CLIPTextModel, CLIPTokenizer
+
+
+class Embedder(nn.Module):
+    def __init__(self):
+        super().__init__()
+
+    def encode(self, *args):
+        raise NotImplementedError
+
+
+class PlainText(Embedder):
+    def __init__(self, version="openai/clip-vit-large-patch14"):
+        super().__init__()
+        self.tokenizer = CLIPTokenizer.from_pretrained(version)
+        self.transformer = CLIPTextModel.from_pretrained(version)
+        self.settle()
+
+    def settle(self):
+        self.transformer = self.transformer.eval()
+
+    def forward(self, text):
+        tokens = self.tokenizer(text, return_tensors="pt")["input_ids"].to("cuda")
+        return self.transformer(input_ids=tokens).last_hidden_state
+
+    def encode(self, text):
+        return self(text)  # maybe: GPU201
