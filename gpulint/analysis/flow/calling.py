@@ -132,7 +132,9 @@ class Calling(Keeping):
         ):
             result = known
         asked = summary.grad_in_training
-        frozen = owner is not None and owner.kind is Kind.MODULE and owner.has(FROZEN) and not args.any_graph()
+        frozen = (
+            owner is not None and owner.kind is Kind.MODULE and owner.has(FROZEN) and not args.any_graph()
+        )
         recorded = not (frozen or (asked and self._is_evaluating(asked, given, owner_path)))
         if not recorded:
             result = detached(result)
