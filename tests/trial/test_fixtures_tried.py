@@ -30,7 +30,7 @@ OTHERWISE: dict[tuple[str, int], Status] = {
     ("misspelt_allocator", 8): "not reached",
     ("misspelt_allocator", 33): "changes nothing",  # the CUDA allocator's settings
     ("model_sweep", 68): "changes nothing",  # reserved memory is only known on a GPU
-    ("resume_training", 50): "changes nothing",  # what a file is loaded to shows only on a GPU
+    ("resume_training", 80): "changes nothing",  # what a file is loaded to shows only on a GPU
     ("split_size_setting", 7): "changes nothing",
     ("synchronized_steps", 51): "not reached",
 }

@@ -193,7 +193,10 @@ class Project:
         return found
 
     def uses_as_value(self, origin: str, function: ir.Function) -> bool:
-        """Whether another file does anything with the function but call it: hands it on, reads its signature."""
+        """Whether another file does anything with the function but call it: hands it on, reads its signature. None can where the
+        text is in no file."""
+        if not os.path.isfile(origin):
+            return False
         self.asked = True
         own, name = os.path.abspath(origin), function.name.encode()
         used = re.compile(
