@@ -66,3 +66,51 @@ def test_no_process_outlives_an_abandoned_run() -> None:
     next(results)
     results.close()  # type: ignore[attr-defined]
     assert children() <= before
+
+
+def test_fork_only_where_it_is_safe() -> None:
+    release = threading.Event()
+    thread = threading.Thread(target=release.wait)
+    thread.start()
+    try:
+        assert worker_context().get_start_method() == "spawn"
+        assert sorted(in_processes(abs, [[-1], [2]], 2, crashed)) == [(-1, 1), (2, 2)]
+    finally:
+        release.set()
+        thread.join()
+
+
+ORPHAN = """
+import os, sys, time
+sys.path.insert(0, {directory!r})
+from gpulint.lint.pool import in_processes
+
+def slow(item):
+    os.write(1, b"%d\\n" % os.getpid())  # in one piece: two workers share the pipe
+    time.sleep(0.2)
+    return item
+
+for _ in in_processes(slow, [[n] for n in range(100)], 2, lambda item, code: None):
+    pass
+"""
+
+
+def test_workers_end_with_a_killed_parent() -> None:
+    script = ORPHAN.format(directory=str(Path(__file__).parents[1]))
+    parent = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True)
+    assert parent.stdout is not None
+    workers = {int(parent.stdout.readline()) for _ in range(2)}
+    parent.kill()
+    parent.wait()
+    deadline = time.monotonic() + 10
+    while time.monotonic() < deadline and any(map(alive, workers)):
+        time.sleep(0.05)
+    assert not any(map(alive, workers))
+    parent.stdout.close()
+
+
+def alive(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
+    except OSError:
+        return False
