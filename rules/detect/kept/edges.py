@@ -143,7 +143,9 @@ def _with_graph(expr: ir.Expr) -> Iterator[str]:
     """The names whose graph a value may have: not those of which it only takes a number, `len(predicted)`, `x.size(0)`."""
     if isinstance(expr, ir.Name):
         yield expr.id
-    elif (isinstance(expr, ir.Attr) and expr.attr in HOST_ATTRS) or (isinstance(expr, ir.Call) and (expr.func.path in NUMERIC_SINKS or expr.method in NO_GRAPH)):
+    elif (isinstance(expr, ir.Attr) and expr.attr in HOST_ATTRS) or (
+        isinstance(expr, ir.Call) and (expr.func.path in NUMERIC_SINKS or expr.method in NO_GRAPH)
+    ):
         return
     else:
         for part in expr.children():

@@ -321,8 +321,7 @@ class Graphs(Results):
             and isinstance(part.index, ir.Const)
             and isinstance(part.index.value, str)
             for statement in ir.statements(self.function.body)
-            for root in statement.expressions()
-            for part in ir.walk(root)
+            for part in ir.own_parts(statement)
         )
 
     def _from_outside(self, name: str, stmt: ir.Stmt) -> Traced:

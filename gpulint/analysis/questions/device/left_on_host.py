@@ -65,16 +65,11 @@ def _is_moved_by_itself(network: ClassInfo) -> bool:
 def _leaves_in_place(statement: ir.Stmt, path: str) -> bool:
     """Whether a statement does nothing to the network but run it, or call methods that leave it where it is."""
     harmless: set[int] = set()
-    for root in statement.expressions():
-        for part in ir.walk(root):
-            if isinstance(part, ir.Call):
-                func = part.func
-                if func.path == path:
-                    harmless.add(id(func))
-                elif isinstance(func, ir.Attr) and func.base.path == path and func.attr in _IN_PLACE:
-                    harmless.add(id(func.base))
-    return all(
-        part.path != path or id(part) in harmless
-        for root in statement.expressions()
-        for part in ir.walk(root)
-    )
+    for part in ir.own_parts(statement):
+        if isinstance(part, ir.Call):
+            func = part.func
+            if func.path == path:
+                harmless.add(id(func))
+            elif isinstance(func, ir.Attr) and func.base.path == path and func.attr in _IN_PLACE:
+                harmless.add(id(func.base))
+    return all(part.path != path or id(part) in harmless for part in ir.own_parts(statement))
