@@ -121,6 +121,9 @@ class Doubts:
         if forward.module.network is None and self._differentiating:
             why = f"`{self._differentiating}` takes gradients in its forward, and `{path}` may be one"
             yield left_open(Question.BACKWARD, why)
+        if not forward.mode.evaluating and _is_put_into_train_mode(forward):
+            why = f"`{path}` is put into train mode here: it may train within its own forward"
+            yield left_open(Question.BACKWARD, why)
         if weights := weights_in_doubt(self._file, forward.module.network):
             yield left_open(Question.TRAINED, weights)
         if not self.names_gpu_for(forward):
@@ -402,6 +405,12 @@ class Doubts:
                 if last not in seen and last not in _HARMLESS | frameworks.MODULE_BASES:
                     return last
         return ""
+
+
+def _is_put_into_train_mode(forward: Forward) -> bool:
+    """`model.train()` in the function that runs it, which nothing takes back there."""
+    wanted = f"{forward.module.path}.train"
+    return any(call.func.path == wanted and not call.args for _, call in ir.calls(forward.function.body))
 
 
 def _bound_to(statement: ir.Stmt) -> ir.Expr | None:
