@@ -409,8 +409,9 @@ class Doubts:
 
 def _is_put_into_train_mode(forward: Forward) -> bool:
     """`model.train()` in the function that runs it, which nothing takes back there."""
-    wanted = f"{forward.module.path}.train"
-    return any(call.func.path == wanted and not call.args for _, call in ir.calls(forward.function.body))
+    path = forward.module.path
+    called = {call.func.path for _, call in ir.calls(forward.function.body) if not call.args}
+    return f"{path}.train" in called and f"{path}.eval" not in called
 
 
 def _bound_to(statement: ir.Stmt) -> ir.Expr | None:
