@@ -138,6 +138,11 @@ class Doubts:
             or off_for_object(self._file, forward.function)
             or self._guards_itself(forward)
             or any(self._unseen_base(entry) for entry in facts.role.entries)
+            or (
+                forward.module.network is None
+                and _is_put_into_train_mode(forward)
+                and bool(self._differentiating)
+            )
         )
 
     def chooses_mode(self, function: ir.Function) -> bool:
