@@ -14,6 +14,7 @@ from gpulint.analysis.code import ir
 from gpulint.analysis.code.loaded import chain_of, parents_of
 from gpulint.analysis.file.lookup import qualified, with_words
 from gpulint.analysis.questions.device.placement import on_gpu
+from gpulint.analysis.questions.size.states import copy_doubts
 from gpulint.analysis.values.values import Kind
 from gpulint.answers import Answer, Question, left_open, proven, refuted
 from gpulint.findings import Severity
@@ -164,6 +165,8 @@ def _answers(file: FileAnalysis, copy: _Copy, name: str) -> Iterator[Answer]:
         yield left_open(Question.DEVICE, "whether the network is on a GPU is not shown")
     else:
         yield refuted(Question.DEVICE, "the file speaks of no device")
+    if not copy.many:
+        yield from copy_doubts(lambda question: question(file), copy.function, name)
 
 
 def _is_freed(copy: _Copy, name: str) -> bool:
