@@ -185,7 +185,9 @@ def test_caches(action: Any, runner: Runner) -> None:
     assert paths == {str(runner.temp / "gpulint-pip"), str(runner.temp / "gpulint-cache")}
     assert any((runner.temp / "gpulint-cache").iterdir())
     (install,) = (step for step in action["runs"]["steps"] if step.get("id") == "install")
-    assert '--cache-dir "$RUNNER_TEMP/gpulint-pip"' in install["run"]  # pip leaves it out where it is told to keep none
+    assert (
+        '--cache-dir "$RUNNER_TEMP/gpulint-pip"' in install["run"]
+    )  # pip leaves it out where it is told to keep none
     keys = [
         runner.outputs("caches", given)
         for given in ({}, {}, {"version": "9.9"}, {"args": "--select GPU1"}, {"cache": "false"})

@@ -315,7 +315,9 @@ def test_init_pins_what_is_installed(tmp_path: Path, origin: object, ref: str) -
     assert done.returncode == 0, done.stderr
     (hook,) = yaml.safe_load((tmp_path / ".pre-commit-config.yaml").read_text())["repos"]
     assert hook["rev"] == ref
-    steps = yaml.safe_load((tmp_path / ".github/workflows/gpulint.yml").read_text())["jobs"]["gpulint"]["steps"]
+    steps = yaml.safe_load((tmp_path / ".github/workflows/gpulint.yml").read_text())["jobs"]["gpulint"][
+        "steps"
+    ]
     assert steps[-1]["uses"] == f"gpulint/gpulint@{ref}"
 
 

@@ -227,7 +227,9 @@ def test_the_readmes_links_hold_everywhere() -> None:
 @pytest.mark.parametrize("name", ["first", "second", "third"])
 def test_figures_of_the_readings_are_those_of_their_data(name: str) -> None:
     path = ROOT / f"benchmarks/results/accuracy-{name}-reading-2026-11-22.json"
-    judged = Counter((item["confidence"], item["verdict"]) for item in json.loads(path.read_text())["findings"])
+    judged = Counter(
+        (item["confidence"], item["verdict"]) for item in json.loads(path.read_text())["findings"]
+    )
     measured = (ROOT / "docs/measured.md").read_text(encoding="utf-8")
     table = measured[measured.index(f"| {name} reading") :]
     for confidence in ("high", "medium", "low"):

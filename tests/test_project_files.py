@@ -123,11 +123,17 @@ def used_actions() -> list[tuple[str, str, str]]:
     """(file, action, comment) wherever a workflow, the action, the docs or `gpulint init` name one of somebody else."""
     places = [*(ROOT / ".github").rglob("*.yml"), ROOT / "action.yml", *(ROOT / "docs").glob("*.md")]
     found = [
-        (path.name, *match.groups()) for path in places for match in USES.finditer(path.read_text(encoding="utf-8"))
+        (path.name, *match.groups())
+        for path in places
+        for match in USES.finditer(path.read_text(encoding="utf-8"))
     ]
     from gpulint.cli._init import _CHECKOUT
 
-    return [one for one in [*found, ("init", *_CHECKOUT.split(" ", 1))] if not one[1].startswith(("./", "gpulint/"))]
+    return [
+        one
+        for one in [*found, ("init", *_CHECKOUT.split(" ", 1))]
+        if not one[1].startswith(("./", "gpulint/"))
+    ]
 
 
 def test_actions_of_others_are_pinned_by_commit() -> None:
@@ -160,7 +166,9 @@ def test_nothing_is_named_that_is_not_released() -> None:
         refs += re.findall(r"repo: https://github.com/gpulint/gpulint\n\s*rev: (\S+)", text)
         assert set(refs) <= {f"v{__version__}" if released else "main"}, path.name
         if not released:
-            assert not re.search(r"pip(?:x)? install (?:--\w+ )*[\"']?gpulint(?:\[\w+\])?[\"']?(?! @)", text), path.name
+            assert not re.search(
+                r"pip(?:x)? install (?:--\w+ )*[\"']?gpulint(?:\[\w+\])?[\"']?(?! @)", text
+            ), path.name
 
 
 def test_the_extension_has_the_version_of_the_package() -> None:

@@ -28,12 +28,15 @@ Search = Callable[[], Discovery]
 
 
 class Watched:
-    """The files of a run: those found, their configurations, and what else the run has named."""
+    """The files of a run: those found, their configurations, and what else the run has named: `named` is asked anew with
+    each look, and may raise `ConfigError` as `search` does."""
 
-    def __init__(self, search: Search, paths: Sequence[str], more: Iterable[str] = ()) -> None:
+    def __init__(
+        self, search: Search, paths: Sequence[str], named: Callable[[], Iterable[str]] = tuple
+    ) -> None:
         self._search = search
         self._paths = [os.path.abspath(path) for path in paths]
-        self._named = {os.path.abspath(path) for path in more}
+        self._named = named
         self._found: set[str] = set()
         self.dependencies: set[str] = set()
 
@@ -42,12 +45,13 @@ class Watched:
         with contextlib.suppress(ConfigError):
             self._found = self._files()
         beside = {file for path in self._paths for file in _beside(path)}
-        files = self._found | self._named | self.dependencies | beside
+        files = self._found | self.dependencies | beside
         return {file: _stamp(file) for file in files}
 
     def _files(self) -> set[str]:
         found = self._search()
         files = {target.path for target in found.targets} | {problem.path for problem in found.problems}
+        files |= set(map(os.path.abspath, self._named()))
         for directory in {os.path.dirname(target.path) for target in found.targets}:
             files |= {os.path.join(directory, name) for name in _BESIDE}
         for config in {id(target.config): target.config for target in found.targets}.values():
