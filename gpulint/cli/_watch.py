@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 from collections.abc import Callable
@@ -54,9 +55,11 @@ def _search(request: Request) -> Discovery:
 
 
 def _named_files(request: Request) -> list[str]:
-    """The configuration that is named, and the baseline, which may be named by the configuration."""
-    in_force = request.under(request.resolver.for_directory(os.getcwd()))
-    return [path for path in (request.config.file, in_force.baseline) if path is not None]
+    """The configuration that is named, and the baseline, which a configuration may name."""
+    named = [request.config.file, request.baseline]
+    with contextlib.suppress(ConfigError):
+        named.append(request.under(request.resolver.for_directory(os.getcwd())).baseline)
+    return [path for path in named if path is not None]
 
 
 def _check(request: Request, check_once: Check) -> Run | None:

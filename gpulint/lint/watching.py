@@ -29,7 +29,7 @@ Search = Callable[[], Discovery]
 
 class Watched:
     """The files of a run: those found, their configurations, and what else the run has named: `named` is asked anew with
-    each look, and may raise `ConfigError` as `search` does."""
+    each look."""
 
     def __init__(
         self, search: Search, paths: Sequence[str], named: Callable[[], Iterable[str]] = tuple
@@ -45,13 +45,13 @@ class Watched:
         with contextlib.suppress(ConfigError):
             self._found = self._files()
         beside = {file for path in self._paths for file in _beside(path)}
-        files = self._found | self.dependencies | beside
+        named = set(map(os.path.abspath, self._named()))
+        files = self._found | named | self.dependencies | beside
         return {file: _stamp(file) for file in files}
 
     def _files(self) -> set[str]:
         found = self._search()
         files = {target.path for target in found.targets} | {problem.path for problem in found.problems}
-        files |= set(map(os.path.abspath, self._named()))
         for directory in {os.path.dirname(target.path) for target in found.targets}:
             files |= {os.path.join(directory, name) for name in _BESIDE}
         for config in {id(target.config): target.config for target in found.targets}.values():
