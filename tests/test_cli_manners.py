@@ -274,6 +274,16 @@ def test_clean_takes_away_what_runs_have_cached_and_nothing_else(project: Path, 
     assert b"no cache found" in gpulint("clean", cwd=project).stderr
 
 
+@pytest.mark.parametrize("command", [(), ("experiment",)])
+def test_nothing_at_all_shows_the_help(tmp_path: Path, command: tuple[str, ...]) -> None:
+    done = gpulint(*command, cwd=tmp_path)
+    assert done.returncode == 2
+    assert done.stdout == b""
+    lines = done.stderr.decode().splitlines()
+    assert lines[0].startswith("Usage: gpulint")
+    assert len(lines) > 8
+
+
 def test_init_writes_what_is_missing_and_overwrites_nothing(tmp_path: Path) -> None:
     yaml = pytest.importorskip("yaml")
     names = ["gpulint.toml", ".pre-commit-config.yaml", ".github/workflows/gpulint.yml"]
