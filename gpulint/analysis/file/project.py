@@ -475,6 +475,8 @@ def _python_files(root: str) -> Iterator[tuple[str, bytes]]:
             if not name.endswith(".py"):
                 continue
             path = os.path.join(folder, name)
+            if not os.path.isfile(path):  # opening a pipe waits for its other end
+                continue
             try:
                 with open(path, "rb") as file:
                     raw = file.read(MAX_SIZE + 1)
