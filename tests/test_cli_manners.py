@@ -57,6 +57,8 @@ def project(tmp_path: Path) -> Path:
         ("--jobs x .", "--jobs: 'x' is not a valid integer"),
         ("--select GPU999 .", '--select: unknown rule "GPU999"; gpulint rules lists them'),
         ("--select GPU110 .", '--select: unknown rule "GPU110"; did you mean "GPU101"?'),
+        ("--select gpu1 .", '--select: unknown rule "gpu1"; did you mean "GPU1"?'),
+        ("--select all .", '--select: unknown rule "all"; did you mean "ALL"?'),
         ("--select held-grpah .", '--select: unknown rule "held-grpah"; did you mean "held-graph"?'),
         ("--unfixable GPU999 .", '--unfixable: unknown rule "GPU999"'),
         ("--config none.toml .", "--config: none.toml does not exist; name a file, or a setting"),

@@ -66,6 +66,8 @@ def _place(location: str) -> _Place:
     """As findings are placed: FILE:ROW:COLUMN, FILE:cell CELL:ROW:COLUMN in a notebook, each without its end."""
     given = None if os.path.exists(location) else _LOCATION.fullmatch(location)
     path, *numbers = (location,) if given is None else given.group("path", "cell", "row", "column")
+    if os.path.isdir(path):
+        raise click.BadParameter(f"{path} is a directory; name one file in it", param_hint=_FORM)
     if not os.path.isfile(path):
         raise click.BadParameter(f"there is no file {path}", param_hint=_FORM)
     cell, row, column = (int(number) if number else None for number in numbers or (None,) * 3)
