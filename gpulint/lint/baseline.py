@@ -89,7 +89,9 @@ def _read(path: str) -> Counter[Entry]:
         with open(path, encoding="utf-8", errors="surrogatepass") as stream:
             data: Any = json.load(stream)
         if data["format"] != _FORMAT:
-            raise ConfigError(f"baseline {shown_path(path)}: written by another version of gpulint; write it again")
+            raise ConfigError(
+                f"baseline {shown_path(path)}: written by another version of gpulint; write it again"
+            )
         return Counter(
             {(item["code"], item["path"], item["text"]): int(item["count"]) for item in data["findings"]}
         )
