@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from io import StringIO
 
 from gpulint.cli import _verify
+from gpulint.cli._job import summarize
 from gpulint.cli._verify import Request
 from gpulint.config import shown_path
 from gpulint.runtime.parent.runner import Run, run
@@ -18,8 +19,6 @@ from gpulint.source.notebooks import is_notebook
 from gpulint.trial.applying import NotWritten, apply
 from gpulint.trial.plan import Trial, fixes_of
 from gpulint.trial.trying import try_fixes
-
-SUMMARY = "GITHUB_STEP_SUMMARY"  # the file whose Markdown GitHub shows on a job's page
 
 
 def perform(request: Request) -> int:
@@ -83,7 +82,7 @@ def _tell(request: Request, trial: Trial) -> None:
         sys.stdout.write(_markdown(request, trial))
     else:
         _print_text(request, trial)
-    _summarize(request, trial)
+    summarize(_markdown(request, trial))
     if trial.failure and trial.before is not None:
         sys.stdout.flush()
         words = (trial.before.stderr or trial.before.end.traceback or "").rstrip()
@@ -106,15 +105,3 @@ def _markdown(request: Request, trial: Trial) -> str:
     out = StringIO()
     write(trial, out, request.dry_run)
     return out.getvalue()
-
-
-def _summarize(request: Request, trial: Trial) -> None:
-    """Add the Markdown to the page of a GitHub job, where this runs in one."""
-    path = os.environ.get(SUMMARY)
-    if not path:
-        return
-    try:
-        with open(path, "a", encoding="utf-8") as out:
-            out.write(_markdown(request, trial))
-    except OSError as error:
-        print(f"gpulint: {SUMMARY}: {error.strerror or error}", file=sys.stderr)

@@ -143,10 +143,6 @@ def _refuse_nonsense(request: Request) -> None:
         )
     if request.show_output and request.output_format == "json":
         raise click.UsageError("--show-output would mix the script's output into the JSON; leave one out.")
-    if request.report is not None:
-        folder = os.path.dirname(os.path.abspath(request.report))
-        if not os.path.isdir(folder):
-            raise click.UsageError(f"--report {request.report}: there is no folder {folder}.")
     if not request.module and not os.path.exists(request.target):
         hint = "; for a module's name use -m" if "/" not in request.target else ""
         raise click.UsageError(f"there is no script {request.target}{hint}.")

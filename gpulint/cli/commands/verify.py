@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from gpulint.cli._grouped import GroupedCommand, codes, heading
+from gpulint.cli._options import can_be_written
 from gpulint.runtime.record.result import REACH
 from gpulint.trial.plan import MAX_RUNS
 
@@ -114,7 +115,13 @@ def _size(_: click.Context, __: click.Parameter, value: str) -> int:
     default="text",
     help="text or json; with --fix also markdown, for a pull request.",
 )
-@_output("--report", metavar="FILE", type=click.Path(dir_okay=False), help="Write an HTML report to FILE.")
+@_output(
+    "--report",
+    metavar="FILE",
+    type=click.Path(dir_okay=False),
+    callback=can_be_written,
+    help="Write an HTML report to FILE.",
+)
 @_output(
     "--max-drift",
     metavar="SIZE",

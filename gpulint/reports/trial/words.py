@@ -117,10 +117,17 @@ def closing(trial: Trial, dry: bool) -> str:
             f"{'The fix does not pay' if every == 1 else f'None of {every} fixes pays'}: nothing was written."
         )
     verb = "pays and changes no result" if number == 1 else "pay and change no result"
-    said = f"{'The fix' if every == 1 else f'{number} of {every} fixes'} {verb}"
+    said = f"{_most(trial)}{'the fix' if every == 1 else f'{number} of {every} fixes'} {verb}"
+    said = said[0].upper() + said[1:]
     if trial.written:
         return f"{said}; written to {', '.join(shown_path(path) for path in trial.written)}."
     return f"{said}; {'nothing was written (--dry-run)' if dry else 'nothing was written'}."
+
+
+def _most(trial: Trial) -> str:
+    """What the fixes that pay save together, the peak where it is less: `peak 18.09 MiB → 2.77 MiB: `."""
+    better = sorted((gain for gain in trial.gains if gain.is_better), key=lambda gain: gain.name != "peak")
+    return f"{_moved(better[0])}: " if better else ""
 
 
 def widths(table: Sequence[Sequence[str]]) -> list[int]:
