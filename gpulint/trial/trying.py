@@ -9,12 +9,12 @@ from dataclasses import dataclass, field, replace
 
 from gpulint.runtime.parent import firstparty
 from gpulint.runtime.parent.runner import Run
-from gpulint.runtime.record.recording import TrialOptions
-from gpulint.runtime.record.result import LineFigures, RunResult, join_lines
+from gpulint.runtime.record.recording import Bound, TrialOptions
+from gpulint.runtime.record.result import ENDED_WELL, LineFigures, RunResult, join_lines
 from gpulint.runtime.trying import overlay
 from gpulint.source.files import FileError
 from gpulint.trial import gains
-from gpulint.trial.comparing import ENDED_WELL, Baseline
+from gpulint.trial.comparing import Baseline
 from gpulint.trial.plan import MAX_RUNS, Attempt, Gain, Judged, Trial, TrialFix, numbers
 from gpulint.trial.sorting import Outcome, Sorting
 from gpulint.trial.texts import Texts
@@ -98,12 +98,15 @@ class _Trying:
 
     def _bound(self, first: RunResult) -> Run:
         """What the later runs are: they end where the first did, or by themselves as it did."""
-        places = tuple(rank.recording.position for rank in first.ranks if rank.recording is not None)
-        stopped = first.end.reason == "stopped"
+        bounds = (
+            Bound(rank.rank, rank.process, rank.recording.position)
+            for rank in first.ranks
+            if rank.recording is not None and rank.end.reason == "stopped"
+        )
         run = replace(self._first_run(), lines=(), awaited=())
         if run.timeout is None:
             run = replace(run, timeout=PATIENCE * first.seconds + 60)
-        return replace(run, trial=TrialOptions(self.seed, places if stopped else (), not stopped))
+        return replace(run, trial=TrialOptions(self.seed, True, tuple(bounds)))
 
     def _run(self, what: Run, fixes: Sequence[TrialFix], label: str) -> RunResult:
         texts, _ = self.texts.fixed(fixes)
@@ -129,6 +132,8 @@ class _Trying:
             return first.end.message
         if not any(rank.steps() for rank in first.ranks):
             return f"{first.end.message}; no step was sampled, so there is nothing to compare"
+        if any(rank.end.reason == "killed" for rank in first.ranks):
+            return "the script ended one of its workers before that could report what it computed"
         if any(rank.recording is None for rank in first.ranks):
             return "what the script computes could not be written down; torch 2.4 or newer is needed"
         return ""
@@ -139,7 +144,8 @@ class _Trying:
             self.judged[fix.number] = Judged(fix, "not tried", text)
             return False
         places = {(one.filename, one.line, one.column) for one in fix.findings}
-        seen = [line for rank in first.ranks for line in rank.lines if _place(line) in places]
+        processes = (*first.ranks, *first.others)
+        seen = [line for one in processes for line in one.lines if _place(line) in places]
         if seen and not any(line.hits or line.hits is None for line in seen):
             text = "its line did not run in the sampled run; run more (--steps, --reach)"
             self.judged[fix.number] = Judged(fix, "not reached", text)
