@@ -112,8 +112,7 @@ def public_cases(checkouts: Path, device: str, folder: Path) -> list[Case]:
 
 def fixes_of_case(case: Case) -> list[TrialFix]:
     """The fixes of a script's findings, of every confidence."""
-    script = firstparty.find_target(case.what.target, False, case.what.cwd)
-    return [] if script is None else fixes_of(program_findings(script, False, case.what.cwd))
+    return fixes_of(program_findings(case.what))
 
 
 def tried(case: Case, fixes: Sequence[TrialFix]) -> dict[str, Any]:
@@ -204,10 +203,7 @@ def rows(records: Iterable[Mapping[str, Any]]) -> list[tuple[str, ...]]:
 def overhead(case: Case, fixes: Sequence[TrialFix], times: int) -> dict[str, Any]:
     """One A/B and three plain sampled runs, by turns."""
     places = join_lines([(f.filename, f.line, f.column) for fix in fixes for f in fix.findings])
-    script = firstparty.find_target(case.what.target, False, case.what.cwd)
-    evaluates = (
-        firstparty.evaluates(firstparty.first_party(script, False, case.what.cwd)) if script else False
-    )
+    evaluates = firstparty.evaluates(case.what.files())
     plain = replace(case.what, lines=places, awaited=places, evaluates=evaluates, capture=True)
     run(plain)  # files come into memory, kernels into their caches
     sampled, trials, ratios = [], [], []

@@ -10,12 +10,11 @@ from dataclasses import dataclass, replace
 
 import click
 
-from gpulint.atomic import write_atomic
 from gpulint.config import shown_path
 from gpulint.lint.cells import CellModule, Places, join
 from gpulint.source.files import FileError, SourceFile, read_bytes, read_source
 from gpulint.source.notebooks import Notebook, NotebookError, read_notebook
-from gpulint.trial.applying import NotWritten
+from gpulint.trial.applying import NotWritten, encoded, write
 from gpulint.trial.plan import Trial
 
 # What stands for `files = !ls` asks for something to be called: no shell runs here.
@@ -36,6 +35,11 @@ class CellScript:
         """The folder in which a notebook runs."""
         return os.path.dirname(os.path.abspath(self.source.path))
 
+    @property
+    def place(self) -> str:
+        """Where the script counts as lying, for what it imports and the configuration. No module can have that name."""
+        return f"{os.path.abspath(self.source.path)}.py"
+
     def note(self) -> str:
         """Which line of the script begins which cell."""
         text = _HEAD + self.module.text
@@ -51,21 +55,25 @@ class CellScript:
         return f"{name} runs as the script of its cells, without magics and shell lines: {told}{left_out}"
 
     def apply(self, trial: Trial) -> Trial:
-        """Write the fixes that pay into the notebook's cells. Raises `NotWritten`."""
-        text = trial.texts.get(self.path, "")
-        sources = self.module.sources(text.removeprefix(_HEAD)) if text.startswith(_HEAD) else None
-        if sources is None or len(trial.texts) > 1:
-            raise NotWritten("a fix would change a magic or move code between cells; nothing was written")
+        """Write the fixes that pay into the notebook's cells and the modules that they import. Raises `NotWritten`."""
+        modules = {path: text for path, text in trial.texts.items() if path != self.path}
+        ready = encoded(replace(trial, texts=modules))
+        if self.path in trial.texts:
+            ready[self.source.path] = self._rewritten(trial.texts[self.path])
+        return write(trial, ready)
+
+    def _rewritten(self, text: str) -> bytes:
+        """The notebook, once the script has become `text`."""
         path = self.source.path
+        sources = self.module.sources(text.removeprefix(_HEAD)) if text.startswith(_HEAD) else None
+        if sources is None:
+            raise NotWritten("a fix would change a magic or move code between cells; nothing was written")
         try:
             if read_bytes(path) != self.source.raw:
                 raise NotWritten(f"{path} has changed since the trial began; nothing was written, run again")
-            write_atomic(path, self.source.encode(self.notebook.rewritten(sources)))
+            return self.source.encode(self.notebook.rewritten(sources))
         except FileError as error:
             raise NotWritten(f"{path}: {error.message}; nothing was written") from None
-        except OSError as error:
-            raise NotWritten(f"{path}: {error.strerror or error}") from None
-        return replace(trial, written=(path,))
 
 
 @contextmanager

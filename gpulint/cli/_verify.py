@@ -77,6 +77,7 @@ class Request:
     rdzv_id: str | None = None
     standalone: bool = False
     home: str | None = None  # of a notebook: where its cells run
+    place: str = ""  # of a notebook: where their script counts as lying
 
     @property
     def launch(self) -> tuple[str, ...]:
@@ -105,7 +106,7 @@ def of_cells(request: Request) -> Iterator[tuple[Request, CellScript]]:
 
     with cell_script(request.target) as cells:
         print(f"gpulint: {cells.note()}", file=sys.stderr)
-        yield replace(request, target=cells.path, home=cells.home), cells
+        yield replace(request, target=cells.path, home=cells.home, place=cells.place), cells
 
 
 def _verified(request: Request) -> int:
@@ -214,7 +215,7 @@ def chosen_findings(request: Request) -> list[Finding]:
 def _findings(request: Request) -> list[Finding]:
     if request.findings is not None:
         return with_claims(read_findings(request.findings))
-    return program_findings(request.target, request.module)
+    return program_findings(run_of(request), request.place)
 
 
 def _least(request: Request) -> Confidence:

@@ -83,14 +83,12 @@ class _Trying:
 
     def _first_run(self) -> Run:
         places = [(f.filename, f.line, f.column) for fix in self.fixes for f in fix.findings]
-        script = firstparty.find_target(self.what.target, self.what.module, self.what.cwd)
-        files = firstparty.first_party(script, self.what.module, self.what.cwd) if script is not None else []
         lines = join_lines(places)
         return replace(
             self.what,
             lines=lines,
             awaited=lines,
-            evaluates=firstparty.evaluates(files),
+            evaluates=firstparty.evaluates(self.what.files()),
             cut_epochs=False,
             capture=True,
             trial=TrialOptions(self.seed),

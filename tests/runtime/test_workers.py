@@ -46,7 +46,10 @@ def test_every_worker_is_measured_and_stopped(tmp_path: Path, method: str) -> No
     line = next(n for n, row in enumerate(dedent(text).splitlines(), 1) if row == "        step()")
     result = start(tmp_path, text, method, lines=join_lines([(str(path), line)]))
     assert result.end.reason == "stopped", result.stderr
-    assert [(rank.rank, rank.process, rank.world_size) for rank in result.ranks] == [(0, (1,), 2), (1, (2,), 2)]
+    assert [(rank.rank, rank.process, rank.world_size) for rank in result.ranks] == [
+        (0, (1,), 2),
+        (1, (2,), 2),
+    ]
     assert [rank.steps() for rank in result.ranks] == [5, 5]
     assert all(rank.lines[0].hits >= 5 for rank in result.ranks)  # type: ignore[operator]
     assert [one.process for one in result.others] == [()]
@@ -77,7 +80,9 @@ def test_a_worker_that_fails_is_named(tmp_path: Path, death: str, said: str, met
 
 
 def test_a_worker_that_is_killed_is_told_as_far_as_it_came(tmp_path: Path) -> None:
-    dying = HEAD.replace("        step()\n", "        step()\n        if number == 1 and _ == 2: os.kill(os.getpid(), 9)\n")
+    dying = HEAD.replace(
+        "        step()\n", "        step()\n        if number == 1 and _ == 2: os.kill(os.getpid(), 9)\n"
+    )
     result = start(tmp_path, dying + TWO.replace("{steps}", "4"))
     assert [len(rank.samples) for rank in result.ranks] == [4, 3]
     assert "before it could report" in result.ranks[1].notes[0]
@@ -178,7 +183,9 @@ def test_ranks_stop_after_the_same_step_once_one_has_seen_what_it_waited_for(
     stops: dict[int, int] = {}
     for number in range(1, 60):
         for rank in (0, 1) if number % 2 else (1, 0):
-            if rank not in stops and ranks[rank].after_step(sampled=number > 20 + rank, content=rank == 0 and number > 30):
+            if rank not in stops and ranks[rank].after_step(
+                sampled=number > 20 + rank, content=rank == 0 and number > 30
+            ):
                 stops[rank] = number
     assert stops == {0: 33, 1: 33}
 

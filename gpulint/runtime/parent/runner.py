@@ -23,7 +23,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from gpulint.runtime.parent import processes, ranks
+from gpulint.runtime.parent import firstparty, processes, ranks
 from gpulint.runtime.parent.capture import Tail
 from gpulint.runtime.record.channel import ADDRESS, ENOUGH, INTERRUPTED, OPTIONS, TIMEOUT, TOKEN
 from gpulint.runtime.record.recording import TrialOptions
@@ -93,6 +93,12 @@ class Run:
                 *self.arguments,
             ]
         return [self.python, CHILD, self.target, *self.arguments]
+
+    def files(self) -> list[str]:
+        """The script, first, and the user's own modules that it imports, as absolute paths; none where there is no such script."""
+        script = firstparty.find_target(self.target, self.module, self.cwd)
+        path = {**os.environ, **self.environment}.get("PYTHONPATH", "")
+        return [] if script is None else firstparty.first_party(script, self.module, self.cwd, path)
 
     def options(self) -> Options:
         """What the child is told."""
