@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 import click
 
 from gpulint.config import shown_path
+from gpulint.findings import Finding
 from gpulint.lint.cells import CellModule, Places, join
 from gpulint.source.files import FileError, SourceFile, read_bytes, read_source
 from gpulint.source.notebooks import Notebook, NotebookError, read_notebook
 from gpulint.trial.applying import NotWritten, encoded, write
-from gpulint.trial.plan import Trial
+from gpulint.trial.plan import Trial, TrialFix
 
 # What stands for `files = !ls` asks for something to be called: no shell runs here.
 _HEAD = "_magic_ = lambda *_: []  # what `!command` gives here: no shell runs\n"
@@ -39,6 +40,35 @@ class CellScript:
     def place(self) -> str:
         """Where the script counts as lying, for what it imports and the configuration. No module can have that name."""
         return f"{os.path.abspath(self.source.path)}.py"
+
+    def told(self, findings: Sequence[Finding]) -> list[Finding]:
+        """Findings as they are told: those of the script in the cells."""
+        places = Places(_HEAD + self.module.text)
+        return [self._told(places, one) if one.filename == self.path else one for one in findings]
+
+    def _told(self, places: Places, finding: Finding) -> Finding:
+        (found,) = places.in_cells([finding])
+        name = self.source.path
+        related = tuple(replace(o, filename=name) if o.filename == self.path else o for o in found.related)
+        return replace(found, filename=name, related=related)
+
+    def as_told(self, trial: Trial) -> Trial:
+        """The trial of the script, as one of the notebook. Its diffs are still those of the script, by `place`."""
+
+        def renamed(texts: dict[str, str]) -> dict[str, str]:
+            return {self.place if path == self.path else path: text for path, text in texts.items()}
+
+        def moved(fix: TrialFix) -> TrialFix:
+            own = (replace(one, filename=self.place) for one in fix.findings)
+            return replace(fix, findings=tuple(own)) if fix.file == self.path else fix
+
+        return replace(
+            trial,
+            target=shown_path(self.source.path),
+            judged=tuple(replace(one, fix=moved(one.fix)) for one in trial.judged),
+            originals=renamed(trial.originals),
+            texts=renamed(trial.texts),
+        )
 
     def note(self) -> str:
         """Which line of the script begins which cell."""

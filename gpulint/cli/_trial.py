@@ -7,6 +7,7 @@ import shutil
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from io import StringIO
 
 from gpulint.cli import _verify
@@ -16,7 +17,7 @@ from gpulint.runtime.parent.runner import Run, run
 from gpulint.runtime.record.result import RunResult
 from gpulint.source.notebooks import is_notebook
 from gpulint.trial.applying import NotWritten, apply
-from gpulint.trial.plan import Trial, fixes_of
+from gpulint.trial.plan import Tell, Trial, fixes_of
 from gpulint.trial.trying import try_fixes
 
 SUMMARY = "GITHUB_STEP_SUMMARY"  # the file whose Markdown GitHub shows on a job's page
@@ -27,12 +28,18 @@ def perform(request: Request) -> int:
     _verify.prepare(request)
     if is_notebook(request.target) and not request.module:
         with _verify.of_cells(request) as (script, cells):
-            return _tried(script, cells.apply)
-    return _tried(request, apply)
+            return _tried(script, cells.apply, cells.told, cells.as_told)
+    return _tried(request, apply, tuple, lambda trial: trial)
 
 
-def _tried(request: Request, apply: Callable[[Trial], Trial]) -> int:
-    fixes = fixes_of(_verify.chosen_findings(request))
+def _tried(
+    request: Request,
+    apply: Callable[[Trial], Trial],
+    tell: Tell,
+    as_told: Callable[[Trial], Trial],
+) -> int:
+    """`apply` writes what pays; `tell` and `as_told` say of findings and of the trial what people know them as."""
+    fixes = fixes_of(_verify.chosen_findings(request), tell)
     with _executing(request) as execute:
         trial = try_fixes(_verify.run_of(request), fixes, execute, request.max_runs)
     problem = ""
@@ -41,7 +48,7 @@ def _tried(request: Request, apply: Callable[[Trial], Trial]) -> int:
             trial = apply(trial)
         except NotWritten as error:
             problem = str(error)
-    _tell(request, trial)
+    _tell(request, as_told(trial))
     if problem:
         print(f"gpulint: {problem}", file=sys.stderr)
     return trial.exit_code
@@ -60,7 +67,7 @@ def _executing(request: Request) -> Iterator[Callable[[Run, str], RunResult]]:
         from gpulint.reports.verify.progress import following
 
         print(f"gpulint: run {count} of at most {request.max_runs}: {label}", file=sys.stderr, flush=True)
-        with following(what, sys.stderr, request.colour) as on_progress:
+        with following(replace(what, target=request.title), sys.stderr, request.colour) as on_progress:
             return run(what, on_progress)
 
     yield execute

@@ -80,6 +80,11 @@ class Request:
     place: str = ""  # of a notebook: where their script counts as lying
 
     @property
+    def title(self) -> str:
+        """What runs, for people."""
+        return shown_path(self.place.removesuffix(".py")) if self.place else self.target
+
+    @property
     def launch(self) -> tuple[str, ...]:
         """torchrun's own flags; none where torchrun is not wanted. One machine needs no fixed port."""
         given = [(flag, getattr(self, name)) for name, flag in _TORCHRUN]
@@ -176,7 +181,7 @@ def _measure(request: Request) -> Verification:
         return verification_of(what, findings, request.max_drift, least=least)
     from gpulint.reports.verify.progress import following
 
-    with following(what, sys.stderr, request.colour) as on_progress:
+    with following(replace(what, target=request.title), sys.stderr, request.colour) as on_progress:
         return verification_of(what, findings, request.max_drift, on_progress, least)
 
 

@@ -63,15 +63,15 @@ class _Trying:
         first = self._run(self._first_run(), (), "as it is")
         failure = self._failure(first)
         if failure:
-            return self._trial(before=first, failure=failure)
+            return self._trial(first, failure=failure)
         wanted = [fix for fix in self.fixes if self._may_be_tried(fix, first)]
         if not wanted:
-            return self._trial(before=first)
+            return self._trial(first)
         self.what = self._bound(first)
         again = self._run(self.what, (), "as it is, once more")
         if again.end.reason not in ENDED_WELL:
             return self._trial(
-                before=first,
+                first,
                 again=again,
                 failure=f"the second run of the unchanged script: {again.end.message}",
             )
@@ -173,7 +173,9 @@ class _Trying:
     def _label(self, fixes: Sequence[TrialFix]) -> str:
         if len(fixes) == 1:
             fix = fixes[0]
-            return f"with {fix.codes}, {os.path.basename(fix.file)}:{fix.first.line}"
+            shown = fix.shown
+            cell = f":cell {shown.cell}" if shown.cell is not None else ""
+            return f"with {fix.codes}, {os.path.basename(shown.filename)}{cell}:{shown.line}"
         every = "all " if len(fixes) == len(self.fixes) else ""
         return f"with {every}{len(fixes)} fixes"
 
@@ -241,14 +243,13 @@ class _Trying:
         final = sorting.final if len(kept) == len(sorting.kept) else self._attempt(kept) if kept else None
         texts, _ = self.texts.fixed(kept)
         originals = {path: source.text for path, source in self.texts.files.items()}
-        doubts = [BLIND] if blind else []
         return self._trial(
-            before=first,
+            first,
+            blind,
             again=again,
             after=final.run if final is not None else None,
             gains=final.gains if final is not None else (),
             noise=self.baseline.noise(),
-            doubts=tuple(doubts),
             originals=originals,
             texts={path: text for path, text in texts.items() if text != originals[path]},
         )
@@ -263,9 +264,11 @@ class _Trying:
             return replace(one, text=f"{one.text} (its doubt: {because})")
         return one
 
-    def _trial(self, **known: object) -> Trial:
+    def _trial(self, before: RunResult, blind: bool = False, **known: object) -> Trial:
         judged = tuple(self.judged[fix.number] for fix in self.fixes if fix.number in self.judged)
-        return Trial(self.what.target, judged, attempts=tuple(self.attempts), **known)  # type: ignore[arg-type]
+        notes = dict.fromkeys(note for one in (*before.ranks, *before.others) for note in one.notes)
+        doubts = (*([BLIND] if blind else []), *notes)
+        return Trial(self.what.target, judged, before, doubts=doubts, attempts=tuple(self.attempts), **known)  # type: ignore[arg-type]
 
 
 BLIND = (

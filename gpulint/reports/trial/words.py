@@ -23,7 +23,7 @@ ORDER: tuple[Status, ...] = (
 
 def place(judged: Judged) -> str:
     """`train.py:31`."""
-    first = judged.fix.first
+    first = judged.fix.shown
     cell = f":cell {first.cell}" if first.cell is not None else ""
     return f"{shown_path(first.filename)}{cell}:{first.line}"
 

@@ -4,6 +4,7 @@ judges them, `stopping` ends the script, `assembling` writes down what was seen.
 from __future__ import annotations
 
 import os
+import random
 import sys
 import threading
 import weakref
@@ -65,9 +66,14 @@ class Harness:
         """Arm everything that needs no torch; the rest follows when the script imports it. Of a spawned `worker` the number, so
         that it draws other random numbers than the next; a forked one goes on with those of its parent."""
         trial = self._session.options.trial
-        if trial is not None and not self._session.is_fork:
+        if trial is not None:
             self._session.seed = trial.seed + self._session.rank + worker
-            seeding.seed(self._session.seed)
+            if self._session.is_fork:
+                random.seed(
+                    self._session.seed
+                )  # Python's own generator alone is seeded anew by a fork, from the clock
+            else:
+                seeding.seed(self._session.seed)
         if "torch" in sys.modules:
             self._torch_imported(sys.modules["torch"])
             if hasattr(self.probe, "adopt"):

@@ -25,6 +25,7 @@ from gpulint.runtime.trying import overlay
 
 CHILD = os.path.abspath(os.path.join(__file__, "..", "child.py"))
 ENTERS = "__gpulint_worker__"  # the name under which a worker runs it
+UNFOLLOWED = "starts Python itself: what runs there is not measured."
 _SERVICES = ("torch.utils.data", "multiprocessing.managers")  # whose processes are none of the script's
 
 
@@ -146,7 +147,7 @@ def _notice_pythons(harness: Harness) -> None:
         frame = _outside_subprocess(sys._getframe(1))
         if frame is not None and _is_python(args) and harness.frames.is_user(frame.f_code.co_filename):
             place = f"{os.path.basename(frame.f_code.co_filename)}:{frame.f_lineno}"
-            harness.note(f"{place} starts Python itself: what runs there is not measured.")
+            harness.note(f"{place} {UNFOLLOWED}")
         plain(this, args, *more, **kwargs)
 
     subprocess.Popen.__init__ = __init__  # type: ignore[method-assign,assignment]
