@@ -15,7 +15,6 @@ from gpulint.config import ConfigResolver, Overrides
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
 CODES = "CODES"
-WHEN = click.Choice(["auto", "always", "never"])
 CONFIDENCE = click.Choice(["high", "medium", "low"])
 
 
@@ -72,3 +71,27 @@ def some_codes(
 ) -> tuple[str, ...] | None:
     """`codes`, or None where the option is not given."""
     return codes(context, parameter, values) if values else None
+
+
+def size(_: click.Context, __: click.Parameter, value: str) -> int:
+    """Bytes, from `512B` or `1.5MiB`."""
+    from gpulint.units import parse_bytes
+
+    try:
+        return parse_bytes(value)
+    except ValueError as error:
+        raise click.BadParameter(str(error)) from error
+
+
+def colour(heading: str) -> Callable[[Decorated], Decorated]:
+    """The option `--color`, as `colour`."""
+    return click.option(
+        "--color",
+        "colour",
+        metavar="WHEN",
+        type=click.Choice(["auto", "always", "never"]),
+        default="auto",
+        cls=GroupedOption,
+        heading=heading,
+        help="auto, always or never; NO_COLOR holds.",
+    )

@@ -20,24 +20,12 @@ from gpulint.lint.selection import BUILT_IN, known_rules, refuse_unknown
 from gpulint.runtime.parent.runner import Run
 from gpulint.runtime.parent.verdict import Verification
 from gpulint.runtime.parent.verifying import verification_of
-from gpulint.runtime.record.result import REACH, StepKind, count_steps, said_steps
+from gpulint.runtime.record.result import StepKind, count_steps, said_steps
 from gpulint.source.notebooks import is_notebook
-from gpulint.trial.plan import MAX_RUNS
 from gpulint.verifying import least_confidence, program_findings, with_claims
 
 if TYPE_CHECKING:
     from gpulint.cli._notebook import CellScript
-
-_TORCHRUN = (
-    ("nproc_per_node", "--nproc-per-node"),
-    ("nnodes", "--nnodes"),
-    ("node_rank", "--node-rank"),
-    ("master_addr", "--master-addr"),
-    ("master_port", "--master-port"),
-    ("rdzv_backend", "--rdzv-backend"),
-    ("rdzv_endpoint", "--rdzv-endpoint"),
-    ("rdzv_id", "--rdzv-id"),
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,37 +33,29 @@ class Request:
     """The options of the command, as given."""
 
     target: str
-    arguments: tuple[str, ...] = ()
-    module: bool = False
-    steps: int = 20
-    warmup: int | None = None
-    timeout: float | None = None
-    reach: float = REACH
-    cut_epochs: bool = False
-    device: str = "auto"
-    python: str | None = None
-    findings: str | None = None
-    select: tuple[str, ...] = ()
-    ignore: tuple[str, ...] = ()
-    confidence: str | None = None
-    output_format: str = "text"
-    report: str | None = None
-    max_drift: int = 0
-    show_output: bool = False
-    colour: str = "auto"
-    quiet: bool = False
-    fix: bool = False
-    dry_run: bool = False
-    max_runs: int = MAX_RUNS
-    nproc_per_node: str | None = None
-    nnodes: str | None = None
-    node_rank: str | None = None
-    master_addr: str | None = None
-    master_port: str | None = None
-    rdzv_backend: str | None = None
-    rdzv_endpoint: str | None = None
-    rdzv_id: str | None = None
-    standalone: bool = False
+    arguments: tuple[str, ...]
+    module: bool
+    steps: int
+    warmup: int | None
+    timeout: float | None
+    reach: float
+    cut_epochs: bool
+    device: str
+    python: str | None
+    findings: str | None
+    select: tuple[str, ...]
+    ignore: tuple[str, ...]
+    confidence: str | None
+    output_format: str
+    report: str | None
+    max_drift: int
+    show_output: bool
+    colour: str
+    quiet: bool
+    fix: bool
+    dry_run: bool
+    max_runs: int
+    launch: tuple[str, ...]  # torchrun's own flags; none where torchrun is not wanted
     home: str | None = None  # of a notebook: where its cells run
     place: str = ""  # of a notebook: where their script counts as lying
 
@@ -83,16 +63,6 @@ class Request:
     def title(self) -> str:
         """What runs, for people."""
         return shown_path(self.place.removesuffix(".py")) if self.place else self.target
-
-    @property
-    def launch(self) -> tuple[str, ...]:
-        """torchrun's own flags; none where torchrun is not wanted. One machine needs no fixed port."""
-        given = [(flag, getattr(self, name)) for name, flag in _TORCHRUN]
-        flags = [part for flag, value in given if value is not None for part in (flag, value)]
-        several = self.nnodes not in (None, "1") or self.master_addr or self.rdzv_endpoint
-        if self.standalone or (flags and not several and not self.rdzv_backend):
-            flags.insert(0, "--standalone")
-        return tuple(flags)
 
 
 def perform(request: Request) -> int:

@@ -10,7 +10,15 @@ from dataclasses import dataclass, field, replace
 from gpulint.runtime.parent import firstparty
 from gpulint.runtime.parent.runner import Run
 from gpulint.runtime.record.recording import Bound, TrialOptions
-from gpulint.runtime.record.result import ENDED_WELL, LineFigures, RunResult, join_lines
+from gpulint.runtime.record.result import (
+    CUT_OFF,
+    ENDED_WELL,
+    LEFT_ALONE,
+    UNFOLLOWED,
+    LineFigures,
+    RunResult,
+    join_lines,
+)
 from gpulint.runtime.trying import overlay
 from gpulint.source.files import FileError
 from gpulint.trial import gains
@@ -266,8 +274,9 @@ class _Trying:
 
     def _trial(self, before: RunResult, blind: bool = False, **known: object) -> Trial:
         judged = tuple(self.judged[fix.number] for fix in self.fixes if fix.number in self.judged)
-        notes = dict.fromkeys(note for one in (*before.ranks, *before.others) for note in one.notes)
-        doubts = (*([BLIND] if blind else []), *notes)
+        notes = (note for one in (*before.ranks, *before.others) for note in one.notes)
+        partly = dict.fromkeys(note for note in notes if note.endswith((UNFOLLOWED, CUT_OFF, LEFT_ALONE)))
+        doubts = (*([BLIND] if blind else []), *partly)
         return Trial(self.what.target, judged, before, doubts=doubts, attempts=tuple(self.attempts), **known)  # type: ignore[arg-type]
 
 

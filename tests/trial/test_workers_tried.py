@@ -57,7 +57,7 @@ def tried(path: Path, *texts: tuple[str, str]) -> Trial:
     environment = {"OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": ""}
     what = Run(str(path), cwd=str(path.parent), environment=environment)
     made = fixes(*(finding(path, *text) for text in texts))
-    return try_fixes(what, made, lambda what, label: run(what), max_runs=5)
+    return try_fixes(what, made, lambda what, label: run(what), max_runs=6)
 
 
 @pytest.mark.parametrize("start", [FORK, pytest.param(SPAWN, marks=pytest.mark.slow)], ids=["fork", "spawn"])

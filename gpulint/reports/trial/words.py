@@ -76,11 +76,13 @@ def where(trial: Trial) -> str:
     parts = [f"{runs} in {seconds:.0f} s"]
     if trial.before is not None and trial.before.ranks:
         environment = trial.before.ranks[0].environment
-        name = environment.device_name or environment.device
-        parts.append(f"on {name}" if environment.device == "cuda" else f"on the CPU ({name})")
-        parts.append(f"torch {environment.torch}")
+        if environment.torch is not None:
+            name = environment.device_name or environment.device
+            parts.append(f"on {name}" if environment.device == "cuda" else f"on the CPU ({name})")
+            parts.append(f"torch {environment.torch}")
         if len(trial.before.ranks) > 1:
-            parts.append(f"{len(trial.before.ranks)} ranks")
+            workers = any(rank.process for rank in trial.before.ranks)
+            parts.append(f"{len(trial.before.ranks)} {'processes' if workers else 'ranks'}")
     return ", ".join(parts)
 
 

@@ -21,11 +21,11 @@ from typing import Any
 from gpulint.runtime.child import connecting, ending
 from gpulint.runtime.child.harness import Harness, Stop
 from gpulint.runtime.child.importing import ImportHook
+from gpulint.runtime.record.result import UNFOLLOWED
 from gpulint.runtime.trying import overlay
 
 CHILD = os.path.abspath(os.path.join(__file__, "..", "child.py"))
 ENTERS = "__gpulint_worker__"  # the name under which a worker runs it
-UNFOLLOWED = "starts Python itself: what runs there is not measured."
 _SERVICES = ("torch.utils.data", "multiprocessing.managers")  # whose processes are none of the script's
 
 

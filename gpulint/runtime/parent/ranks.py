@@ -6,11 +6,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from gpulint.runtime.record.result import ENDED_WELL, End, RankResult
+from gpulint.runtime.record.result import CUT_OFF, ENDED_WELL, LEFT_ALONE, End, RankResult
 
 _IDLE = ("no-steps", "no-torch")  # how a process ends that only starts others
-CUT_OFF = "The script ended this worker before it could report: of it only the steps are known."
-LEFT_ALONE = "It failed after gpulint had stopped others that it works with: what was measured before stands."
 
 
 class Ranks(NamedTuple):

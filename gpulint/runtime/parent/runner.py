@@ -175,7 +175,7 @@ def _explained(end: End, what: Run, stdout: str, stderr: str) -> End:
     return end
 
 
-CUT_OFF = End("killed", "the worker was ended before it could report")
+_ENDED = End("killed", "the worker was ended before it could report")
 
 
 class _Listener:
@@ -399,7 +399,7 @@ class _Follower:
     def _result_of(self, connection: _Connection, end: End) -> RankResult:
         if connection.result is not None:
             return connection.result
-        return self._rebuilt(connection, CUT_OFF if connection.process else end)
+        return self._rebuilt(connection, _ENDED if connection.process else end)
 
     def _rebuilt(self, connection: _Connection, end: End) -> RankResult:
         """What is known of a child that died before it could report: the samples it sent on its way."""

@@ -37,6 +37,11 @@ EndReason = Literal[
 
 ENDED_WELL: tuple[EndReason, ...] = ("stopped", "finished")
 
+# What is noted of processes that were not, or not wholly, measured.
+UNFOLLOWED = "starts Python itself: what runs there is not measured."
+CUT_OFF = "The script ended this worker before it could report: of it only the steps are known."
+LEFT_ALONE = "It failed after gpulint had stopped others that it works with: what was measured before stands."
+
 KIND_NAMES: Mapping[StepKind, str] = {
     "train": "training",
     "eval": "evaluation",
