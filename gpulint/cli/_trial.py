@@ -41,16 +41,23 @@ def _tried(
     """`apply` writes what pays; `tell` and `as_told` say of findings and of the trial what people know them as."""
     fixes = fixes_of(_verify.chosen_findings(request), tell)
     with _executing(request) as execute:
-        trial = try_fixes(_verify.run_of(request), fixes, execute, request.max_runs)
+        try:
+            trial = try_fixes(_verify.run_of(request), fixes, execute, request.max_runs)
+        except KeyboardInterrupt:
+            print("\ngpulint: interrupted; nothing was written", file=sys.stderr)
+            return 130
     problem = ""
     if trial.paying and not request.dry_run:
         try:
             trial = apply(trial)
         except NotWritten as error:
             problem = str(error)
-    _tell(request, as_told(trial))
+    told = as_told(trial)
+    _tell(request, told)
     if problem:
+        sys.stdout.flush()
         print(f"gpulint: {problem}", file=sys.stderr)
+    _report(request, told)
     return trial.exit_code
 
 
@@ -77,11 +84,6 @@ def _executing(request: Request) -> Iterator[Callable[[Run, str], RunResult]]:
 
 
 def _tell(request: Request, trial: Trial) -> None:
-    if request.report is not None:
-        from gpulint.reports.trial.html import write_page
-
-        _verify.write_report(request.report, write_page(trial, request.dry_run))
-        print(f"gpulint: report written to {shown_path(os.path.abspath(request.report))}", file=sys.stderr)
     if request.output_format == "json":
         from gpulint.reports.trial.json import write as write_json
 
@@ -97,6 +99,15 @@ def _tell(request: Request, trial: Trial) -> None:
         if words:
             print(words[-20_000:], file=sys.stderr)
         print(f"gpulint: {trial.failure}; no fix was tried", file=sys.stderr)
+
+
+def _report(request: Request, trial: Trial) -> None:
+    """The page, where one was asked for. Last, because that the disk is full must cost nobody the rest."""
+    if request.report is not None:
+        from gpulint.reports.trial.html import write_page
+
+        _verify.write_report(request.report, write_page(trial, request.dry_run))
+        print(f"gpulint: report written to {shown_path(os.path.abspath(request.report))}", file=sys.stderr)
 
 
 def _print_text(request: Request, trial: Trial) -> None:

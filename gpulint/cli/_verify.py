@@ -86,10 +86,6 @@ def of_cells(request: Request) -> Iterator[tuple[Request, CellScript]]:
 
 def _verified(request: Request) -> int:
     verification = _measure(request)
-    if request.report is not None:
-        from gpulint.reports.verify.html import write_page
-
-        write_report(request.report, write_page(verification))
     if request.output_format == "json":
         from gpulint.reports.verify.json import write as write_json
 
@@ -97,6 +93,11 @@ def _verified(request: Request) -> int:
     else:
         _print_text(request, verification)
     _say_how_it_ended(request, verification)
+    if request.report is not None:  # last: that the disk is full must cost nobody the rest
+        from gpulint.reports.verify.html import write_page
+
+        write_report(request.report, write_page(verification))
+        print(f"gpulint: report written to {shown_path(os.path.abspath(request.report))}", file=sys.stderr)
     return verification.exit_code
 
 
@@ -261,8 +262,6 @@ def _print_text(request: Request, verification: Verification) -> None:
 
 def _say_how_it_ended(request: Request, verification: Verification) -> None:
     """The script's own last words, where it failed: its traceback, and one line of ours."""
-    if request.report is not None:
-        print(f"gpulint: report written to {shown_path(os.path.abspath(request.report))}", file=sys.stderr)
     if not verification.failed:
         return
     end = verification.run.end
