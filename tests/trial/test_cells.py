@@ -73,6 +73,45 @@ def test_a_fix_that_pays_is_written_into_its_cell(
     assert "total += loss." in sources[1]
 
 
+HELPER = """\
+size = 16
+
+
+def total_of(model, optimizer, steps):
+    import torch
+
+    total = 0
+    for _ in range(steps):
+        loss = model(torch.randn(8, size)).square().mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        total += loss
+    return total
+"""
+
+
+@pytest.mark.skipif(find_spec("torch") is None, reason="torch is not installed")
+def test_the_modules_that_cells_import_are_linted_tried_and_written(
+    notebook: Path, zygote: Zygote, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(_trial, "run", lambda what, on_progress=None: zygote.execute(what, ""))
+    helper = notebook.parent / "helper.py"
+    helper.write_text(HELPER, encoding="utf-8")
+    data = json.loads(notebook.read_text())
+    data["cells"][0]["source"] = CELLS[0].replace("import size", "import size, total_of")
+    data["cells"][3]["source"] = "print(float(total), float(total_of(model, optimizer, 40)))"
+    notebook.write_text(json.dumps(data))
+    assert dispatch(["verify", "--fix", "-q", "train.ipynb"]) == 0, capsys.readouterr()
+    shown = capsys.readouterr().out
+    assert "GPU101 helper.py:13" in shown
+    assert "GPU101 train.ipynb:cell 2:8" in shown
+    assert "gpulint-cells-" not in shown
+    assert "written to helper.py, train.ipynb" in shown
+    assert "total += loss." in helper.read_text(encoding="utf-8")
+    assert "total += loss." in "".join(json.loads(notebook.read_text())["cells"][1]["source"])
+
+
 def test_a_notebook_of_another_language_is_refused(
     notebook: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
