@@ -46,8 +46,7 @@ def _table(trial: Trial) -> str:
 
 
 def _curves(trial: Trial) -> str:
-    # The second of the unchanged runs: it is watched as far as the one with fixes, step by step.
-    drawn = figure(trial.again, trial.after) if trial.again is not None and trial.after is not None else ""
+    drawn = figure(trial.before, trial.after) if trial.before is not None and trial.after is not None else ""
     return f"<section><h2>Memory by step, before and after</h2>{drawn}</section>" if drawn else ""
 
 

@@ -46,9 +46,10 @@ class Stopping:
 
     def stop_if_enough(self, kind: StepKind) -> None:
         """After a step."""
+        enough = self._enough()
         if self._is_bound:
             return
-        over = self._enough() and self._has_gone_on()
+        over = enough and self._has_gone_on()
         if self._session.world_size > 1:
             over = kind != "eval" and self._agreement.after_step(self._session.lingering is not None, over)
         if over:
