@@ -42,8 +42,7 @@ def main() -> int:
     try:
         running.run(target, options.module, harness.compile)
     except Stop:
-        harness.stop_watching()
-        return 0
+        pass  # this process's, which has reported then, or a worker's that a pool has handed on
     except BaseException as error:
         code = ending.failed(harness, error, options.module)
         harness.stop_watching()
