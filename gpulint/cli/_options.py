@@ -17,7 +17,6 @@ Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 PathLike = TypeVar("PathLike", "str | None", "Path | None")
 
 CODES = "CODES"
-WHEN = click.Choice(["auto", "always", "never"])
 CONFIDENCE = click.Choice(["high", "medium", "low"])
 
 
@@ -84,3 +83,27 @@ def can_be_written(_: click.Context, __: click.Parameter, path: PathLike) -> Pat
     if not os.access(folder, os.W_OK):
         raise click.BadParameter(f"{folder} cannot be written to")
     return path
+
+
+def size(_: click.Context, __: click.Parameter, value: str) -> int:
+    """Bytes, from `512B` or `1.5MiB`."""
+    from gpulint.units import parse_bytes
+
+    try:
+        return parse_bytes(value)
+    except ValueError as error:
+        raise click.BadParameter(str(error)) from error
+
+
+def colour(heading: str) -> Callable[[Decorated], Decorated]:
+    """The option `--color`, as `colour`."""
+    return click.option(
+        "--color",
+        "colour",
+        metavar="WHEN",
+        type=click.Choice(["auto", "always", "never"]),
+        default="auto",
+        cls=GroupedOption,
+        heading=heading,
+        help="auto, always or never; NO_COLOR holds.",
+    )

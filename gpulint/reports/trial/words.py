@@ -23,7 +23,7 @@ ORDER: tuple[Status, ...] = (
 
 def place(judged: Judged) -> str:
     """`train.py:31`."""
-    first = judged.fix.first
+    first = judged.fix.shown
     cell = f":cell {first.cell}" if first.cell is not None else ""
     return f"{shown_path(first.filename)}{cell}:{first.line}"
 
@@ -76,11 +76,13 @@ def where(trial: Trial) -> str:
     parts = [f"{runs} in {seconds:.0f} s"]
     if trial.before is not None and trial.before.ranks:
         environment = trial.before.ranks[0].environment
-        name = environment.device_name or environment.device
-        parts.append(f"on {name}" if environment.device == "cuda" else f"on the CPU ({name})")
-        parts.append(f"torch {environment.torch}")
+        if environment.torch is not None:
+            name = environment.device_name or environment.device
+            parts.append(f"on {name}" if environment.device == "cuda" else f"on the CPU ({name})")
+            parts.append(f"torch {environment.torch}")
         if len(trial.before.ranks) > 1:
-            parts.append(f"{len(trial.before.ranks)} ranks")
+            workers = any(rank.process for rank in trial.before.ranks)
+            parts.append(f"{len(trial.before.ranks)} {'processes' if workers else 'ranks'}")
     return ", ".join(parts)
 
 
