@@ -1,12 +1,15 @@
 """Every answer to every question in every case, as `gpulint explain` gives it: kept in `answers/`, one file a folder of cases.
 
 The labels of a case say what is to be told. How the analysis comes to it, and why it is silent elsewhere, is here, so that a
-change of a question shows all that it changes. A line is a claim:
+change of a question shows all that it changes. A line is a claim, with its place, its code, what became of it, the fix
+that is offered, and each answer with its clause, and the row that says so where that is another one; or it is what a
+finding says, or what its fix writes where:
 
-    12:9 GPU101 told (safe): tensor yes@4, graph yes, backward no@30
+    12:9 GPU101 told (safe): tensor yes@4 (`net` made it), graph yes (…), backward no@30 (…)
+    12:9 GPU101 says (error): `losses` keeps `loss` …
+    12:9 GPU101 fixes 12:23-12:27: 'loss.item()'
 
-its place, its code, what became of it, the fix that is offered, and each answer with the row that says so where that is
-another one. `python tests/test_answers.py` writes the files anew: read what git shows of them before you commit it.
+`python tests/test_answers.py` writes the files anew: read what git shows of them before you commit it.
 """
 
 from __future__ import annotations
@@ -26,14 +29,27 @@ ANSWERS = Path(__file__).parent / "answers"
 
 
 def told(case: Case) -> list[str]:
-    """The claims in a case, a line each."""
-    fixes = {
-        (Path(found.filename).name, found.line, found.column, found.code): found for found in findings(case)
-    }
-    return [
+    """The claims in a case, and what its findings say and mend, a line each."""
+    found = findings(case)
+    fixes = {(Path(one.filename).name, one.line, one.column, one.code): one for one in found}
+    claims = [
         spelled(one, fixes.get((Path(one.filename).name, one.row, one.column, one.code)))
         for one in explained(case)
     ]
+    return claims + [line for one in found for line in said(one)]
+
+
+def said(found: Finding) -> Iterator[str]:
+    """The texts of a finding, and the edits of its fix."""
+    place = f"{found.line}:{found.column} {found.code}"
+    texts = [found.message, found.reason, found.cost, *(f"doubt: {doubt}" for doubt in found.doubts)]
+    texts += [f"{other.position.row}: {other.message}" for other in found.related]
+    if found.fix is not None:
+        texts += [found.fix.message, found.fix.unsafe_because]
+    yield f"{place} says ({found.severity.value}): {'; '.join(filter(None, texts))}"
+    for edit in found.fix.edits if found.fix is not None else ():
+        where = f"{edit.start.row}:{edit.start.column}-{edit.end.row}:{edit.end.column}"
+        yield f"{place} fixes {where}: {edit.content!r}"
 
 
 def explained(case: Case) -> list[Explained]:
@@ -57,6 +73,7 @@ def spelled(one: Explained, found: Finding | None) -> str:
     answers = ", ".join(
         f"{because.answer.question.value} {SIGNS[because.answer.verdict]}"
         + (f"@{because.row}" if because.row != one.row else "")
+        + f" ({because.answer.clause})"
         for because in one.answers
     )
     return f"{one.row}:{one.column} {one.code} {one.outcome}{offered}: {answers or 'no answers'}"
