@@ -73,14 +73,14 @@ Program = Callable[[], Told]
 
 
 def programs() -> dict[str, Program]:
-    """What the quick tests ask of the analysis, by name: the cases, and the pages of the rules."""
+    """What the quick tests ask of the analysis, by name: the cases and fixtures, and the pages of the rules."""
     import test_answers
-    import test_cases
     from gpulint.rules import all_rules
 
     found: dict[str, Program] = {}
-    for case in test_cases.due(test_cases.implemented()):
-        found[case.name] = lambda case=case: tuple(test_answers.told(case))  # type: ignore[misc]
+    for of in test_answers.programs().values():
+        for name, case in of.items():
+            found[name] = lambda case=case: tuple(test_answers.told(case))  # type: ignore[misc]
     for rule in all_rules():
         found[rule.code] = lambda rule=rule: _page(rule)  # type: ignore[misc]
     return found

@@ -1,4 +1,5 @@
-"""Every answer to every question in every case, as `gpulint explain` gives it: kept in `answers/`, one file a folder of cases.
+"""Every answer to every question in every case and fixture, as `gpulint explain` gives it: kept in `answers/`, one file a
+folder of programs.
 
 The labels of a case say what is to be told. How the analysis comes to it, and why it is silent elsewhere, is here, so that a
 change of a question shows all that it changes. A line is a claim, with its place, its code, what became of it, the fix
@@ -20,12 +21,13 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pytest
-from test_cases import CASES, Case, all_cases, due, findings, implemented, rule_set
+from test_cases import Case, all_cases, due, findings, implemented, read_case, rule_set
 
 from gpulint.findings import Finding
 from gpulint.lint.explaining import SIGNS, Explained, explain_text
 
 ANSWERS = Path(__file__).parent / "answers"
+FIXTURES = Path(__file__).parents[1] / "fixtures"
 
 
 def told(case: Case) -> list[str]:
@@ -101,14 +103,19 @@ def read(path: Path) -> dict[str, list[str]]:
     return held
 
 
-def questions() -> Iterator[str]:
-    yield from sorted({case.question for case in all_cases()})
+def programs() -> dict[str, dict[str, Case]]:
+    """The cases that are due, and the fixtures of one file, by folder and name."""
+    found: dict[str, dict[str, Case]] = {case.question: {} for case in all_cases()}
+    for case in due(implemented()):
+        found[case.question][case.name] = case
+    found["fixtures"] = {f"fixtures/{path.name}": read_case(path) for path in sorted(FIXTURES.glob("*.py"))}
+    return found
 
 
-@pytest.mark.parametrize("question", questions())
+@pytest.mark.parametrize("question", sorted(programs()))
 def test_the_answers_are_those_that_were_read(question: str) -> None:
     kept = read(file_of(question))
-    now = {case.name: told(case) for case in due(implemented()) if case.question == question}
+    now = {name: told(case) for name, case in programs()[question].items()}
     assert kept.keys() == now.keys(), "cases came or went: python tests/test_answers.py"
     changed = [
         f"{name}\n"
@@ -130,10 +137,10 @@ def test_what_is_written_can_be_read(tmp_path: Path) -> None:
 
 def main() -> None:
     ANSWERS.mkdir(exist_ok=True)
-    for question in questions():
-        of = {case.name: told(case) for case in due(implemented()) if case.question == question}
-        file_of(question).write_text(written(question, of), encoding="utf-8")
-    print(f"{sum(1 for _ in CASES.glob('*/*.py'))} cases: answers written to {ANSWERS}")
+    for question, of in programs().items():
+        told_of = {name: told(case) for name, case in of.items()}
+        file_of(question).write_text(written(question, told_of), encoding="utf-8")
+    print(f"{sum(map(len, programs().values()))} programs: answers written to {ANSWERS}")
 
 
 if __name__ == "__main__":
