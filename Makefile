@@ -5,7 +5,7 @@ TORCH ?= torch==2.13.0
 VENV ?= .venv
 BIN := $(VENV)/bin
 DEMO := fixtures/evaluate_with_metrics.py
-# What `make quick` runs, the tests that most changes break first. benchmarks/decisions.py reads this line.
+# What `make quick` runs, the tests that most changes break first.
 QUICK := tests/test_cases.py tests/test_answers.py tests/test_rules.py tests/test_lowering.py tests/test_fixing_*.py
 
 .DEFAULT_GOAL := help

@@ -220,8 +220,17 @@ def placed(case: Case, codes: frozenset[str]) -> tuple[set[tuple[int, str]], set
     return certain, doubtful
 
 
+FOUND: dict[tuple[Path, str], list[Finding]] = {}  # what `findings` gave: several tests ask for it
+
+
 def findings(case: Case) -> list[Finding]:
     """What is found in a case, of several files in each of them."""
+    if (case.path, case.text) not in FOUND:
+        FOUND[case.path, case.text] = _found_in(case)
+    return FOUND[case.path, case.text]
+
+
+def _found_in(case: Case) -> list[Finding]:
     files = case.files
     if not files:
         return lint_text(case.text, case.path.name, rule_set())
