@@ -9,6 +9,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
+import warm
 
 pytestmark = pytest.mark.skipif(find_spec("torch") is None, reason="torch is not installed")
 
@@ -29,7 +30,8 @@ def outcomes(request: pytest.FixtureRequest) -> Iterator[dict[Path, Future[Outco
     """Every fixture whose test was selected, run two at a time: each is a process of one thread."""
     calls = [getattr(item, "callspec", None) for item in request.session.items]
     wanted = {call.params["script"] for call in calls if call is not None and "script" in call.params}
-    with ThreadPoolExecutor(2) as pool:
+    with ThreadPoolExecutor(2) as pool, pytest.MonkeyPatch.context() as patched:
+        warm.start_scripts_warm(patched.setattr)
         yield {script: pool.submit(verify_fixture, script, "cpu") for script in SCRIPTS if script in wanted}
 
 
