@@ -16,6 +16,7 @@ from typing import Any
 
 import click
 import pytest
+import warm
 from gpulint.rules import all_rules
 from schemas import GITLAB_CI, schemas, violations
 from support import HELD, environment, gpulint
@@ -251,9 +252,7 @@ def test_the_pytest_example(tmp_path: Path) -> None:
         str(tmp_path),
         str(tmp_path),
     ]
-    done = subprocess.run(
-        command, cwd=tmp_path, env=environment(), capture_output=True, text=True, check=False
-    )
+    done = warm.run_torch(command, cwd=tmp_path, env=environment(), capture_output=True, text=True)
     assert "1 failed, 1 passed" in done.stdout, done.stdout
     assert "`kept`" in done.stdout
 

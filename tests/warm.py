@@ -15,6 +15,7 @@ import contextlib
 import gc
 import importlib.abc
 import importlib.machinery
+import io
 import json
 import os
 import pkgutil
@@ -38,9 +39,11 @@ POSSIBLE = sys.platform == "linux" and hasattr(os, "pidfd_open") and not os.envi
 TORCH = ("torch", "torch._dynamo", "torch.utils.checkpoint", "torch.utils.data")
 NEEDS_TORCH = re.compile(r"gpulint\.(memory|runtime\.(child|holding|observing|probes|trying))\b")
 PROGRAMS = ("gpulint.__main__", "gpulint.pytest_plugin", "gpulint.runtime.child.child")
-# What an interpreter or torch reads when it starts: a fork comes too late for it.
+# What an interpreter or torch reads when it starts, too late for a fork; of these a fork does what the interpreter would.
 AT_START = ("PYTHON", "LD_", "LANG", "LC_", "TORCH", "PYTORCH", "OMP_", "MKL_", "KMP_")
-ONE_THREAD = {"OMP_NUM_THREADS": "1"}  # what a fork has, whether it is asked for or not
+STILL_READ = ("PYTHONPATH", "PYTHONUNBUFFERED", "PYTHONDONTWRITEBYTECODE")
+# What a fork has, whether it is asked for or not.
+FIXED = {"OMP_NUM_THREADS": "1", "PYTHONHASHSEED": "0"}
 
 _addresses: dict[str, str] = {}  # of the processes that have imported, by kind
 _running: list[subprocess.Popen[bytes]] = []
@@ -64,7 +67,7 @@ def _started(kind: str) -> str:
         listening.listen(64)
         process = subprocess.Popen(
             [sys.executable, program, kind, str(listening.fileno())],
-            env={**os.environ, **ONE_THREAD},
+            env={**os.environ, **FIXED},
             stdin=subprocess.PIPE,  # closed when this process ends, and the other ends then
             pass_fds=[listening.fileno()],
         )
@@ -76,10 +79,16 @@ def _suits(arguments: Sequence[str], environment: dict[str, str]) -> bool:
     """Whether a fork does what a new interpreter would."""
 
     def at_start(given: dict[str, str]) -> dict[str, str]:
-        return ONE_THREAD | {name: value for name, value in given.items() if name.startswith(AT_START)}
+        found = {name: value for name, value in given.items() if name.startswith(AT_START)}
+        return FIXED | {name: value for name, value in found.items() if name not in STILL_READ}
+
+    def customizes(folder: str) -> bool:
+        return any(os.path.exists(os.path.join(folder, f"{who}customize.py")) for who in ("site", "user"))
 
     known = arguments[0] == sys.executable and (arguments[1] == "-m" or not arguments[1].startswith("-"))
-    return POSSIBLE and known and at_start(environment) == at_start({**os.environ})
+    paths = environment.get("PYTHONPATH", "").split(os.pathsep)
+    custom = any(map(customizes, filter(None, paths)))
+    return POSSIBLE and known and not custom and at_start(environment) == at_start({**os.environ})
 
 
 class _Popen(subprocess.Popen[Any]):
@@ -102,7 +111,7 @@ class _Popen(subprocess.Popen[Any]):
             "cwd": os.path.abspath(os.getcwd() if cwd is None else os.fspath(cwd)),
             "environment": environment,
             "new_session": bool(new_session),
-            "torch": address_of("torch") if self.KIND == "linter" and "verify" in arguments else None,
+            "torch": address_of("torch") if self.KIND == "torch" or "verify" in arguments else None,
         }
         text = json.dumps(order).encode()
         streams = [own if pipes[at] == -1 else pipes[at] for own, at in enumerate((0, 3, 5))]
@@ -286,17 +295,28 @@ def _become(order: dict[str, Any]) -> None:
     os.chdir(order["cwd"])
     os.environ.clear()
     os.environ.update(order["environment"])
-    for number, name, mode in ((0, "stdin", "r"), (1, "stdout", "w"), (2, "stderr", "w")):
-        old = getattr(sys, name)
-        errors = "backslashreplace" if name == "stderr" else "strict"
-        new = open(number, mode, 1 if number == 2 else -1, old.encoding, errors, closefd=False)  # noqa: SIM115
+    unbuffered = bool(os.environ.get("PYTHONUNBUFFERED"))
+    for number, name, mode in ((0, "stdin", "rb"), (1, "stdout", "wb"), (2, "stderr", "wb")):
+        stream = open(number, mode, 0 if unbuffered and number else -1, closefd=False)  # noqa: SIM115
+        new = io.TextIOWrapper(
+            stream,
+            getattr(sys, name).encoding,
+            "backslashreplace" if name == "stderr" else "strict",
+            line_buffering=number == 2 or os.isatty(number),
+            write_through=unbuffered,
+        )
         setattr(sys, name, new)
         setattr(sys, f"__{name}__", new)
+    sys.orig_argv = order["arguments"]
     sys.argv = order["arguments"][1:]
+    sys.dont_write_bytecode = bool(os.environ.get("PYTHONDONTWRITEBYTECODE"))
+    paths = os.environ.get("PYTHONPATH", "").split(os.pathsep)
+    sys.path[:0] = [path for path in paths if path and path not in sys.path]
     random.seed()
     if "numpy" in sys.modules:
         sys.modules["numpy"].random.seed()
     if "torch" in sys.modules:
+        sys.modules["torch"].default_generator.seed()
         _Unimported("torch")
     if order["torch"] is not None:
         _addresses["torch"] = order["torch"]
@@ -304,12 +324,12 @@ def _become(order: dict[str, Any]) -> None:
 
 
 def _import_all(kind: str) -> None:
-    """What forks of this kind may need: without torch the whole linter, with it what watches scripts."""
+    """What forks of this kind may need: the whole linter, and torch with what watches scripts."""
     for name in TORCH if kind == "torch" else ():
         import_module(name)
     package = import_module("gpulint")
     for _, name, _ in pkgutil.walk_packages(package.__path__, "gpulint.", onerror=lambda name: None):
-        if name not in PROGRAMS and bool(NEEDS_TORCH.match(name)) == (kind == "torch"):
+        if name not in PROGRAMS and (kind == "torch" or not NEEDS_TORCH.match(name)):
             with contextlib.suppress(ImportError):  # what is optional: the language server, watching
                 import_module(name)
 
@@ -318,9 +338,8 @@ def _await(kind: str, descriptor: int) -> None:
     """Returns in the forks, each ready for its program: `sys.argv` is what followed the interpreter."""
     del sys.path[0]
     _import_all(kind)
-    if kind == "linter":
-        import_module("gpulint.rules").all_rules()
-    else:
+    import_module("gpulint.rules").all_rules()
+    if kind == "torch":
         sys.modules["torch"].set_num_threads(1)
     gc.collect()
     gc.freeze()
