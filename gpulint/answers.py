@@ -47,27 +47,29 @@ class Verdict(str, Enum):
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """One question's answer: `clause` says why, `at` is the line that says so, where there is one beside the claim's."""
+    """One question's answer: `clause` says why, `at` is the line that says so, where there is one beside the claim's. Where
+    that stands in another file, `filename` is its path."""
 
     question: Question
     verdict: Verdict
     clause: str
     at: ir.Part | None = None
+    filename: str = ""
 
 
-def proven(question: Question, clause: str, at: ir.Part | None = None) -> Answer:
+def proven(question: Question, clause: str, at: ir.Part | None = None, filename: str = "") -> Answer:
     """The claim holds, as far as this question goes."""
-    return Answer(question, Verdict.PROVEN, clause, at)
+    return Answer(question, Verdict.PROVEN, clause, at, filename)
 
 
-def refuted(question: Question, clause: str, at: ir.Part | None = None) -> Answer:
+def refuted(question: Question, clause: str, at: ir.Part | None = None, filename: str = "") -> Answer:
     """The claim does not hold."""
-    return Answer(question, Verdict.REFUTED, clause, at)
+    return Answer(question, Verdict.REFUTED, clause, at, filename)
 
 
-def left_open(question: Question, clause: str, at: ir.Part | None = None) -> Answer:
+def left_open(question: Question, clause: str, at: ir.Part | None = None, filename: str = "") -> Answer:
     """The code does not say."""
-    return Answer(question, Verdict.OPEN, clause, at)
+    return Answer(question, Verdict.OPEN, clause, at, filename)
 
 
 @dataclass(frozen=True, slots=True)

@@ -199,6 +199,9 @@ class Rule:
     # Whether the rule speaks about test code as well. What a test costs, it costs once: few mistakes matter there.
     in_tests: ClassVar[bool] = False
 
+    # Whether what the rule finds costs something only where the line runs: a function that nothing calls is a doubt then.
+    costs_when_run: ClassVar[bool] = True
+
     # What a run can say to the rule's findings, which carry it to `gpulint verify`.
     runtime_claim: ClassVar[Claim] = DRIFT
 

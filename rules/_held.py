@@ -14,6 +14,7 @@ from gpulint.answers import (
     Question,
     confidence_of,
     doubts_of,
+    left_open,
     proven,
     refuted,
     until_refuted,
@@ -72,10 +73,20 @@ def answers(hold: Hold, facts: FileFacts) -> Iterator[Answer]:
     state = _state(hold)
     if state == "live":
         yield from _maybe_without_graph(hold, facts)
+    elif _is_of_one_batch(hold):
+        clause = f"`{hold.place.holder}` is made anew for each batch, and the graphs behind it are freed"
+        yield left_open(
+            Question.REPEATS, clause, hold.rounds.birth_loop.stmt if hold.rounds.birth_loop else None
+        )
     yield proven(Question.GRAPH, _reason(hold, state))
     yield proven(
         Question.OUTLIVES, f"`{hold.place.holder}` outlives the iteration, and nothing bounds it", hold.stmt
     )
+
+
+def _is_of_one_batch(hold: Hold) -> bool:
+    loop = hold.rounds.birth_loop
+    return loop is not None and loop.over_data and not loop.over_pairs
 
 
 def _maybe_without_graph(hold: Hold, facts: FileFacts) -> Iterator[Answer]:

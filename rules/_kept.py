@@ -116,10 +116,16 @@ def _report(facts: FileFacts, kept: Kept) -> Report:
         cost,
         Severity.INFO if len(doubts) > 1 else Severity.WARNING,
         lambda: _repair(kept),
-        unless_guarded=() if kept.freed else unless,
+        unless_guarded=() if kept.freed or _is_as_handed_over(kept) else unless,
         doubts=doubts,
         subject=kept.holder,
     )
+
+
+def _is_as_handed_over(kept: Kept) -> bool:
+    """Whether a parameter itself is put by: what graph it has it has from the caller, whatever the grad mode is here."""
+    params = {param.name for param in kept.function.params}
+    return kept.how is How.LISTED and isinstance(kept.value, ir.Name) and kept.value.id in params
 
 
 def _texts(kept: Kept) -> tuple[str, str, Cost]:

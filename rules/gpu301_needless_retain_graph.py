@@ -91,9 +91,9 @@ class NeedlessRetainGraph(Rule):
             for backward in function.backwards:
                 if id(backward) in explained:
                     rows.add(backward.call.row)
-                elif _needless(backward) and _outlives(function, backward):
+                elif _needless(backward) and _stays(function, backward):
                     rows.add(backward.call.row)
-                    yield _report(facts, backward)
+                    yield _report(facts, backward, _let_go(function, backward))
         yield from told(facts.ask(last_backwards), rows)
 
 
@@ -108,12 +108,22 @@ def _needless(backward: Backward) -> bool:
     )
 
 
-def _outlives(function: FunctionFacts, backward: Backward) -> bool:
-    """Whether the graph stays around after the backward: until a next iteration, or in an attribute."""
+def _stays(function: FunctionFacts, backward: Backward) -> bool:
+    """Whether the graph is there for some more: until a next iteration, in an attribute, beside an optimizer's step."""
     return bool(backward.loops) or function.steps > 0 or (backward.path or "").startswith("self.")
 
 
-def _report(facts: FileFacts, backward: Backward) -> Report:
+def _let_go(function: FunctionFacts, backward: Backward) -> tuple[str, ...]:
+    """The doubt whether that matters: the peak was before the backward, and where the function makes no other graph after
+    it and ends, the next one is made when this is gone."""
+    if backward.loops or (backward.path or "").startswith("self."):
+        return ()
+    if any(other.call.row > backward.call.row for other in (*function.forwards, *function.backwards)):
+        return ()
+    return (f"the graph is let go of where `{function.function.name}` ends, before another is made",)
+
+
+def _report(facts: FileFacts, backward: Backward, doubts: tuple[str, ...]) -> Report:
     return Report(
         backward.call,
         f"`{facts.source(backward.call)}` keeps the whole graph, and no second backward goes through it",
@@ -123,6 +133,7 @@ def _report(facts: FileFacts, backward: Backward) -> Report:
             "1.58 GiB against 698 MiB allocated after the backward of a 4-layer language model; H200, torch 2.11",
         ),
         repair=lambda: _repair(backward),
+        doubts=doubts,
         subject=facts.called(backward.call),
     )
 

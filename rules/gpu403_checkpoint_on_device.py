@@ -132,20 +132,15 @@ def _doubts(facts: FileFacts, load: Load) -> tuple[str, ...]:
     stays, if it is large at all: with an optimizer's state it is three times its network."""
     from gpulint.rules.detect.checkpoints import saves_optimizers
 
-    from gpulint.analysis.questions.reached.uncalled import Uncalled
     from gpulint.analysis.questions.size.states import checkpoint_doubts
 
-    found = [answer.clause for answer in facts.ask(Uncalled).doubt(load.function)]
     if load.by_every_rank:
-        return tuple(found)
+        return ()
     if not load.stays:
-        found.append("no step is seen to run before it is let go of")
-        found.append("how large it is, the code does not say")
-        return tuple(found)
+        return ("no step is seen to run before it is let go of", "how large it is, the code does not say")
     with_optimizer = load.brings_optimizer or (load.formatted and facts.ask(saves_optimizers))
     size = checkpoint_doubts(facts.ask, load.function, load.owners, with_optimizer)
-    found += [answer.clause for answer in size]
-    return tuple(found)
+    return tuple(answer.clause for answer in size)
 
 
 def _repair(facts: FileFacts, load: Load) -> Repair | None:

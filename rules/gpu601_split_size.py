@@ -68,6 +68,7 @@ class SplitSizeLimit(Rule):
     code = "GPU601"
     name = "split-size"
     severity = Severity.WARNING
+    costs_when_run = False
     runtime_claim = Claim("setting", device_only=True, fragments=True)
     reads_settings = True
     triggers = ((b"max_split_size_mb",), (b"ALLOC_CONF", b"llocator"))

@@ -66,6 +66,7 @@ class DeprecatedMemoryApi(Rule):
     code = "GPU603"
     name = "deprecated-memory-api"
     severity = Severity.INFO
+    costs_when_run = False
     runtime_claim = Claim("code")
     in_tests = True
     triggers = (

@@ -58,6 +58,7 @@ class UnknownAllocOption(Rule):
     code = "GPU604"
     name = "unknown-alloc-option"
     severity = Severity.ERROR
+    costs_when_run = False
     runtime_claim = Claim("setting", device_only=True)
     reads_settings = True
     triggers = ((b"ALLOC_CONF", b"llocator_settings", b"llocatorSettings"),)

@@ -176,6 +176,26 @@ def test_callers_in_other_files_take_a_claim_back(tmp_path: Path) -> None:
     assert one.answers[-1].answer.clause == "every caller in the project switches grad off"
 
 
+def test_an_answer_may_name_a_line_of_another_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / ".git").mkdir()
+    (tmp_path / "saving.py").write_text(
+        "import torch\n\n\ndef load_checkpoint(path):\n    return torch.load(path)\n"
+    )
+    (tmp_path / "train.py").write_text(
+        "import torch\nfrom saving import load_checkpoint\nfrom torch import nn\n\n\n"
+        "def resume(path):\n    net = nn.Linear(8, 2).cuda()\n"
+        "    net.load_state_dict(load_checkpoint(path))\n    return net\n"
+    )
+    monkeypatch.chdir(tmp_path)
+    run = gpulint("explain", "--rule", "GPU403", "saving.py:5", cwd=tmp_path)
+    assert "`resume` hands it to a network on the GPU (train.py:6)" in run.stdout.decode()
+    written = json.loads(
+        gpulint("explain", "--output-format", "json", "saving.py:5", cwd=tmp_path).stdout
+    )
+    places = [(answer["filename"], answer["row"]) for one in written for answer in one["answers"]]
+    assert ("train.py", 6) in places
+
+
 def test_every_told_finding_of_a_rule_that_considers_is_explained_so() -> None:
     """What `check` reports and what `considers` proves are one."""
     considering = [rule for rule in all_rules() if rule.considers is not Rule.considers]

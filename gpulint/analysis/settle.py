@@ -181,13 +181,12 @@ def _enables_grad(function: ir.Function) -> bool:
 def _compares(function: ir.Function) -> bool:
     """Whether a function asserts that tensors are equal: it checks the program, whatever it is called."""
     for statement in ir.statements(function.body):
-        for root in statement.expressions():
-            for part in ir.walk(root):
-                if isinstance(part, ir.Call) and (
-                    part.method in ("assert_close", "assert_allclose", "assert_equal")
-                    or (isinstance(statement, ir.Check) and part.method == "allclose")
-                ):
-                    return True
+        for part in ir.own_parts(statement):
+            if isinstance(part, ir.Call) and (
+                part.method in ("assert_close", "assert_allclose", "assert_equal")
+                or (isinstance(statement, ir.Check) and part.method == "allclose")
+            ):
+                return True
     return False
 
 
@@ -320,19 +319,18 @@ def _detached_by_choice(forward: Forward) -> bool:
     """`out.detach() if not differentiable else out`: whoever calls may want the graph."""
     names = {target.path for target in targets(forward.stmt)} - {None}
     for statement in ir.statements(forward.function.body) if names else ():
-        for root in statement.expressions():
-            for part in ir.walk(root):
-                if isinstance(part, ir.Op) and part.op == "if":
-                    plain = any(branch.path in names for branch in part.operands[1:])
-                    cut = any(
-                        isinstance(branch, ir.Call)
-                        and branch.method == "detach"
-                        and isinstance(branch.func, ir.Attr)
-                        and branch.func.base.path in names
-                        for branch in part.operands[1:]
-                    )
-                    if plain and cut:
-                        return True
+        for part in ir.own_parts(statement):
+            if isinstance(part, ir.Op) and part.op == "if":
+                plain = any(branch.path in names for branch in part.operands[1:])
+                cut = any(
+                    isinstance(branch, ir.Call)
+                    and branch.method == "detach"
+                    and isinstance(branch.func, ir.Attr)
+                    and branch.func.base.path in names
+                    for branch in part.operands[1:]
+                )
+                if plain and cut:
+                    return True
     return False
 
 

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from gpulint.answers import Answer, Considered, Question, Verdict, refuted
 from gpulint.findings import Confidence, Finding
+from gpulint.lint.in_program import said_by_program
 from gpulint.lint.linter import excused, linted, project_of
 from gpulint.lint.trees import SourceError, deep_stack
 from gpulint.rule import Report, Rule, RuleSet, node_of, origin_of
 from gpulint.source.notebooks import Notebook, NotebookError, is_notebook, read_notebook
 
 if TYPE_CHECKING:
-    from gpulint.analysis.code import ir
     from gpulint.analysis.file.asking import FileFacts
     from gpulint.analysis.file.project import Project
     from gpulint.lint.cells import Places
@@ -34,11 +35,13 @@ SIGNS = {Verdict.PROVEN: "yes", Verdict.REFUTED: "no", Verdict.OPEN: "open"}
 
 @dataclass(frozen=True, slots=True)
 class Because:
-    """An answer to one of a claim's questions, with the line that says so; in a notebook rows count in a cell."""
+    """An answer to one of a claim's questions, with the line that says so; in a notebook rows count in a cell. `filename` is
+    the other file that the line stands in, if it does."""
 
     answer: Answer
     row: int
     cell: int | None = None
+    filename: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +81,7 @@ class Explained:
                     "question": because.answer.question.value,
                     "verdict": because.answer.verdict.value,
                     "clause": because.answer.clause,
-                    "filename": self.filename,
+                    "filename": because.filename or self.filename,
                     "cell": because.cell,
                     "row": because.row,
                 }
@@ -89,6 +92,8 @@ class Explained:
 
 def line_of(because: Because, one: Explained) -> str:
     """The line that an answer names, in brackets; nothing where it is the claim's own."""
+    if because.filename:
+        return f" ({because.filename}:{because.row})"
     if (because.cell, because.row) == (one.cell, one.row):
         return ""
     cell = f"cell {because.cell}, " if because.cell != one.cell else ""
@@ -126,8 +131,15 @@ def _explain_notebook(text: str, filename: str, rules: RuleSet, project: Project
 
 def _in_cell(one: Explained, places: Places) -> Explained:
     cell, row = places.cell(one.row)
-    answers = (Because(because.answer, *reversed(places.cell(because.row))) for because in one.answers)
+    answers = (_because_in_cell(because, places) for because in one.answers)
     return replace(one, cell=cell, row=row, end_row=one.end_row - one.row + row, answers=tuple(answers))
+
+
+def _because_in_cell(because: Because, places: Places) -> Because:
+    if because.filename:
+        return because
+    cell, row = places.cell(because.row)
+    return replace(because, cell=cell, row=row)
 
 
 def _explain_module(text: str, filename: str, rules: RuleSet, project: Project | None) -> list[Explained]:
@@ -152,8 +164,13 @@ class _File:
     project: Project | None
     findings: list[Finding]
 
-    def row_of(self, at: ir.Part | None, otherwise: int) -> int:
-        return self.spans.of(at.node)[0].row if at is not None else otherwise
+    def because(self, answer: Answer, otherwise: int) -> Because:
+        """An answer with its line; `otherwise` is the claim's own."""
+        if answer.at is None:
+            return Because(answer, otherwise)
+        if answer.filename:  # libcst has not read that file
+            return Because(answer, answer.at.row, filename=os.path.relpath(answer.filename))
+        return Because(answer, self.spans.of(answer.at.node)[0].row)
 
 
 def _of_rule(rule: type[Rule], rules: RuleSet, file: _File) -> Iterator[Explained]:
@@ -168,14 +185,18 @@ def _of_rule(rule: type[Rule], rules: RuleSet, file: _File) -> Iterator[Explaine
 
 def _claim(rule: type[Rule], considered: Considered, report: Report | None, file: _File) -> Explained:
     start, end = file.spans.of(node_of(considered.at))
-    answers = (*considered.answers, *_taken_back(considered.at, report, rule, file))
+    more = (
+        *(said_by_program(file.facts, rule, considered.at) if considered.confidence or report else ()),
+        *_taken_back(considered.at, report, rule, file),
+    )
+    answers = (*considered.answers, *more)
     finding = next(
         (f for f in file.findings if (f.code, f.line, f.column) == (rule.code, start.row, start.column)), None
     )
     outcome = SILENT
     if finding is not None:
         outcome = OUTCOMES[finding.confidence]
-    elif report is not None and len(answers) == len(considered.answers):
+    elif report is not None and not any(answer.verdict is Verdict.REFUTED for answer in more):
         outcome = SILENCED
     elif considered.answers and Considered(considered.at, "", answers).confidence is not None:
         outcome = ELSEWHERE
@@ -188,7 +209,7 @@ def _claim(rule: type[Rule], considered: Considered, report: Report | None, file
         start.column,
         end.row,
         outcome,
-        tuple(Because(answer, file.row_of(answer.at, start.row)) for answer in answers),
+        tuple(file.because(answer, start.row) for answer in answers),
         report.message if report is not None else "",
     )
 

@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from gpulint.findings import Confidence, Finding, Fix, Position, Related
+from gpulint.lint.in_program import with_doubts_of_program
 from gpulint.lint.trees import SourceError, Trees, deep_stack
 from gpulint.rule import Cost, Report, Rule, RuleSet, node_of
 
@@ -96,10 +97,11 @@ def _reports(
         if facts.is_test and not rule.in_tests:
             continue
         for report in rule().check(facts, rules.options.get(rule.code, {})):
-            if not report.confidence.reaches(rules.confidence):
-                continue
             passed = not rule.in_tests and facts.passes_over(report.at)
-            if not passed and not excused(report, filename, project):
+            if passed or not report.confidence.reaches(rules.confidence):
+                continue
+            report = with_doubts_of_program(facts, rule, report)
+            if report.confidence.reaches(rules.confidence) and not excused(report, filename, project):
                 yield rule, report
 
 

@@ -70,15 +70,14 @@ def _in_statement(file: FileAnalysis, function: ir.Function, statement: ir.Stmt)
             if isinstance(target, ir.Sub) and (name := _variable(target.index)) is not None:
                 own = _is_environ(file, function, target.base)
                 yield Setting(function, statement, name, statement.value, own)
-    for root in statement.expressions():
-        for expr in ir.walk(root):
-            if isinstance(expr, ir.Call):
-                yield from _in_call(file, function, statement, expr)
-            elif isinstance(expr, ir.DictDisplay):
-                for key, value in expr.pairs:
-                    if key is not None and (name := _variable(key)) is not None:
-                        own = _updates_environ(file, function, statement, expr)
-                        yield Setting(function, statement, name, value, own)
+    for expr in ir.own_parts(statement):
+        if isinstance(expr, ir.Call):
+            yield from _in_call(file, function, statement, expr)
+        elif isinstance(expr, ir.DictDisplay):
+            for key, value in expr.pairs:
+                if key is not None and (name := _variable(key)) is not None:
+                    own = _updates_environ(file, function, statement, expr)
+                    yield Setting(function, statement, name, value, own)
 
 
 def _in_call(

@@ -96,10 +96,9 @@ class _Networks:
             lists: dict[str, ir.Expr] = {}
             for statement in ir.statements(function.body):
                 self._assignment(statement, lists)
-                for root in statement.expressions():
-                    for part in ir.walk(root):
-                        if isinstance(part, ir.Call):
-                            self._call(statement, part, lists)
+                for part in ir.own_parts(statement):
+                    if isinstance(part, ir.Call):
+                        self._call(statement, part, lists)
             self.copies |= copied_parameters(function)
             loops = [s.target for s in ir.statements(function.body) if isinstance(s, ir.For)]
             if any(isinstance(t, ir.Name) and t.id in self.trained for t in loops):

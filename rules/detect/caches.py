@@ -203,8 +203,7 @@ def _measures(statement: ir.Stmt, path: str) -> bool:
     """`len(CACHE)`: the code looks at how much it keeps."""
     return any(
         isinstance(part, ir.Call) and part.method == "len" and part.args and part.args[0].path == path
-        for root in statement.expressions()
-        for part in ir.walk(root)
+        for part in ir.own_parts(statement)
     )
 
 

@@ -83,11 +83,10 @@ def _registered(
     function: ir.Function, block: list[ir.Stmt], loops: tuple[ir.For | ir.While, ...], guarded: bool
 ) -> Iterator[_Registration]:
     for statement in block:
-        for root in statement.expressions():
-            for expr in ir.walk(root):
-                if isinstance(expr, ir.Call) and expr.method in _REGISTER and expr.args:
-                    if isinstance(expr.func, ir.Attr):
-                        yield _Registration(function, statement, expr, loops, guarded)
+        for expr in ir.own_parts(statement):
+            if isinstance(expr, ir.Call) and expr.method in _REGISTER and expr.args:
+                if isinstance(expr.func, ir.Attr):
+                    yield _Registration(function, statement, expr, loops, guarded)
         inner = (*loops, statement) if isinstance(statement, (ir.For, ir.While)) else loops
         below = guarded or isinstance(statement, (ir.If, ir.Match))
         for nested in statement.blocks():
@@ -291,15 +290,10 @@ def _is_emptied(file: FileAnalysis, hook: ir.Function, holder: str) -> bool:
                 births += _denotes(target, holder)
             if isinstance(statement, ir.Delete) and any(_names(t, last) for t in statement.targets):
                 return True
-            for root in statement.expressions():
-                for part in ir.walk(root):
-                    if (
-                        isinstance(part, ir.Call)
-                        and part.method in _EMPTYING
-                        and isinstance(part.func, ir.Attr)
-                    ):
-                        if _names(part.func.base, last):
-                            return True
+            for part in ir.own_parts(statement):
+                if isinstance(part, ir.Call) and part.method in _EMPTYING and isinstance(part.func, ir.Attr):
+                    if _names(part.func.base, last):
+                        return True
         for loop in (s for s in ir.statements(function.body) if isinstance(s, (ir.For, ir.While))):
             if any(_denotes(target, holder) for s in loop.body for target in targets(s)):
                 return True

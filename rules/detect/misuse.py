@@ -232,10 +232,9 @@ def _regions(block: list[ir.Stmt]) -> Iterator[list[ir.Stmt]]:
 
 
 def _own_calls(statement: ir.Stmt) -> Iterator[ir.Call]:
-    for root in statement.expressions():
-        for expr in ir.walk(root):
-            if isinstance(expr, ir.Call):
-                yield expr
+    for expr in ir.own_parts(statement):
+        if isinstance(expr, ir.Call):
+            yield expr
 
 
 def _creates_graph(call: ir.Call) -> bool:

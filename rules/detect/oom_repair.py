@@ -55,8 +55,7 @@ def _can_move(found: OomHandler) -> bool:
     for statement in ir.statements(found.handler.body):
         if isinstance(statement, (ir.Return, ir.Jump)):
             return False
-        for root in statement.expressions():
-            for part in ir.walk(root):
-                if isinstance(part, ir.Name) and part.id in (found.handler.name, FLAG):
-                    return False
+        for part in ir.own_parts(statement):
+            if isinstance(part, ir.Name) and part.id in (found.handler.name, FLAG):
+                return False
     return True

@@ -306,16 +306,15 @@ def _stored_words(file: FileAnalysis, function: ir.Function) -> set[str]:
 def _reads(statement: ir.Stmt, path: str, attribute: str | None) -> Iterator[tuple[ir.Expr, Chain]]:
     """Where a statement reads a place, with the expressions around each."""
     parents: dict[int, ir.Expr] | None = None
-    for root in statement.expressions():
-        for expr in ir.walk(root):
-            same = expr.attr == attribute if attribute and isinstance(expr, ir.Attr) else expr.path == path
-            if not same or not isinstance(expr, (ir.Name, ir.Attr)):
-                continue
-            if isinstance(statement, ir.Assign) and any(_binds(target, expr) for target in statement.targets):
-                continue
-            if parents is None:
-                parents = parents_of(statement)
-            yield expr, chain_of(expr, parents)
+    for expr in ir.own_parts(statement):
+        same = expr.attr == attribute if attribute and isinstance(expr, ir.Attr) else expr.path == path
+        if not same or not isinstance(expr, (ir.Name, ir.Attr)):
+            continue
+        if isinstance(statement, ir.Assign) and any(_binds(target, expr) for target in statement.targets):
+            continue
+        if parents is None:
+            parents = parents_of(statement)
+        yield expr, chain_of(expr, parents)
 
 
 def _binds(target: ir.Expr, expr: ir.Expr) -> bool:

@@ -84,10 +84,7 @@ def _is_timed_round(call: HotCall) -> bool:
     )
     index = loop.stmt.target.path
     used = any(
-        part.path == index
-        for statement in ir.statements(loop.stmt.body)
-        for root in statement.expressions()
-        for part in ir.walk(root)
+        part.path == index for statement in ir.statements(loop.stmt.body) for part in ir.own_parts(statement)
     )
     return counted and not used
 
@@ -205,10 +202,9 @@ class _Step:
 
     def block(self, block: Iterable[ir.Stmt]) -> None:
         for statement in block:
-            for root in statement.expressions():
-                for part in ir.walk(root):
-                    if isinstance(part, ir.Comp):
-                        self.comprehension(statement, part)
+            for part in ir.own_parts(statement):
+                if isinstance(part, ir.Comp):
+                    self.comprehension(statement, part)
             if isinstance(statement, ir.Assign) and statement.value is not None:
                 for target in statement.targets:
                     self.bind(target, statement.value)
@@ -328,14 +324,10 @@ class _Step:
         for statement in ir.statements(loop.body):
             if isinstance(statement, ir.For):
                 variables |= _names(statement.target)
-            for root in statement.expressions():
-                for part in ir.walk(root):
-                    if (
-                        isinstance(part, ir.Call)
-                        and (read := self.reads(part, elements, variables)) is not None
-                    ):
-                        reads.append(part)
-                        tensor = tensor or read
+            for part in ir.own_parts(statement):
+                if isinstance(part, ir.Call) and (read := self.reads(part, elements, variables)) is not None:
+                    reads.append(part)
+                    tensor = tensor or read
             if isinstance(statement, ir.Assign) and statement.value is not None:
                 taken = self.element(statement.value, elements, variables)
                 for target in statement.targets:

@@ -294,7 +294,7 @@ def _computed_from(function: ir.Function, start: ir.Stmt) -> set[str | None]:
             bound = {target.path for target in targets(statement)} - {None}
             if bound <= names:
                 continue
-            if any(part.path in names for root in statement.expressions() for part in ir.walk(root)):
+            if any(part.path in names for part in ir.own_parts(statement)):
                 names |= bound
                 grown = True
     return names
@@ -303,15 +303,14 @@ def _computed_from(function: ir.Function, start: ir.Stmt) -> set[str | None]:
 def _reads_gradients(function: ir.Function, generator: str) -> bool:
     """`p.grad` anywhere, or the generator's parameters clipped: the sum that clips them has fewer gradients then."""
     for statement in ir.statements(function.body):
-        for root in statement.expressions():
-            for part in ir.walk(root):
-                if isinstance(part, ir.Attr) and part.attr == "grad":
-                    if not (part.path or "").endswith("autograd.grad"):
-                        return True
-                elif isinstance(part, ir.Call) and part.method in _READS_GRADIENTS:
-                    paths = {inner.path or "" for value in _given(part) for inner in ir.walk(value)}
-                    if any(last(path) == generator for path in paths):
-                        return True
+        for part in ir.own_parts(statement):
+            if isinstance(part, ir.Attr) and part.attr == "grad":
+                if not (part.path or "").endswith("autograd.grad"):
+                    return True
+            elif isinstance(part, ir.Call) and part.method in _READS_GRADIENTS:
+                paths = {inner.path or "" for value in _given(part) for inner in ir.walk(value)}
+                if any(last(path) == generator for path in paths):
+                    return True
     return False
 
 
@@ -401,18 +400,17 @@ def _optimizer_events(
     `through`: also where a method of the same object that only zeroes is called, `self.reset_grad()`.
     """
     for statement in ir.statements(function.body):
-        for root in statement.expressions():
-            for call in ir.walk(root):
-                if not isinstance(call, ir.Call) or not isinstance(call.func, ir.Attr):
-                    continue
-                paths = [call.func.base.path, *(argument.path for argument in call.args[:1])]
-                names = {last(path) for path in paths if path is not None}
-                if call.method == "zero_grad" and names & {optimizer, module}:
-                    yield statement, "zero"
-                elif call.method == "step" and optimizer in names:
-                    yield statement, "step"
-                elif through and _only_zeroes(function, call, optimizer, module):
-                    yield statement, "zero"
+        for call in ir.own_parts(statement):
+            if not isinstance(call, ir.Call) or not isinstance(call.func, ir.Attr):
+                continue
+            paths = [call.func.base.path, *(argument.path for argument in call.args[:1])]
+            names = {last(path) for path in paths if path is not None}
+            if call.method == "zero_grad" and names & {optimizer, module}:
+                yield statement, "zero"
+            elif call.method == "step" and optimizer in names:
+                yield statement, "step"
+            elif through and _only_zeroes(function, call, optimizer, module):
+                yield statement, "zero"
 
 
 def _only_zeroes(function: ir.Function, call: ir.Call, optimizer: str, module: str) -> bool:

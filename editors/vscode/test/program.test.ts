@@ -20,9 +20,9 @@ function script(name: string, lines: string): Program {
 
 test("what is set is not replaced by a guess", () => {
   const settings = { ...none, path: ["~/bin/gpulint", "${workspaceFolder}/tools/gpulint"], interpreter: ["/opt/python"] };
-  assert.deepEqual(candidates(settings, { folders: ["/work"], chosen: "/usr/bin/python3" }), [
+  assert.deepEqual(candidates(settings, { folders: ["/project"], chosen: "/usr/bin/python3" }), [
     { command: `${homedir()}/bin/gpulint`, args: ["server"] },
-    { command: "/work/tools/gpulint", args: ["server"] },
+    { command: "/project/tools/gpulint", args: ["server"] },
     { command: "/opt/python", args: ["-m", "gpulint", "server"], python: "/opt/python" },
   ]);
 });

@@ -153,15 +153,14 @@ def resets(block: list[ir.Stmt]) -> frozenset[str]:
                 base = target.base if isinstance(target, ir.Sub) else target
                 if base.path is not None:
                     found.add(base.path)
-        for root in statement.expressions():
-            for expr in ir.walk(root):
-                if (
-                    isinstance(expr, ir.Call)
-                    and isinstance(expr.func, ir.Attr)
-                    and expr.func.base.path is not None
-                    and expr.method in _EMPTYING
-                ):
-                    found.add(expr.func.base.path)
+        for expr in ir.own_parts(statement):
+            if (
+                isinstance(expr, ir.Call)
+                and isinstance(expr.func, ir.Attr)
+                and expr.func.base.path is not None
+                and expr.method in _EMPTYING
+            ):
+                found.add(expr.func.base.path)
     return frozenset(found)
 
 
@@ -223,15 +222,14 @@ def cuts(block: list[ir.Stmt], detachers: frozenset[str] = frozenset()) -> froze
             and _cuts(statement.value, detachers)
         ):
             found |= {target.path for target in targets(statement) if target.path is not None}
-        for root in statement.expressions():
-            for expr in ir.walk(root):
-                if (
-                    isinstance(expr, ir.Call)
-                    and expr.method in ("detach_", "detach_state")
-                    and isinstance(expr.func, ir.Attr)
-                ):
-                    if expr.func.base.path is not None:
-                        found.add(expr.func.base.path)
+        for expr in ir.own_parts(statement):
+            if (
+                isinstance(expr, ir.Call)
+                and expr.method in ("detach_", "detach_state")
+                and isinstance(expr.func, ir.Attr)
+            ):
+                if expr.func.base.path is not None:
+                    found.add(expr.func.base.path)
     return frozenset(found)
 
 

@@ -131,8 +131,7 @@ def _reads(statement: ir.Stmt, name: str) -> bool:
     bound = {id(target) for target in targets(statement)}
     return any(
         isinstance(part, ir.Name) and part.id == name and id(part) not in bound
-        for root in statement.expressions()
-        for part in ir.walk(root)
+        for part in ir.own_parts(statement)
     )
 
 

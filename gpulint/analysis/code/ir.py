@@ -284,8 +284,9 @@ class Text(Expr):
 class Stmt(Part):
     """`node` is the small or compound statement, `line` the statement that stands in the block."""
 
-    __slots__ = ("_calls",)
+    __slots__ = ("_calls", "_parts")
     _calls: tuple[Call, ...]  # see `own_calls`
+    _parts: tuple[Expr, ...]  # see `own_parts`
 
     @property
     def line(self) -> Node:
@@ -603,8 +604,26 @@ class Module:
         self.imports: dict[str, str] = {}
 
 
+class Block(list[Stmt]):
+    """The statements of a body, which nothing changes once it is lowered."""
+
+    __slots__ = ("_all",)
+    _all: tuple[Stmt, ...]  # see `statements`
+
+
 def statements(block: list[Stmt]) -> Iterator[Stmt]:
-    """Every statement in the block and in blocks nested in it, in source order, without nested functions."""
+    """Every statement in the block and in blocks nested in it, in source order, without nested functions. Asked for again and
+    again: of what has been lowered it is kept."""
+    if not isinstance(block, Block):
+        return _nested(block)
+    try:
+        return iter(block._all)
+    except AttributeError:
+        block._all = tuple(_nested(block))
+        return iter(block._all)
+
+
+def _nested(block: list[Stmt]) -> Iterator[Stmt]:
     for statement in block:
         yield statement
         for inner in statement.blocks():
@@ -630,13 +649,21 @@ def calls(block: list[Stmt]) -> Iterator[tuple[Stmt, Call]]:
             yield statement, call
 
 
+def own_parts(statement: Stmt) -> tuple[Expr, ...]:
+    """All expressions in the statement's own, each outermost first, without lambda bodies. Kept, as `statements` are."""
+    try:
+        return statement._parts
+    except AttributeError:
+        found = tuple([part for root in statement.expressions() for part in walk(root)])
+        statement._parts = found
+        return found
+
+
 def own_calls(statement: Stmt) -> tuple[Call, ...]:
-    """The calls in the statement's own expressions. Asked for again and again, so they are kept."""
+    """The calls in the statement's own expressions. Kept, as `statements` are."""
     try:
         return statement._calls
     except AttributeError:
-        found = tuple(
-            [part for root in statement.expressions() for part in walk(root) if isinstance(part, Call)]
-        )
+        found = tuple([part for part in own_parts(statement) if isinstance(part, Call)])
         statement._calls = found
         return found

@@ -73,10 +73,9 @@ class HostBranch:
 def parents_of(statement: ir.Stmt) -> dict[int, ir.Expr]:
     """For each expression of a statement the one around it, by identity."""
     found: dict[int, ir.Expr] = {}
-    for root in statement.expressions():
-        for expr in ir.walk(root):
-            for child in expr.children():
-                found[id(child)] = expr
+    for expr in ir.own_parts(statement):
+        for child in expr.children():
+            found[id(child)] = expr
     return found
 
 
@@ -184,14 +183,13 @@ def uses_of(function: ir.Function, names: set[str], binding: ir.Stmt) -> Iterato
         if not after:
             continue
         parents: dict[int, ir.Expr] | None = None
-        for root in statement.expressions():
-            for expr in ir.walk(root):
-                if isinstance(expr, ir.Name) and expr.id in names:
-                    if isinstance(statement, ir.Assign) and expr in statement.targets:
-                        continue
-                    if parents is None:
-                        parents = parents_of(statement)
-                    yield Use(statement, expr, chain_of(expr, parents))
+        for expr in ir.own_parts(statement):
+            if isinstance(expr, ir.Name) and expr.id in names:
+                if isinstance(statement, ir.Assign) and expr in statement.targets:
+                    continue
+                if parents is None:
+                    parents = parents_of(statement)
+                yield Use(statement, expr, chain_of(expr, parents))
 
 
 def lives_through_loop(function: ir.Function, binding: ir.Stmt, name: str) -> bool:

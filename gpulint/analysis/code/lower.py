@@ -189,7 +189,7 @@ class _Lowering:
     # --- statements --------------------------------------------------------------------------------------------
 
     def block(self, body: Sequence[Any]) -> list[ir.Stmt]:
-        result: list[ir.Stmt] = []
+        result = ir.Block()
         for node in body:
             handler = _STATEMENTS.get(node.__class__)
             statement = handler(self, node) if handler is not None else None

@@ -152,11 +152,10 @@ def _all(
     for statement in ir.statements(block):
         if name is not None and _stores(statement, name):
             yield statement, "stored"
-        for root in statement.expressions():
-            for part in ir.walk(root):
-                why = recovers(part) if isinstance(part, ir.Call) else None
-                if why is not None:
-                    yield statement, why
+        for part in ir.own_parts(statement):
+            why = recovers(part) if isinstance(part, ir.Call) else None
+            if why is not None:
+                yield statement, why
 
 
 def _stores(statement: ir.Stmt, name: str) -> bool:

@@ -107,13 +107,12 @@ def _note_calls(
         mode = switched(statement)
         off = (off if mode is None else not mode) or _entered(statement, guards)
         inside = decorated or off
-        for root in statement.expressions():
-            for part in ir.walk(root):
-                if isinstance(part, ir.Call):
-                    own = _class_of_self(function, part.func)
-                    namesake = part.method == function.name and isinstance(part.func, ir.Attr)
-                    call = OutsideCall(inside, own, function, part, namesake)
-                    found.setdefault(part.method, []).append(call)
+        for part in ir.own_parts(statement):
+            if isinstance(part, ir.Call):
+                own = _class_of_self(function, part.func)
+                namesake = part.method == function.name and isinstance(part.func, ir.Attr)
+                call = OutsideCall(inside, own, function, part, namesake)
+                found.setdefault(part.method, []).append(call)
         covered = inside
         if isinstance(statement, ir.With):
             covered = inside or any(_switches(item, guards) for item, _ in statement.items)

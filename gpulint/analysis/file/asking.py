@@ -96,6 +96,22 @@ class FileFacts:
                     found |= _as_values(root, names, local, imports)
         return frozenset(found)
 
+    def function_at(self, place: ir.Part | cst.CSTNode) -> ir.Function | None:
+        """The innermost function that a piece of the lowered form stands in; None for what is no such piece."""
+        return self._functions_by_origin.get(id(place.origin)) if isinstance(place, ir.Part) else None
+
+    @cached_property
+    def _functions_by_origin(self) -> dict[int, ir.Function]:
+        """Of every statement and expression, by the identity of its origin: asked where a file has a finding."""
+        found: dict[int, ir.Function] = {}
+        for function in self.module.functions:
+            for statement in ir.statements(function.body):
+                found[id(statement.origin)] = function
+                for root in statement.expressions():
+                    found.update((id(part.origin), function) for part in ir.walk(root))
+            found.update((id(decorator.origin), function) for decorator in function.decorators)
+        return found
+
     def passes_over(self, place: ir.Part | cst.CSTNode) -> bool:
         """Whether nothing is said about what stands at a place."""
         return isinstance(place, ir.Part) and id(place.origin) in self._passed_over

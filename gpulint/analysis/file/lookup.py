@@ -181,13 +181,10 @@ def brings_back_only(file: FileAnalysis) -> bool:
 def _all_bring_back(function: ir.Function) -> bool:
     for statement in ir.statements(function.body):
         moved: set[int] = set()
-        for root in statement.expressions():
-            for part in ir.walk(root):
-                if isinstance(part, ir.Call) and part.method in ("to", "load"):
-                    moved |= {id(arg) for arg in part.args}
-                    moved |= {
-                        id(value) for name, value in part.keywords if name in ("device", "map_location")
-                    }
-                elif isinstance(part, ir.Const) and part.value == "cpu" and id(part) not in moved:
-                    return False
+        for part in ir.own_parts(statement):
+            if isinstance(part, ir.Call) and part.method in ("to", "load"):
+                moved |= {id(arg) for arg in part.args}
+                moved |= {id(value) for name, value in part.keywords if name in ("device", "map_location")}
+            elif isinstance(part, ir.Const) and part.value == "cpu" and id(part) not in moved:
+                return False
     return True

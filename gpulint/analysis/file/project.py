@@ -10,6 +10,7 @@ import ast
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from functools import lru_cache
 from itertools import islice
 from pathlib import Path
@@ -62,6 +63,7 @@ class Project:
         self._looked_up = 0
         self._trees: dict[str, list[tuple[str, bytes]]] = {}
         self._calls: dict[str, tuple[bytes, FileCalls]] = {}
+        self._read: dict[str, tuple[bytes, _Read]] = {}
         self._tests: dict[str, tuple[bytes, bool]] = {}  # those of which what is in them decides
         self._bases_by_name: dict[str, set[str]] = {}
         self._defining: dict[tuple[str, str, bytes], tuple[str, ...]] = {}
@@ -76,6 +78,7 @@ class Project:
         """Files may have been written: list and read those that may call a function anew."""
         self._trees = {}
         self._calls = {}
+        self._read = {}
         self._defining = {}
         self._tests = {}
         _roots.cache_clear()
@@ -206,9 +209,17 @@ class Project:
             path != own
             and used.search(raw) is not None
             and (function.cls is not None or may_import(raw, own, function.name))
-            and _reads_name(raw, function.name, function.cls is not None)
+            and self._reads(path, raw, function)
             for path, raw in self.neighbours(_project_root(origin, self._top))
         )
+
+    def _reads(self, path: str, raw: bytes, function: ir.Function) -> bool:
+        kept = self._read.get(path)
+        if kept is None or kept[0] != raw:
+            kept = self._read[path] = (raw, _read_in(raw))
+        read = kept[1]
+        as_name = function.cls is None and function.name in read.names
+        return read.unreadable or as_name or function.name in read.attributes
 
     def speaks_of(self, origin: str, function: ir.Function) -> bool:
         """Whether another file may run the function: it has its name, and calls nothing else by it for all that can be told.
@@ -289,6 +300,7 @@ class Project:
         if root not in self._trees:
             self._trees = {root: list(_python_files(root))}
             self._calls = {}
+            self._read = {}
             self._defining = {}
             self._bases_by_name = _bases_by_name(self._trees[root])
         if not self._buffers:
@@ -410,21 +422,31 @@ def _only_defines(raw: bytes, name: str) -> bool:
     )
 
 
-def _reads_name(raw: bytes, name: str, attribute: bool) -> bool:
-    """Whether a file uses a name, or an attribute of that name, other than by calling it."""
+@dataclass(frozen=True, slots=True)
+class _Read:
+    """The names and the attributes that a file uses other than by calling them. Of a file that cannot be read, all."""
+
+    names: frozenset[str]
+    attributes: frozenset[str]
+    unreadable: bool = False
+
+
+def _read_in(raw: bytes) -> _Read:
     try:
         nodes = list(ast.walk(ast.parse(for_parser(raw))))
     except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return True
+        return _Read(frozenset(), frozenset(), True)
     called = {id(node.func) for node in nodes if isinstance(node, ast.Call)}
-    return any(
-        id(node) not in called
-        and isinstance(getattr(node, "ctx", None), ast.Load)
-        and (
-            (isinstance(node, ast.Attribute) and node.attr == name)
-            or (isinstance(node, ast.Name) and node.id == name and not attribute)
-        )
+    read = [
+        node
         for node in nodes
+        if isinstance(node, (ast.Attribute, ast.Name))
+        and isinstance(node.ctx, ast.Load)
+        and id(node) not in called
+    ]
+    return _Read(
+        frozenset(node.id for node in read if isinstance(node, ast.Name)),
+        frozenset(node.attr for node in read if isinstance(node, ast.Attribute)),
     )
 
 

@@ -257,7 +257,7 @@ class Calling(Keeping):
             path = source.path
         leaf = sources.get(keep.param)
         container_kept = keep.how != "add"
-        if keep.detached:
+        if keep.detached or (not container_kept and self.state.grad is Grad.DISABLED):
             value = detached(value)
         bounded = keep.bounded or has_one_key(keep, sources)
         self.held(

@@ -105,8 +105,7 @@ def _indexes_data_set(loop: ir.For, names: set[str]) -> bool:
     return any(
         isinstance(part, ir.Sub) and part.base.path in sets and _speaks_of(part.index, names)
         for statement in ir.statements(loop.body)
-        for root in statement.expressions()
-        for part in ir.walk(root)
+        for part in ir.own_parts(statement)
     )
 
 

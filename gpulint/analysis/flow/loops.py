@@ -314,18 +314,13 @@ def _slices_by(loop: ir.For) -> bool:
     """`x[i * n : (i + 1) * n]`, `x[begin:end]` with both made from the loop's index: the loop runs through chunks."""
     names = loop_names(loop)
     for statement in ir.statements(loop.body):
-        for root in statement.expressions():
-            for part in ir.walk(root):
-                if (
-                    isinstance(part, ir.Sub)
-                    and isinstance(part.index, ir.Slice)
-                    and len(part.index.parts) == 2
+        for part in ir.own_parts(statement):
+            if isinstance(part, ir.Sub) and isinstance(part.index, ir.Slice) and len(part.index.parts) == 2:
+                if all(
+                    any(isinstance(p, ir.Name) and p.id in names for p in ir.walk(end))
+                    for end in part.index.parts
                 ):
-                    if all(
-                        any(isinstance(p, ir.Name) and p.id in names for p in ir.walk(end))
-                        for end in part.index.parts
-                    ):
-                        return True
+                    return True
     return False
 
 

@@ -135,7 +135,8 @@ def _of_flow(graphs: Graphs, statement: ir.Stmt, path: str) -> Iterator[Answer]:
             continue
         if hold.graph.consumed or hold.graph.feeds_backward or hold.graph.fed_back:
             yield refuted(Question.BACKWARD, f"a later backward goes through `{path}`")
-        if hold.rounds.bounded or hold.rounds.within_step or hold.in_few_rounds:
+        anew = hold.rounds.birth_loop is not None and hold.rounds.birth_loop.steps
+        if hold.rounds.bounded or hold.rounds.within_step or hold.in_few_rounds or anew:
             yield refuted(Question.OUTLIVES, f"`{path}` is bounded, or a local sum within one step")
         if hold.on_host:
             yield refuted(Question.DEVICE, "what is held is computed on the CPU")

@@ -16,6 +16,8 @@ from gpulint.analysis.code import ir
 from gpulint.analysis.code.assignments import resets, targets
 from gpulint.analysis.torch import frameworks
 from gpulint.analysis.torch.keeping import COUNTS, LOSSLIKE, REPLAYS, TAKES_IN
+from gpulint.analysis.torch.methods import NO_GRAPH
+from gpulint.analysis.torch.names import HOST_ATTRS, NUMERIC_SINKS
 from gpulint.analysis.values.values import Kind
 from gpulint.answers import Answer, Question, left_open, proven, refuted
 
@@ -128,13 +130,26 @@ def _tensors(value: ir.Expr) -> Iterator[ir.Expr]:
 def _given(graphs: Graphs, expr: ir.Expr) -> frozenset[str]:
     """The parameters that an expression is made from, also by way of names."""
     names = {param.name for param in graphs.function.params[1 if graphs.function.cls is not None else 0 :]}
-    reached = {part.id for part in ir.walk(expr) if isinstance(part, ir.Name)}
+    reached = set(_with_graph(expr))
     for _ in range(3):
         for statement in ir.statements(graphs.function.body):
             value = getattr(statement, "value", None) or getattr(statement, "iterable", None)
             if value is not None and any(target.path in reached for target in targets(statement)):
-                reached |= {part.id for part in ir.walk(value) if isinstance(part, ir.Name)}
+                reached |= set(_with_graph(value))
     return frozenset(reached & names)
+
+
+def _with_graph(expr: ir.Expr) -> Iterator[str]:
+    """The names whose graph a value may have: not those of which it only takes a number, `len(predicted)`, `x.size(0)`."""
+    if isinstance(expr, ir.Name):
+        yield expr.id
+    elif (isinstance(expr, ir.Attr) and expr.attr in HOST_ATTRS) or (
+        isinstance(expr, ir.Call) and (expr.func.path in NUMERIC_SINKS or expr.method in NO_GRAPH)
+    ):
+        return
+    else:
+        for part in expr.children():
+            yield from _with_graph(part)
 
 
 def _is_sought(expr: ir.Expr) -> bool:

@@ -147,7 +147,11 @@ class Graphs(Results):
         if expr.op in ("cmp", "not", "==", "!=", "in", "not in", "is", "is not", "<", ">"):
             return made_without("it is the answer to a question")
         if expr.op == "if":
-            return joined(self.of(part, stmt, depth) for part in expr.operands[1:])
+            branches = [self.of(part, stmt, depth) for part in expr.operands[1:]]
+            found = joined(branches)
+            if found.graph is PROVEN and any(branch.cut for branch in branches):
+                return replace(found, graph=OPEN, why="a condition makes a number of it")
+            return found
         parts = [self.of(part, stmt, depth) for part in expr.operands]
         if any(part.cut for part in parts) and not any(part.graph is PROVEN or part.given for part in parts):
             return next(part for part in parts if part.cut)  # `float(loss) * data.num_graphs`
@@ -317,8 +321,7 @@ class Graphs(Results):
             and isinstance(part.index, ir.Const)
             and isinstance(part.index.value, str)
             for statement in ir.statements(self.function.body)
-            for root in statement.expressions()
-            for part in ir.walk(root)
+            for part in ir.own_parts(statement)
         )
 
     def _from_outside(self, name: str, stmt: ir.Stmt) -> Traced:

@@ -94,9 +94,7 @@ def _is_read(function: ir.Function, loss: ir.Stmt, name: str) -> bool:
         if statement is loss:
             behind = True
         elif behind and any(
-            isinstance(part, ir.Name) and part.id == name
-            for root in statement.expressions()
-            for part in ir.walk(root)
+            isinstance(part, ir.Name) and part.id == name for part in ir.own_parts(statement)
         ):
             return True
     return False
@@ -106,23 +104,16 @@ def _is_over_a_vocabulary(function: ir.Function, name: str) -> Answer | None:
     """Whether what the name holds has a score for each word of a vocabulary: shifted against its labels, or flattened."""
     hint: Answer | None = None
     for statement in ir.statements(function.body):
-        for root in statement.expressions():
-            for part in ir.walk(root):
-                if isinstance(part, ir.Sub) and part.base.path == name and _shifts(part.index):
+        for part in ir.own_parts(statement):
+            if isinstance(part, ir.Sub) and part.base.path == name and _shifts(part.index):
+                return proven(
+                    Question.SIZE, "scores for the next token, shifted against the labels", statement
+                )
+            if isinstance(part, ir.Call) and isinstance(part.func, ir.Attr) and part.func.base.path == name:
+                if any(_VOCABULARY.search(inner.path or "") for arg in part.args for inner in ir.walk(arg)):
                     return proven(
-                        Question.SIZE, "scores for the next token, shifted against the labels", statement
+                        Question.SIZE, "flattened to one row of scores over the vocabulary", statement
                     )
-                if (
-                    isinstance(part, ir.Call)
-                    and isinstance(part.func, ir.Attr)
-                    and part.func.base.path == name
-                ):
-                    if any(
-                        _VOCABULARY.search(inner.path or "") for arg in part.args for inner in ir.walk(arg)
-                    ):
-                        return proven(
-                            Question.SIZE, "flattened to one row of scores over the vocabulary", statement
-                        )
         if isinstance(statement, ir.Assign) and any(target.path == name for target in targets(statement)):
             given = statement.value
             if isinstance(given, ir.Call) and any(
@@ -246,7 +237,7 @@ def _is_dead(function: ir.Function, loop: ir.For | ir.While, made: ir.Stmt, name
     for statement, guards in with_guards(loop.body, ()):
         if statement is made:
             continue
-        used = any(part.path == name for root in statement.expressions() for part in ir.walk(root))
+        used = any(part.path == name for part in ir.own_parts(statement))
         if used and (not guards or isinstance(statement, (ir.Delete, ir.AugAssign))):
             return False
     return True

@@ -8,7 +8,6 @@ from gpulint.rules.detect.lifetimes.reaching_back import loops_around, own_name
 from gpulint.rules.detect.lifetimes.suspicion import Suspicion
 
 from gpulint.analysis.code import ir
-from gpulint.analysis.questions.reached.uncalled import Uncalled
 from gpulint.analysis.torch.holders import HOLDS_NETWORKS
 from gpulint.analysis.values.values import Kind
 from gpulint.answers import Answer, Question, left_open, proven
@@ -81,7 +80,7 @@ def _suspicion(
         f"the cache of `{cls.name}.{function.name}` belongs to the class and keeps its `{own_name(function)}` alive, with all that it holds",
         "each argument of a cached call is kept as a key, the object too: keep the result on the object instead",
         "the object's network on the GPU after the last reference to it is gone, for each entry of the cache",
-        (held, _let_go(file, cls), *Uncalled(file).doubt(function)),
+        (held, _let_go(file, cls)),
     )
 
 

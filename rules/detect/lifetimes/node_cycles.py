@@ -68,10 +68,9 @@ def _where_held(registration: Registration, own: str) -> ir.Part | None:
     if hook is None or hook.cls is not None:
         return None
     for statement in ir.statements(hook.body):
-        for root in statement.expressions():
-            for part in ir.walk(root):
-                if isinstance(part, ir.Name) and part.id == own:
-                    return part
+        for part in ir.own_parts(statement):
+            if isinstance(part, ir.Name) and part.id == own:
+                return part
     return None
 
 

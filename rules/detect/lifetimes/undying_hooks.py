@@ -111,8 +111,7 @@ def _holds_object(registration: Registration) -> bool:
     return hook is not None and any(
         isinstance(part, ir.Name) and part.id == own
         for statement in ir.statements(hook.body)
-        for root in statement.expressions()
-        for part in ir.walk(root)
+        for part in ir.own_parts(statement)
     )
 
 

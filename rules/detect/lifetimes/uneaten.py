@@ -36,13 +36,12 @@ def _asks(hook: ir.Function) -> bool:
     """Whether the hook looks if grad is on: `torch.is_grad_enabled()`, `output.requires_grad`."""
     given = {param.name for param in hook.params}
     for statement in ir.statements(hook.body):
-        for root in statement.expressions():
-            for part in ir.walk(root):
-                if isinstance(part, ir.Attr) and part.attr == "is_grad_enabled":
+        for part in ir.own_parts(statement):
+            if isinstance(part, ir.Attr) and part.attr == "is_grad_enabled":
+                return True
+            if isinstance(part, ir.Attr) and part.attr in ("requires_grad", "grad_fn"):
+                if any(isinstance(inner, ir.Name) and inner.id in given for inner in ir.walk(part.base)):
                     return True
-                if isinstance(part, ir.Attr) and part.attr in ("requires_grad", "grad_fn"):
-                    if any(isinstance(inner, ir.Name) and inner.id in given for inner in ir.walk(part.base)):
-                        return True
     return False
 
 

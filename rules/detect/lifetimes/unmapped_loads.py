@@ -23,7 +23,6 @@ from gpulint.analysis.code.loaded import chain_of, is_made_here, is_published, p
 from gpulint.analysis.file.lookup import qualified, with_words
 from gpulint.analysis.questions.device.placement import on_gpu
 from gpulint.analysis.questions.reached.dead import is_dead
-from gpulint.analysis.questions.reached.uncalled import Uncalled
 from gpulint.analysis.torch.ranks import OF_SEVERAL
 from gpulint.answers import Answer, Question, left_open, proven
 
@@ -208,7 +207,6 @@ def _of_optimizer(file: FileAnalysis, load: _Load) -> Iterator[Suspicion]:
         (
             proven(Question.REACHED, "the file is of a program of several processes"),
             _saved_from_gpu(file, saves_optimizers),
-            *Uncalled(file).doubt(load.function),
         ),
     )
 
@@ -232,7 +230,6 @@ def _of_model(file: FileAnalysis, load: _Load, restored: list[ir.Call]) -> Itera
             _placed(file, load, restored),
             _saved_from_gpu(file),
             _much(ranks, whole),
-            *Uncalled(file).doubt(load.function),
         ),
     )
 
@@ -271,7 +268,9 @@ def _of_helper(file: FileAnalysis, load: _Load, loads: list[_Load]) -> Iterator[
     answers = [
         left_open(Question.READS, "what the callers do with it is not in sight")
         if caller is None
-        else proven(Question.READS, f"`{caller.name}` hands it to a network on the GPU", load.function)
+        else proven(
+            Question.READS, f"`{caller.name}` hands it to a network on the GPU", caller, caller.home.filename
+        )
     ]
     if same and placed is not None:
         answers.append(
@@ -285,7 +284,7 @@ def _of_helper(file: FileAnalysis, load: _Load, loads: list[_Load]) -> Iterator[
         "what is handed out here comes back to the GPU it was saved from, beside the network it is meant for",
         "no `map_location` is given, and no caller can give one",
         _COST,
-        (*answers, *Uncalled(file).doubt(load.function)),
+        tuple(answers),
     )
 
 

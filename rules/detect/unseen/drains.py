@@ -92,14 +92,13 @@ def _ends(function: ir.Function, path: str, inside: set[int], elsewhere: bool = 
     for statement in ir.statements(function.body):
         if id(statement) in inside:
             continue
-        for root in statement.expressions():
-            for part in ir.walk(root):
-                place = part.base if isinstance(part, ir.Sub) else part
-                if place.path not in names or is_bound(statement, part):
-                    continue
-                drain = _end(function, statement, part, chain_of(part, parents_of(statement)), elsewhere)
-                if drain is not None:
-                    yield drain
+        for part in ir.own_parts(statement):
+            place = part.base if isinstance(part, ir.Sub) else part
+            if place.path not in names or is_bound(statement, part):
+                continue
+            drain = _end(function, statement, part, chain_of(part, parents_of(statement)), elsewhere)
+            if drain is not None:
+                yield drain
 
 
 def _names(function: ir.Function, path: str) -> set[str]:
@@ -111,12 +110,11 @@ def _names(function: ir.Function, path: str) -> set[str]:
                     statement.target.items[-1] if isinstance(statement.target, ir.Seq) else statement.target
                 )
                 found |= {last.path} if last.path is not None else set()
-            for root in statement.expressions():
-                for comp in ir.walk(root):
-                    for target, iterable, _ in comp.clauses if isinstance(comp, ir.Comp) else ():
-                        if _goes_through(iterable) in found:
-                            part = target.items[-1] if isinstance(target, ir.Seq) else target
-                            found |= {part.path} if part.path is not None else set()
+            for comp in ir.own_parts(statement):
+                for target, iterable, _ in comp.clauses if isinstance(comp, ir.Comp) else ():
+                    if _goes_through(iterable) in found:
+                        part = target.items[-1] if isinstance(target, ir.Seq) else target
+                        found |= {part.path} if part.path is not None else set()
     return found
 
 

@@ -109,11 +109,10 @@ class _Follower:
 
     def _uses(self, statement: ir.Stmt, name: str) -> None:
         parents: dict[int, ir.Expr] | None = None
-        for root in statement.expressions():
-            for part in ir.walk(root):
-                if isinstance(part, ir.Name) and part.id == name and not is_bound(statement, part):
-                    parents = parents_of(statement) if parents is None else parents
-                    self._trace(statement, part, chain_of(part, parents))
+        for part in ir.own_parts(statement):
+            if isinstance(part, ir.Name) and part.id == name and not is_bound(statement, part):
+                parents = parents_of(statement) if parents is None else parents
+                self._trace(statement, part, chain_of(part, parents))
 
     def _name(self, name: str) -> None:
         if name not in self.fate.names:

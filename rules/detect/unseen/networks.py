@@ -13,7 +13,8 @@ from enum import Enum
 from typing import TYPE_CHECKING
 
 from gpulint.analysis.code import ir
-from gpulint.analysis.file.classes import is_abstract
+from gpulint.analysis.file.classes import ClassInfo, is_abstract
+from gpulint.analysis.file.frozen_classes import is_made_frozen
 from gpulint.analysis.file.lookup import called, qualified
 from gpulint.analysis.file.reaching import fits
 from gpulint.analysis.torch import frameworks
@@ -98,7 +99,10 @@ class Networks:
         if callee is function or RUNS_NOT.search(callee.name) or not self.runs(callee):
             return None
         answers: tuple[Answer, ...]
-        if self.guards(callee):
+        made = self._made(function, call)
+        if made is not None and made[0].is_module and is_made_frozen(*made):
+            answers = (refuted(Question.TRAINED, f"`{made[0].cls.name}` freezes its parameters by itself"),)
+        elif self.guards(callee):
             answers = (refuted(Question.GRAD, f"`{name}` switches grad off by itself"),)
         else:
             answers = (
@@ -164,17 +168,21 @@ class Networks:
         if full is not None:
             value = home.imported_value(full)
             return value.ref if value is not None and isinstance(value.ref, ir.Function) else None
-        if isinstance(call.func, ir.Attr) and isinstance(call.func.base, ir.Name):
-            return self._method_of_made(function, call.func.base.id, call.method)
-        return None
+        made = self._made(function, call)
+        method = made[0].method(call.method) if made is not None else None
+        return method if isinstance(method, ir.Function) else None
 
-    def _method_of_made(self, function: ir.Function, name: str, method: str) -> ir.Function | None:
-        """`predict` of `trainer.predict(b)` after `trainer = Trainer(…)`."""
+    @staticmethod
+    def _made(function: ir.Function, call: ir.Call) -> tuple[ClassInfo, ir.Call] | None:
+        """The class `Trainer` and its call, of `trainer.predict(b)` after `trainer = Trainer(…)`."""
+        if not (isinstance(call.func, ir.Attr) and isinstance(call.func.base, ir.Name)):
+            return None
         home: FileAnalysis = function.home
         made = [
             statement.value
             for statement in ir.statements(function.body)
-            if isinstance(statement, ir.Assign) and any(t.path == name for t in statement.targets)
+            if isinstance(statement, ir.Assign)
+            and any(t.path == call.func.base.path for t in statement.targets)
         ]
         (maker,) = made if len(made) == 1 else (None,)
         if not isinstance(maker, ir.Call) or maker.func.path is None:
@@ -182,9 +190,8 @@ class Networks:
         info = home.classes.get(maker.func.path)
         if info is None and (full := qualified(home, function, maker.func.path)) is not None:
             value = home.imported_value(full)
-            info = value.ref if value is not None and value.kind is Kind.CLASS else None
-        found = info.method(method) if info is not None else None
-        return found if isinstance(found, ir.Function) else None
+            info = value.ref if value is not None and isinstance(value.ref, ClassInfo) else None
+        return (info, maker) if info is not None else None
 
     def runs(self, function: ir.Function, depth: int = _DEPTH) -> bool:
         """Whether a function of the project runs a network: what it treats as one, or a part of the module it belongs to."""

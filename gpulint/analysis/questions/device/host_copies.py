@@ -19,7 +19,7 @@ def host_copies_saved(file: FileAnalysis) -> bool:
     for function, evidence in file.evidence.items():
         if {"state_dict", "cpu"} <= evidence.called:
             for statement in ir.statements(function.body):
-                if any(_copies_to_host(part) for root in statement.expressions() for part in ir.walk(root)):
+                if any(_copies_to_host(part) for part in ir.own_parts(statement)):
                     return True
     return file.project is not None and file.project.contains(file.filename, _COPIES)
 

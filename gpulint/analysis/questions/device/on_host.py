@@ -26,7 +26,7 @@ _STAYING = frozenset(
 )
 
 # Words of code that puts anything on a GPU, or that has somebody else do so.
-_PLACING = frozenset(
+PLACING = frozenset(
     "cuda device to gpu prepare DataParallel DistributedDataParallel set_default_device set_default_tensor_type "
     "init_inference initialize Accelerator Fabric to_device device_put".split()
 )
@@ -52,7 +52,7 @@ def is_on_host(file: FileAnalysis, facts: FunctionFacts, hold: Hold) -> bool:
 
 
 def _places(file: FileAnalysis) -> bool:
-    return any(evidence.words & _PLACING for evidence in file.evidence.values())
+    return any(evidence.words & PLACING for evidence in file.evidence.values())
 
 
 def _made_on_host(file: FileAnalysis, function: ir.Function) -> set[str]:

@@ -42,10 +42,9 @@ def foreign_functions(file: FileAnalysis) -> frozenset[ir.Function]:
 def _computes(function: ir.Function, names: set[str]) -> bool:
     """Whether one of the framework's names does more in a function than to write logs or to read data."""
     for statement in ir.statements(function.body):
-        for root in statement.expressions():
-            for part in ir.walk(root):
-                if isinstance(part, ir.Call) and part.func.path is not None:
-                    head, _, rest = part.func.path.partition(".")
-                    if head in names and rest.partition(".")[0] not in _BESIDE:
-                        return True
+        for part in ir.own_parts(statement):
+            if isinstance(part, ir.Call) and part.func.path is not None:
+                head, _, rest = part.func.path.partition(".")
+                if head in names and rest.partition(".")[0] not in _BESIDE:
+                    return True
     return False

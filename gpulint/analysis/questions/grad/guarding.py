@@ -206,6 +206,5 @@ def _suspends(block: list[ir.Stmt]) -> bool:
     return any(
         isinstance(part, ir.Wrapper) and part.kind in ("yield", "yield from", "await")
         for statement in ir.statements(block)
-        for root in statement.expressions()
-        for part in ir.walk(root)
+        for part in ir.own_parts(statement)
     )

@@ -211,13 +211,12 @@ def _containers(function: ir.Function, names: frozenset[str], made: ir.Call) -> 
 def elements_become_arrays(function: ir.Function, containers: set[str]) -> bool:
     """`[p.detach().numpy() for p in preds]`: no element is ever brought to the CPU."""
     for statement in ir.statements(function.body):
-        for root in statement.expressions():
-            for part in ir.walk(root):
-                if isinstance(part, ir.Comp) and len(part.clauses) == 1:
-                    target, iterable, _ = part.clauses[0]
-                    if iterable.path in containers and isinstance(target, ir.Name):
-                        if any(_is_array_of(element, target.id) for element in part.elements):
-                            return True
+        for part in ir.own_parts(statement):
+            if isinstance(part, ir.Comp) and len(part.clauses) == 1:
+                target, iterable, _ = part.clauses[0]
+                if iterable.path in containers and isinstance(target, ir.Name):
+                    if any(_is_array_of(element, target.id) for element in part.elements):
+                        return True
     return False
 
 

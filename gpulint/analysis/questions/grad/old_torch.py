@@ -22,8 +22,7 @@ def predates_no_grad(file: FileAnalysis) -> str:
         if "data" in evidence.words and any(
             _reads_number(part, evidence.backward)
             for statement in ir.statements(function.body)
-            for root in statement.expressions()
-            for part in ir.walk(root)
+            for part in ir.own_parts(statement)
         ):
             return _CLAUSE
     return ""

@@ -123,11 +123,10 @@ class Result:
     @property
     def _shape_is_read(self) -> bool:
         for statement in self._statements:
-            for root in statement.expressions():
-                for part in ir.walk(root):
-                    base = _reads_shape(part)
-                    if base is not None and self._has(base, self.names):
-                        return True
+            for part in ir.own_parts(statement):
+                base = _reads_shape(part)
+                if base is not None and self._has(base, self.names):
+                    return True
         return False
 
     @property

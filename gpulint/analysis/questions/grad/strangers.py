@@ -76,12 +76,11 @@ class Strangers:
         for statement in ir.statements(block):
             if isinstance(statement, ir.FunctionDef) and self._is_strange(statement.function, depth):
                 return statement.function.name
-            for root in statement.expressions():
-                for part in ir.walk(root):
-                    if isinstance(part, ir.Call) and not self._is_harmless(function, part, depth):
-                        return part.func.path or part.method
-                    if isinstance(part, ir.LambdaExpr) and self._is_strange(part.function, depth):
-                        return "lambda"
+            for part in ir.own_parts(statement):
+                if isinstance(part, ir.Call) and not self._is_harmless(function, part, depth):
+                    return part.func.path or part.method
+                if isinstance(part, ir.LambdaExpr) and self._is_strange(part.function, depth):
+                    return "lambda"
         return None
 
     def given(self, hold: Hold) -> str | None:

@@ -137,11 +137,10 @@ class _Search:
                 if any(target.path == current.id for target in statement.targets):
                     self._prove(function, statement.value)
             parents: dict[int, ir.Expr] | None = None
-            for root in statement.expressions():
-                for expr in ir.walk(root):
-                    if isinstance(expr, ir.Name) and expr.id == current.id:
-                        parents = parents_of(statement) if parents is None else parents
-                        self._kept_use(function, expr, chain_of(expr, parents))
+            for expr in ir.own_parts(statement):
+                if isinstance(expr, ir.Name) and expr.id == current.id:
+                    parents = parents_of(statement) if parents is None else parents
+                    self._kept_use(function, expr, chain_of(expr, parents))
 
     def _prove(self, function: ir.Function, expr: ir.Expr) -> None:
         """`model(x).softmax(-1)`, `out[:, 0]`, `out.logits`: tensors, whatever the model is."""
@@ -233,18 +232,17 @@ class _Search:
     def _uses(self, place: _Place, statement: ir.Stmt, position: int, attribute: bool) -> bool:
         """Follow each use in a statement; says whether there is any."""
         parents: dict[int, ir.Expr] | None = None
-        for root in statement.expressions():
-            for expr in ir.walk(root):
-                same = (
-                    isinstance(expr, ir.Attr) and expr.attr == place.path
-                    if attribute
-                    else isinstance(expr, ir.Name) and expr.id == place.path
-                )
-                if not same or is_bound(statement, expr):
-                    continue
-                if parents is None:
-                    parents = parents_of(statement)
-                self._trace(place, expr, chain_of(expr, parents), statement, position)
+        for expr in ir.own_parts(statement):
+            same = (
+                isinstance(expr, ir.Attr) and expr.attr == place.path
+                if attribute
+                else isinstance(expr, ir.Name) and expr.id == place.path
+            )
+            if not same or is_bound(statement, expr):
+                continue
+            if parents is None:
+                parents = parents_of(statement)
+            self._trace(place, expr, chain_of(expr, parents), statement, position)
         return parents is not None
 
     def _trace(self, place: _Place, use: ir.Expr, chain: Chain, statement: ir.Stmt, position: int) -> None:

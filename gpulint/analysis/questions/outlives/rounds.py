@@ -80,8 +80,7 @@ def _goes_to_models(loop: ir.For, name: str) -> bool:
     return all(
         id(part) in loaded
         for statement in ir.statements(loop.body)
-        for root in statement.expressions()
-        for part in ir.walk(root)
+        for part in ir.own_parts(statement)
         if isinstance(part, ir.Name) and part.id == name
     )
 
@@ -142,12 +141,11 @@ def over_members(hold: Hold) -> bool:
     if not (base.path or "").startswith(f"{own}.") or not isinstance(target, ir.Name):
         return False
     for statement in ir.statements(loop.body):
-        for root in statement.expressions():
-            for part in ir.walk(root):
-                if isinstance(part, ir.Call) and part.func.path == target.id:
+        for part in ir.own_parts(statement):
+            if isinstance(part, ir.Call) and part.func.path == target.id:
+                return True
+            if isinstance(part, ir.Sub) and number is not None and part.index.path == number:
+                picked = part.base.base if isinstance(part.base, ir.Sub) else part.base
+                if (picked.path or "").startswith(f"{own}."):
                     return True
-                if isinstance(part, ir.Sub) and number is not None and part.index.path == number:
-                    picked = part.base.base if isinstance(part.base, ir.Sub) else part.base
-                    if (picked.path or "").startswith(f"{own}."):
-                        return True
     return False

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 from gpulint.analysis.code import ir
@@ -92,7 +93,22 @@ class Uncalled:
         """Whether the file is a part of a package that is installed: who uses it stands elsewhere."""
         project = self._file.project
         texts = project.beside(self._file.filename, PROJECT_FILES) if project is not None else []
-        return any(_PACKAGED.search(text) for text in texts)
+        if project is None or not texts:
+            return False
+        top = PurePath(project.within(self._file.filename)).parts[0]
+        return any(_PACKAGED.search(text) and _installs(text, top) for text in texts)
+
+
+def _installs(text: str, top: str) -> bool:
+    """Whether what lies in a folder at the top of a project is among what its setup.py installs: all packages, unless it lists
+    some, and none where it only builds extensions."""
+    if "setup(" not in text:
+        return True
+    listed = re.search(r"\bpackages\s*=\s*(\[[^\]]*\])", text)
+    if listed is not None:
+        names = re.findall(r"[\"']([\w.]+)[\"']", listed[1])
+        return any(name.partition(".")[0] == top for name in names)
+    return any(word in text for word in ("packages", "py_modules", "package_dir"))
 
 
 def _last(decorator: ir.Expr) -> str:

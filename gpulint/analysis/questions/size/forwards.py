@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from gpulint.analysis.code import ir
-from gpulint.analysis.questions.reached.uncalled import Uncalled
+from gpulint.analysis.questions.device.left_on_host import left_on_host
 from gpulint.analysis.questions.repeats.acting import acts
 from gpulint.analysis.questions.repeats.amounts import amounts, is_one_sample
 from gpulint.analysis.questions.size.networks import NetworkSizes
@@ -22,7 +22,6 @@ class ForwardSizes:
     def __init__(self, file: FileAnalysis) -> None:
         self._file = file
         self._sizes = NetworkSizes(file)
-        self._uncalled = Uncalled(file)
 
     def doubts(
         self,
@@ -40,13 +39,13 @@ class ForwardSizes:
         ):
             yield from amounts(self._file, function, call, evaluating)
         yield from self.of_network(function, path, network)
+        yield from left_on_host(self._file, function, path, network)
         size = self._sizes.of(function, path, network) if path else None
         small = size is not None and (size.is_small or size.looks_small) and not size.most.convolutions
         if size is not None and small and is_one_sample(function, call):
             yield left_open(Question.SIZE, f"one sample at a time, and {size.in_words(path)}", size.most.made)
         else:
             yield from self._of_acting(function, call, path, network)
-        yield from self._uncalled.doubt(function)
 
     def of_network(self, function: ir.Function, path: str, network: object = None) -> Iterator[Answer]:
         """The part of that which the network alone says, whatever goes through it."""

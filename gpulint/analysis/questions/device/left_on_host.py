@@ -1,0 +1,75 @@
+"""Networks that a function makes and uses by itself, and never moves to a GPU."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from gpulint.analysis.code import ir
+from gpulint.analysis.code.assignments import targets
+from gpulint.analysis.file.classes import ClassInfo
+from gpulint.analysis.questions.device.on_host import PLACING
+from gpulint.answers import Answer, Question, left_open
+
+if TYPE_CHECKING:
+    from gpulint.analysis.file.program import FileAnalysis
+
+# Methods of a network that leave it where it is.
+_IN_PLACE = frozenset(
+    "eval train load_state_dict state_dict parameters named_parameters modules children zero_grad requires_grad_ "
+    "forward apply float".split()
+)
+_DEFAULTS = frozenset({"set_default_device", "set_default_tensor_type"})
+
+
+def left_on_host(file: FileAnalysis, function: ir.Function, path: str, network: object) -> Iterator[Answer]:
+    """What leaves it open whether a network is on a GPU at all: the function makes it, does nothing with it that could move
+    it, and neither does its class."""
+    if not isinstance(network, ClassInfo) or not path.isidentifier():
+        return
+    made = [statement for statement in ir.statements(function.body) if _binds(statement, path)]
+    if len(made) != 1 or _is_moved_by_itself(network) or not _is_made(made[0]):
+        return
+    if any(evidence.words & _DEFAULTS for evidence in file.evidence.values()):
+        return
+    if all(
+        _leaves_in_place(statement, path)
+        for statement in ir.statements(function.body)
+        if statement is not made[0]
+    ):
+        yield left_open(Question.DEVICE, f"nothing in `{function.name}` puts `{path}` on a GPU", made[0])
+
+
+def _binds(statement: ir.Stmt, path: str) -> bool:
+    return any(target.path == path for target in targets(statement))
+
+
+def _is_made(statement: ir.Stmt) -> bool:
+    """`net = Net(8)`: a call of a class, given nothing that speaks of a device."""
+    value = statement.value if isinstance(statement, ir.Assign) else None
+    if not isinstance(value, ir.Call) or not value.method[:1].isupper():
+        return False
+    given = (part for arg in (*value.args, *(arg for _, arg in value.keywords)) for part in ir.walk(arg))
+    return value.keyword("device") is None and not any("device" in (part.path or "") for part in given)
+
+
+def _is_moved_by_itself(network: ClassInfo) -> bool:
+    methods = (method for one in network.ancestors() for method in one.cls.methods.values())
+    return any(
+        call.method in PLACING and isinstance(call.func, ir.Attr)
+        for method in methods
+        for _, call in ir.calls(method.body)
+    )
+
+
+def _leaves_in_place(statement: ir.Stmt, path: str) -> bool:
+    """Whether a statement does nothing to the network but run it, or call methods that leave it where it is."""
+    harmless: set[int] = set()
+    for part in ir.own_parts(statement):
+        if isinstance(part, ir.Call):
+            func = part.func
+            if func.path == path:
+                harmless.add(id(func))
+            elif isinstance(func, ir.Attr) and func.base.path == path and func.attr in _IN_PLACE:
+                harmless.add(id(func.base))
+    return all(part.path != path or id(part) in harmless for part in ir.own_parts(statement))

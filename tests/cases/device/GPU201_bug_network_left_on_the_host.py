@@ -1,0 +1,46 @@
+"""A look at the trained network on the CPU: the function makes it, loads it, runs it, and nothing puts it on a GPU."""
+
+import torch
+from torch import nn
+
+
+class Speaker(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.rnn = nn.LSTM(40, 768, num_layers=3, batch_first=True)
+        self.head = nn.Linear(768, 256)
+
+    def forward(self, x):
+        return self.head(self.rnn(x)[0][:, -1])
+
+
+def listen(loader, path):
+    net = Speaker()
+    net.load_state_dict(torch.load(path, map_location="cpu"))
+    net.eval()
+    right = 0
+    for x, y in loader:
+        right += (net(x).argmax(1) == y).sum().item()  # maybe: GPU201
+    return right
+
+
+def listen_on_a_gpu(loader, path):
+    net = Speaker()
+    net.load_state_dict(torch.load(path, map_location="cpu"))
+    net.eval()
+    net.cuda()
+    right = 0
+    for x, y in loader:
+        right += (net(x.cuda()).argmax(1).cpu() == y).sum().item()  # expect: GPU201
+    return right
+
+
+def listen_where_told(loader, path, place):
+    net = Speaker()
+    net.load_state_dict(torch.load(path, map_location="cpu"))
+    place(net)
+    net.eval()
+    right = 0
+    for x, y in loader:
+        right += (net(x.cuda()).argmax(1).cpu() == y).sum().item()  # maybe: GPU201
+    return right
