@@ -166,6 +166,13 @@ def project(template: Path, tmp_path: Path) -> Path:
     return tmp_path
 
 
+@pytest.fixture(scope="module")
+def bin_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("bin")
+    warm.write_command(folder)
+    return folder
+
+
 RUN = sorted(
     {
         line
@@ -177,8 +184,9 @@ RUN = sorted(
 
 
 @pytest.mark.parametrize("line", RUN)
-def test_harmless_commands_run(line: str, project: Path) -> None:
-    env = environment(PATH=os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]]))
+def test_harmless_commands_run(line: str, project: Path, bin_folder: Path) -> None:
+    paths = [str(bin_folder), str(Path(sys.executable).parent), os.environ["PATH"]]
+    env = environment(PATH=os.pathsep.join(paths))
     shell = shutil.which("bash")
     assert shell is not None
     done = subprocess.run(

@@ -189,9 +189,7 @@ def test_an_answer_may_name_a_line_of_another_file(tmp_path: Path, monkeypatch: 
     monkeypatch.chdir(tmp_path)
     run = gpulint("explain", "--rule", "GPU403", "saving.py:5", cwd=tmp_path)
     assert "`resume` hands it to a network on the GPU (train.py:6)" in run.stdout.decode()
-    written = json.loads(
-        gpulint("explain", "--output-format", "json", "saving.py:5", cwd=tmp_path).stdout
-    )
+    written = json.loads(gpulint("explain", "--output-format", "json", "saving.py:5", cwd=tmp_path).stdout)
     places = [(answer["filename"], answer["row"]) for one in written for answer in one["answers"]]
     assert ("train.py", 6) in places
 

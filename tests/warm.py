@@ -5,7 +5,8 @@ status; only the start of the interpreter is not its own. Tests about the start,
 (its command line, the environment it began with), start interpreters as always. So does everything where the
 system cannot fork this way, and with GPULINT_TESTS_COLD=1, which shows whether a test owes its result to the fork.
 
-As a program it is that process: `python warm.py KIND DESCRIPTOR`, of a listening socket.
+As a program it is that process: `python warm.py KIND DESCRIPTOR`, of a listening socket; or the command in a fork of it:
+`python warm.py gpulint ADDRESS ARGUMENT…`.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ import re
 import runpy
 import secrets
 import selectors
+import shlex
 import signal
 import socket
 import subprocess
@@ -32,6 +34,7 @@ import threading
 import types
 from collections.abc import Callable, Sequence
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
@@ -167,6 +170,14 @@ def run_linter(command: Sequence[Any], **options: Any) -> subprocess.CompletedPr
 def run_torch(command: Sequence[Any], **options: Any) -> subprocess.CompletedProcess[Any]:
     """`subprocess.run` for scripts and modules that import torch."""
     return _run(TorchPopen, command, **options)
+
+
+def write_command(folder: Path) -> None:
+    """Write a `gpulint` for shells into the folder."""
+    words = [sys.executable, os.path.abspath(__file__), "gpulint", address_of("linter") if POSSIBLE else ""]
+    command = folder / "gpulint"
+    command.write_text(f'#!/bin/sh\nexec {shlex.join(words)} "$@"\n')
+    command.chmod(0o755)
 
 
 def start_scripts_warm(setattr: Callable[[Any, str, Any], None]) -> None:
@@ -375,6 +386,9 @@ def _status() -> int:
 
 
 if __name__ == "__main__":
+    if sys.argv[1] == "gpulint":
+        _addresses["linter"] = sys.argv[2]
+        sys.exit(LinterPopen([sys.executable, "-m", "gpulint", *sys.argv[3:]]).wait())
     _await(sys.argv[1], int(sys.argv[2]))
     _ended = _status()
     threading._shutdown()  # type: ignore[attr-defined]
