@@ -6,7 +6,6 @@ As a program it reads one JSON object a line from standard input, a run, and ans
 
 from __future__ import annotations
 
-import gc
 import importlib
 import json
 import os
@@ -157,8 +156,6 @@ def main() -> None:
     ):
         importlib.import_module(f"gpulint.runtime.{name}")
     torch.set_num_threads(1)
-    gc.collect()
-    gc.freeze()  # what came with the fork stays; looking through it would only copy its pages
     for line in sys.stdin:
         with tempfile.TemporaryDirectory() as folder:
             answer = run(json.loads(line), folder)
