@@ -44,7 +44,9 @@ NEEDS_TORCH = re.compile(r"gpulint\.(memory|runtime\.(child|holding|observing|pr
 PROGRAMS = ("gpulint.__main__", "gpulint.pytest_plugin", "gpulint.runtime.child.child")
 # What an interpreter or torch reads when it starts, too late for a fork; of these a fork does what the interpreter would.
 AT_START = ("PYTHON", "LD_", "LANG", "LC_", "TORCH", "PYTORCH", "OMP_", "MKL_", "KMP_")
-STILL_READ = ("PYTHONPATH", "PYTHONUNBUFFERED", "PYTHONDONTWRITEBYTECODE")
+STILL_READ = {"PYTHONUNBUFFERED", "PYTHONDONTWRITEBYTECODE"}
+# A path may hide modules that the linter has imported by then; scripts have only torch and ours.
+STILL_READ_BY = {"linter": STILL_READ, "torch": STILL_READ | {"PYTHONPATH"}}
 # What a fork has, whether it is asked for or not.
 FIXED = {"OMP_NUM_THREADS": "1", "PYTHONHASHSEED": "0"}
 
@@ -78,12 +80,12 @@ def _started(kind: str) -> str:
     return address
 
 
-def _suits(arguments: Sequence[str], environment: dict[str, str]) -> bool:
-    """Whether a fork does what a new interpreter would."""
+def _suits(kind: str, arguments: Sequence[str], environment: dict[str, str]) -> bool:
+    """Whether a fork of this kind does what a new interpreter would."""
 
     def at_start(given: dict[str, str]) -> dict[str, str]:
         found = {name: value for name, value in given.items() if name.startswith(AT_START)}
-        return FIXED | {name: value for name, value in found.items() if name not in STILL_READ}
+        return FIXED | {name: value for name, value in found.items() if name not in STILL_READ_BY[kind]}
 
     def customizes(folder: str) -> bool:
         return any(os.path.exists(os.path.join(folder, f"{who}customize.py")) for who in ("site", "user"))
@@ -106,7 +108,7 @@ class _Popen(subprocess.Popen[Any]):
         plain = not (shell or executable or preexec_fn or pass_fds or isinstance(args, (str, bytes)))
         arguments = [os.fspath(one) for one in args] if plain else []
         environment = dict(os.environ if env is None else env)
-        if not (plain and _suits(arguments, environment)):
+        if not (plain and _suits(self.KIND, arguments, environment)):
             super()._execute_child(args, *more)  # type: ignore[misc]
             return
         order = {
@@ -173,11 +175,17 @@ def run_torch(command: Sequence[Any], **options: Any) -> subprocess.CompletedPro
     return _run(TorchPopen, command, **options)
 
 
+def command_line() -> list[str]:
+    """What stands for `python -m gpulint` where others start it: a small process that waits for a fork."""
+    if not POSSIBLE:
+        return [sys.executable, "-m", "gpulint"]
+    return [sys.executable, os.path.abspath(__file__), "gpulint", address_of("linter")]
+
+
 def write_command(folder: Path) -> None:
     """Write a `gpulint` for shells into the folder."""
-    words = [sys.executable, os.path.abspath(__file__), "gpulint", address_of("linter") if POSSIBLE else ""]
     command = folder / "gpulint"
-    command.write_text(f'#!/bin/sh\nexec {shlex.join(words)} "$@"\n')
+    command.write_text(f'#!/bin/sh\nexec {shlex.join(command_line())} "$@"\n')
     command.chmod(0o755)
 
 
