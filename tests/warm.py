@@ -34,11 +34,24 @@ import threading
 import types
 from collections.abc import Callable, Sequence
 from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-POSSIBLE = sys.platform == "linux" and hasattr(os, "pidfd_open") and not os.environ.get("GPULINT_TESTS_COLD")
+
+
+def _possible() -> bool:
+    if os.environ.get("GPULINT_TESTS_COLD") or not hasattr(os, "pidfd_open"):
+        return False
+    try:
+        os.close(os.pidfd_open(os.getpid()))
+    except OSError:  # a kernel, or a sandbox, without it
+        return False
+    return True
+
+
+POSSIBLE = _possible()
 TORCH = ("torch", "torch._dynamo", "torch.utils.checkpoint", "torch.utils.data")
 NEEDS_TORCH = re.compile(r"gpulint\.(memory|runtime\.(child|holding|observing|probes|trying))\b")
 PROGRAMS = ("gpulint.__main__", "gpulint.pytest_plugin", "gpulint.runtime.child.child")
@@ -96,6 +109,14 @@ def _suits(kind: str, arguments: Sequence[str], environment: dict[str, str]) -> 
     return POSSIBLE and known and not custom and at_start(environment) == at_start({**os.environ})
 
 
+def _collects(script: str) -> bool:
+    """Whether a script that is watched may collect garbage itself. A module's name is no file, and says nothing."""
+    try:
+        return b"gc." in Path(script).read_bytes()
+    except OSError:
+        return True
+
+
 class _Popen(subprocess.Popen[Any]):
     """What `subprocess.Popen` is, in a fork where that suits."""
 
@@ -116,8 +137,8 @@ class _Popen(subprocess.Popen[Any]):
             "cwd": os.path.abspath(os.getcwd() if cwd is None else os.fspath(cwd)),
             "environment": environment,
             "new_session": bool(new_session),
-            "watched": os.path.basename(arguments[1]) == "child.py",
-            "torch": address_of("torch") if self.KIND == "torch" or "verify" in arguments else None,
+            "collects": len(arguments) > 2 and _collects(os.path.join(cwd or "", arguments[2])),
+            "torch": address_of("torch") if self._may_run_scripts(arguments) else None,
         }
         text = json.dumps(order).encode()
         streams = [own if pipes[at] == -1 else pipes[at] for own, at in enumerate((0, 3, 5))]
@@ -131,6 +152,9 @@ class _Popen(subprocess.Popen[Any]):
         self.pid = int.from_bytes(answer, "big")
         self._child_created = True
         self._close_pipe_fds(*pipes[:6])  # type: ignore[attr-defined]
+
+    def _may_run_scripts(self, arguments: Sequence[str]) -> bool:
+        return self.KIND == "torch" or ("verify" in arguments and find_spec("torch") is not None)
 
     def _internal_poll(self, *arguments: Any, **more: Any) -> int | None:
         if self._asked is None:
@@ -327,7 +351,7 @@ def _become(order: dict[str, Any]) -> None:
         )
         setattr(sys, name, new)
         setattr(sys, f"__{name}__", new)
-    if order["watched"]:
+    if order["collects"]:
         gc.unfreeze()  # what a collection costs is measured
     sys.orig_argv = order["arguments"]
     sys.argv = order["arguments"][1:]
