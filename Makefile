@@ -5,13 +5,20 @@ TORCH ?= torch==2.13.0
 VENV ?= .venv
 BIN := $(VENV)/bin
 DEMO := fixtures/evaluate_with_metrics.py
-# What `make quick` runs, the tests that most changes break first. benchmarks/decisions.py reads this line.
+# What `make quick` runs, the tests that most changes break first.
 QUICK := tests/test_cases.py tests/test_answers.py tests/test_rules.py tests/test_lowering.py tests/test_fixing_*.py
 
 .DEFAULT_GOAL := help
 .PHONY: help demo quick test docs lint types format clean
 
+# Said before anything is downloaded: pip's own words about torch would be others.
+define new-enough
+@test -x $(BIN)/python || $(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10))' || \
+	{ echo "gpulint needs Python 3.10 or newer, and $(PYTHON) is $$($(PYTHON) --version 2>&1): name another, make PYTHON=python3.12"; exit 1; }
+endef
+
 $(BIN)/gpulint: pyproject.toml
+	$(new-enough)
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade pip
 	$(if $(TORCH),$(BIN)/python -m pip install --quiet --disable-pip-version-check "$(TORCH)" numpy)
@@ -24,6 +31,7 @@ $(BIN)/.test-extra: $(BIN)/gpulint pyproject.toml
 
 # Building the site needs no torch.
 $(BIN)/.docs-extra: pyproject.toml
+	$(new-enough)
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[docs]"
 	touch $@

@@ -1,334 +1,295 @@
 """How many of the analysis's decisions the quick tests would miss.
 
 Every condition in the analysis, and in the detectors of the rules, is there because some program needs it, and a test
-should say which. This takes decisions at random, spoils each of them alone and runs the tests of `make quick` until
-one fails:
+should say which. This takes decisions at random, spoils each of them alone and asks the labelled programs and the rules'
+pages, all of `make quick` that goes through the analysis, until one gives another answer:
 
 - a condition of an `if`, a `while`, an `a if b else c` or a comprehension becomes `False`;
 - the last term of an `and` or an `or` is dropped;
 - `return True` becomes `return False`, and the other way round.
 
-A decision that no test notices needs a case under `tests/cases`, or it can go. Some of them only save time: these may
-stay, and make the percentage a little worse than it is.
+Nothing is written for that: the modules are compiled with a switch at each decision. A first round, in which no switch
+is turned, notes by which programs a decision could matter at all, and only these are run with it spoilt. What comes of
+it is one of
 
-    python benchmarks/decisions.py                        150 decisions, two at a time
+- `answers`: a claim, an answer, a text or an edit changes, all of which `tests/answers` holds;
+- `crash`, `hang`: the analysis breaks, or takes ten times as long;
+- `types`: no program notices, but mypy refuses the spoilt module, as `make types` would: the condition tells types apart;
+- `silent`: some programs come by where it decides, and give the same answers;
+- `never`: in no program does it decide anything.
+
+The last two are missed. They need a case under `tests/cases`, or can go. Some of them only save time: these may stay, and
+make the percentage a little worse than it is.
+
+    python benchmarks/decisions.py                        150 decisions
     python benchmarks/decisions.py 20 --seed 7            others, and fewer
-    python benchmarks/decisions.py --limit-seconds 600    stop after ten minutes; the same command goes on from there
     python benchmarks/decisions.py --only loops.py        of files with this in their path
 
-It works on copies in a temporary folder and changes nothing here. After each decision the results are written to
-`--out`; a run with the same seed on the same analysis reads them and goes on, also with a larger number. A copy needs
-10 to 50 seconds of one core for a decision, the most where nothing notices.
+The first round takes about a minute of one core, a decision up to three seconds.
 """
 
 from __future__ import annotations
 
 import argparse
-import ast
 import hashlib
-import importlib.util
 import json
+import multiprocessing
 import os
-import queue
 import random
 import re
-import shlex
 import shutil
+import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor, as_completed
+from collections import Counter, defaultdict
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
-ROOT = Path(__file__).resolve().parents[1]
-FOLDERS = ("gpulint/analysis", "rules/detect")
-SLOWER = 10  # times as long as without a change: a run of the tests that takes longer hangs, and is noticed
-_FAILED = re.compile(r"^(?:FAILED|ERROR) (.+?)(?: - .*)?$", re.MULTILINE)
+from _switches import ROOT, SWITCHES, Decision, decisions, instrument, sources
 
-
-@dataclass(frozen=True, slots=True)
-class Decision:
-    """A place in a file, by bytes, what stands there and what shall stand there instead."""
-
-    file: str
-    line: int
-    kind: str
-    before: str
-    after: str
-    start: int
-    end: int
-
-    def __str__(self) -> str:
-        return f"{self.file}:{self.line} {self.kind}: {_short(self.before)} → {_short(self.after)}"
-
-    def spoil(self, source: bytes) -> bytes:
-        return source[: self.start] + self.after.encode() + source[self.end :]
+MOST_PROGRAMS = 150  # that are run for one decision: half of them the quickest, the others at random
+SLOWER = 10  # times as long as without a change, and half a second: then it hangs
+MISSED = ("silent", "never")
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The first test that failed, `no end` where the tests hang, or nothing."""
+    """What became of a spoilt decision, the program that noticed, and by how many it could matter."""
 
     decision: Decision
-    by: str | None
-    seconds: float
+    what: str
+    by: str
+    programs: int
 
 
-def _short(text: str) -> str:
-    text = " ".join(text.split())
-    return text if len(text) <= 60 else text[:59] + "…"
+# -- programs --------------------------------------------------------------------------------------------------
+
+Told = tuple[object, ...]
+Program = Callable[[], Told]
 
 
-# -- decisions -------------------------------------------------------------------------------------------------
+def programs() -> dict[str, Program]:
+    """What the quick tests ask of the analysis, by name: the cases and fixtures, and the pages of the rules."""
+    import test_answers
+    from gpulint.rules import all_rules
 
-
-def decisions(root: Path, only: str) -> list[Decision]:
-    """All decisions of the analysis, in the order of their files and lines."""
-    found: list[Decision] = []
-    for path in _sources(root):
-        name = path.relative_to(root).as_posix()
-        if only in name:
-            found += decisions_of(name, path.read_bytes())
+    found: dict[str, Program] = {}
+    for of in test_answers.programs().values():
+        for name, case in of.items():
+            found[name] = lambda case=case: tuple(test_answers.told(case))  # type: ignore[misc]
+    for rule in all_rules():
+        found[rule.code] = lambda rule=rule: _page(rule)  # type: ignore[misc]
     return found
 
 
-def _sources(root: Path) -> list[Path]:
-    return [path for folder in FOLDERS for path in sorted((root / folder).rglob("*.py"))]
+def _page(rule: Any) -> Told:
+    """What is found in a rule's example and in its remedy, and whether the fix leads from one to the other."""
+    import test_rules
+
+    from gpulint.fix.fixing import fix_text
+    from gpulint.lint.linter import lint_text
+
+    page = test_rules.page(rule)
+    with TemporaryDirectory() as name:
+        folder = Path(name)
+        told: list[object] = [
+            [(one.code, one.line) for one in test_rules.found_in(page.code(part), folder)]
+            for part in ("Use instead", "Example")
+        ]
+        path = test_rules.write(page.code("Example"), folder)
+        text = path.read_text(encoding="utf-8")
+        fixed = fix_text(text, lambda now: lint_text(now, str(path), test_rules.RULES), unsafe=True)
+        return (*told, fixed.text, str(fixed.error))
 
 
-def decisions_of(name: str, source: bytes) -> list[Decision]:
-    starts = [0]
-    for row in source.splitlines(keepends=True):
-        starts.append(starts[-1] + len(row))
-    found: list[Decision] = []
-    for node, kind, after in _spoilt(ast.parse(source)):
-        start = starts[node.lineno - 1] + node.col_offset
-        end = starts[(node.end_lineno or node.lineno) - 1] + (node.end_col_offset or 0)
-        before = source[start:end].decode()
-        found.append(Decision(name, node.lineno, kind, before, after, start, end))
-    return sorted(found, key=lambda one: (one.start, one.end, one.kind))
+class _Hangs(BaseException):
+    pass
 
 
-def _spoilt(tree: ast.AST) -> Iterator[tuple[ast.expr, str, str]]:
-    """(expression, kind, what shall stand in its place) for each decision."""
-    for node in _walk(tree):
-        if isinstance(node, (ast.If, ast.While, ast.IfExp)) and not _is_about_types(node.test):
-            yield node.test, "condition false", "False"
-        elif isinstance(node, ast.comprehension):
-            for test in node.ifs:
-                yield test, "condition false", "False"
-        elif isinstance(node, ast.BoolOp):
-            less = node.values[0] if len(node.values) == 2 else ast.BoolOp(node.op, node.values[:-1])
-            yield node, "last term dropped", f"({ast.unparse(less)})"
-        elif isinstance(node, ast.Return) and isinstance(node.value, ast.Constant):
-            if isinstance(node.value.value, bool):
-                yield node.value, "answer flipped", str(not node.value.value)
+def _alarm(*_: object) -> None:
+    raise _Hangs
 
 
-def _walk(tree: ast.AST) -> Iterator[ast.AST]:
-    """All nodes but those within f-strings, whose places Python did not know before 3.12."""
-    yield tree
-    for child in ast.iter_child_nodes(tree):
-        if not isinstance(child, ast.JoinedStr):
-            yield from _walk(child)
+def ask(program: Program, spoilt: int | None, seconds: float) -> Told:
+    """What a program tells with a decision spoilt; `crash` or `hang` alone where it tells nothing."""
+    import test_cases
 
+    from gpulint.analysis.file import project, runners
 
-def _is_about_types(test: ast.expr) -> bool:
-    return isinstance(test, ast.Name) and test.id == "TYPE_CHECKING"
-
-
-# -- copies ----------------------------------------------------------------------------------------------------
-
-
-def copy_tree(target: Path) -> None:
-    """The working tree, without what git ignores, such that `gpulint` is imported from there."""
-    listed = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
-    names = subprocess.run(listed, cwd=ROOT, capture_output=True, text=True, check=True).stdout.split("\0")
-    for name in filter(None, names):
-        if (ROOT / name).is_file():
-            (target / name).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy2(ROOT / name, target / name)
-    (target / "gpulint/rules").symlink_to(target / "rules")
-    ask = "import gpulint, gpulint.rules; print(gpulint.__file__); print(gpulint.rules.__file__)"
-    told = subprocess.run(
-        [sys.executable, "-c", ask], cwd=target, env=_environment(target), capture_output=True, text=True
-    )
-    if not all(line.startswith(str(target)) for line in told.stdout.split()) or not told.stdout:
-        raise SystemExit(f"the copy is not what Python imports: {told.stdout}{told.stderr}")
-
-
-def _environment(copy: Path) -> dict[str, str]:
-    return {**os.environ, "PYTHONPATH": str(copy)}
-
-
-def quick_tests() -> list[list[str]]:
-    """The files of `make quick`, from the Makefile: the labelled programs first, and by themselves, as they notice
-    most and nothing else need be imported for them."""
-    found = re.search(r"^QUICK := (.+)$", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE)
-    if found is None:
-        raise SystemExit("the Makefile has no line QUICK := …")
-    patterns = shlex.split(found[1])
-    files = [str(path.relative_to(ROOT)) for pattern in patterns for path in sorted(ROOT.glob(pattern))]
-    return [files[:1], files[1:]]
-
-
-def first_failure(copy: Path, limit: float | None = None) -> str | None:
-    """The test that fails first in this copy, `no end` after so many seconds; None where all pass."""
-    options = ["-x", "-q", "-rfE", "--tb=no", "-p", "no:cacheprovider", "-m", "not slow"]
-    for files in quick_tests():
-        command = [sys.executable, "-m", "pytest", *options, *files]
-        try:
-            done = subprocess.run(
-                command, cwd=copy, env=_environment(copy), capture_output=True, text=True, timeout=limit
-            )
-        except subprocess.TimeoutExpired:
-            return "no end"
-        if done.returncode:
-            found = _FAILED.search(done.stdout)
-            return found[1] if found else f"pytest ends with {done.returncode}"
-    return None
-
-
-def examine(decision: Decision, copy: Path, limit: float | None = None) -> Outcome:
-    """Spoil the decision in this copy, run the tests, and mend it again."""
-    began = time.monotonic()
-    path = copy / decision.file
-    source = path.read_bytes()
-    # Bytecode is found stale by the second and the size, which two changes in a row may share.
-    compiled = Path(importlib.util.cache_from_source(str(path)))
+    test_cases.FOUND.clear()
+    project._roots.cache_clear()
+    runners._scripts.cache_clear()
+    SWITCHES.active = spoilt
+    signal.setitimer(signal.ITIMER_VIRTUAL, seconds)
     try:
-        path.write_bytes(decision.spoil(source))
-        compiled.unlink(missing_ok=True)
-        by = first_failure(copy, limit)
+        return program()
+    except _Hangs:
+        return ("hang",)
+    except Exception:
+        return ("crash",)
     finally:
-        path.write_bytes(source)
-        compiled.unlink(missing_ok=True)
-    return Outcome(decision, by, round(time.monotonic() - began, 1))
+        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+        SWITCHES.active = None
+
+
+class Examination:
+    """All programs, what each tells with nothing spoilt, how long that takes, and which decide what."""
+
+    def __init__(self, every: list[Decision]) -> None:
+        self.every = every
+        self.programs = programs()
+        self.told: dict[str, Told] = {}
+        self.seconds: dict[str, float] = {}
+        self.deciding: defaultdict[int, list[str]] = defaultdict(list)
+        signal.signal(signal.SIGVTALRM, _alarm)
+        for program in list(self.programs.values())[:20]:
+            ask(program, None, 60)  # what is imported on the way is imported once
+        for name, program in self.programs.items():
+            SWITCHES.decisive.clear()
+            began = time.process_time()
+            self.told[name] = ask(program, None, 60)
+            self.seconds[name] = time.process_time() - began
+            if self.told[name] in (("crash",), ("hang",)):
+                raise SystemExit(f"{name}: {self.told[name][0]}, before anything is changed")
+            for number in SWITCHES.decisive:
+                self.deciding[number].append(name)
+
+    def examine(self, number: int) -> Outcome:
+        names = sorted(self.deciding[number], key=self.seconds.__getitem__)
+        chosen = names
+        if len(names) > MOST_PROGRAMS:
+            half = MOST_PROGRAMS // 2
+            chosen = names[:half] + random.Random(number).sample(names[half:], half)
+        for name in chosen:
+            told = ask(self.programs[name], number, SLOWER * self.seconds[name] + 0.5)
+            if told != self.told[name]:
+                what = str(told[0]) if told in (("crash",), ("hang",)) else "answers"
+                return Outcome(self.every[number], what, name, len(names))
+        return Outcome(self.every[number], "silent" if names else "never", "", len(names))
+
+
+# -- types -----------------------------------------------------------------------------------------------------
+
+
+def refused_by_types(missed: list[Decision]) -> set[Decision]:
+    """Those whose change mypy refuses. One of each file is spoilt at a time, and found by the file of an error."""
+    by_file: defaultdict[str, list[Decision]] = defaultdict(list)
+    for decision in missed:
+        by_file[decision.file].append(decision)
+    refused: set[Decision] = set()
+    with TemporaryDirectory(prefix="decisions-") as name:
+        tree = Path(name)
+        shutil.copytree(ROOT / "gpulint", tree / "gpulint", ignore=shutil.ignore_patterns("rules"))
+        shutil.copytree(ROOT / "rules", tree / "gpulint/rules")
+        if _wrong_types(tree):
+            raise SystemExit("mypy finds errors before anything is changed")
+        for turn in range(max(map(len, by_file.values()), default=0)):
+            chosen = [found[turn] for found in by_file.values() if len(found) > turn]
+            for one in chosen:
+                (tree / _in_package(one.file)).write_bytes(one.spoil((ROOT / one.file).read_bytes()))
+            wrong = _wrong_types(tree)
+            refused |= {one for one in chosen if _in_package(one.file) in wrong}
+            for one in chosen:
+                (tree / _in_package(one.file)).write_bytes((ROOT / one.file).read_bytes())
+    return refused
+
+
+def _in_package(file: str) -> str:
+    return f"gpulint/{file}" if file.startswith("rules/") else file
+
+
+def _wrong_types(tree: Path) -> set[str]:
+    command = [sys.executable, "-m", "mypy", "--config-file", str(ROOT / "pyproject.toml")]
+    done = subprocess.run(
+        [*command, "-p", "gpulint.analysis", "-p", "gpulint.rules"], cwd=tree, capture_output=True, text=True
+    )
+    return {found[1] for found in re.finditer(r"^(\S+?):\d+: error:", done.stdout, re.MULTILINE)}
 
 
 # -- results ---------------------------------------------------------------------------------------------------
 
 
-class Results:
-    """What has been found out, in a file that the next run goes on from."""
-
-    def __init__(self, path: Path, seed: int, only: str) -> None:
-        self.path = path
-        self.head = {"seed": seed, "only": only, "analysis": _digest(ROOT)}
-        self.outcomes: dict[Decision, Outcome] = {}
-        self._read()
-
-    def _read(self) -> None:
-        if not self.path.exists():
-            return
-        data = json.loads(self.path.read_text(encoding="utf-8"))
-        if any(data.get(key) != value for key, value in self.head.items()):
-            print(f"{self.path} is of another seed or another state of the analysis: begun anew")
-            return
-        for item in data["decisions"]:
-            decision = Decision(**item["decision"])
-            self.outcomes[decision] = Outcome(decision, item["by"], item["seconds"])
-
-    def add(self, outcome: Outcome) -> None:
-        self.outcomes[outcome.decision] = outcome
-        self.write()
-
-    def write(self) -> None:
-        noticed = sum(outcome.by is not None for outcome in self.outcomes.values())
-        data = {
-            **self.head,
-            "examined": len(self.outcomes),
-            "noticed": noticed,
-            "percent": percent(noticed, len(self.outcomes)),
-            "decisions": [
-                {**asdict(outcome), "noticed": outcome.by is not None} for outcome in self.outcomes.values()
-            ],
-        }
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        part = self.path.with_suffix(".part")
-        part.write_text(json.dumps(data, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
-        part.replace(self.path)
-
-
-def percent(noticed: int, examined: int) -> float:
-    return round(100 * noticed / examined, 1) if examined else 0.0
-
-
 def _digest(root: Path) -> str:
     summed = hashlib.sha256()
-    for path in _sources(root):
+    for path in sources(root):
         summed.update(path.relative_to(root).as_posix().encode() + path.read_bytes())
     return summed.hexdigest()[:16]
 
 
-def summary(chosen: list[Decision], results: Results) -> str:
-    known = [results.outcomes[decision] for decision in chosen if decision in results.outcomes]
-    noticed = sum(outcome.by is not None for outcome in known)
-    lines = [f"seed {results.head['seed']}: {noticed} of {len(known)} decisions noticed"]
-    lines[0] += f" ({percent(noticed, len(known))} %), {len(chosen) - len(known)} not examined"
-    lines += [f"  not noticed: {outcome.decision}" for outcome in known if outcome.by is None]
-    return "\n".join(lines)
+def results(outcomes: list[Outcome], every: int, asked: int, seed: int) -> dict[str, Any]:
+    counts = Counter(outcome.what for outcome in outcomes)
+    noticed = sum(number for what, number in counts.items() if what not in (*MISSED, "types"))
+    return {
+        "what": (__doc__ or "").split("\n")[0],
+        "analysis": _digest(ROOT),
+        "programs": asked,
+        "decisions in all": every,
+        "seed": seed,
+        "examined": len(outcomes),
+        "noticed by make quick": noticed,
+        "percent": percent(noticed, len(outcomes)),
+        "told by types besides": counts["types"],
+        "percent with types": percent(noticed + counts["types"], len(outcomes)),
+        "outcomes": dict(sorted(counts.items())),
+        "decisions": [
+            {**asdict(outcome.decision), "what": outcome.what, "by": outcome.by, "programs": outcome.programs}
+            for outcome in outcomes
+        ],
+    }
 
 
-# -- running ---------------------------------------------------------------------------------------------------
+def percent(part: int, whole: int) -> float:
+    return round(100 * part / whole, 1) if whole else 0.0
 
 
-def run(due: list[Decision], results: Results, jobs: int, end: float) -> None:
-    """Examine these decisions, each in a copy that is free, until they or the time are used up."""
-    with TemporaryDirectory(prefix="decisions-") as folder:
-        top = Path(folder).resolve()
-        free: queue.SimpleQueue[Path] = queue.SimpleQueue()
-        for number in range(jobs):
-            copy_tree(top / str(number))
-            free.put(top / str(number))
-        began = time.monotonic()
-        failing = first_failure(top / "0")
-        limit = SLOWER * (time.monotonic() - began)
-        if failing is not None:
-            raise SystemExit(f"the tests fail before anything is changed: {failing}")
+_EXAMINATION: Examination
 
-        def one(decision: Decision) -> Outcome | None:
-            if time.monotonic() > end:
-                return None
-            copy = free.get()
-            try:
-                return examine(decision, copy, limit)
-            finally:
-                free.put(copy)
 
-        with ThreadPoolExecutor(jobs) as pool:
-            for task in as_completed([pool.submit(one, decision) for decision in due]):
-                outcome = task.result()
-                if outcome is None:
-                    continue
-                results.add(outcome)
-                told = f"noticed by {outcome.by}" if outcome.by else "NOT NOTICED"
-                print(f"{outcome.decision}\n    {told} ({outcome.seconds:.0f} s)", flush=True)
+def _examine(number: int) -> Outcome:
+    return _EXAMINATION.examine(number)
 
 
 def main() -> int:
+    global _EXAMINATION
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("number", nargs="?", type=int, default=150, help="of decisions (150)")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--jobs", type=int, default=2, help="at a time (2)")
-    parser.add_argument("--limit-seconds", type=float, default=float("inf"), help="begin no more after these")
+    parser.add_argument("--jobs", type=int, default=min(2, os.cpu_count() or 1), help="at a time (2)")
     parser.add_argument("--only", default="", metavar="TEXT", help="files with this in their path")
+    parser.add_argument(
+        "--no-types", action="store_true", help="leave mypy out: what it tells counts as missed"
+    )
     parser.add_argument("--out", type=Path, default=ROOT / "build/decisions.json", metavar="FILE")
     given = parser.parse_args()
 
-    every = decisions(ROOT, given.only)
-    random.Random(given.seed).shuffle(every)
-    chosen = every[: given.number]  # a larger number examines these and more
-    print(f"{len(chosen)} of {len(every)} decisions, seed {given.seed}")
-    results = Results(given.out, given.seed, given.only)
-    due = [decision for decision in chosen if decision not in results.outcomes]
-    if due:
-        run(due, results, given.jobs, time.monotonic() + given.limit_seconds)
-    results.write()
-    print(summary(chosen, results))
+    every = decisions(ROOT)
+    instrument(every)
+    numbers = [number for number, decision in enumerate(every) if given.only in decision.file]
+    random.Random(given.seed).shuffle(numbers)
+    chosen = numbers[: given.number]  # a larger number examines these and more
+    _EXAMINATION = Examination(every)
+    print(f"{len(chosen)} of {len(numbers)} decisions, seed {given.seed}", flush=True)
+    with multiprocessing.get_context("fork").Pool(given.jobs) as pool:
+        outcomes = pool.map(_examine, chosen, chunksize=5)
+    if not given.no_types:
+        refused = refused_by_types([one.decision for one in outcomes if one.what in MISSED])
+        outcomes = [
+            Outcome(one.decision, "types", "", one.programs) if one.decision in refused else one
+            for one in outcomes
+        ]
+    data = results(outcomes, len(every), len(_EXAMINATION.programs), given.seed)
+    given.out.parent.mkdir(parents=True, exist_ok=True)
+    given.out.write_text(json.dumps(data, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    for outcome in outcomes:
+        if outcome.what in MISSED:
+            print(f"  {outcome.what} ({outcome.programs}): {outcome.decision}")
+    print(
+        f"{data['noticed by make quick']} of {len(outcomes)} noticed ({data['percent']} %)", data["outcomes"]
+    )
     return 0
 
 

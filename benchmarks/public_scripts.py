@@ -228,10 +228,11 @@ def watch(order: Mapping[str, Any]) -> int:
     """In a process of its own: the script under the verifier, its output passed through, the answer in a file."""
     import gpulint
     from gpulint.findings import Finding, Severity
+    from gpulint.runtime.parent.runner import Run
     from gpulint.verifying import program_findings
 
     begin = time.perf_counter()
-    findings = program_findings(order["target"])
+    findings = program_findings(Run(order["target"]))
     linted = time.perf_counter() - begin
     options = dict(order["options"])
     if options.pop("to_end", False):  # sampled steps first, then on to the script's end for what never runs

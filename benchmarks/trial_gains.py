@@ -1,7 +1,7 @@
 """What fixes save when they are tried: `gpulint verify --fix --dry-run` on the fixtures and on public training scripts.
 
     python benchmarks/trial_gains.py OUT.json [--device cpu|cuda] [--jobs 4] [--only NAME]
-    python benchmarks/trial_gains.py OUT.json --checkouts CHECKOUTS        # public scripts too: of _scripts.py, and MORE below
+    python benchmarks/trial_gains.py OUT.json --checkouts CHECKOUTS        # public scripts too: _scripts.py, _trial_scripts.py
     python benchmarks/trial_gains.py list                                  # which repositories at which commits
     python benchmarks/trial_gains.py OUT.json --overhead 3 --only NAME     # what a trial costs beside plain sampled runs
 
@@ -20,8 +20,6 @@ import argparse
 import importlib.util
 import json
 import os
-import pickle
-import random
 import re
 import statistics
 import sys
@@ -38,7 +36,8 @@ HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent)]
 
 from _measure import hardware, table  # noqa: E402
-from _scripts import SCRIPTS, Script, missing  # noqa: E402
+from _scripts import SCRIPTS, missing  # noqa: E402
+from _trial_scripts import SCRIPTS_WITH_FIXES  # noqa: E402
 from public_scripts import Bench  # noqa: E402
 
 from gpulint.runtime.parent import firstparty  # noqa: E402
@@ -53,45 +52,6 @@ from gpulint.version import __version__  # noqa: E402
 FIXTURES = HERE.parent / "fixtures"
 
 
-def sessions(folder: Path) -> None:
-    """Pickled sessions of items, most of them going on with the next number, and the item that follows each."""
-    source = random.Random(0)
-    (folder / "datasets/sample").mkdir(parents=True, exist_ok=True)
-    for name, number in (("train", 900), ("test", 300)):
-        starts = [source.randint(1, 280) for _ in range(number)]
-        lengths = [source.randint(2, 12) for _ in range(number)]
-        items = [
-            [start + step for step in range(length)] for start, length in zip(starts, lengths, strict=True)
-        ]
-        following = [start + length for start, length in zip(starts, lengths, strict=True)]
-        (folder / f"datasets/sample/{name}.txt").write_bytes(pickle.dumps((items, following)))
-
-
-# Public scripts whose findings have fixes, beside those of _scripts.py.
-MORE = (
-    Script(
-        "SR-GNN",
-        "CRIPAC-DIG/SR-GNN",
-        "e21cfa431f74c25ae6e4ae9261deefe11d1cb488",
-        "main.py",
-        ("--epoch", "3", "--batchSize", "50", "--hiddenSize", "64"),
-        cwd="pytorch_code",
-        needs=("networkx",),
-        data=sessions,
-    ),
-    Script(
-        "Federated-Learning-PyTorch baseline",
-        "AshwinRJ/Federated-Learning-PyTorch",
-        "26eaec40fa8beb56777feb89756f6401c28c4736",
-        "baseline_main.py",
-        ("--epochs", "3", "--model", "cnn", "--dataset", "mnist"),
-        cwd="src",
-        cuda=("--gpu", "cuda:0"),
-        needs=("tqdm",),
-        standins=("torchvision", "matplotlib"),
-        images=(1024, 1200),
-    ),
-)
 REFUSED = ("misspelt_allocator",)  # torch refuses its settings on a GPU: there is no run to compare with
 LIMIT = 240.0  # seconds for one run
 RUNS = 12
@@ -125,7 +85,7 @@ def public_cases(checkouts: Path, device: str, folder: Path) -> list[Case]:
     """The public scripts, each in a fresh copy with its data."""
     bench = Bench(checkouts, device, {}, folder)
     found = []
-    for script in (*SCRIPTS, *MORE):
+    for script in (*SCRIPTS, *SCRIPTS_WITH_FIXES):
         origin = {"origin": script.repository, "commit": script.commit}
         lacks = missing(script, lambda name: importlib.util.find_spec(name) is not None, checkouts)
         if lacks:
@@ -152,8 +112,7 @@ def public_cases(checkouts: Path, device: str, folder: Path) -> list[Case]:
 
 def fixes_of_case(case: Case) -> list[TrialFix]:
     """The fixes of a script's findings, of every confidence."""
-    script = firstparty.find_target(case.what.target, False, case.what.cwd)
-    return [] if script is None else fixes_of(program_findings(script, False, case.what.cwd))
+    return fixes_of(program_findings(case.what))
 
 
 def tried(case: Case, fixes: Sequence[TrialFix]) -> dict[str, Any]:
@@ -244,10 +203,7 @@ def rows(records: Iterable[Mapping[str, Any]]) -> list[tuple[str, ...]]:
 def overhead(case: Case, fixes: Sequence[TrialFix], times: int) -> dict[str, Any]:
     """One A/B and three plain sampled runs, by turns."""
     places = join_lines([(f.filename, f.line, f.column) for fix in fixes for f in fix.findings])
-    script = firstparty.find_target(case.what.target, False, case.what.cwd)
-    evaluates = (
-        firstparty.evaluates(firstparty.first_party(script, False, case.what.cwd)) if script else False
-    )
+    evaluates = firstparty.evaluates(case.what.files())
     plain = replace(case.what, lines=places, awaited=places, evaluates=evaluates, capture=True)
     run(plain)  # files come into memory, kernels into their caches
     sampled, trials, ratios = [], [], []
@@ -288,7 +244,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     given = parser.parse_args(arguments)
     if str(given.out) == "list":
-        for script in (*SCRIPTS, *MORE):
+        for script in (*SCRIPTS, *SCRIPTS_WITH_FIXES):
             print(script.repository, script.commit, script.name)
         return 0
     with tempfile.TemporaryDirectory(prefix="trials-") as folder:

@@ -29,6 +29,7 @@ from mkdocs.structure.pages import Page as SitePage
 
 from gpulint.cli._dispatch import cli
 from gpulint.config import KEYS, Config
+from gpulint.findings import DOCS_URL
 from gpulint.lint.documentation import DOUBTFUL, Page, page
 from gpulint.lint.selection import BUILT_IN
 from gpulint.reports import FORMATS
@@ -433,19 +434,24 @@ def linked(text: str, path: str) -> str:
 
 
 def readme(text: str) -> str:
-    """README.md with its first report and its table of rules as they are now."""
-    shown = f"$ gpulint train.py\n{printed(example_run.script())}"
+    """README.md with its report and its table of rules as they are now. Its links are whole addresses: package indexes show it too."""
+    shown = f"$ gpulint train.py\n{_first_finding(printed(example_run.script()))}"
     text = re.sub(r"(?<=```console\n).*?(?=```\n)", lambda _: shown, text, count=1, flags=re.DOTALL)
-    rows = "".join(_readme_row(page(rule)) for rule in all_rules())
-    return re.sub(r"(?:^\| \[GPU\d{3}\]\(rules/.*\n)+", lambda _: rows, text, count=1, flags=re.MULTILINE)
+    rows = "".join(_readme_row(digit, title) for digit, title in FAMILIES.items())
+    return re.sub(r"(?:^\| GPU\dxx .*\n)+", lambda _: rows, text, count=1, flags=re.MULTILINE)
 
 
-def _readme_row(item: Page) -> str:
-    rule = item.rule
-    source = f"rules/{rule.__module__.rpartition('.')[2]}.py"
-    name = rule.name if rule.default else f"{rule.name} (opt-in)"
-    summary = item.summary.removeprefix("Finds ").replace("|", "\\|")
-    return f"| [{rule.code}]({source}) | {name} | {summary} |\n"
+def _first_finding(report: str) -> str:
+    """A report's first finding, where the others are, and its last line."""
+    first, *others, last = report.rstrip("\n").split("\n\n")
+    heads = [re.sub(r"^(\S+): \w+\[(\w+)\].*", r"\2 at \1", other, flags=re.DOTALL) for other in others]
+    return f"{first}\n\n[… {' and '.join(heads)} …]\n\n{last}\n"
+
+
+def _readme_row(digit: str, title: str) -> str:
+    rules = [rule for rule in all_rules() if rule.code[3] == digit]
+    listed = ", ".join(f"[{rule.code}]({DOCS_URL}{rule.code}) {rule.name}" for rule in rules)
+    return f"| GPU{digit}xx {title.lower()} | {listed} |\n"
 
 
 if __name__ == "__main__":

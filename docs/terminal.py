@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
 import os
+import pty
 import re
+import struct
 import subprocess
 import sys
 import tempfile
+import termios
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
@@ -16,6 +21,7 @@ from rich.terminal_theme import TerminalTheme
 from rich.text import Text
 
 _ESCAPE: Final = re.compile(r"\x1b\[([\d;]*)m")
+_LINK: Final = re.compile(r"\x1b\]8;[^\x1b\x07]*(?:\x1b\\|\x07)")
 
 # Classes of docs/stylesheets/site.css by the terminal's codes; other codes are not used and not shown.
 _CLASSES: Final[Mapping[str, str]] = {
@@ -66,26 +72,31 @@ def picture(program: str, columns: int) -> str:
 
 
 def coloured(program: str, columns: int) -> str:
-    """The report on a program with its colours, for a terminal of so many columns."""
+    """The report on a program as a terminal of so many columns shows it: with its colours, and wrapped by gpulint itself."""
     with tempfile.TemporaryDirectory() as folder:
         Path(folder, "train.py").write_text(program, encoding="utf-8")
-        command = [
-            sys.executable,
-            "-m",
-            "gpulint",
-            "--no-cache",
-            "--isolated",
-            "--color",
-            "always",
-            "train.py",
-        ]
-        env = {**os.environ, "COLUMNS": str(columns), "TERM": "xterm-256color"}
-        done = subprocess.run(
-            command, cwd=folder, env=env, stdout=subprocess.PIPE, encoding="utf-8", check=False
-        )
-    if done.returncode != 1:
-        raise RuntimeError(f"{command} ended with {done.returncode}")
-    return done.stdout
+        command = [sys.executable, "-m", "gpulint", "--no-cache", "--isolated", "train.py"]
+        status, shown = _in_terminal(command, folder, columns)
+    if status != 1:
+        raise RuntimeError(f"{command} ended with {status}")
+    return _LINK.sub("", shown.replace("\r\n", "\n"))  # a picture has no links
+
+
+def _in_terminal(command: list[str], folder: str, columns: int) -> tuple[int, str]:
+    """The exit status of a command, and what it writes to a terminal."""
+    ours, its = pty.openpty()
+    fcntl.ioctl(its, termios.TIOCSWINSZ, struct.pack("HHHH", 50, columns, 0, 0))
+    unset = ("NO_COLOR", "FORCE_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "COLUMNS", "LINES")
+    env = {name: value for name, value in os.environ.items() if name not in unset} | {
+        "TERM": "xterm-256color"
+    }
+    with subprocess.Popen(command, cwd=folder, env=env, stdout=its, stderr=subprocess.DEVNULL) as process:
+        os.close(its)
+        shown = b""
+        with contextlib.suppress(OSError), os.fdopen(ours, "rb", buffering=0) as read:  # EIO is the end
+            while piece := read.read(65536):
+                shown += piece
+    return process.returncode, shown.decode("utf-8")
 
 
 def as_html(html: str) -> str:

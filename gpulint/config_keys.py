@@ -78,6 +78,9 @@ def nearest_rule(word: str, names: Mapping[str, str]) -> str:
     lowered = word.casefold().replace("_", "-")
     if lowered in by_name or word.upper() in names:
         return f'; did you mean "{by_name.get(lowered, word.upper())}"?'
+    upper = word.upper()
+    if word != upper and (upper == "ALL" or any(code.startswith(upper) for code in names)):
+        return f'; did you mean "{upper}"?'
     if not _CODE.fullmatch(word):
         return did_you_mean(word, [*by_name, *names]) or _LISTED
     near = [code for code in names if code != word.upper() and _is_slip(word.upper(), code)]

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
 from gpulint.api import check_resolved
 from gpulint.config import CONFIDENCES, ConfigResolver, Overrides
 from gpulint.findings import Confidence, Finding
+from gpulint.lint.checking import Checker
 from gpulint.runtime.parent import firstparty
 from gpulint.runtime.parent.runner import Run
 from gpulint.runtime.parent.verdict import Verification
 from gpulint.runtime.parent.verifying import OnProgress, verification_of
 from gpulint.runtime.record.result import REACH
+from gpulint.source.files import decode, read_bytes
 
 
 def verify(
@@ -76,18 +78,26 @@ def verify(
     if findings is not None:
         return verification_of(what, with_claims(findings), max_drift, on_progress)
     least = least_confidence(confidence, what.target, module, where)
-    known = program_findings(what.target, module, where)
+    known = program_findings(what)
     return verification_of(what, known, max_drift, on_progress, least)
 
 
-def program_findings(target: str, module: bool = False, cwd: str | None = None) -> list[Finding]:
-    """The findings in a script (or module) and in its first-party imports, whatever their confidence: a run tells."""
-    script = firstparty.find_target(target, module, cwd)
-    if script is None:
-        return []
-    files = set(firstparty.first_party(script, module, cwd))
-    everything = ConfigResolver(overrides=Overrides(confidence=Confidence.LOW.value))
-    return [finding for finding in check_resolved(sorted(files), everything) if finding.filename in files]
+def program_findings(what: Run, place: str = "") -> list[Finding]:
+    """The findings in a script (or module) and in its first-party imports, whatever their confidence: a run tells. A script that is
+    made of something else is read as if it lay at `place`."""
+    files = what.files()
+    resolver = ConfigResolver(overrides=Overrides(confidence=Confidence.LOW.value))
+    made = files[:1] if place else []
+    known = sorted(set(files).difference(made))
+    found = [one for one in check_resolved(known, resolver) if one.filename in files] if known else []
+    return [*(one for script in made for one in _findings_as_if_at(place, script, resolver)), *found]
+
+
+def _findings_as_if_at(place: str, script: str, resolver: ConfigResolver) -> Iterator[Finding]:
+    checker = Checker((resolver.for_directory(os.path.dirname(place)),), hashing=False)
+    for found in checker.check_text(decode(script, read_bytes(script)).text, place).findings:
+        related = (replace(one, filename=script) if one.filename == place else one for one in found.related)
+        yield replace(found, filename=script, related=tuple(related))
 
 
 def least_confidence(

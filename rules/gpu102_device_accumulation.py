@@ -40,7 +40,8 @@ class DeviceAccumulation(Rule):
     Told in doubt: a container of what a call out of sight gives, which is joined, or looked at item by item, when the
     loop is over, in this function, in a helper or in another method. Who writes `torch.cat(outputs).cpu()` has had
     tensors on the device, all of them at once; how large they are, how many rounds there are and whether the joined
-    tensor is needed on the device may be left open.
+    tensor is needed on the device may be left open. So is how much each round adds, unless it is known to be scores over a
+    vocabulary or over every pixel: features and scores of a few classes rarely come to much.
     With a doubt it also tells of lists that are extended with a batch's tensor, one view for each sample, and of detached
     tensors handed to a replay memory as priorities.
 
@@ -58,26 +59,32 @@ class DeviceAccumulation(Rule):
     ## Example
     ```python
     import torch
+    from transformers import AutoModelForCausalLM
+
+    model = AutoModelForCausalLM.from_pretrained("gpt2").cuda().eval()
+
 
     @torch.no_grad()
-    def predict(model: torch.nn.Module, loader, device="cuda"):
-        model.eval()
+    def predict(loader):
         outputs = []
-        for batch in loader:
-            outputs.append(model(batch.to(device)))
+        for tokens in loader:
+            outputs.append(model(tokens.cuda()).logits)
         return torch.cat(outputs)
     ```
 
     ## Use instead
     ```python
     import torch
+    from transformers import AutoModelForCausalLM
+
+    model = AutoModelForCausalLM.from_pretrained("gpt2").cuda().eval()
+
 
     @torch.no_grad()
-    def predict(model: torch.nn.Module, loader, device="cuda"):
-        model.eval()
+    def predict(loader):
         outputs = []
-        for batch in loader:
-            outputs.append(model(batch.to(device)).cpu())
+        for tokens in loader:
+            outputs.append(model(tokens.cuda()).logits.cpu())
         return torch.cat(outputs)
     ```
 
@@ -178,13 +185,22 @@ def _answers(facts: FileFacts, hold: Hold) -> Iterator[Answer]:
         )
     if _is_moved_on_request(hold):
         yield refuted(Question.MEANT, "it is moved to a device that the caller chooses for that")
-    if not hold.value.has(DENSE) and (named := _scores_beside(facts, hold)):
-        yield left_open(Question.SIZE, f"`{named}` may be no more than a row of scores for each sample")
-        yield left_open(Question.REPEATS, "how many samples there are, the code does not say")
+    if not hold.value.has(DENSE):
+        yield from _may_be_little(facts, hold)
     yield proven(
         Question.OUTLIVES,
         f"{holder} keeps one for each round, until all are moved at once or nobody reads them",
     )
+
+
+def _may_be_little(facts: FileFacts, hold: Hold) -> Iterator[Answer]:
+    if named := _scores_beside(facts, hold):
+        yield left_open(Question.SIZE, f"`{named}` may be no more than a row of scores for each sample")
+        yield left_open(Question.REPEATS, "how many samples there are, the code does not say")
+    else:
+        yield left_open(
+            Question.SIZE, "how much each round adds, and how many there are, the code does not say"
+        )
 
 
 def _scores_beside(facts: FileFacts, hold: Hold) -> str:

@@ -113,12 +113,12 @@ class CachedTensor(Rule):
         rows: set[int] = set()
         for cache in facts.ask(caches):
             rows.add(cache.node.row)
-            yield _report(facts, cache)
+            yield _report(cache)
         yield from told((*facts.ask(method_caches), *facts.ask(kept_slices)), rows)
         yield from report_kept(facts, self.code)
 
 
-def _report(facts: FileFacts, cache: Cache) -> Report:
+def _report(cache: Cache) -> Report:
     how = "together with its autograd graph" if cache.graph else "on the device"
     if cache.what == "function":
         message = f"the cache of `{cache.name}` keeps a network's output for every new argument, {how}"

@@ -34,8 +34,8 @@ class EvalWithGrad(Rule):
     Told in doubt, where the text around it speaks for it: a network behind a method or a helper that is not seen,
     `model.evaluation_step(x)`; a phase that only a text chooses, `to_do == "train"`; a function that only its name says
     evaluates; pictures drawn beside a training step. What is not seen may switch grad off by itself. So is what may be too
-    little to matter: a network of next to no weights, a loop that ends with its first round or has a handful, one forward
-    beside a training, a function that nothing in the program calls.
+    little to matter: a network of next to no weights, a loop that ends with its first round or has a handful, a forward
+    that no loop is seen to run, a function that nothing in the program calls, a network that nothing puts on a GPU.
 
     ## Why is this bad
     With grad enabled the forward saves every activation for a backward that never comes. `model.eval()` changes
@@ -175,7 +175,6 @@ def _answers(facts: FileFacts, forward: Forward, function: FunctionFacts) -> Ite
             forward.call,
             forward.module.path,
             forward.module.network,
-            evaluating=forward.mode.evaluating,
         )
 
 

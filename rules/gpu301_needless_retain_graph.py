@@ -118,7 +118,10 @@ def _let_go(function: FunctionFacts, backward: Backward) -> tuple[str, ...]:
     it and ends, the next one is made when this is gone."""
     if backward.loops or (backward.path or "").startswith("self."):
         return ()
-    if any(other.call.row > backward.call.row for other in (*function.forwards, *function.backwards)):
+    rows = [forward.call.row for forward in function.forwards] + [
+        other.call.row for other in function.backwards
+    ]
+    if any(row > backward.call.row for row in rows):
         return ()
     return (f"the graph is let go of where `{function.function.name}` ends, before another is made",)
 

@@ -76,7 +76,7 @@ class OomRecoveryInExcept(Rule):
     def check(self, facts: FileFacts, options: Mapping[str, Any]) -> Iterator[Report]:
         for function in facts.functions:
             for handler in function.handlers:
-                yield _report(facts, handler)
+                yield _report(handler)
 
 
 _DOES = {
@@ -89,7 +89,7 @@ _DOES = {
 }
 
 
-def _report(facts: FileFacts, handler: OomHandler) -> Report:
+def _report(handler: OomHandler) -> Report:
     from gpulint.rules.detect.oom_repair import repair
 
     return Report(

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from gpulint.rules.detect.snapshots import Snapshot
 
+from gpulint.analysis.code import ir
 from gpulint.claims import Claim
 from gpulint.findings import Severity
 from gpulint.rule import Cost, Repair, Replace, Report, Rule
@@ -21,7 +22,7 @@ class SnapshotOnDevice(Rule):
     clones. Copies whose entries the program reads one by one, as averages of weights do, are not reported. It also
     says where `best = model.state_dict()` is taken for a copy: that dict shows the weights of every later moment.
 
-    With a doubt it tells of copies that live for one step, of those that are made when the training is over, of whole
+    With a doubt it tells of copies of networks that are not seen to be large, of copies that live for one step, of those that are made when the training is over, of whole
     networks copied where they are, and of lists or dicts of `state_dict()` that are kept as the best: they are the live weights.
 
     ## Why is this bad
@@ -40,7 +41,7 @@ class SnapshotOnDevice(Rule):
     import torch
     from torch import nn
 
-    model = nn.Linear(8, 2).cuda()
+    model = nn.Linear(8192, 8192).cuda()
 
 
     def fit(epochs, train, score):
@@ -59,7 +60,7 @@ class SnapshotOnDevice(Rule):
     import torch
     from torch import nn
 
-    model = nn.Linear(8, 2).cuda()
+    model = nn.Linear(8192, 8192).cuda()
 
 
     def fit(epochs, train, score):
@@ -109,19 +110,25 @@ def _copy(facts: FileFacts, snapshot: Snapshot) -> Report:
         Cost("one model on the GPU", "173 MiB for a 4-layer language model; H200, torch 2.11"),
         None if snapshot.certain else Severity.INFO,
         repair=lambda: _repair(facts, snapshot),
-        doubts=_doubts(snapshot),
+        doubts=_doubts(facts, snapshot),
         subject=snapshot.holder,
     )
 
 
-def _doubts(snapshot: Snapshot) -> tuple[str, ...]:
+def _doubts(facts: FileFacts, snapshot: Snapshot) -> tuple[str, ...]:
     from gpulint.analysis.questions.outlives.one_step import lives_one_step, made_at_the_end
+    from gpulint.analysis.questions.size.states import copy_doubts
 
     if snapshot.many:
         return ()
+    func = snapshot.source.func
+    owner = func.base.path if isinstance(func, ir.Attr) else None
+    found = [answer.clause for answer in copy_doubts(facts.ask, snapshot.function, owner or "")]
     if lives_one_step(snapshot.function, snapshot.stmt, snapshot.holder):
-        return ("it lives for one step, and is needed at once",)
-    return ("no step runs while it is there",) if made_at_the_end(snapshot.function, snapshot.stmt) else ()
+        found.append("it lives for one step, and is needed at once")
+    elif made_at_the_end(snapshot.function, snapshot.stmt):
+        found.append("no step runs while it is there")
+    return tuple(found)
 
 
 def _alias(facts: FileFacts, snapshot: Snapshot) -> Report:

@@ -44,6 +44,8 @@ def environment(**changes: str | None) -> dict[str, str]:
         "GPULINT_OUTPUT_FILE": None,
         "GPULINT_OUTPUT_FORMAT": None,
         "COLUMNS": None,
+        "GITHUB_OUTPUT": None,
+        "GITHUB_STEP_SUMMARY": None,
     }
     merged = {**os.environ, **neutral, **changes}
     return {name: value for name, value in merged.items() if value is not None}

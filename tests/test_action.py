@@ -55,11 +55,8 @@ class Runner:
 
     def run(self, inputs: Mapping[str, str]) -> tuple[subprocess.CompletedProcess[str], dict[str, str]]:
         """Run the action's shell steps until one fails; the last step's process and the action's outputs."""
-        given = {
-            name: str(default.get("default", "")) for name, default in self.action["inputs"].items()
-        } | inputs
-        known = {"github.action_path": str(self.source), "steps.python.outputs.python-path": sys.executable}
-        known |= {f"inputs.{name}": value for name, value in given.items()}
+        given = {**self._defaults(), **inputs}
+        known = self._known(given)
         done = None
         for step in self.action["runs"]["steps"]:
             if "run" not in step:
@@ -76,11 +73,31 @@ class Runner:
         assert done is not None
         return done, {name: filled(item["value"], known) for name, item in self.action["outputs"].items()}
 
+    def outputs(self, step_id: str, inputs: Mapping[str, str]) -> dict[str, str]:
+        """The outputs of one step that needs no other's."""
+        known = self._known({**self._defaults(), **inputs})
+        (step,) = (step for step in self.action["runs"]["steps"] if step.get("id") == step_id)
+        return self._step(step, known)[1]
+
+    def _defaults(self) -> dict[str, str]:
+        return {name: str(given.get("default", "")) for name, given in self.action["inputs"].items()}
+
+    def _known(self, given: Mapping[str, str]) -> dict[str, str]:
+        """The expressions that the action may use, and their values."""
+        contexts = {
+            "github.action_path": str(self.source),
+            "runner.temp": str(self.temp),
+            "steps.python.outputs.python-path": sys.executable,
+            "steps.python.outputs.python-version": "3.12.1",
+        }
+        return contexts | {f"inputs.{name}": value for name, value in given.items()}
+
     def _step(
         self, step: Any, known: Mapping[str, str]
     ) -> tuple[subprocess.CompletedProcess[str], dict[str, str]]:
-        output = self.temp / "output"
+        output, summary = self.temp / "output", self.temp / "summary.md"
         output.write_text("")
+        summary.write_text("")
         script = self.temp / "step.sh"
         script.write_text(step["run"])
         folder = self.workspace / filled(step.get("working-directory", "."), known)
@@ -88,7 +105,13 @@ class Runner:
         extra |= {
             "RUNNER_TEMP": str(self.temp),
             "GITHUB_OUTPUT": str(output),
+            "GITHUB_STEP_SUMMARY": str(summary),
             "GITHUB_WORKSPACE": str(self.workspace),
+            "GITHUB_SERVER_URL": "https://github.example",
+            "GITHUB_REPOSITORY": "someone/project",
+            "GITHUB_SHA": "f" * 40,
+            "RUNNER_OS": "Linux",
+            "RUNNER_ARCH": "X64",
         }
         # The command that runners use for `shell: bash`.
         command = [str(BASH), "--noprofile", "--norc", "-eo", "pipefail", str(script)]
@@ -126,12 +149,61 @@ def test_annotations(runner: Runner) -> None:
     assert done.returncode == 1, done.stderr
     files = re.findall(r"^::warning title=GPU101 held-graph,file=([^,]+),line=11", done.stdout, re.M)
     assert sorted(files) == ["my scripts/train.py", "src/train.py"]
-    assert outputs == {"sarif": ""}
+    assert outputs == {"sarif": "", "findings": "2"}
+
+
+def test_the_summary_of_the_job(runner: Runner) -> None:
+    """A table by rule, whose links lead to the lines at the commit of the job."""
+    done, _ = runner.run({"paths": "src 'my scripts'"})
+    assert done.returncode == 1, done.stderr
+    lines = (runner.temp / "summary.md").read_text(encoding="utf-8").splitlines()
+    assert lines[0] == "### gpulint: 2 findings, 2 fixable with `--fix`"
+    assert lines[2:4] == ["| rule | severity | findings | where |", "|---|---|---:|---|"]
+    (row,) = lines[4:-1]
+    blob = f"https://github.example/someone/project/blob/{'f' * 40}"
+    assert row == (
+        "| [GPU101](https://gpulint.readthedocs.io/rules/GPU101) held-graph | warning | 2 | "
+        f"[my scripts/train.py:11]({blob}/my%20scripts/train.py#L11)<br>[src/train.py:11]({blob}/src/train.py#L11) |"
+    )
 
 
 def test_nothing_to_say(runner: Runner) -> None:
-    done, _ = runner.run({"paths": "clean"})
+    done, outputs = runner.run({"paths": "clean"})
     assert (done.returncode, done.stdout) == (0, "")
+    assert outputs["findings"] == "0"
+    assert (runner.temp / "summary.md").read_text() == ""
+
+
+def test_caches(action: Any, runner: Runner) -> None:
+    """What the cache steps name is what pip and gpulint use, and the keys change with what they depend on."""
+    runner.run({"paths": "clean"})
+    paths = {
+        filled(step["with"]["path"], {"runner.temp": str(runner.temp)})
+        for step in action["runs"]["steps"]
+        if step.get("uses", "").startswith("actions/cache/")
+    }
+    assert paths == {str(runner.temp / "gpulint-pip"), str(runner.temp / "gpulint-cache")}
+    assert any((runner.temp / "gpulint-cache").iterdir())
+    (install,) = (step for step in action["runs"]["steps"] if step.get("id") == "install")
+    assert (
+        '--cache-dir "$RUNNER_TEMP/gpulint-pip"' in install["run"]
+    )  # pip leaves it out where it is told to keep none
+    keys = [
+        runner.outputs("caches", given)
+        for given in ({}, {}, {"version": "9.9"}, {"args": "--select GPU1"}, {"cache": "false"})
+    ]
+    assert keys[0] == keys[1]
+    assert keys[0]["packages"].startswith("gpulint-packages-Linux-X64-3.12.1-")
+    assert keys[2]["packages"] != keys[0]["packages"] == keys[3]["packages"]
+    assert keys[3]["findings"] != keys[0]["findings"]
+    # One that fails for findings keeps them too; one that could not check keeps nothing.
+    kept = next(step for step in action["runs"]["steps"] if step["name"] == "Keep what gpulint found")
+    assert "!cancelled()" in kept["if"]
+    assert "steps.check.outputs.findings != ''" in kept["if"]
+    for step in action["runs"]["steps"]:
+        assert ("inputs.cache == 'true'" in step.get("if", "")) == bool(
+            re.search("cache", step.get("uses", "") + step.get("id", ""))
+        ), step["name"]
 
 
 def test_sarif_of_a_folder_is_relative_to_the_checkout(runner: Runner) -> None:

@@ -1,12 +1,16 @@
-"""Every answer to every question in every case, as `gpulint explain` gives it: kept in `answers/`, one file a folder of cases.
+"""Every answer to every question in every case and fixture, as `gpulint explain` gives it: kept in `answers/`, one file a
+folder of programs.
 
 The labels of a case say what is to be told. How the analysis comes to it, and why it is silent elsewhere, is here, so that a
-change of a question shows all that it changes. A line is a claim:
+change of a question shows all that it changes. A line is a claim, with its place, its code, what became of it, the fix
+that is offered, and each answer with its clause, and the row that says so where that is another one; or it is what a
+finding says, or what its fix writes where:
 
-    12:9 GPU101 told (safe): tensor yes@4, graph yes, backward no@30
+    12:9 GPU101 told (safe): tensor yes@4 (`net` made it), graph yes (…), backward no@30 (…)
+    12:9 GPU101 says (error): `losses` keeps `loss` …
+    12:9 GPU101 fixes 12:23-12:27: 'loss.item()'
 
-its place, its code, what became of it, the fix that is offered, and each answer with the row that says so where that is
-another one. `python tests/test_answers.py` writes the files anew: read what git shows of them before you commit it.
+`python tests/test_answers.py` writes the files anew: read what git shows of them before you commit it.
 """
 
 from __future__ import annotations
@@ -17,23 +21,37 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pytest
-from test_cases import CASES, Case, all_cases, due, findings, implemented, rule_set
+from test_cases import Case, all_cases, due, findings, implemented, read_case, rule_set
 
 from gpulint.findings import Finding
 from gpulint.lint.explaining import SIGNS, Explained, explain_text
 
 ANSWERS = Path(__file__).parent / "answers"
+FIXTURES = Path(__file__).parents[1] / "fixtures"
 
 
 def told(case: Case) -> list[str]:
-    """The claims in a case, a line each."""
-    fixes = {
-        (Path(found.filename).name, found.line, found.column, found.code): found for found in findings(case)
-    }
-    return [
+    """The claims in a case, and what its findings say and mend, a line each."""
+    found = findings(case)
+    fixes = {(Path(one.filename).name, one.line, one.column, one.code): one for one in found}
+    claims = [
         spelled(one, fixes.get((Path(one.filename).name, one.row, one.column, one.code)))
         for one in explained(case)
     ]
+    return claims + [line for one in found for line in said(one)]
+
+
+def said(found: Finding) -> Iterator[str]:
+    """The texts of a finding, and the edits of its fix."""
+    place = f"{found.line}:{found.column} {found.code}"
+    texts = [found.message, found.reason, found.cost, *(f"doubt: {doubt}" for doubt in found.doubts)]
+    texts += [f"{other.position.row}: {other.message}" for other in found.related]
+    if found.fix is not None:
+        texts += [found.fix.message, found.fix.unsafe_because]
+    yield f"{place} says ({found.severity.value}): {'; '.join(filter(None, texts))}"
+    for edit in found.fix.edits if found.fix is not None else ():
+        where = f"{edit.start.row}:{edit.start.column}-{edit.end.row}:{edit.end.column}"
+        yield f"{place} fixes {where}: {edit.content!r}"
 
 
 def explained(case: Case) -> list[Explained]:
@@ -57,6 +75,7 @@ def spelled(one: Explained, found: Finding | None) -> str:
     answers = ", ".join(
         f"{because.answer.question.value} {SIGNS[because.answer.verdict]}"
         + (f"@{because.row}" if because.row != one.row else "")
+        + f" ({because.answer.clause})"
         for because in one.answers
     )
     return f"{one.row}:{one.column} {one.code} {one.outcome}{offered}: {answers or 'no answers'}"
@@ -84,14 +103,19 @@ def read(path: Path) -> dict[str, list[str]]:
     return held
 
 
-def questions() -> Iterator[str]:
-    yield from sorted({case.question for case in all_cases()})
+def programs() -> dict[str, dict[str, Case]]:
+    """The cases that are due, and the fixtures of one file, by folder and name."""
+    found: dict[str, dict[str, Case]] = {case.question: {} for case in all_cases()}
+    for case in due(implemented()):
+        found[case.question][case.name] = case
+    found["fixtures"] = {f"fixtures/{path.name}": read_case(path) for path in sorted(FIXTURES.glob("*.py"))}
+    return found
 
 
-@pytest.mark.parametrize("question", questions())
+@pytest.mark.parametrize("question", sorted(programs()))
 def test_the_answers_are_those_that_were_read(question: str) -> None:
     kept = read(file_of(question))
-    now = {case.name: told(case) for case in due(implemented()) if case.question == question}
+    now = {name: told(case) for name, case in programs()[question].items()}
     assert kept.keys() == now.keys(), "cases came or went: python tests/test_answers.py"
     changed = [
         f"{name}\n"
@@ -113,10 +137,10 @@ def test_what_is_written_can_be_read(tmp_path: Path) -> None:
 
 def main() -> None:
     ANSWERS.mkdir(exist_ok=True)
-    for question in questions():
-        of = {case.name: told(case) for case in due(implemented()) if case.question == question}
-        file_of(question).write_text(written(question, of), encoding="utf-8")
-    print(f"{sum(1 for _ in CASES.glob('*/*.py'))} cases: answers written to {ANSWERS}")
+    for question, of in programs().items():
+        told_of = {name: told(case) for name, case in of.items()}
+        file_of(question).write_text(written(question, told_of), encoding="utf-8")
+    print(f"{sum(map(len, programs().values()))} programs: answers written to {ANSWERS}")
 
 
 if __name__ == "__main__":

@@ -201,8 +201,8 @@ def test_a_file_that_rests_on_others_comes_from_the_cache_until_they_change(tmp_
     assert gpulint(".", cwd=tmp_path).returncode == 0
 
 
-def test_findings_that_rest_on_callers_are_found_anew(tmp_path: Path) -> None:
-    """Any file may hold a caller, so no list of files could say when they change."""
+def test_findings_that_rest_on_callers_follow_every_file(tmp_path: Path) -> None:
+    """Any file may hold a caller, also a new one."""
     (tmp_path / ".git").mkdir()
     (tmp_path / "evaluation.py").write_text(EVALUATE)
     (tmp_path / "main.py").write_text(CALLER)
@@ -210,7 +210,13 @@ def test_findings_that_rest_on_callers_are_found_anew(tmp_path: Path) -> None:
     (tmp_path / "main.py").write_text(CALLER.replace("with torch.no_grad():", "if True:"))
     done = gpulint(".", "--output-format", "concise", cwd=tmp_path)
     assert b"evaluation.py:9:" in done.stdout
+    again = gpulint(".", "-v", cwd=tmp_path)
+    assert again.returncode == 1
+    assert b"2 of them from the cache" in again.stderr
+    (tmp_path / "new.py").write_text(CALLER.replace("with torch.no_grad():", "if True:"))
     (tmp_path / "main.py").write_text(CALLER)
+    assert gpulint(".", cwd=tmp_path).returncode == 1
+    (tmp_path / "new.py").unlink()
     assert gpulint(".", cwd=tmp_path).returncode == 0
 
 

@@ -126,16 +126,12 @@ class Case:
     @property
     def files(self) -> dict[str, str]:
         """The texts of a case of several files by name, each at the lines where it stands; of one file, nothing."""
-        return files_of(self.text)
-
-
-def files_of(text: str) -> dict[str, str]:
-    heads = list(_FILE.finditer(text))
-    bounds = pairwise([*(head.end() for head in heads), len(text)])
-    return {
-        head[1]: "\n" * text.count("\n", 0, start) + _FILE.sub("", text[start:end])
-        for head, (start, end) in zip(heads, bounds, strict=True)
-    }
+        heads = list(_FILE.finditer(self.text))
+        bounds = pairwise([*(head.end() for head in heads), len(self.text)])
+        return {
+            head[1]: "\n" * self.text.count("\n", 0, start) + _FILE.sub("", self.text[start:end])
+            for head, (start, end) in zip(heads, bounds, strict=True)
+        }
 
 
 def statement_starts(tree: ast.Module) -> dict[int, int]:
@@ -224,16 +220,20 @@ def placed(case: Case, codes: frozenset[str]) -> tuple[set[tuple[int, str]], set
     return certain, doubtful
 
 
+FOUND: dict[tuple[Path, str], list[Finding]] = {}  # what `findings` gave: several tests ask for it
+
+
 def findings(case: Case) -> list[Finding]:
     """What is found in a case, of several files in each of them."""
-    return _found(case.path, case.text)
+    if (case.path, case.text) not in FOUND:
+        FOUND[case.path, case.text] = _found_in(case)
+    return FOUND[case.path, case.text]
 
 
-@cache
-def _found(path: Path, text: str) -> list[Finding]:
-    files = files_of(text)
+def _found_in(case: Case) -> list[Finding]:
+    files = case.files
     if not files:
-        return lint_text(text, path.name, rule_set())
+        return lint_text(case.text, case.path.name, rule_set())
     with TemporaryDirectory() as folder:
         Path(folder, "pyproject.toml").touch()  # the project ends here
         for name, text in files.items():

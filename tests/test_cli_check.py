@@ -771,6 +771,16 @@ def test_a_pipe_among_the_files_blocks_nothing(project: Path) -> None:
     assert b"pipe.py:1:1: error[GPU000] is a pipe" in done.stdout
 
 
+def test_a_pipe_beside_a_file_whose_callers_are_looked_for(tmp_path: Path) -> None:
+    """Opening it would wait for whoever writes to it."""
+    evaluating = "import torch\nfrom torch import nn\n\n\ndef evaluate(model: nn.Module, loader):\n    model.eval()\n    for x in loader:\n        print(model(x))\n"
+    (tmp_path / "train.py").write_text(evaluating)
+    os.mkfifo(tmp_path / "pipe.py")
+    done = gpulint("train.py", "--no-cache", cwd=tmp_path, timeout=60)
+    assert done.returncode == 1
+    assert b"GPU201" in done.stdout
+
+
 def test_progress_on_a_terminal_in_long_runs(project: Path) -> None:
     misbehaving(project, "time.sleep(0.6)", files=3)
     shown = on_terminal(".", "--jobs", "1", "--no-cache", cwd=project)

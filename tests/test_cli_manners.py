@@ -57,6 +57,8 @@ def project(tmp_path: Path) -> Path:
         ("--jobs x .", "--jobs: 'x' is not a valid integer"),
         ("--select GPU999 .", '--select: unknown rule "GPU999"; gpulint rules lists them'),
         ("--select GPU110 .", '--select: unknown rule "GPU110"; did you mean "GPU101"?'),
+        ("--select gpu1 .", '--select: unknown rule "gpu1"; did you mean "GPU1"?'),
+        ("--select all .", '--select: unknown rule "all"; did you mean "ALL"?'),
         ("--select held-grpah .", '--select: unknown rule "held-grpah"; did you mean "held-graph"?'),
         ("--unfixable GPU999 .", '--unfixable: unknown rule "GPU999"'),
         ("--config none.toml .", "--config: none.toml does not exist; name a file, or a setting"),
@@ -274,6 +276,16 @@ def test_clean_takes_away_what_runs_have_cached_and_nothing_else(project: Path, 
     assert b"no cache found" in gpulint("clean", cwd=project).stderr
 
 
+@pytest.mark.parametrize("command", [(), ("experiment",)])
+def test_nothing_at_all_shows_the_help(tmp_path: Path, command: tuple[str, ...]) -> None:
+    done = gpulint(*command, cwd=tmp_path)
+    assert done.returncode == 2
+    assert done.stdout == b""
+    lines = done.stderr.decode().splitlines()
+    assert lines[0].startswith("Usage: gpulint")
+    assert len(lines) > 8
+
+
 def test_init_writes_what_is_missing_and_overwrites_nothing(tmp_path: Path) -> None:
     yaml = pytest.importorskip("yaml")
     names = ["gpulint.toml", ".pre-commit-config.yaml", ".github/workflows/gpulint.yml"]
@@ -283,14 +295,42 @@ def test_init_writes_what_is_missing_and_overwrites_nothing(tmp_path: Path) -> N
     done = gpulint("init", cwd=tmp_path)
     assert done.stdout.decode().splitlines() == [*(f"{name}: written" for name in names), "Next: gpulint ."]
     (hook,) = yaml.safe_load((tmp_path / names[1]).read_text())["repos"]
-    assert (hook["rev"], hook["hooks"]) == (f"v{__version__}", [{"id": "gpulint"}])
+    assert hook["hooks"] == [{"id": "gpulint"}]
     steps = yaml.safe_load((tmp_path / names[2]).read_text())["jobs"]["gpulint"]["steps"]
-    assert steps[-1]["uses"].endswith(f"@v{__version__}")
+    assert steps[-1]["uses"] == f"gpulint/gpulint@{hook['rev']}"
     (tmp_path / "train.py").write_text(HELD)
     assert gpulint(".", cwd=tmp_path).returncode == 1  # the configuration is a right one
     before = {name: (tmp_path / name).read_bytes() for name in names}
     assert gpulint("init", cwd=tmp_path).stdout.decode().count("left as it is") == 3
     assert {name: (tmp_path / name).read_bytes() for name in names} == before
+
+
+@pytest.mark.parametrize(
+    ("origin", "ref"),
+    [
+        (None, f"v{__version__}"),
+        ({"url": "https://github.com/gpulint/gpulint", "vcs_info": {"vcs": "git", "commit_id": "c" * 40}}, "c" * 40),
+        ({"url": "https://github.com/else/gpulint", "vcs_info": {"vcs": "git", "commit_id": "c" * 40}}, "main"),
+        ({"url": "file:///project", "dir_info": {}}, "main"),
+    ],
+    ids=["an index", "a commit", "a commit of a fork", "a folder"],
+)  # fmt: skip
+def test_init_pins_what_is_installed(tmp_path: Path, origin: object, ref: str) -> None:
+    """pip notes beside a package where it came from: nothing where it is a release of the index."""
+    yaml = pytest.importorskip("yaml")
+    noted = tmp_path / "site" / f"gpulint-{__version__}.dist-info"
+    noted.mkdir(parents=True)
+    (noted / "METADATA").write_text(f"Metadata-Version: 2.1\nName: gpulint\nVersion: {__version__}\n")
+    if origin is not None:
+        (noted / "direct_url.json").write_text(json.dumps(origin))
+    done = gpulint("init", cwd=tmp_path, env=environment(PYTHONPATH=str(tmp_path / "site")))
+    assert done.returncode == 0, done.stderr
+    (hook,) = yaml.safe_load((tmp_path / ".pre-commit-config.yaml").read_text())["repos"]
+    assert hook["rev"] == ref
+    steps = yaml.safe_load((tmp_path / ".github/workflows/gpulint.yml").read_text())["jobs"]["gpulint"][
+        "steps"
+    ]
+    assert steps[-1]["uses"] == f"gpulint/gpulint@{ref}"
 
 
 def test_init_beside_other_tools(tmp_path: Path) -> None:

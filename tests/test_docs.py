@@ -9,6 +9,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
@@ -23,6 +24,7 @@ from support import HELD, environment, gpulint
 
 from gpulint.cli._dispatch import cli
 from gpulint.config import KEYS, Config
+from gpulint.findings import DOCS_URL
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -206,9 +208,52 @@ def test_the_readme_shows_what_gpulint_prints() -> None:
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     assert pages.readme(text) == text, "run: python docs/pages.py"
     assert pages.readme(text.replace("$ gpulint train.py\n", "$ gpulint train.py\nold\n", 1)) == text
-    assert pages.readme(text.replace("| held-graph | ", "| held-graph | old ", 1)) == text
+    assert pages.readme(text.replace(" held-graph, ", " old-name, ", 1)) == text
     for rule in all_rules():
-        assert f"| [{rule.code}](rules/" in text
+        assert f"[{rule.code}]({DOCS_URL}{rule.code}) {rule.name}" in text
+    assert len(text.splitlines()) <= 150, "the rest belongs into docs/"
+
+
+def test_the_readmes_links_hold_everywhere() -> None:
+    """A package index shows it too, so they are whole addresses: of this repository's files, or of pages that are made from them."""
+    text = BLOCK.sub("", (ROOT / "README.md").read_text(encoding="utf-8"))
+    repository, site = "https://github.com/gpulint/gpulint/blob/main/", "https://gpulint.readthedocs.io/"
+    codes = {rule.code for rule in all_rules()}
+    links = re.findall(r"\]\(([^)]+)\)", text)
+    assert len(links) > 40
+    for link in links:
+        address, _, heading = link.partition("#")
+        if address.startswith(repository):
+            assert (ROOT / address.removeprefix(repository)).is_file(), link
+        elif address.startswith(DOCS_URL):
+            assert address.removeprefix(DOCS_URL) in codes, link
+        else:
+            assert address.startswith(site), link
+            page = (ROOT / "docs" / address.removeprefix(site)).with_suffix(".md").read_text(encoding="utf-8")
+            assert not heading or re.search(rf"^#+ {heading}$", page, re.M | re.I), link
+
+
+@pytest.mark.parametrize("name", ["first", "second", "third", "fourth"])
+def test_figures_of_the_readings_are_those_of_their_data(name: str) -> None:
+    path = ROOT / f"benchmarks/results/accuracy-{name}-reading-2026-11-22.json"
+    judged = Counter(
+        (item["confidence"], item["verdict"]) for item in json.loads(path.read_text())["findings"]
+    )
+    measured = (ROOT / "docs/measured.md").read_text(encoding="utf-8")
+    table = measured[measured.index(f"| {name} reading") :]
+    for confidence in ("high", "medium", "low"):
+        told = [judged[confidence, verdict] for verdict in ("true", "trivial", "false")]
+        row = next(line for line in table.splitlines() if line.startswith(f"| {confidence}"))
+        assert [int(number) for number in re.findall(r"\d+", row)] == [sum(told), *told]
+    readme = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
+    true, trivial, false = (judged["high", verdict] for verdict in ("true", "trivial", "false"))
+    if name == "fourth":
+        assert f"{true + trivial + false} findings of high confidence" in readme
+        assert f"{true} were *true*" in readme
+        assert f"{trivial} *trivial*" in readme
+        assert f"{false} *false*" in readme
+    else:
+        assert re.search(rf"\b{true} (?:true )?of {true + trivial + false}\b", readme)
 
 
 @pytest.mark.parametrize("path", PAGES, ids=lambda path: path.name)

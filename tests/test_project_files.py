@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
@@ -112,3 +113,67 @@ def test_every_folder_with_modules_is_packaged() -> None:
         for path in top.rglob("*.py")
     }
     assert set(tool["packages"]) == folders | {"gpulint.reports.assets"}
+
+
+USES = re.compile(r"uses: ([^\s`{]+)([^\n]*)")
+PINNED = re.compile(r"(?P<name>[\w.-]+/[\w.-]+)(?:/[\w./-]+)?@(?P<commit>[0-9a-f]{40})")
+
+
+def used_actions() -> list[tuple[str, str, str]]:
+    """(file, action, comment) wherever a workflow, the action, the docs or `gpulint init` name one of somebody else."""
+    places = [*(ROOT / ".github").rglob("*.yml"), ROOT / "action.yml", *(ROOT / "docs").glob("*.md")]
+    found = [
+        (path.name, *match.groups())
+        for path in places
+        for match in USES.finditer(path.read_text(encoding="utf-8"))
+    ]
+    from gpulint.cli._init import _CHECKOUT
+
+    return [
+        one
+        for one in [*found, ("init", *_CHECKOUT.split(" ", 1))]
+        if not one[1].startswith(("./", "gpulint/"))
+    ]
+
+
+def test_actions_of_others_are_pinned_by_commit() -> None:
+    """A tag can be moved; a commit cannot. Each action has one pin everywhere, with its version beside it."""
+    pins: dict[str, set[tuple[str, str]]] = {}
+    for where, action, comment in used_actions():
+        pinned = PINNED.fullmatch(action)
+        assert pinned, f"{where}: {action}"
+        version = re.fullmatch(r"\s*# (v\d+\.\d+\.\d+)", comment)
+        assert version, f"{where}: {action}{comment}"
+        pins.setdefault(pinned["name"], set()).add((pinned["commit"], version[1]))
+    assert {"actions/checkout", "actions/setup-python", "actions/cache"} <= pins.keys()
+    assert [name for name, known in pins.items() if len(known) > 1] == []
+
+
+def test_ci_runs_the_action_of_this_repository() -> None:
+    assert "uses: ./\n" in (ROOT / ".github/workflows/ci.yml").read_text(encoding="utf-8")
+
+
+def test_nothing_is_named_that_is_not_released() -> None:
+    """Until the changelog says that a version is out, nobody is told to install or pin one."""
+    from gpulint import __version__
+
+    first = re.search(r"^## (.+)$", (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), re.MULTILINE)
+    assert first is not None
+    released = "Unreleased" not in first[1]
+    for path in (ROOT / "README.md", *(ROOT / "docs").glob("*.md"), ROOT / "editors/vscode/README.md"):
+        text = path.read_text(encoding="utf-8")
+        refs = re.findall(r"gpulint/gpulint(?:\.git)?@([^\s\"']+)", text)
+        refs += re.findall(r"repo: https://github.com/gpulint/gpulint\n\s*rev: (\S+)", text)
+        assert set(refs) <= {f"v{__version__}" if released else "main"}, path.name
+        if not released:
+            index = r"install (?:--\w+ )*[\"']?gpulint(?:\[\w+\])?(?=[\"'`]|\s(?!@)|$)"  # by name alone
+            assert not re.search(index, text), path.name
+
+
+def test_the_extension_has_the_version_of_the_package() -> None:
+    from gpulint import __version__
+
+    for name in ("package.json", "package-lock.json"):
+        data = json.loads((ROOT / "editors/vscode" / name).read_text(encoding="utf-8"))
+        assert data["version"] == __version__, name
+    assert data["packages"][""]["version"] == __version__

@@ -18,6 +18,7 @@ from gpulint.reports import FORMATS, Report, writer
 from gpulint.reports.layout import printable, width
 from gpulint.reports.lint.diff import diff_lines
 from gpulint.reports.lint.fingerprints import fingerprints
+from gpulint.reports.lint.job import markdown
 from gpulint.reports.lint.text import changed_lines, finding_lines
 from gpulint.source.sources import Sources
 
@@ -257,6 +258,35 @@ def test_github(path: str) -> None:
         "::warning title=GPU102 device-accumulation,file=pkg/a b%2Cé.py,line=5,endLine=7::"
     )
     assert "50 %25 <of>" in second
+
+
+def test_the_summary_of_a_job(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("GITHUB_REPOSITORY", "GITHUB_SHA", "GITHUB_SERVER_URL", "GITHUB_WORKSPACE"):
+        monkeypatch.delenv(name, raising=False)
+    found = sample(path)
+    rows = markdown(Report(found)).splitlines()
+    assert rows[0] == "### gpulint: 3 findings, 1 fixable with `--fix`"
+    assert rows[4].startswith("| [GPU000](")
+    assert rows[4].endswith(" unreadable-file | error | 1 | pkg/a b,é.pyx:1 |")
+    assert rows[5].endswith(" held-graph | error | 1 | pkg/a b,é.py:4 |")
+    monkeypatch.setenv("GITHUB_REPOSITORY", "one/two")
+    monkeypatch.setenv("GITHUB_SHA", "abc")
+    rows = markdown(Report(found)).splitlines()
+    address = "https://github.com/one/two/blob/abc/pkg/a%20b%2C%C3%A9.py"
+    assert rows[5].endswith(f"| [pkg/a b,é.py:4]({address}#L4) |")
+    assert rows[6].endswith(f"| [pkg/a b,é.py:5]({address}#L5-L7) |")
+    many = [replace(found[0], line=row, end_line=row) for row in range(1, 31)]
+    (row,) = (line for line in markdown(Report(many)).splitlines() if "held-graph" in line)
+    assert row.count("<br>") == 20
+    assert row.endswith("<br>and 10 more |")
+    assert markdown(Report([])) == ""
+
+
+def test_a_summary_stays_a_table_whatever_a_file_is_called(tmp_path: Path) -> None:
+    finding = replace(sample(str(tmp_path / "a|b`<i>_c_.py"))[0])
+    (row,) = (line for line in markdown(Report([finding])).splitlines() if "held-graph" in line)
+    assert row.replace("\\|", "").count("|") == 5
+    assert "<i>" not in row
 
 
 def test_gitlab(path: str) -> None:

@@ -75,7 +75,7 @@ FLOORS: dict[str, set[str]] = {
     | of_ours("source config units version trial")
     | below(RUNTIME, "record"),
     "gpulint.server": of_ours("source lint answers config findings rule fix api version"),
-    "gpulint.cli": of_ours("source lint trial answers atomic config findings rule verifying version")
+    "gpulint.cli": of_ours("source lint trial answers atomic config findings rule units verifying version")
     | {REPORTS, f"{REPORTS}.lint", f"{REPORTS}.verify", f"{REPORTS}.trial"}
     | below(RUNTIME, "record parent"),
     "gpulint.cli.commands": {"gpulint.cli", RULES, REPORTS}

@@ -110,6 +110,25 @@ def test_it_follows_changes(watching: Watching, tmp_path: Path) -> None:
     assert watching.stop() == 130
 
 
+@pytest.mark.parametrize("configured", [True, False], ids=["in the configuration", "as an option"])
+def test_a_baseline_that_changes(tmp_path: Path, configured: bool) -> None:
+    (tmp_path / "train.py").write_text(HELD)
+    assert gpulint("--write-baseline", ".", cwd=tmp_path).returncode == 0
+    written = (tmp_path / "gpulint-baseline.json").read_text()
+    if configured:
+        (tmp_path / "gpulint.toml").write_text('baseline = "gpulint-baseline.json"\n')
+    watching = Watching(tmp_path, *(() if configured else ("--baseline", "gpulint-baseline.json")))
+    try:
+        assert "1 finding accepted by the baseline" in watching.next()
+        (tmp_path / "gpulint-baseline.json").write_text(written.replace("GPU101", "GPU102"))
+        changed = watching.next()
+        assert changed.startswith("gpulint: gpulint-baseline.json changed\n")
+        assert "train.py:11:9: GPU101" in changed
+    finally:
+        watching.process.kill()
+        watching.process.wait()
+
+
 def test_what_it_writes_itself_is_no_change(tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text(HELD)
     watching = Watching(tmp_path, "--fix")

@@ -108,9 +108,13 @@ def _run(arguments: Sequence[str]) -> int:
     except click.exceptions.Exit as stop:
         return stop.exit_code
     except click.ClickException as error:
-        from gpulint.cli._errors import sentence
+        from gpulint.cli._errors import help_text, sentence
 
-        _say(sentence(error))
+        shown = help_text(error)
+        if shown:
+            print(shown, file=sys.stderr)
+        else:
+            _say(sentence(error))
         return error.exit_code
     except (KeyboardInterrupt, click.Abort):
         _say("interrupted")

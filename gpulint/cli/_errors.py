@@ -12,6 +12,12 @@ _COMMAND: Final = re.compile(r"No such command '(?P<given>[^']*)'")
 _CHOICE: Final = re.compile(r"'(?P<given>.*)' is not one of .*", re.DOTALL)
 
 
+def help_text(error: click.ClickException) -> str:
+    """The help that is asked for by giving nothing at all to a command that needs something; empty for other errors."""
+    bare = getattr(click.exceptions, "NoArgsIsHelpError", None)  # click before 8.2 shows the help by itself
+    return error.format_message() if bare is not None and isinstance(error, bare) else ""
+
+
 def sentence(error: click.ClickException) -> str:
     """What to say of an error that click or a command has raised."""
     if isinstance(error, click.NoSuchOption):

@@ -5,7 +5,10 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Sequence
+import shutil
+import sys
+import textwrap
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import click
@@ -16,6 +19,7 @@ from gpulint.lint.explaining import SIGNS, SILENT, Explained, explain_text, line
 from gpulint.lint.selection import Selection
 from gpulint.lint.trees import SourceError
 from gpulint.reports import place_in
+from gpulint.reports.layout import Line, colour_wanted, paint, printable, quoted
 from gpulint.rule import Rule, RuleSet
 from gpulint.source.files import FileError, decode, read_bytes
 from gpulint.source.notebooks import is_notebook
@@ -42,8 +46,10 @@ def explain(
         raise _Unexplained(f"{path} cannot be checked: {error}") from None
     if output_format == "json":
         click.echo(json.dumps([one.to_json() for one in explained], indent=2))
+    elif explained:
+        _print(explained)
     else:
-        click.echo("\n\n".join(map(_paragraph, explained)) if explained else _nothing(location, rules))
+        click.echo(_nothing(location, rules))
     return 0 if explained else 1
 
 
@@ -60,6 +66,8 @@ def _place(location: str) -> _Place:
     """As findings are placed: FILE:ROW:COLUMN, FILE:cell CELL:ROW:COLUMN in a notebook, each without its end."""
     given = None if os.path.exists(location) else _LOCATION.fullmatch(location)
     path, *numbers = (location,) if given is None else given.group("path", "cell", "row", "column")
+    if os.path.isdir(path):
+        raise click.BadParameter(f"{path} is a directory; name one file in it", param_hint=_FORM)
     if not os.path.isfile(path):
         raise click.BadParameter(f"there is no file {path}", param_hint=_FORM)
     cell, row, column = (int(number) if number else None for number in numbers or (None,) * 3)
@@ -106,19 +114,38 @@ def _named(known: Sequence[type[Rule]], code: str) -> type[Rule]:
     raise click.BadParameter(f'there is no rule "{code}"{near}', param_hint="--rule")
 
 
-def _paragraph(one: Explained) -> str:
+def _print(explained: Sequence[Explained]) -> None:
+    columns = min(shutil.get_terminal_size().columns, 120) if sys.stdout.isatty() else None
+    lines: list[Line] = []
+    for one in explained:
+        lines += [[]] if lines else []
+        lines += _paragraph(one, columns)
+    paint(lines, sys.stdout, colour_wanted(sys.stdout))
+
+
+def _paragraph(one: Explained, columns: int | None) -> Iterator[Line]:
     about = f" `{one.subject}`" if one.subject else ""
-    where = f"{one.filename}:{place_in(one.cell, one.row, one.column)}"
-    lines = [f"{where} {one.code} {one.name}:{about} {one.outcome}"]
+    where = f":{place_in(one.cell, one.row, one.column)} "
+    head: Line = [(printable(one.filename), "path"), (where, "faint"), (one.code, "code")]
+    yield [*head, (f" {one.name}:", ""), *quoted(printable(about)), (f" {one.outcome}", "strong")]
     if one.message and one.outcome != SILENT:
-        lines.append(f"  {one.message}")
+        yield from _hanging([("  ", "")], one.message, columns)
     for because in one.answers:
         answer = because.answer
         said = f"{answer.clause}{line_of(because, one)}"
-        lines.append(f"  {answer.question.value:<9} {SIGNS[answer.verdict]:<5} {said}")
+        lead: Line = [(f"  {answer.question.value:<9} ", "label"), (f"{SIGNS[answer.verdict]:<5} ", "")]
+        yield from _hanging(lead, said, columns)
     if not one.answers:
-        lines.append("  this rule tells what it found, and not yet what it asked")
-    return "\n".join(lines)
+        yield [("  this rule tells what it found, and not yet what it asked", "faint")]
+
+
+def _hanging(lead: Line, said: str, columns: int | None) -> Iterator[Line]:
+    """Text behind `lead`, its further lines below its first."""
+    indent = sum(len(text) for text, _ in lead)
+    text = printable(said)
+    wrapped = textwrap.wrap(text, max(columns - indent, 40), break_on_hyphens=False) if columns else [text]
+    for number, line in enumerate(wrapped):
+        yield [*(lead if number == 0 else [(" " * indent, "")]), *quoted(line)]
 
 
 def _nothing(location: str, rules: RuleSet) -> str:

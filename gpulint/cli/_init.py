@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 import textwrap
 from dataclasses import dataclass
+from importlib.metadata import Distribution, PackageNotFoundError
 
 import click
 
@@ -30,14 +32,20 @@ fail-on = "warning"
 # baseline = "gpulint-baseline.json"  # written by: gpulint --write-baseline .
 """
 
-_HOOK = f"""\
+_CHECKOUT = "actions/checkout@3d3c42e5aac5ba805825da76410c181273ba90b1 # v7.0.1"
+
+
+def _hook(ref: str) -> str:
+    return f"""\
   - repo: {_REPOSITORY}
-    rev: v{__version__}
+    rev: {ref}
     hooks:
       - id: gpulint  # or gpulint-fix, which applies the safe fixes
 """
 
-_WORKFLOW = f"""\
+
+def _workflow(ref: str) -> str:
+    return f"""\
 name: gpulint
 on:
   push:
@@ -51,9 +59,24 @@ jobs:
   gpulint:
     runs-on: ubuntu-latest
     steps:
-      - uses: actions/checkout@v4
-      - uses: gpulint/gpulint@v{__version__}
+      - uses: {_CHECKOUT}
+      - uses: gpulint/gpulint@{ref}
 """
+
+
+def _ref() -> str:
+    """What names this gpulint in its repository: the release or the commit that was installed. Of a folder or a file nobody
+    knows what it is, so `main`."""
+    try:
+        told = Distribution.from_name("gpulint").read_text("direct_url.json")
+    except PackageNotFoundError:
+        told = "{}"
+    if told is None:  # from a package index
+        return f"v{__version__}"
+    origin = json.loads(told)
+    commit = origin.get("vcs_info", {}).get("commit_id")
+    ours = origin.get("url", "").removesuffix(".git") == _REPOSITORY
+    return commit if commit and ours else "main  # better a commit: this follows whatever comes"
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,17 +89,20 @@ class _Part:
     mark: str  # in a file that has it, nothing is missing
 
 
-_PARTS = (
-    _Part("gpulint.toml", _CONFIGURATION, "", ""),
-    _Part(".pre-commit-config.yaml", f"repos:\n{_HOOK}", f"repos:\n{_HOOK}", "gpulint"),
-    _Part(os.path.join(".github", "workflows", "gpulint.yml"), _WORKFLOW, "", ""),
-)
+def _parts() -> tuple[_Part, ...]:
+    ref = _ref()
+    hook = f"repos:\n{_hook(ref)}"
+    return (
+        _Part("gpulint.toml", _CONFIGURATION, "", ""),
+        _Part(".pre-commit-config.yaml", hook, hook, "gpulint"),
+        _Part(os.path.join(".github", "workflows", "gpulint.yml"), _workflow(ref), "", ""),
+    )
 
 
 def initialise(directory: str, only_shown: bool) -> int:
     """Write what is missing and say what was done; the exit status."""
     failed = False
-    for part in _PARTS:
+    for part in _parts():
         path = os.path.join(directory, part.path)
         present = _present(directory, part)
         if present is not None:

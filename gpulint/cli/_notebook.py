@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 import click
 
-from gpulint.atomic import write_atomic
 from gpulint.config import shown_path
+from gpulint.findings import Finding
 from gpulint.lint.cells import CellModule, Places, join
 from gpulint.source.files import FileError, SourceFile, read_bytes, read_source
 from gpulint.source.notebooks import Notebook, NotebookError, read_notebook
-from gpulint.trial.applying import NotWritten
-from gpulint.trial.plan import Trial
+from gpulint.trial.applying import NotWritten, encoded, write
+from gpulint.trial.plan import Trial, TrialFix
 
 # What stands for `files = !ls` asks for something to be called: no shell runs here.
 _HEAD = "_magic_ = lambda *_: []  # what `!command` gives here: no shell runs\n"
@@ -36,6 +36,40 @@ class CellScript:
         """The folder in which a notebook runs."""
         return os.path.dirname(os.path.abspath(self.source.path))
 
+    @property
+    def place(self) -> str:
+        """Where the script counts as lying, for what it imports and the configuration. No module can have that name."""
+        return f"{os.path.abspath(self.source.path)}.py"
+
+    def told(self, findings: Sequence[Finding]) -> list[Finding]:
+        """Findings as they are told: those of the script in the cells."""
+        places = Places(_HEAD + self.module.text)
+        return [self._told(places, one) if one.filename == self.path else one for one in findings]
+
+    def _told(self, places: Places, finding: Finding) -> Finding:
+        (found,) = places.in_cells([finding])
+        name = self.source.path
+        related = tuple(replace(o, filename=name) if o.filename == self.path else o for o in found.related)
+        return replace(found, filename=name, related=related)
+
+    def as_told(self, trial: Trial) -> Trial:
+        """The trial of the script, as one of the notebook. Its diffs are still those of the script, by `place`."""
+
+        def renamed(texts: dict[str, str]) -> dict[str, str]:
+            return {self.place if path == self.path else path: text for path, text in texts.items()}
+
+        def moved(fix: TrialFix) -> TrialFix:
+            own = (replace(one, filename=self.place) for one in fix.findings)
+            return replace(fix, findings=tuple(own)) if fix.file == self.path else fix
+
+        return replace(
+            trial,
+            target=shown_path(self.source.path),
+            judged=tuple(replace(one, fix=moved(one.fix)) for one in trial.judged),
+            originals=renamed(trial.originals),
+            texts=renamed(trial.texts),
+        )
+
     def note(self) -> str:
         """Which line of the script begins which cell."""
         text = _HEAD + self.module.text
@@ -51,21 +85,25 @@ class CellScript:
         return f"{name} runs as the script of its cells, without magics and shell lines: {told}{left_out}"
 
     def apply(self, trial: Trial) -> Trial:
-        """Write the fixes that pay into the notebook's cells. Raises `NotWritten`."""
-        text = trial.texts.get(self.path, "")
-        sources = self.module.sources(text.removeprefix(_HEAD)) if text.startswith(_HEAD) else None
-        if sources is None or len(trial.texts) > 1:
-            raise NotWritten("a fix would change a magic or move code between cells; nothing was written")
+        """Write the fixes that pay into the notebook's cells and the modules that they import. Raises `NotWritten`."""
+        modules = {path: text for path, text in trial.texts.items() if path != self.path}
+        ready = encoded(replace(trial, texts=modules))
+        if self.path in trial.texts:
+            ready[self.source.path] = self._rewritten(trial.texts[self.path])
+        return write(trial, ready)
+
+    def _rewritten(self, text: str) -> bytes:
+        """The notebook, once the script has become `text`."""
         path = self.source.path
+        sources = self.module.sources(text.removeprefix(_HEAD)) if text.startswith(_HEAD) else None
+        if sources is None:
+            raise NotWritten("a fix would change a magic or move code between cells; nothing was written")
         try:
             if read_bytes(path) != self.source.raw:
                 raise NotWritten(f"{path} has changed since the trial began; nothing was written, run again")
-            write_atomic(path, self.source.encode(self.notebook.rewritten(sources)))
+            return self.source.encode(self.notebook.rewritten(sources))
         except FileError as error:
             raise NotWritten(f"{path}: {error.message}; nothing was written") from None
-        except OSError as error:
-            raise NotWritten(f"{path}: {error.strerror or error}") from None
-        return replace(trial, written=(path,))
 
 
 @contextmanager

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, TypeVar
 
 import click
@@ -13,9 +14,9 @@ from gpulint.cli._grouped import GroupedOption, codes
 from gpulint.config import ConfigResolver, Overrides
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
+PathLike = TypeVar("PathLike", "str | None", "Path | None")
 
 CODES = "CODES"
-WHEN = click.Choice(["auto", "always", "never"])
 CONFIDENCE = click.Choice(["high", "medium", "low"])
 
 
@@ -72,3 +73,37 @@ def some_codes(
 ) -> tuple[str, ...] | None:
     """`codes`, or None where the option is not given."""
     return codes(context, parameter, values) if values else None
+
+
+def can_be_written(_: click.Context, __: click.Parameter, path: PathLike) -> PathLike:
+    """A file that is written after a long run, whose folder had better be there before it."""
+    folder = os.path.dirname(os.path.abspath(path)) if path else os.curdir
+    if not os.path.isdir(folder):
+        raise click.BadParameter(f"there is no folder {folder}")
+    if not os.access(folder, os.W_OK):
+        raise click.BadParameter(f"{folder} cannot be written to")
+    return path
+
+
+def size(_: click.Context, __: click.Parameter, value: str) -> int:
+    """Bytes, from `512B` or `1.5MiB`."""
+    from gpulint.units import parse_bytes
+
+    try:
+        return parse_bytes(value)
+    except ValueError as error:
+        raise click.BadParameter(str(error)) from error
+
+
+def colour(heading: str) -> Callable[[Decorated], Decorated]:
+    """The option `--color`, as `colour`."""
+    return click.option(
+        "--color",
+        "colour",
+        metavar="WHEN",
+        type=click.Choice(["auto", "always", "never"]),
+        default="auto",
+        cls=GroupedOption,
+        heading=heading,
+        help="auto, always or never; NO_COLOR holds.",
+    )

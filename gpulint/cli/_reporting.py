@@ -9,10 +9,11 @@ import sys
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import TextIO
+from typing import Final, TextIO
 
 import click
 
+from gpulint.cli._job import give, summarize
 from gpulint.cli._request import Request
 from gpulint.config import shown_path
 from gpulint.lint.engine import Run
@@ -21,6 +22,8 @@ from gpulint.reports.layout import colour_wanted, links_wanted, paint
 from gpulint.rule import Rule
 from gpulint.source.discovery import Discovery
 from gpulint.source.sources import Sources
+
+_OF_GITHUB: Final = ("github", "sarif")  # what its jobs read
 
 
 @dataclass(slots=True)
@@ -60,6 +63,11 @@ def write(request: Request, outcome: Outcome) -> None:
             width=min(shutil.get_terminal_size().columns, 120) if out.isatty() else None,
         )
         _write_report(request, report, out)
+    if request.output_format in _OF_GITHUB:
+        from gpulint.reports.lint.job import markdown
+
+        summarize(markdown(report))
+        give("findings", str(len(report.findings)))
     if outcome.known and not request.quiet:
         say(f"{plural(outcome.known, 'finding')} accepted by the baseline not shown")
     if outcome.gone and not request.quiet:

@@ -7,19 +7,19 @@ import shutil
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from io import StringIO
 
 from gpulint.cli import _verify
+from gpulint.cli._job import summarize
 from gpulint.cli._verify import Request
 from gpulint.config import shown_path
 from gpulint.runtime.parent.runner import Run, run
 from gpulint.runtime.record.result import RunResult
 from gpulint.source.notebooks import is_notebook
 from gpulint.trial.applying import NotWritten, apply
-from gpulint.trial.plan import Trial, fixes_of
+from gpulint.trial.plan import Tell, Trial, fixes_of
 from gpulint.trial.trying import try_fixes
-
-SUMMARY = "GITHUB_STEP_SUMMARY"  # the file whose Markdown GitHub shows on a job's page
 
 
 def perform(request: Request) -> int:
@@ -27,23 +27,36 @@ def perform(request: Request) -> int:
     _verify.prepare(request)
     if is_notebook(request.target) and not request.module:
         with _verify.of_cells(request) as (script, cells):
-            return _tried(script, cells.apply)
-    return _tried(request, apply)
+            return _tried(script, cells.apply, cells.told, cells.as_told)
+    return _tried(request, apply, tuple, lambda trial: trial)
 
 
-def _tried(request: Request, apply: Callable[[Trial], Trial]) -> int:
-    fixes = fixes_of(_verify.chosen_findings(request))
+def _tried(
+    request: Request,
+    apply: Callable[[Trial], Trial],
+    tell: Tell,
+    as_told: Callable[[Trial], Trial],
+) -> int:
+    """`apply` writes what pays; `tell` and `as_told` say of findings and of the trial what people know them as."""
+    fixes = fixes_of(_verify.chosen_findings(request), tell)
     with _executing(request) as execute:
-        trial = try_fixes(_verify.run_of(request), fixes, execute, request.max_runs)
+        try:
+            trial = try_fixes(_verify.run_of(request), fixes, execute, request.max_runs)
+        except KeyboardInterrupt:
+            print("\ngpulint: interrupted; nothing was written", file=sys.stderr)
+            return 130
     problem = ""
     if trial.paying and not request.dry_run:
         try:
             trial = apply(trial)
         except NotWritten as error:
             problem = str(error)
-    _tell(request, trial)
+    told = as_told(trial)
+    _tell(request, told)
     if problem:
+        sys.stdout.flush()
         print(f"gpulint: {problem}", file=sys.stderr)
+    _report(request, told)
     return trial.exit_code
 
 
@@ -60,7 +73,7 @@ def _executing(request: Request) -> Iterator[Callable[[Run, str], RunResult]]:
         from gpulint.reports.verify.progress import following
 
         print(f"gpulint: run {count} of at most {request.max_runs}: {label}", file=sys.stderr, flush=True)
-        with following(what, sys.stderr, request.colour) as on_progress:
+        with following(replace(what, target=request.title), sys.stderr, request.colour) as on_progress:
             return run(what, on_progress)
 
     yield execute
@@ -70,11 +83,6 @@ def _executing(request: Request) -> Iterator[Callable[[Run, str], RunResult]]:
 
 
 def _tell(request: Request, trial: Trial) -> None:
-    if request.report is not None:
-        from gpulint.reports.trial.html import write_page
-
-        _verify.write_report(request.report, write_page(trial, request.dry_run))
-        print(f"gpulint: report written to {shown_path(os.path.abspath(request.report))}", file=sys.stderr)
     if request.output_format == "json":
         from gpulint.reports.trial.json import write as write_json
 
@@ -83,13 +91,22 @@ def _tell(request: Request, trial: Trial) -> None:
         sys.stdout.write(_markdown(request, trial))
     else:
         _print_text(request, trial)
-    _summarize(request, trial)
+    summarize(_markdown(request, trial))
     if trial.failure and trial.before is not None:
         sys.stdout.flush()
         words = (trial.before.stderr or trial.before.end.traceback or "").rstrip()
         if words:
             print(words[-20_000:], file=sys.stderr)
         print(f"gpulint: {trial.failure}; no fix was tried", file=sys.stderr)
+
+
+def _report(request: Request, trial: Trial) -> None:
+    """The page, where one was asked for. Last, because that the disk is full must cost nobody the rest."""
+    if request.report is not None:
+        from gpulint.reports.trial.html import write_page
+
+        _verify.write_report(request.report, write_page(trial, request.dry_run))
+        print(f"gpulint: report written to {shown_path(os.path.abspath(request.report))}", file=sys.stderr)
 
 
 def _print_text(request: Request, trial: Trial) -> None:
@@ -106,15 +123,3 @@ def _markdown(request: Request, trial: Trial) -> str:
     out = StringIO()
     write(trial, out, request.dry_run)
     return out.getvalue()
-
-
-def _summarize(request: Request, trial: Trial) -> None:
-    """Add the Markdown to the page of a GitHub job, where this runs in one."""
-    path = os.environ.get(SUMMARY)
-    if not path:
-        return
-    try:
-        with open(path, "a", encoding="utf-8") as out:
-            out.write(_markdown(request, trial))
-    except OSError as error:
-        print(f"gpulint: {SUMMARY}: {error.strerror or error}", file=sys.stderr)

@@ -20,24 +20,12 @@ from gpulint.lint.selection import BUILT_IN, known_rules, refuse_unknown
 from gpulint.runtime.parent.runner import Run
 from gpulint.runtime.parent.verdict import Verification
 from gpulint.runtime.parent.verifying import verification_of
-from gpulint.runtime.record.result import REACH, StepKind, count_steps, said_steps
+from gpulint.runtime.record.result import StepKind, count_steps, said_steps
 from gpulint.source.notebooks import is_notebook
-from gpulint.trial.plan import MAX_RUNS
 from gpulint.verifying import least_confidence, program_findings, with_claims
 
 if TYPE_CHECKING:
     from gpulint.cli._notebook import CellScript
-
-_TORCHRUN = (
-    ("nproc_per_node", "--nproc-per-node"),
-    ("nnodes", "--nnodes"),
-    ("node_rank", "--node-rank"),
-    ("master_addr", "--master-addr"),
-    ("master_port", "--master-port"),
-    ("rdzv_backend", "--rdzv-backend"),
-    ("rdzv_endpoint", "--rdzv-endpoint"),
-    ("rdzv_id", "--rdzv-id"),
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,48 +33,36 @@ class Request:
     """The options of the command, as given."""
 
     target: str
-    arguments: tuple[str, ...] = ()
-    module: bool = False
-    steps: int = 20
-    warmup: int | None = None
-    timeout: float | None = None
-    reach: float = REACH
-    cut_epochs: bool = False
-    device: str = "auto"
-    python: str | None = None
-    findings: str | None = None
-    select: tuple[str, ...] = ()
-    ignore: tuple[str, ...] = ()
-    confidence: str | None = None
-    output_format: str = "text"
-    report: str | None = None
-    max_drift: int = 0
-    show_output: bool = False
-    colour: str = "auto"
-    quiet: bool = False
-    fix: bool = False
-    dry_run: bool = False
-    max_runs: int = MAX_RUNS
-    nproc_per_node: str | None = None
-    nnodes: str | None = None
-    node_rank: str | None = None
-    master_addr: str | None = None
-    master_port: str | None = None
-    rdzv_backend: str | None = None
-    rdzv_endpoint: str | None = None
-    rdzv_id: str | None = None
-    standalone: bool = False
+    arguments: tuple[str, ...]
+    module: bool
+    steps: int
+    warmup: int | None
+    timeout: float | None
+    reach: float
+    cut_epochs: bool
+    device: str
+    python: str | None
+    findings: str | None
+    select: tuple[str, ...]
+    ignore: tuple[str, ...]
+    confidence: str | None
+    output_format: str
+    report: str | None
+    max_drift: int
+    show_output: bool
+    colour: str
+    quiet: bool
+    fix: bool
+    dry_run: bool
+    max_runs: int
+    launch: tuple[str, ...]  # torchrun's own flags; none where torchrun is not wanted
     home: str | None = None  # of a notebook: where its cells run
+    place: str = ""  # of a notebook: where their script counts as lying
 
     @property
-    def launch(self) -> tuple[str, ...]:
-        """torchrun's own flags; none where torchrun is not wanted. One machine needs no fixed port."""
-        given = [(flag, getattr(self, name)) for name, flag in _TORCHRUN]
-        flags = [part for flag, value in given if value is not None for part in (flag, value)]
-        several = self.nnodes not in (None, "1") or self.master_addr or self.rdzv_endpoint
-        if self.standalone or (flags and not several and not self.rdzv_backend):
-            flags.insert(0, "--standalone")
-        return tuple(flags)
+    def title(self) -> str:
+        """What runs, for people."""
+        return shown_path(self.place.removesuffix(".py")) if self.place else self.target
 
 
 def perform(request: Request) -> int:
@@ -105,15 +81,11 @@ def of_cells(request: Request) -> Iterator[tuple[Request, CellScript]]:
 
     with cell_script(request.target) as cells:
         print(f"gpulint: {cells.note()}", file=sys.stderr)
-        yield replace(request, target=cells.path, home=cells.home), cells
+        yield replace(request, target=cells.path, home=cells.home, place=cells.place), cells
 
 
 def _verified(request: Request) -> int:
     verification = _measure(request)
-    if request.report is not None:
-        from gpulint.reports.verify.html import write_page
-
-        write_report(request.report, write_page(verification))
     if request.output_format == "json":
         from gpulint.reports.verify.json import write as write_json
 
@@ -121,6 +93,11 @@ def _verified(request: Request) -> int:
     else:
         _print_text(request, verification)
     _say_how_it_ended(request, verification)
+    if request.report is not None:  # last: that the disk is full must cost nobody the rest
+        from gpulint.reports.verify.html import write_page
+
+        write_report(request.report, write_page(verification))
+        print(f"gpulint: report written to {shown_path(os.path.abspath(request.report))}", file=sys.stderr)
     return verification.exit_code
 
 
@@ -143,10 +120,6 @@ def _refuse_nonsense(request: Request) -> None:
         )
     if request.show_output and request.output_format == "json":
         raise click.UsageError("--show-output would mix the script's output into the JSON; leave one out.")
-    if request.report is not None:
-        folder = os.path.dirname(os.path.abspath(request.report))
-        if not os.path.isdir(folder):
-            raise click.UsageError(f"--report {request.report}: there is no folder {folder}.")
     if not request.module and not os.path.exists(request.target):
         hint = "; for a module's name use -m" if "/" not in request.target else ""
         raise click.UsageError(f"there is no script {request.target}{hint}.")
@@ -175,7 +148,7 @@ def _measure(request: Request) -> Verification:
         return verification_of(what, findings, request.max_drift, least=least)
     from gpulint.reports.verify.progress import following
 
-    with following(what, sys.stderr, request.colour) as on_progress:
+    with following(replace(what, target=request.title), sys.stderr, request.colour) as on_progress:
         return verification_of(what, findings, request.max_drift, on_progress, least)
 
 
@@ -214,7 +187,7 @@ def chosen_findings(request: Request) -> list[Finding]:
 def _findings(request: Request) -> list[Finding]:
     if request.findings is not None:
         return with_claims(read_findings(request.findings))
-    return program_findings(request.target, request.module)
+    return program_findings(run_of(request), request.place)
 
 
 def _least(request: Request) -> Confidence:
@@ -285,8 +258,6 @@ def _print_text(request: Request, verification: Verification) -> None:
 
 def _say_how_it_ended(request: Request, verification: Verification) -> None:
     """The script's own last words, where it failed: its traceback, and one line of ours."""
-    if request.report is not None:
-        print(f"gpulint: report written to {shown_path(os.path.abspath(request.report))}", file=sys.stderr)
     if not verification.failed:
         return
     end = verification.run.end

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 from collections.abc import Callable
@@ -27,9 +28,7 @@ Check = Callable[[Request], tuple[int, Run]]  # the exit status, and what was do
 def watch(request: Request, check_once: Check) -> int:
     """Check again and again until Ctrl-C, whose exit status, 130, is returned. A wrong configuration is reported, and then watched too."""
     request = replace(request, paths=request.paths or (os.curdir,))
-    watched = Watched(
-        lambda: _search(request), request.paths, filter(None, (request.config.file, request.baseline))
-    )
+    watched = Watched(lambda: _search(request), request.paths, lambda: _named_files(request))
     notices = by_notices(request.paths)
     if notices is None:
         notices = by_the_clock()
@@ -53,6 +52,14 @@ def watch(request: Request, check_once: Check) -> int:
 
 def _search(request: Request) -> Discovery:
     return discover(request.paths, request.resolver, request.force_exclude)
+
+
+def _named_files(request: Request) -> list[str]:
+    """The configuration that is named, and the baseline, which a configuration may name."""
+    named = [request.config.file, request.baseline]
+    with contextlib.suppress(ConfigError):
+        named.append(request.under(request.resolver.for_directory(os.getcwd())).baseline)
+    return [path for path in named if path is not None]
 
 
 def _check(request: Request, check_once: Check) -> Run | None:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from gpulint.atomic import write_atomic
-from gpulint.config import ConfigError
+from gpulint.config import ConfigError, shown_path
 from gpulint.findings import Finding
 from gpulint.source.sources import Sources
 
@@ -89,15 +89,17 @@ def _read(path: str) -> Counter[Entry]:
         with open(path, encoding="utf-8", errors="surrogatepass") as stream:
             data: Any = json.load(stream)
         if data["format"] != _FORMAT:
-            raise ConfigError(f"--baseline: {path}: written by another version of gpulint; write it again")
+            raise ConfigError(
+                f"baseline {shown_path(path)}: written by another version of gpulint; write it again"
+            )
         return Counter(
             {(item["code"], item["path"], item["text"]): int(item["count"]) for item in data["findings"]}
         )
     except FileNotFoundError:
-        raise ConfigError(f"--baseline: {path} does not exist; --write-baseline makes it") from None
+        raise ConfigError(f"baseline {shown_path(path)} does not exist; --write-baseline makes it") from None
     except OSError as error:
-        raise ConfigError(f"--baseline: {path}: {error.strerror or error}") from None
+        raise ConfigError(f"baseline {shown_path(path)}: {error.strerror or error}") from None
     except (ValueError, KeyError, TypeError):
         raise ConfigError(
-            f"--baseline: {path}: is no baseline; write it again with --write-baseline"
+            f"baseline {shown_path(path)}: is no baseline; write it again with --write-baseline"
         ) from None

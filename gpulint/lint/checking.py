@@ -158,10 +158,8 @@ class Checker:
 
         if is_settings_text(task.path, text):
             return self.in_force(self._settings(text, task), task)
-        project = self.project
-        project.asked = False
         rules = self.selection(task.config).rules_for(task.path)
-        return self.in_force(lint_text(text, task.path, rules, project), task)
+        return self.in_force(lint_text(text, task.path, rules, self.project), task)
 
     @property
     def project(self) -> Project:
@@ -220,7 +218,7 @@ class Checker:
             project = self._project
             if project is None:
                 return FileResult(found)
-            return FileResult(found, project.dependencies, on_callers=project.asked)
+            return FileResult(found, project.dependencies)
         except SourceError as error:
             return self.refused(task, error.message, error.line, error.column)
         except RecursionError:

@@ -18,7 +18,7 @@ from gpulint.lint.checking import Checker, Mode, crashed
 from gpulint.lint.results import FileResult, Task, diagnostic
 from gpulint.lint.selection import rule_files
 from gpulint.source.discovery import Discovery, Target
-from gpulint.source.files import FileError, content_hash, is_project_root, read_bytes
+from gpulint.source.files import FileError, content_hash, hash_of_every, is_project_root, read_bytes
 
 # What starting processes costs, in bytes of source parsed in the same time. A file that does not pass the
 # gate only has its syntax checked, which is so many times cheaper.
@@ -195,7 +195,7 @@ class _Runner:
     def _hash_of(self, path: str) -> str:
         if path not in self._hashes:
             try:
-                self._hashes[path] = content_hash(read_bytes(path))
+                self._hashes[path] = hash_of_every(path) or content_hash(read_bytes(path))
             except FileError:
                 self._hashes[path] = ABSENT
         return self._hashes[path]

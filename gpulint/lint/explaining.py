@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from gpulint.answers import Answer, Considered, Question, Verdict, refuted
 from gpulint.findings import Confidence, Finding
-from gpulint.lint.in_program import said_by_program
-from gpulint.lint.linter import excused, linted, project_of
+from gpulint.lint.linter import excused, linted, project_of, said_by_program
 from gpulint.lint.trees import SourceError, deep_stack
 from gpulint.rule import Report, Rule, RuleSet, node_of, origin_of
 from gpulint.source.notebooks import Notebook, NotebookError, is_notebook, read_notebook

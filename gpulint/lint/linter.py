@@ -9,7 +9,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from gpulint.findings import Confidence, Finding, Fix, Position, Related
-from gpulint.lint.in_program import with_doubts_of_program
 from gpulint.lint.trees import SourceError, Trees, deep_stack
 from gpulint.rule import Cost, Report, Rule, RuleSet, node_of
 
@@ -18,6 +17,8 @@ if TYPE_CHECKING:
 
     from gpulint.analysis.file.asking import FileFacts
     from gpulint.analysis.file.project import Project
+    from gpulint.answers import Answer
+    from gpulint.rule import Place
     from gpulint.source.positions import Spans
 
 
@@ -100,9 +101,24 @@ def _reports(
             passed = not rule.in_tests and facts.passes_over(report.at)
             if passed or not report.confidence.reaches(rules.confidence):
                 continue
-            report = with_doubts_of_program(facts, rule, report)
+            report = _with_doubts_of_program(facts, rule, report)
             if report.confidence.reaches(rules.confidence) and not excused(report, filename, project):
                 yield rule, report
+
+
+def said_by_program(facts: FileFacts, rule: type[Rule], place: Place) -> Iterator[Answer]:
+    """What the whole program says to a claim, whichever rule makes it: what leaves it open whether the line costs anybody
+    anything."""
+    from gpulint.analysis.questions.reached.uncalled import Uncalled
+
+    function = facts.function_at(place) if rule.costs_when_run else None
+    if function is not None:
+        yield from facts.ask(Uncalled).doubt(function)
+
+
+def _with_doubts_of_program(facts: FileFacts, rule: type[Rule], report: Report) -> Report:
+    more = tuple(answer.clause for answer in said_by_program(facts, rule, report.at))
+    return replace(report, doubts=(*report.doubts, *more)) if more else report
 
 
 def excused(report: Report, filename: str, project: Project | None) -> bool:

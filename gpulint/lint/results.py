@@ -21,7 +21,6 @@ class FileResult:
     text `before`, None where it changes nothing. `dependencies` are the other files the findings rest on, as
     (absolute path, hash). `readable` is False where the bytes were no text; `trace` has the traceback of an
     internal error. `skipped` says why there was nothing to check in the file, `complaint` what went wrong with a fix.
-    `on_callers` is set where the findings rest on callers in any file of the project.
     """
 
     findings: tuple[Finding, ...] = ()
@@ -34,12 +33,11 @@ class FileResult:
     trace: str = ""
     skipped: str = ""
     complaint: str = ""
-    on_callers: bool = False
 
     @property
     def cacheable(self) -> bool:
         settled = self.readable and not self.internal and not self.skipped and not self.complaint
-        return settled and not self.on_callers and bool(self.digest)
+        return settled and bool(self.digest)
 
 
 @dataclass(frozen=True, slots=True)

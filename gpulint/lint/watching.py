@@ -28,12 +28,15 @@ Search = Callable[[], Discovery]
 
 
 class Watched:
-    """The files of a run: those found, their configurations, and what else the run has named."""
+    """The files of a run: those found, their configurations, and what else the run has named: `named` is asked anew with
+    each look."""
 
-    def __init__(self, search: Search, paths: Sequence[str], more: Iterable[str] = ()) -> None:
+    def __init__(
+        self, search: Search, paths: Sequence[str], named: Callable[[], Iterable[str]] = tuple
+    ) -> None:
         self._search = search
         self._paths = [os.path.abspath(path) for path in paths]
-        self._named = {os.path.abspath(path) for path in more}
+        self._named = named
         self._found: set[str] = set()
         self.dependencies: set[str] = set()
 
@@ -42,7 +45,8 @@ class Watched:
         with contextlib.suppress(ConfigError):
             self._found = self._files()
         beside = {file for path in self._paths for file in _beside(path)}
-        files = self._found | self._named | self.dependencies | beside
+        named = set(map(os.path.abspath, self._named()))
+        files = self._found | named | self.dependencies | beside
         return {file: _stamp(file) for file in files}
 
     def _files(self) -> set[str]:

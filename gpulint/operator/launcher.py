@@ -179,7 +179,9 @@ def _start(command: Sequence[str], environment: Mapping[str, str]) -> subprocess
     try:
         return subprocess.Popen(list(command), env=environment, preexec_fn=passing.before_exec())
     except FileNotFoundError as error:
-        raise CannotStart(f"{command[0]}: command not found", 127) from error
+        script = command[0].endswith(".py") and os.path.isfile(command[0])
+        hint = f"; a script needs its interpreter: gpulint run python {command[0]}" if script else ""
+        raise CannotStart(f"{command[0]}: command not found{hint}", 127) from error
     except OSError as error:
         raise CannotStart(f"{command[0]} cannot be started: {error.strerror}", 126) from error
 

@@ -10,9 +10,13 @@ import hashlib
 import os
 import re
 import stat
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
+MAX_SIZE: Final = 600_000  # bytes of one module that is looked into
+_SKIPPED: Final = frozenset({"node_modules", "site-packages", "build", "dist", "__pycache__", "venv"})
+_EVERY: Final = "*.py"
 _COOKIE: Final = re.compile(rb"^[ \t\f]*#.*?coding[:=][ \t]*([-\w.]+)")
 _BLANK: Final = re.compile(rb"^[ \t\f]*(?:#.*)?$")
 _NEWLINE: Final = re.compile(r"\r\n|\r|\n")
@@ -188,6 +192,44 @@ def split_lines(text: str) -> list[str]:
 def content_hash(raw: bytes) -> str:
     """The hash that stands for a file's content, in caches and among what findings depend on."""
     return hashlib.blake2b(raw, digest_size=16).hexdigest()
+
+
+def python_files(root: str) -> Iterator[tuple[str, bytes]]:
+    """Files below a folder with their bytes: at most 4,000 of them and 24 MB, folders like virtual environments left out."""
+    count = size = 0
+    for folder, folders, names in os.walk(root):
+        folders[:] = sorted(name for name in folders if not name.startswith(".") and name not in _SKIPPED)
+        for name in sorted(names):
+            path = os.path.join(folder, name)
+            if not name.endswith(".py") or not is_regular(path):
+                continue
+            try:
+                with open(path, "rb") as file:
+                    raw = file.read(MAX_SIZE + 1)
+            except OSError:
+                continue
+            count, size = count + 1, size + len(raw)
+            if count > 4_000 or size > 24_000_000:
+                return
+            yield path, raw
+
+
+def every_file(root: str) -> str:
+    """What stands for all of a folder's Python files, among what findings depend on."""
+    return os.path.join(root, _EVERY)
+
+
+def hash_of_every(path: str) -> str | None:
+    """The hash of all the files that `every_file` stands for; None for the path of one file."""
+    root, name = os.path.split(path)
+    return tree_hash(python_files(root)) if name == _EVERY else None
+
+
+def tree_hash(files: Iterable[tuple[str, bytes]]) -> str:
+    """The hash of files with their names: another one where a file comes, goes or changes."""
+    return content_hash(
+        "".join(f"{path} {content_hash(raw)}\n" for path, raw in files).encode("utf-8", "surrogateescape")
+    )
 
 
 def is_project_root(folder: str | os.PathLike[str]) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 from gpulint.atomic import write_atomic
@@ -18,6 +19,11 @@ def apply(trial: Trial) -> Trial:
 
     Raises `NotWritten` where a file has changed since the trial began, or cannot be written.
     """
+    return write(trial, encoded(trial))
+
+
+def encoded(trial: Trial) -> dict[str, bytes]:
+    """What would be written, by path. Raises `NotWritten` where a file has changed or cannot be read."""
     ready: dict[str, bytes] = {}
     for path, text in trial.texts.items():
         try:
@@ -27,6 +33,11 @@ def apply(trial: Trial) -> Trial:
             raise NotWritten(f"{path}: {error.message}; nothing was written") from None
         if source.text != trial.originals[path]:
             raise NotWritten(f"{path} has changed since the trial began; nothing was written, run again")
+    return ready
+
+
+def write(trial: Trial, ready: Mapping[str, bytes]) -> Trial:
+    """Write files, one after the other; the trial with them in `written`. Raises `NotWritten`, which names those written before."""
     written: list[str] = []
     for path, data in ready.items():
         try:

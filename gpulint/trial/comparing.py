@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import accumulate
 
 from gpulint.runtime.record.recording import Recording, Weight
-from gpulint.runtime.record.result import RankResult, RunResult
+from gpulint.runtime.record.result import ENDED_WELL, RankResult, RunResult
 from gpulint.trial import printed
 
 FACTOR = 10.0  # of the noise between two unchanged runs: what is beyond is a change
@@ -16,7 +16,6 @@ ROUNDING = 1e-6  # relative; where two unchanged runs differ at all, rounding ma
 BLIND = 0.01  # relative noise at which values say nothing any more
 AHEAD = 10  # values by which the noise of a series is known in advance
 FEWEST = 3  # values that must be comparable, for a run to be
-ENDED_WELL = ("stopped", "finished")
 
 Values = Sequence[float | None]
 
@@ -46,7 +45,7 @@ class Baseline:
         if drawn:
             parts.append(f"random numbers of {', '.join(drawn)} are drawn differently")
         lines = printed.unsteady(self.first.stdout or "", self.again.stdout or "")
-        if lines and len(self.first.ranks) < 2:
+        if lines and len(self.first.ranks) + len(self.first.others) < 2:
             parts.append(f"{lines} printed line{'s are' if lines != 1 else ' is'} not the same")
         if not parts:
             return "two runs of the unchanged script compute the same, bit for bit"
@@ -95,7 +94,7 @@ class Baseline:
             told = _rank_difference(rank, same, other)
             if told:
                 return f"rank {rank.rank}: {told}" if len(run.ranks) > 1 else told
-        compare = printed.unordered if len(run.ranks) > 1 else printed.difference
+        compare = printed.unordered if len(run.ranks) + len(run.others) > 1 else printed.difference
         return compare(self.first.stdout or "", self.again.stdout or "", run.stdout or "")
 
 

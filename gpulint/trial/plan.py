@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -20,20 +20,28 @@ Status = Literal[
     "not reached",
     "not tried",
 ]
+Tell = Callable[[Sequence[Finding]], Iterable[Finding]]
 Unit = Literal["bytes", "bytes a step", "nodes", "seconds"]
 
 
 @dataclass(frozen=True, slots=True)
 class TrialFix:
-    """One set of edits to one file, and the findings that offer it. `number` counts from 1 in order of place."""
+    """One set of edits to one file, and the findings that offer it. `number` counts from 1 in order of place. `told` are the findings
+    as people know them: those of a notebook's script, in its cells."""
 
     number: int
     findings: tuple[Finding, ...]
+    told: tuple[Finding, ...] = ()
 
     @property
     def first(self) -> Finding:
         """The finding that stands for all."""
         return self.findings[0]
+
+    @property
+    def shown(self) -> Finding:
+        """The same, as it is told."""
+        return self.told[0] if self.told else self.first
 
     @property
     def fix(self) -> Fix:
@@ -155,13 +163,14 @@ class Trial:
         return sum(one.status == status for one in self.judged)
 
 
-def fixes_of(findings: Iterable[Finding]) -> list[TrialFix]:
-    """The fixes that the findings offer, each set of edits once, in order of place."""
+def fixes_of(findings: Iterable[Finding], tell: Tell = tuple) -> list[TrialFix]:
+    """The fixes that the findings offer, each set of edits once, in order of place. `tell` turns findings into what is told."""
     by_edits: dict[tuple[str, object], list[Finding]] = {}
     for finding in sorted(findings, key=lambda one: one.sort_key):
         if finding.fix is not None and finding.fix.edits:
             by_edits.setdefault((finding.filename, finding.fix.edits), []).append(finding)
-    return [TrialFix(number, tuple(same)) for number, same in enumerate(by_edits.values(), 1)]
+    found = enumerate(map(tuple, by_edits.values()), 1)
+    return [TrialFix(number, same, tuple(tell(same))) for number, same in found]
 
 
 def numbers(fixes: Sequence[TrialFix]) -> tuple[int, ...]:

@@ -137,7 +137,7 @@ class Sorting:
             elif outcome is None:
                 self._reject(group, "not tried", OUT_OF_RUNS)
             else:
-                others = ", ".join(f"{fix.codes} in line {fix.first.line}" for fix in self.kept)
+                others = ", ".join(f"{fix.codes} in line {fix.shown.line}" for fix in self.kept)
                 self._reject(group, outcome.status, f"together with {others}: {outcome.text}")
 
     def _reject(self, group: Fixes, status: Status, text: str) -> None:

@@ -9,12 +9,20 @@ from dataclasses import dataclass, field, replace
 
 from gpulint.runtime.parent import firstparty
 from gpulint.runtime.parent.runner import Run
-from gpulint.runtime.record.recording import TrialOptions
-from gpulint.runtime.record.result import LineFigures, RunResult, join_lines
+from gpulint.runtime.record.recording import Bound, TrialOptions
+from gpulint.runtime.record.result import (
+    CUT_OFF,
+    ENDED_WELL,
+    LEFT_ALONE,
+    UNFOLLOWED,
+    LineFigures,
+    RunResult,
+    join_lines,
+)
 from gpulint.runtime.trying import overlay
 from gpulint.source.files import FileError
 from gpulint.trial import gains
-from gpulint.trial.comparing import ENDED_WELL, Baseline
+from gpulint.trial.comparing import Baseline
 from gpulint.trial.plan import MAX_RUNS, Attempt, Gain, Judged, Trial, TrialFix, numbers
 from gpulint.trial.sorting import Outcome, Sorting
 from gpulint.trial.texts import Texts
@@ -63,15 +71,15 @@ class _Trying:
         first = self._run(self._first_run(), (), "as it is")
         failure = self._failure(first)
         if failure:
-            return self._trial(before=first, failure=failure)
+            return self._trial(first, failure=failure)
         wanted = [fix for fix in self.fixes if self._may_be_tried(fix, first)]
         if not wanted:
-            return self._trial(before=first)
+            return self._trial(first)
         self.what = self._bound(first)
         again = self._run(self.what, (), "as it is, once more")
         if again.end.reason not in ENDED_WELL:
             return self._trial(
-                before=first,
+                first,
                 again=again,
                 failure=f"the second run of the unchanged script: {again.end.message}",
             )
@@ -83,14 +91,12 @@ class _Trying:
 
     def _first_run(self) -> Run:
         places = [(f.filename, f.line, f.column) for fix in self.fixes for f in fix.findings]
-        script = firstparty.find_target(self.what.target, self.what.module, self.what.cwd)
-        files = firstparty.first_party(script, self.what.module, self.what.cwd) if script is not None else []
         lines = join_lines(places)
         return replace(
             self.what,
             lines=lines,
             awaited=lines,
-            evaluates=firstparty.evaluates(files),
+            evaluates=firstparty.evaluates(self.what.files()),
             cut_epochs=False,
             capture=True,
             trial=TrialOptions(self.seed),
@@ -98,12 +104,15 @@ class _Trying:
 
     def _bound(self, first: RunResult) -> Run:
         """What the later runs are: they end where the first did, or by themselves as it did."""
-        places = tuple(rank.recording.position for rank in first.ranks if rank.recording is not None)
-        stopped = first.end.reason == "stopped"
+        bounds = (
+            Bound(rank.rank, rank.process, rank.recording.position)
+            for rank in first.ranks
+            if rank.recording is not None and rank.end.reason == "stopped"
+        )
         run = replace(self._first_run(), lines=(), awaited=())
         if run.timeout is None:
             run = replace(run, timeout=PATIENCE * first.seconds + 60)
-        return replace(run, trial=TrialOptions(self.seed, places if stopped else (), not stopped))
+        return replace(run, trial=TrialOptions(self.seed, True, tuple(bounds)))
 
     def _run(self, what: Run, fixes: Sequence[TrialFix], label: str) -> RunResult:
         texts, _ = self.texts.fixed(fixes)
@@ -129,6 +138,8 @@ class _Trying:
             return first.end.message
         if not any(rank.steps() for rank in first.ranks):
             return f"{first.end.message}; no step was sampled, so there is nothing to compare"
+        if any(rank.end.reason == "killed" for rank in first.ranks):
+            return "the script ended one of its workers before that could report what it computed"
         if any(rank.recording is None for rank in first.ranks):
             return "what the script computes could not be written down; torch 2.4 or newer is needed"
         return ""
@@ -139,7 +150,8 @@ class _Trying:
             self.judged[fix.number] = Judged(fix, "not tried", text)
             return False
         places = {(one.filename, one.line, one.column) for one in fix.findings}
-        seen = [line for rank in first.ranks for line in rank.lines if _place(line) in places]
+        processes = (*first.ranks, *first.others)
+        seen = [line for one in processes for line in one.lines if _place(line) in places]
         if seen and not any(line.hits or line.hits is None for line in seen):
             text = "its line did not run in the sampled run; run more (--steps, --reach)"
             self.judged[fix.number] = Judged(fix, "not reached", text)
@@ -169,7 +181,9 @@ class _Trying:
     def _label(self, fixes: Sequence[TrialFix]) -> str:
         if len(fixes) == 1:
             fix = fixes[0]
-            return f"with {fix.codes}, {os.path.basename(fix.file)}:{fix.first.line}"
+            shown = fix.shown
+            cell = f":cell {shown.cell}" if shown.cell is not None else ""
+            return f"with {fix.codes}, {os.path.basename(shown.filename)}{cell}:{shown.line}"
         every = "all " if len(fixes) == len(self.fixes) else ""
         return f"with {every}{len(fixes)} fixes"
 
@@ -237,14 +251,13 @@ class _Trying:
         final = sorting.final if len(kept) == len(sorting.kept) else self._attempt(kept) if kept else None
         texts, _ = self.texts.fixed(kept)
         originals = {path: source.text for path, source in self.texts.files.items()}
-        doubts = [BLIND] if blind else []
         return self._trial(
-            before=first,
+            first,
+            blind,
             again=again,
             after=final.run if final is not None else None,
             gains=final.gains if final is not None else (),
             noise=self.baseline.noise(),
-            doubts=tuple(doubts),
             originals=originals,
             texts={path: text for path, text in texts.items() if text != originals[path]},
         )
@@ -259,9 +272,12 @@ class _Trying:
             return replace(one, text=f"{one.text} (its doubt: {because})")
         return one
 
-    def _trial(self, **known: object) -> Trial:
+    def _trial(self, before: RunResult, blind: bool = False, **known: object) -> Trial:
         judged = tuple(self.judged[fix.number] for fix in self.fixes if fix.number in self.judged)
-        return Trial(self.what.target, judged, attempts=tuple(self.attempts), **known)  # type: ignore[arg-type]
+        notes = (note for one in (*before.ranks, *before.others) for note in one.notes)
+        partly = dict.fromkeys(note for note in notes if note.endswith((UNFOLLOWED, CUT_OFF, LEFT_ALONE)))
+        doubts = (*([BLIND] if blind else []), *partly)
+        return Trial(self.what.target, judged, before, doubts=doubts, attempts=tuple(self.attempts), **known)  # type: ignore[arg-type]
 
 
 BLIND = (

@@ -148,7 +148,7 @@ def _of_weights(file: FileAnalysis, function: ir.Function) -> Iterator[Average]:
                     if _is_cut_before(statement.body, target):
                         continue
                     leaves = tuple(part for part in _summands(value) if keeps_graph(part, weights))
-                    if leaves and not _detaches(target) and not _is_own(target, weights, leaves):
+                    if leaves and not _detaches(target) and not _is_own(target, leaves):
                         found = Average(function, update, target, _names_in(leaves, weights), "weights")
                         found.doubt = _frozen_doubt(function, statement)
                         yield found
@@ -287,7 +287,7 @@ def _names_in(leaves: tuple[ir.Expr, ...], graphs: set[str]) -> tuple[ir.Expr, .
     )
 
 
-def _is_own(target: ir.Expr, weights: set[str], leaves: tuple[ir.Expr, ...]) -> bool:
+def _is_own(target: ir.Expr, leaves: tuple[ir.Expr, ...]) -> bool:
     """Whether only the target itself, a parameter of the loop, is what has a graph."""
     return all(same(leaf, target) for leaf in leaves)
 

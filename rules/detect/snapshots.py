@@ -89,7 +89,7 @@ def _snapshot(
         what, source = "deepcopy", _state_dict(value.args[0])
     elif isinstance(value, ir.Comp) and value.kind == "dict":
         what = "clone"
-        source, cloned = _cloned_items(file, function, value)
+        source, cloned = _cloned_items(value)
     else:
         return None
     certainty = "" if source is None else _on_gpu(file, function, statement, source)
@@ -134,9 +134,7 @@ def _state_dict(expr: ir.Expr) -> ir.Call | None:
     return None
 
 
-def _cloned_items(
-    file: FileAnalysis, function: ir.Function, comp: ir.Comp
-) -> tuple[ir.Call | None, ir.Expr | None]:
+def _cloned_items(comp: ir.Comp) -> tuple[ir.Call | None, ir.Expr | None]:
     """`{k: v.clone() for k, v in model.state_dict().items()}`: the `state_dict()` call, and what is cloned."""
     if len(comp.clauses) != 1 or len(comp.elements) != 2:
         return None, None
@@ -416,7 +414,7 @@ def _only_loaded(file: FileAnalysis, function: ir.Function, path: str) -> bool:
                 _note_use(file, place, expr, chain, uses, 0)
                 drops = isinstance(statement, ir.Delete) or _drops(chain)
                 binds = isinstance(statement, ir.Assign) and any(_fills(t, expr) for t in statement.targets)
-                if drops or (uses.computed and not binds and not only_loads(statement, expr, chain)):
+                if drops or (uses.computed and not binds and not only_loads(statement, chain)):
                     return False
     return True
 

@@ -73,10 +73,10 @@ def wasted_forwards(file: FileAnalysis) -> list[WastedForward]:
         for forward in wasted:
             if id(forward.stmt) not in seen:
                 seen.add(id(forward.stmt))
-                found.append(WastedForward(facts, forward, _is_alone(file, facts, forward, wasted)))
+                found.append(WastedForward(facts, forward, _is_alone(facts, forward, wasted)))
     found = [item for item in found if not may_be_frozen(file, item.forward)]
     for facts, forward in untrained_forwards(file, functions):
-        alone = _is_alone(file, facts, forward, [forward])
+        alone = _is_alone(facts, forward, [forward])
         found.append(WastedForward(facts, forward, alone, untrained=True))
     return found
 
@@ -115,7 +115,7 @@ def words_beside(file: FileAnalysis, function: ir.Function) -> set[str]:
     return {word for method in function.cls.methods.values() for word in file.evidence[method].words}
 
 
-def _is_alone(file: FileAnalysis, facts: FunctionFacts, forward: Forward, wasted: list[Forward]) -> bool:
+def _is_alone(facts: FunctionFacts, forward: Forward, wasted: list[Forward]) -> bool:
     statement = forward.stmt
     if not isinstance(statement, (ir.Assign, ir.AugAssign, ir.ExprStmt)):
         return False

@@ -87,16 +87,28 @@ class TestTrouble:
         ]
 
     def test_a_report_that_cannot_be_written_takes_nothing_else_away(self, tmp_path) -> None:
+        (tmp_path / "gone").mkdir()
         done = run(
             sys.executable,
             "-c",
-            "import torch; torch.empty(1 << 50, dtype=torch.uint8)",
-            options=("--report", str(tmp_path / "no" / "such.json")),
+            "import os, torch; os.rmdir('gone'); torch.empty(1 << 50, dtype=torch.uint8)",
+            options=("--report", "gone/report.json"),
             cwd=tmp_path,
         )
         assert done.returncode == 1
         assert "what to try" in done.stderr
         assert "no report could be written" in done.stderr
+
+    def test_a_folder_that_is_not_there_is_told_before_the_program_runs(self, tmp_path) -> None:
+        done = run("sh", "-c", "echo ran", options=("--report", "no/such.json"), cwd=tmp_path)
+        assert (done.returncode, done.stdout) == (2, "")
+        assert "--report: there is no folder" in done.stderr
+
+    def test_a_script_is_no_program(self, tmp_path) -> None:
+        (tmp_path / "train.py").write_text("")
+        done = run("train.py", cwd=tmp_path)
+        assert done.returncode == 127
+        assert "gpulint run python train.py" in done.stderr
 
 
 class TestStatus:

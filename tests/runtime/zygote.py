@@ -33,7 +33,7 @@ def child(path: str, device: str, out: str) -> None:
                 messages.write(json.dumps(message["result"]))
                 messages.flush()
 
-        harness = Harness(Options.from_json({"device": device}), os.path.dirname(path), send)
+        harness = Harness(Options.from_json({"device": device, "home": os.path.dirname(path)}), send)
         running.prepare(path, [], False)
         harness.start()
         try:

@@ -3,8 +3,10 @@ torch, and tracebacks without its own frames."""
 
 from __future__ import annotations
 
+import io
 import json
 import os
+import re
 import subprocess
 import sys
 import venv
@@ -19,8 +21,10 @@ from scripts import ABREAST, ASKING, BOUNDED, CLEAN, MISSHAPEN, VALIDATING
 from test_verify_cli import verify
 
 from gpulint.reports.verify.html import write_page
+from gpulint.reports.verify.text import write as write_text
 from gpulint.runtime.parent.runner import Run, run
 from gpulint.runtime.parent.verdict import Verification
+from gpulint.units import format_bytes
 
 pytestmark = pytest.mark.skipif(find_spec("torch") is None, reason="torch is not installed")
 
@@ -49,6 +53,25 @@ def test_terminal_json_and_page_count_the_same_steps(tmp_path: Path) -> None:
     assert f"<dt>Evaluation steps</dt><dd>{evaluation['sampled']}<" in page
     assert "<dt>Training steps</dt><dd>12<" in page
     assert "Memory that would be on the GPU grows by 512 B a step" in page
+
+    terminal = io.StringIO()
+    write_text(verification, terminal)
+    drawn = re.search(r'<script type="application/json">(.*?)</script></figure>', page, re.DOTALL)
+    assert drawn is not None
+    points = json.loads(drawn[1])
+    for phase, name in ((training, "training"), (evaluation, "evaluation")):
+        kind = phase["kind"]
+        series = [sample["allocated"] for sample in samples if sample["kind"] == kind]
+        shown = [point for point in points if f"({kind}" in point["text"][0]]
+        assert len(shown) == len(series) == phase["steps"]
+        assert [point["text"][1] for point in shown] == [f"allocated: {format_bytes(one)}" for one in series]
+        said = terminal.getvalue().partition(f"  {name}: ")[2]
+        if (
+            len(set(series)) > 1
+        ):  # a plot whose axis ends with the last of these steps, and whose scale with the most
+            assert said.index(f"{format_bytes(max(series))} ┤") < said.index(
+                f"{name} step {phase['steps']}\n"
+            )
 
     done = verify(tmp_path, "--steps", "12", "train.py")
     assert "  training: 12 steps sampled after 3 of warm-up\n" in done.stdout

@@ -95,7 +95,7 @@ def child(order: dict[str, Any], folder: str) -> None:
             Path(folder, "result").write_text(json.dumps(message["result"]))
 
     target, module = order["target"], order["module"]
-    harness = Harness(options, os.getcwd() if module else os.path.dirname(target), send)
+    harness = Harness(options, send)
     running.prepare(target, order["arguments"], module)
     harness.start()
     try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -12,6 +13,8 @@ from forking import Zygote
 from gpulint.cli import _trial
 from gpulint.cli._dispatch import run as dispatch
 from gpulint.cli._notebook import cell_script
+from gpulint.trial.applying import NotWritten
+from gpulint.trial.plan import Trial
 
 CELLS = [
     "%matplotlib inline\nimport torch\nfrom torch import nn\nfiles = !ls\nfrom helper import size\n",
@@ -71,6 +74,63 @@ def test_a_fix_that_pays_is_written_into_its_cell(
     sources = ["".join(cell["source"]) for cell in after["cells"]]
     assert [i for i, (a, b) in enumerate(zip(CELLS, sources, strict=True)) if a != b] == [1]
     assert "total += loss." in sources[1]
+
+
+HELPER = """\
+size = 16
+
+
+def total_of(model, optimizer, steps):
+    import torch
+
+    total = 0
+    for _ in range(steps):
+        loss = model(torch.randn(8, size)).square().mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        total += loss
+    return total
+"""
+
+
+@pytest.mark.skipif(find_spec("torch") is None, reason="torch is not installed")
+def test_the_modules_that_cells_import_are_linted_tried_and_written(
+    notebook: Path, zygote: Zygote, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(_trial, "run", lambda what, on_progress=None: zygote.execute(what, ""))
+    helper = notebook.parent / "helper.py"
+    helper.write_text(HELPER, encoding="utf-8")
+    data = json.loads(notebook.read_text())
+    data["cells"][0]["source"] = CELLS[0].replace("import size", "import size, total_of")
+    before, _, _ = CELLS[1].partition("for step")
+    data["cells"][1]["source"] = f"{before}total = total_of(model, optimizer, 40)"
+    notebook.write_text(json.dumps(data))
+    assert dispatch(["verify", "--fix", "-q", "train.ipynb"]) == 0, capsys.readouterr()
+    shown = capsys.readouterr().out
+    assert "GPU101 helper.py:13" in shown
+    assert "gpulint-cells-" not in shown
+    assert "written to helper.py" in shown
+    assert "total += loss." in helper.read_text(encoding="utf-8")
+    assert json.loads(notebook.read_text()) == data
+
+
+def test_cells_and_modules_are_written_together_or_not_at_all(notebook: Path) -> None:
+    helper = notebook.parent / "helper.py"
+    with cell_script(notebook.name) as cells:
+        script = Path(cells.path).read_text(encoding="utf-8")
+        originals = {cells.path: script, str(helper): helper.read_text(encoding="utf-8")}
+        texts = {
+            cells.path: script.replace("total += loss", "total += loss.item()"),
+            str(helper): "size = 8\n",
+        }
+        trial = Trial("train.ipynb", originals=originals, texts=texts)
+        with pytest.raises(NotWritten, match="a magic"):
+            cells.apply(replace(trial, texts={**texts, cells.path: script.replace("_magic_", "_other_")}))
+        assert helper.read_text(encoding="utf-8") == "size = 16\n"
+        assert cells.apply(trial).written == (str(helper), str(notebook.name))
+    assert helper.read_text(encoding="utf-8") == "size = 8\n"
+    assert "total += loss.item()" in notebook.read_text(encoding="utf-8")
 
 
 def test_a_notebook_of_another_language_is_refused(

@@ -39,7 +39,7 @@ OTHERWISE: dict[tuple[str, int], Status] = {
 @pytest.mark.slow
 @pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: path.stem)
 def test_what_is_expected_to_pay_is_kept(script: Path, zygote: Zygote) -> None:
-    fixes = fixes_of(program_findings(str(script)))
+    fixes = fixes_of(program_findings(Run(str(script))))
     if not fixes:
         pytest.skip("none of its findings can be fixed by machine")
     what = Run(str(script), reach=60.0, cwd=str(script.parent))

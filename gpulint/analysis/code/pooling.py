@@ -45,8 +45,6 @@ def _adds_last(part: ir.Expr) -> bool:
     """`x.unsqueeze(-1)`, `x[..., None]`, `x[:, :, None]`."""
     if isinstance(part, ir.Call):
         last = part.args[-1] if part.args else None
-        if isinstance(last, ir.Op) and last.op == "neg" and isinstance(last.operands[0], ir.Const):
-            return part.method == "unsqueeze" and last.operands[0].value == 1
         return part.method == "unsqueeze" and isinstance(last, ir.Const) and last.value in (-1, 2, 3)
     if isinstance(part, ir.Sub) and isinstance(part.index, ir.Seq) and len(part.index.items) > 1:
         last = part.index.items[-1]

@@ -102,9 +102,6 @@ def is_normalised(expr: ir.Expr) -> bool:
 
 
 def number(expr: ir.Expr) -> int | None:
-    if isinstance(expr, ir.Op) and expr.op == "neg" and isinstance(expr.operands[0], ir.Const):
-        value = expr.operands[0].value
-        return -value if isinstance(value, int) else None
     return expr.value if isinstance(expr, ir.Const) and isinstance(expr.value, int) else None
 
 

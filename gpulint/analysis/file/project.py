@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import islice
@@ -22,13 +22,20 @@ from gpulint.analysis.code.outside import FileCalls, outside_calls
 from gpulint.analysis.file.reaching import Reaching, may_import
 from gpulint.analysis.file.test_code import IMPORTS_RUNNER, by_place, is_test_file
 from gpulint.analysis.values.values import Val
-from gpulint.source.files import content_hash, for_parser, is_project_root
+from gpulint.source.files import (
+    MAX_SIZE,
+    content_hash,
+    every_file,
+    for_parser,
+    is_project_root,
+    python_files,
+    tree_hash,
+)
 
 if TYPE_CHECKING:
     from gpulint.analysis.file.program import FileAnalysis
 
 MAX_MODULES = 40  # looked into for one file
-MAX_SIZE = 600_000  # bytes of one module
 MAX_KEPT = 300
 _MOST_NESTED = 4  # folders above a file whose own names an import may start with
 MAX_CALLERS = 8  # files asked what becomes of what a function returns
@@ -55,12 +62,13 @@ class Project:
         self.follow: Callable[[ir.Module, str, Project], FileAnalysis] | None = (
             None  # set by the file that is checked
         )
-        self.asked = False
+        self._asked: set[str] = set()  # the roots all of whose files an answer rests on
         self._buffers = {} if buffers is None else buffers
         self._modules: dict[str, tuple[str, FileAnalysis | None]] = {}
         self._used: dict[str, str] = {}
         self._found: dict[tuple[str, str], Path | None] = {}
         self._looked_up = 0
+        self._tree_hashes: dict[str, str] = {}
         self._trees: dict[str, list[tuple[str, bytes]]] = {}
         self._calls: dict[str, tuple[bytes, FileCalls]] = {}
         self._read: dict[str, tuple[bytes, _Read]] = {}
@@ -71,12 +79,14 @@ class Project:
     def begin(self) -> None:
         """A new file is looked at: forget which modules the last one used."""
         self._used = {}
+        self._asked = set()
         self._looked_up = 0
         self._found = {}
 
     def forget_files(self) -> None:
         """Files may have been written: list and read those that may call a function anew."""
         self._trees = {}
+        self._tree_hashes = {}
         self._calls = {}
         self._read = {}
         self._defining = {}
@@ -85,8 +95,22 @@ class Project:
 
     @property
     def dependencies(self) -> tuple[tuple[str, str], ...]:
-        """The files that the current file's findings rest on, as (absolute path, SHA-256 of its bytes)."""
-        return tuple(sorted(self._used.items()))
+        """The files that the current file's findings rest on, as (absolute path, hash of its bytes); for all files of a
+        project `every_file(root)` and their hash."""
+        trees = ((every_file(root), self._tree_hash(root)) for root in self._asked)
+        return tuple(sorted((*self._used.items(), *trees)))
+
+    def _tree_hash(self, root: str) -> str:
+        self.neighbours(root)
+        if root not in self._tree_hashes:
+            self._tree_hashes = {root: tree_hash(self._trees[root])}
+        return self._tree_hashes[root]
+
+    def _ask(self, origin: str) -> str:
+        """The root of a file's project, any file of which may hold what is asked for: also a new one."""
+        root = _project_root(origin, self._top)
+        self._asked.add(root)
+        return root
 
     def value(self, origin: str, qualified: str) -> Val | None:
         """The function or class that `qualified` denotes in the file `origin`, through re-exports; else None."""
@@ -165,20 +189,17 @@ class Project:
         does not count: `self.name()` in an unrelated class, an override that hands on to its base, an unguarded call
         in a file without torch, a test.
 
-        Any file of the project, also a new one, may hold a caller: `dependencies` cannot name what the answer rests on,
-        so `asked` remembers the question.
+        Any file of the project, also a new one, may hold a caller: the answer rests on all of them.
         """
-        self.asked = True
-        root = _project_root(origin, self._top)
+        root = self._ask(origin)
         return Reaching(self, root).under_guard(origin, functions)
 
     def files_calling(self, origin: str, function: ir.Function) -> list[FileAnalysis] | None:
         """The project's other files that call something of the function's name, tests left out; None where they are too
         many to look into. As with guards, any file may hold a caller."""
-        self.asked = True
         wanted = f"{function.name}(".encode()
         own = os.path.abspath(origin)
-        root = _project_root(origin, self._top)
+        root = self._ask(origin)
         found: list[FileAnalysis] = []
         for path, raw in self.neighbours(root):
             if wanted not in raw or path == own or self.is_test(path, raw, root):
@@ -200,8 +221,7 @@ class Project:
         text is in no file."""
         if not os.path.isfile(origin):
             return False
-        self.asked = True
-        own, name = os.path.abspath(origin), function.name.encode()
+        root, own, name = self._ask(origin), os.path.abspath(origin), function.name.encode()
         used = re.compile(
             rb"%s\b(?!\s*\()" % (rb"\.\s*" + name if function.cls is not None else rb"\b" + name)
         )
@@ -210,7 +230,7 @@ class Project:
             and used.search(raw) is not None
             and (function.cls is not None or may_import(raw, own, function.name))
             and self._reads(path, raw, function)
-            for path, raw in self.neighbours(_project_root(origin, self._top))
+            for path, raw in self.neighbours(root)
         )
 
     def _reads(self, path: str, raw: bytes, function: ir.Function) -> bool:
@@ -224,11 +244,10 @@ class Project:
     def speaks_of(self, origin: str, function: ir.Function) -> bool:
         """Whether another file may run the function: it has its name, and calls nothing else by it for all that can be told.
         Documents and settings may name it as well, which only a text of it in quotes would show."""
-        self.asked = True
-        own, name = os.path.abspath(origin), function.name
+        root, own, name = self._ask(origin), os.path.abspath(origin), function.name
         word = re.compile(rb"\b%s\b" % re.escape(name.encode()))
         method = function.cls is not None
-        for path, raw in self.neighbours(_project_root(origin, self._top)):
+        for path, raw in self.neighbours(root):
             if path == own or name.encode() not in raw or word.search(raw) is None:
                 continue
             if (method or may_import(raw, own, name)) and not _only_defines(raw, name):
@@ -237,8 +256,7 @@ class Project:
 
     def contains(self, origin: str, pattern: re.Pattern[bytes]) -> bool:
         """Whether any file of the project, tests left out, has a text of this form. As with callers, any file may."""
-        self.asked = True
-        root = _project_root(origin, self._top)
+        root = self._ask(origin)
         return any(
             pattern.search(raw) is not None and not self.is_test(path, raw, root)
             for path, raw in self.neighbours(root)
@@ -247,8 +265,7 @@ class Project:
     def files_defining(self, origin: str, name: str, also: bytes) -> list[FileAnalysis]:
         """The project's other files, tests left out, that define a function of the name and contain `also`. As with
         callers, any file may."""
-        self.asked = True
-        root = _project_root(origin, self._top)
+        root = self._ask(origin)
         neighbours = self.neighbours(root)
         key = (root, name, also)
         if key not in self._defining:
@@ -298,7 +315,8 @@ class Project:
     def neighbours(self, root: str) -> list[tuple[str, bytes]]:
         """The Python files of the project below a folder, as far as the limits allow."""
         if root not in self._trees:
-            self._trees = {root: list(_python_files(root))}
+            self._tree_hashes = {}
+            self._trees = {root: list(python_files(root))}
             self._calls = {}
             self._read = {}
             self._defining = {}
@@ -475,7 +493,6 @@ def _roots(folder: str, top: str) -> tuple[Path, ...]:
 _GUARDS = frozenset({"no_grad", "inference_mode"})
 _CLASS = re.compile(rb"^[ \t]*class\s+(\w+)\s*\(([^)]*)\)", re.MULTILINE)
 _BASE = re.compile(rb"(\w+)\s*(?:\[[^\]]*\]\s*)?(?:,|$)")
-_SKIPPED = frozenset({"node_modules", "site-packages", "build", "dist", "__pycache__", "venv"})
 
 
 def _bases_by_name(files: list[tuple[str, bytes]]) -> dict[str, set[str]]:
@@ -486,23 +503,3 @@ def _bases_by_name(files: list[tuple[str, bytes]]) -> dict[str, set[str]]:
             known = found.setdefault(name.decode(), set())
             known.update(base.decode() for base in _BASE.findall(bases.strip()))
     return found
-
-
-def _python_files(root: str) -> Iterator[tuple[str, bytes]]:
-    """Files below a folder with their bytes: at most 4,000 of them and 24 MB, folders like virtual environments left out."""
-    count = size = 0
-    for folder, folders, names in os.walk(root):
-        folders[:] = sorted(name for name in folders if not name.startswith(".") and name not in _SKIPPED)
-        for name in sorted(names):
-            if not name.endswith(".py"):
-                continue
-            path = os.path.join(folder, name)
-            try:
-                with open(path, "rb") as file:
-                    raw = file.read(MAX_SIZE + 1)
-            except OSError:
-                continue
-            count, size = count + 1, size + len(raw)
-            if count > 4_000 or size > 24_000_000:
-                return
-            yield path, raw

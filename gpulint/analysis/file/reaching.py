@@ -188,7 +188,7 @@ def may_import(raw: bytes, module: str, name: str) -> bool:
     stem = os.path.splitext(os.path.basename(module))[0]
     if stem == "__init__":
         stem = os.path.basename(os.path.dirname(module))
-    if re.search(rb"\b%s\b" % re.escape(stem.encode()), raw):
+    if re.search(rb"\b%s\b" % re.escape(os.fsencode(stem)), raw):
         return True
     imports = rb"^[ \t]*from[ \t]+\S+[ \t]+import\b(?:[ \t]*\([^)]*\b%s\b|[^(\n]*(?:\b%s\b|\*))"
     return re.search(imports % (name.encode(), name.encode()), raw, re.MULTILINE) is not None

@@ -122,9 +122,6 @@ def loop_names(stmt: ir.For | ir.While) -> set[str]:
 
 # --- late release ------------------------------------------------------------------------------------------------
 
-# What flattens logits for a cross-entropy over a vocabulary or over pixels.
-_FLATTENING = frozenset("view reshape flatten transpose permute contiguous float".split())
-
 
 def late_releases(file: FileAnalysis, facts: FunctionFacts) -> list[LateRelease]:
     """Large outputs whose last use comes before a peak in the same iteration, or that live into the next forward."""
@@ -133,7 +130,7 @@ def late_releases(file: FileAnalysis, facts: FunctionFacts) -> list[LateRelease]
         if not forward.loops or not forward.module.proven or forward.mode.guarded:
             continue
         loop = forward.loops[-1]
-        late = _late(file, facts, forward, loop)
+        late = _late(facts, forward, loop)
         if late is not None:
             late.unproven = _other_readers(file, facts.function, late.name)
             found.append(late)
@@ -156,7 +153,7 @@ def _other_readers(file: FileAnalysis, function: ir.Function, name: str) -> str:
     return ""
 
 
-def _late(file: FileAnalysis, facts: FunctionFacts, forward: Forward, loop: Loop) -> LateRelease | None:
+def _late(facts: FunctionFacts, forward: Forward, loop: Loop) -> LateRelease | None:
     stmt = forward.stmt
     if not isinstance(stmt, ir.Assign) or len(stmt.targets) != 1 or stmt.value is None:
         return None

@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from gpulint.cli._grouped import GroupedCommand, codes, heading
-from gpulint.cli._options import CODES, CONFIDENCE, WHEN, configuration, some_codes
+from gpulint.cli._options import CODES, CONFIDENCE, colour, configuration, some_codes
 from gpulint.reports import FORMATS
 
 _rules = heading("Rules")
@@ -88,14 +88,7 @@ def _patterns(_: click.Context, __: click.Parameter, values: tuple[str, ...]) ->
     help="Write them to FILE.",
 )
 @_output("--statistics", is_flag=True, help="Count findings by rule.")
-@_output(
-    "--color",
-    "colour",
-    metavar="WHEN",
-    type=WHEN,
-    default="auto",
-    help="auto, always or never; NO_COLOR holds.",
-)
+@colour("Output")
 @_output("-q", "--quiet", is_flag=True, help="Findings only, no summary.")
 @_output("-v", "--verbose", is_flag=True, help="Say what was skipped and what took how long.")
 @configuration("Running")

@@ -7,24 +7,17 @@ from typing import Any
 
 import click
 
+from gpulint.cli._options import size
+
 
 @click.group(short_help="Try out what is said about the allocator.")
 def command() -> None:
     """Try out on this machine, or in a model of the allocator, what is said about it."""
 
 
-def _size(_: click.Context, __: click.Parameter, value: str) -> int:
-    from gpulint.units import parse_bytes
-
-    try:
-        return parse_bytes(value)
-    except ValueError as error:
-        raise click.BadParameter(str(error)) from error
-
-
 @command.command("fragmentation", short_help="Fragment memory under several allocator settings.")
 @click.option(
-    "--size", metavar="SIZE", default="256MiB", show_default=True, callback=_size, help="Size of the tensors."
+    "--size", metavar="SIZE", default="256MiB", show_default=True, callback=size, help="Size of the tensors."
 )
 @click.option(
     "--count",

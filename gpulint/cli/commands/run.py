@@ -9,6 +9,8 @@ from pathlib import Path
 
 import click
 
+from gpulint.cli._options import can_be_written
+
 
 @click.command(
     short_help="Run a program, record its memory, explain its OOM.",
@@ -21,6 +23,7 @@ import click
     "--report",
     metavar="FILE",
     type=click.Path(dir_okay=False, path_type=Path),
+    callback=can_be_written,
     help="Write a report to FILE: a page (.html), or JSON.",
 )
 @click.option(

@@ -7,6 +7,8 @@ from typing import Any
 import click
 
 from gpulint.cli._grouped import GroupedCommand, codes, heading
+from gpulint.cli._launch import flags, torchrun
+from gpulint.cli._options import CODES, CONFIDENCE, can_be_written, colour, size
 from gpulint.runtime.record.result import REACH
 from gpulint.trial.plan import MAX_RUNS
 
@@ -14,17 +16,6 @@ _what = heading("What to measure")
 _findings = heading("Findings")
 _fixes = heading("Fixes")
 _output = heading("Output")
-_launch = heading("Several processes (torchrun)")
-_CODES = "CODES"
-
-
-def _size(_: click.Context, __: click.Parameter, value: str) -> int:
-    from gpulint.units import parse_bytes
-
-    try:
-        return parse_bytes(value)
-    except ValueError as error:
-        raise click.BadParameter(str(error)) from error
 
 
 @click.command(
@@ -84,13 +75,13 @@ def _size(_: click.Context, __: click.Parameter, value: str) -> int:
     help="Judge these, the JSON of gpulint --output-format json (- reads standard input).",
 )
 @_findings(
-    "--select", metavar=_CODES, multiple=True, callback=codes, help="Only these rules: codes or prefixes."
+    "--select", metavar=CODES, multiple=True, callback=codes, help="Only these rules: codes or prefixes."
 )
-@_findings("--ignore", metavar=_CODES, multiple=True, callback=codes, help="Not these rules.")
+@_findings("--ignore", metavar=CODES, multiple=True, callback=codes, help="Not these rules.")
 @_findings(
     "--confidence",
     metavar="LEVEL",
-    type=click.Choice(["high", "medium", "low"]),
+    type=CONFIDENCE,
     help="medium or low: findings from there on, also where the run does not confirm them.",
 )
 @_fixes(
@@ -114,34 +105,25 @@ def _size(_: click.Context, __: click.Parameter, value: str) -> int:
     default="text",
     help="text or json; with --fix also markdown, for a pull request.",
 )
-@_output("--report", metavar="FILE", type=click.Path(dir_okay=False), help="Write an HTML report to FILE.")
+@_output(
+    "--report",
+    metavar="FILE",
+    type=click.Path(dir_okay=False),
+    callback=can_be_written,
+    help="Write an HTML report to FILE.",
+)
 @_output(
     "--max-drift",
     metavar="SIZE",
     default="0B",
     show_default=True,
-    callback=_size,
+    callback=size,
     help="Bytes a step that may stay on the GPU (512B, 1.5MiB).",
 )
 @_output("-s", "--show-output", is_flag=True, help="Let the script's own output through.")
-@_output(
-    "--color",
-    "colour",
-    metavar="WHEN",
-    type=click.Choice(["auto", "always", "never"]),
-    default="auto",
-    help="auto, always or never; NO_COLOR holds.",
-)
+@colour("Output")
 @_output("-q", "--quiet", is_flag=True, help="No progress.")
-@_launch("--nproc-per-node", metavar="N", help="Processes on this machine: a number, auto, gpu or cpu.")
-@_launch("--nnodes", metavar="N", help="Machines, or a range such as 1:4.")
-@_launch("--node-rank", metavar="N", help="This machine's number.")
-@_launch("--master-addr", metavar="HOST", help="Address of machine 0.")
-@_launch("--master-port", metavar="PORT", help="Port on machine 0.")
-@_launch("--rdzv-backend", metavar="NAME", help="Rendezvous backend, such as c10d.")
-@_launch("--rdzv-endpoint", metavar="HOST:PORT", help="Rendezvous endpoint.")
-@_launch("--rdzv-id", metavar="ID", help="Rendezvous id of this job.")
-@_launch("--standalone", is_flag=True, help="One machine, on a free port.")
+@torchrun
 def command(**given: Any) -> int:
     """Run some steps of SCRIPT, measure its memory, and judge every finding.
 
@@ -152,5 +134,5 @@ def command(**given: Any) -> int:
     """
     from gpulint.cli import _trial, _verify
 
-    request = _verify.Request(**given)
+    request = _verify.Request(launch=flags(given), **given)
     return _trial.perform(request) if request.fix else _verify.perform(request)

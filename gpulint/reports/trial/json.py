@@ -45,7 +45,7 @@ def _judged(judged: Judged) -> dict[str, Any]:
         "text": judged.text,
         "alone": judged.alone,
         "gains": [_gain(one) for one in judged.gains],
-        "findings": [finding.to_json() for finding in judged.fix.findings],
+        "findings": [finding.to_json() for finding in judged.fix.told],
         "defect_of_gpulint": judged.is_our_defect,
     }
 

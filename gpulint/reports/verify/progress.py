@@ -101,7 +101,7 @@ class _Lines:
 
     def show(self, progress: Progress) -> None:
         with self._lock:
-            rank = f"rank {progress.rank}, " if self._what.launch else ""
+            rank = f"rank {progress.rank}, " if self._what.launch or progress.rank else ""
             self._state = f"{rank}{self._tally.text(progress)}: {figures_text(progress)}"
             self._pause = EVERY
             if time.monotonic() - self._spoke >= EVERY:

@@ -37,6 +37,7 @@ def assemble(session: Session, end: End, notes: Iterable[str]) -> RankResult:
         forwards=tuple(session.forwards.figures() if session.forwards is not None else ()),
         notes=tuple(said),
         recording=_recording(session, end),
+        process=session.process,
     )
 
 

@@ -1,11 +1,11 @@
-"""Entry point of the child: `python child.py TARGET [ARGS…]`, with the options in the environment.
+"""Entry point of the child: `python child.py TARGET [ARGS…]`, with the options in the environment. A worker that the script
+spawns runs this file too, under another name, before anything of the script.
 
 Runs in the user's interpreter, which need not have gpulint installed: the package is put into `sys.modules`
 by hand and `sys.path` is left as the user's own run would have it.
 """
 
 import importlib.util
-import json
 import os
 import sys
 
@@ -27,33 +27,22 @@ def _adopt_package() -> None:
 def main() -> int:
     """Run the script under the harness; returns the exit code."""
     _adopt_package()
-    from gpulint.runtime.child import ending, running
+    from gpulint.runtime.child import connecting, ending, running, workers
     from gpulint.runtime.child.harness import Harness, Stop
-    from gpulint.runtime.record.channel import ADDRESS, OPTIONS, TOKEN, Channel
-    from gpulint.runtime.record.result import Options
     from gpulint.runtime.trying import overlay
 
-    options = Options.from_json(json.loads(os.environ[OPTIONS]))
-    channel = Channel(os.environ[ADDRESS], os.environ[TOKEN])
-    os.register_at_fork(after_in_child=channel.close)
+    options = connecting.options()
     overlay.ensure()
     target, arguments = sys.argv[1], sys.argv[2:]
     running.prepare(target, arguments, options.module)
-    home = os.getcwd() if options.module else os.path.dirname(os.path.realpath(target))
-    harness = Harness(options, home, channel.send)
-
-    def command(word: str) -> None:
-        if not harness.done:
-            ending.cut_short(harness, "timeout" if word == "timeout" else "interrupted")
-        os._exit(0)
-
-    channel.listen(command, lambda: os._exit(1))
+    harness = Harness(options)
+    connecting.connect(harness)
     harness.start()
+    workers.follow(harness)
     try:
         running.run(target, options.module, harness.compile)
     except Stop:
-        harness.stop_watching()
-        return 0
+        pass  # this process's, which has reported then, or a worker's that a pool has handed on
     except BaseException as error:
         code = ending.failed(harness, error, options.module)
         harness.stop_watching()
@@ -63,5 +52,16 @@ def main() -> int:
     return 0
 
 
+def enter_worker(number: int) -> None:
+    """In a spawned worker, the first thing that happens: have the script watched from its first import on."""
+    if "gpulint" not in sys.modules:
+        _adopt_package()
+    from gpulint.runtime.child import workers
+
+    workers.enter(number)
+
+
 if __name__ == "__main__":
     sys.exit(main())
+if __name__ == "__gpulint_worker__":
+    enter_worker(globals()["worker_number"])

@@ -33,7 +33,7 @@ def finished(harness: Any) -> End:
         "no-steps",
         "the script ended without a step: no optimizer stepped and no module ran twice; "
         "call gpulint.step() once per iteration if its loop has neither, "
-        "and note that processes it starts itself are not followed",
+        "and note that of the processes it starts itself only those of multiprocessing are followed",
         code=0,
     )
 
@@ -42,25 +42,43 @@ def failed(harness: Any, error: BaseException, module: bool) -> int:
     """The script raised, or called sys.exit. Reports it, shows the traceback as Python would, returns the
     exit code."""
     if isinstance(error, SystemExit):
+        if error.code is not None and not isinstance(error.code, int):
+            print(error.code, file=sys.stderr)
         return _left(harness, error)
     trace = running.strip_ours(error)
-    text = "".join(traceback.format_exception(type(error), error, trace))
     if isinstance(error, ModuleNotFoundError) and _is_torch(error.name) and not _has_torch():
         where = _innermost(harness, trace)
         harness.report(End("no-torch", NO_TORCH.format(sys.executable), code=1, where=where))
         return 1
     if trace is None and module and isinstance(error, ImportError):
+        text = "".join(traceback.format_exception(type(error), error, trace))
         harness.report(End("not-started", f"the module could not be run: {error}", text, 1))
     else:
-        harness.look_at_end(running.traceback_frames(trace))
-        asked = isinstance(error, EOFError) and str(error) == _NO_INPUT
-        what = _ASKED if asked else f"the script raised {running.one_line(error)}"
-        message = f"{what}{_so_far(harness)}{', and there was none' if asked else ''}"
-        where, refusal = _innermost(harness, trace), _refusal(running.one_line(error).partition(": ")[2])
-        failure = End("raised", message, text, 1, where=where, asked=asked, refusal=refusal)
-        harness.report(harness.excused(message) or failure)
+        _raised(harness, error, trace)
     _show(error, trace)
     return 1
+
+
+def failed_in_worker(harness: Any, error: BaseException) -> None:
+    """A worker of the script's raised, or called sys.exit. Reports it; the rest is the concern of who started it."""
+    cause = error.__context__ if isinstance(error, SystemExit) and error.code else None
+    if isinstance(cause, Exception):  # torch.multiprocessing passes it on, and leaves
+        error = cause
+    if isinstance(error, SystemExit):
+        _left(harness, error)
+    else:
+        _raised(harness, error, running.strip_ours(error))
+
+
+def _raised(harness: Any, error: BaseException, trace: TracebackType | None) -> None:
+    text = "".join(traceback.format_exception(type(error), error, trace))
+    harness.look_at_end(running.traceback_frames(trace))
+    asked = isinstance(error, EOFError) and str(error) == _NO_INPUT
+    what = _ASKED if asked else f"the script raised {running.one_line(error)}"
+    message = f"{what}{_so_far(harness)}{', and there was none' if asked else ''}"
+    where, refusal = _innermost(harness, trace), _refusal(running.one_line(error).partition(": ")[2])
+    failure = End("raised", message, text, 1, where=where, asked=asked, refusal=refusal)
+    harness.report(harness.excused(message) or failure)
 
 
 def _refusal(said: str) -> str:
@@ -93,8 +111,6 @@ def _left(harness: Any, error: SystemExit) -> int:
         harness.report(finished(harness))
         return 0
     number = code if isinstance(code, int) else 1
-    if not isinstance(code, int):
-        print(code, file=sys.stderr)
     said = "" if isinstance(code, int) else f": {' '.join(str(code).split())[:200]}"
     trace = running.strip_ours(error)
     harness.look_at_end(running.traceback_frames(trace))
@@ -112,9 +128,12 @@ def _show(error: BaseException, trace: TracebackType | None) -> None:
         traceback.print_exception(type(error), error, trace)
 
 
-def cut_short(harness: Any, why: Literal["timeout", "interrupted"]) -> None:
+def cut_short(harness: Any, why: Literal["timeout", "interrupted", "stopped"]) -> None:
     """The parent has asked for the end. Runs on the channel's thread while the main thread may be stuck
     anywhere."""
+    if why == "stopped":
+        harness.report(End("stopped", "stopped when its workers were"))
+        return
     frame = sys._current_frames().get(threading.main_thread().ident or 0)
     user = harness.frames.user_frame(frame)
     where = _site(user)

@@ -4,6 +4,7 @@ judges them, `stopping` ends the script, `assembling` writes down what was seen.
 from __future__ import annotations
 
 import os
+import random
 import sys
 import threading
 import weakref
@@ -30,14 +31,18 @@ CUT = "Epochs were cut short (--cut-epochs), to reach lines that had not run whe
 UNUSED = "The script does not use the GPU of this machine: what it keeps was measured on the host instead."
 
 
+def _unsent(message: dict[str, Any]) -> None:
+    """Nobody listens."""
+
+
 class Harness:
-    """Everything that happens in the child. `send` takes one message for the parent; `endless` never stops
-    the script."""
+    """Everything that happens in the child. `send` takes one message for the parent, see also `connect`; `endless` never
+    stops the script."""
 
     def __init__(
-        self, options: Options, home: str, send: Callable[[dict[str, Any]], None], endless: bool = False
+        self, options: Options, send: Callable[[dict[str, Any]], None] = _unsent, endless: bool = False
     ) -> None:
-        self._session = Session(options, home, send, endless)
+        self._session = Session(options, send, endless)
         self._device = DeviceChoice(self._session)
         self._looks = Looks(self._session)
         self._steps = Steps(self._session, self._looks, self._device)
@@ -53,11 +58,22 @@ class Harness:
 
     # -- start and stop --------------------------------------------------------------------------------------
 
-    def start(self) -> None:
-        """Arm everything that needs no torch; the rest follows when the script imports it."""
+    def connect(self, send: Callable[[dict[str, Any]], None], process: tuple[int, ...]) -> None:
+        """From now on there is somebody to tell, and this process is the script's own, or the worker with these numbers."""
+        self._session.send, self._session.process = send, process
+
+    def start(self, worker: int = 0) -> None:
+        """Arm everything that needs no torch; the rest follows when the script imports it. Of a spawned `worker` the number, so
+        that it draws other random numbers than the next; a forked one goes on with those of its parent."""
         trial = self._session.options.trial
         if trial is not None:
-            seeding.seed(trial.seed + self._session.rank)
+            self._session.seed = trial.seed + self._session.rank + worker
+            if self._session.is_fork:
+                random.seed(
+                    self._session.seed
+                )  # Python's own generator alone is seeded anew by a fork, from the clock
+            else:
+                seeding.seed(self._session.seed)
         if "torch" in sys.modules:
             self._torch_imported(sys.modules["torch"])
             if hasattr(self.probe, "adopt"):
@@ -73,6 +89,32 @@ class Harness:
         """The code of the script, watched where it has lines of interest."""
         return self._session.lines.compile(source, path)
 
+    def watches(self, path: str) -> bool:
+        """Whether the file has lines of interest."""
+        return self._session.lines.is_wanted(path)
+
+    def again(self) -> Harness:
+        """Another one, for a forked worker in which this one has become silent: it knows the code that is compiled already."""
+        self.stop_watching()
+        other = Harness(self._session.options)
+        other._session.is_fork = True
+        other._session.lines.adopt(self._session.lines)
+        return other
+
+    def retire(self) -> None:
+        """Watch nothing in this process, which is no worker of the script's."""
+        self._forked()
+        self.stop_watching()
+        leave = getattr(self.probe, "leave", None)
+        if leave is not None:
+            leave()
+
+    @property
+    def has_lost_gpu(self) -> bool:
+        """Whether this process was forked from one that uses the GPU: it cannot, and so does not train."""
+        torch = self._session.torch
+        return torch is not None and bool(torch.cuda._is_in_bad_fork())
+
     def _forked(self) -> None:
         """In a forked process (a DataLoader worker, say): be gone."""
         session = self._session
@@ -85,9 +127,11 @@ class Harness:
             session.recorder.stop()
         if session.forwards is not None:
             session.forwards.active = False
-        session.send = lambda message: None
+        session.send = _unsent
 
     def _torch_imported(self, torch: ModuleType) -> None:
+        if self.done:
+            return
         try:
             self._watch_torch(torch)
         except Exception as error:
@@ -114,7 +158,8 @@ class Harness:
         if session.options.trial is not None:
             from gpulint.runtime.trying.recorder import Recorder
 
-            seeding.seed_torch(torch, session.options.trial.seed + session.rank)
+            if not session.is_fork:
+                seeding.seed_torch(torch, session.seed)
             session.recorder = Recorder()
             session.recorder.start()
             self._undo.append(session.recorder.stop)
@@ -163,7 +208,7 @@ class Harness:
     def _confirm(self, kind: StepKind, previous: int, mark: int) -> None:
         if not self._session.done:
             self._steps.confirm(kind, previous, mark)
-            self._stopping.stop_if_enough()
+            self._stopping.stop_if_enough(kind)
 
     def _trains(self) -> None:
         """A step of training comes: after the sampled ones it is not watched."""
@@ -273,6 +318,11 @@ class Harness:
         self._stopping.stop_if_reached()
 
     # -- what is asked of it ---------------------------------------------------------------------------------
+
+    def note(self, text: str) -> None:
+        """Something for the reader of the figures, told once."""
+        if text not in self._session.notes:
+            self._session.notes.append(text)
 
     @property
     def done(self) -> bool:

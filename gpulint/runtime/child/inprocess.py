@@ -27,10 +27,10 @@ class Watch:
     def __init__(
         self, steps: int = 20, warmup: int | None = None, device: str = "auto", home: str | None = None
     ) -> None:
-        options = Options.from_json({"steps": steps, "warmup": warmup, "device": device})
+        told = {"steps": steps, "warmup": warmup, "device": device, "home": home or os.getcwd()}
         self.wanted = steps
         self.result: RankResult | None = None
-        self._harness = Harness(options, home or os.getcwd(), lambda message: None, endless=True)
+        self._harness = Harness(Options.from_json(told), endless=True)
 
     def __enter__(self) -> Watch:
         self._harness.start()

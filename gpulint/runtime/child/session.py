@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -26,13 +27,11 @@ class Session:
 
     stepper: Stepper
 
-    def __init__(
-        self, options: Options, home: str, send: Callable[[dict[str, Any]], None], endless: bool
-    ) -> None:
+    def __init__(self, options: Options, send: Callable[[dict[str, Any]], None], endless: bool) -> None:
         self.options = options
         self.send = send
         self.endless = endless
-        self.frames = Frames(home)
+        self.frames = Frames(options.home)
         self.calls = Calls(self.frames, self.reserved)
         self.lines = LineCounter(options.lines, self.tensor_bytes, measuring=options.trial is None)
         self.torch: Any = None
@@ -46,16 +45,24 @@ class Session:
         self.done = False
         self.looking = False  # what happens now is our own doing
         self.looked = 0.0  # seconds spent in looks, which are not the script's
+        self.process: tuple[int, ...] = ()  # of a worker, as in `RankResult`
+        self.is_fork = False  # with all that its parent had
+        self.seed = 0  # in a trial
+        self._rank = int(os.environ.get("RANK", "0"))
 
     @property
     def rank(self) -> int:
-        """The number of this process under torchrun."""
-        return int(os.environ.get("RANK", "0"))
+        """The number of this process under torchrun, or among the workers that its process has made."""
+        return self.process[-1] - 1 if self.process else self._rank
 
     @property
     def world_size(self) -> int:
-        """How many processes torchrun has started."""
-        return int(os.environ.get("WORLD_SIZE", "1"))
+        """How many processes train together, as far as this one knows: torchrun says it, or else the script's process group."""
+        said = os.environ.get("WORLD_SIZE")
+        distributed = sys.modules.get("torch.distributed")
+        if said is None and distributed is not None and distributed.is_available():
+            return int(distributed.get_world_size()) if distributed.is_initialized() else 1
+        return int(said or 1)
 
     @property
     def fewest_warmup(self) -> int:

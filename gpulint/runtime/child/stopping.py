@@ -8,11 +8,12 @@ import sys
 import time
 from collections.abc import Callable
 
+from gpulint.runtime.child.agreeing import Agreement
 from gpulint.runtime.child.looks import LOOKS, Looks
 from gpulint.runtime.child.session import KINDS, TRAINING, Session
 from gpulint.runtime.child.steps import Steps
 from gpulint.runtime.observing.lingering import Lingering, free_host_memory
-from gpulint.runtime.record.result import End, Progress
+from gpulint.runtime.record.result import End, Progress, StepKind
 
 PATIENCE = 20.0  # seconds that an evaluation may take before the training that is to follow it is given up
 AFTERWARDS = 2.0  # seconds that a trial's first run goes on after what was to be sampled, unwatched
@@ -37,14 +38,21 @@ class Stopping:
         self._stops = 0
         self._begin = time.monotonic()
         self._enough_since: float | None = None
+        self._agreement = Agreement(lambda: session.world_size)
 
     def trained(self) -> None:
         """An optimizer was made, or has stepped."""
         self._trained = time.monotonic()
 
-    def stop_if_enough(self) -> None:
+    def stop_if_enough(self, kind: StepKind) -> None:
         """After a step."""
-        if self._enough() and not self._is_bound and self._has_gone_on():
+        enough = self._enough()
+        if self._is_bound:
+            return
+        over = enough and self._has_gone_on()
+        if self._session.world_size > 1:
+            over = kind != "eval" and self._agreement.after_step(self._session.lingering is not None, over)
+        if over:
             self.finish()
 
     def _has_gone_on(self) -> bool:
@@ -61,15 +69,20 @@ class Stopping:
 
     def stop_if_over(self) -> None:
         """Before a batch: what was waited for may have taken too long. A trial's runs end after a step, where they can be
-        compared."""
-        if self._session.options.trial is None and self._session.lingering is not None and self.is_over():
-            self.finish(look=False)
+        compared, and ranks where all of them do."""
+        session = self._session
+        if session.options.trial is None and session.lingering is not None and session.world_size == 1:
+            if self.is_over():
+                self.finish(look=False)
 
     def stop_if_reached(self) -> None:
         """After an event: a trial's later runs end where its first did."""
-        trial, recorder = self._session.options.trial, self._session.recorder
-        if trial is not None and trial.until and recorder is not None and not self._session.done:
-            if recorder.has_reached(trial.until[min(self._session.rank, len(trial.until) - 1)]):
+        trial, recorder, process = self._session.options.trial, self._session.recorder, self._session.process
+        if trial is None or recorder is None or self._session.done:
+            return
+        for bound in trial.until:
+            is_ours = bound.process == process and (process or bound.rank == self._session.rank)
+            if is_ours and recorder.has_reached(bound.position):
                 self.finish()
 
     @property

@@ -112,6 +112,12 @@ class LineCounter:
         loader.get_code = get_code  # type: ignore[method-assign,assignment]
         self._undo = lambda: setattr(loader, "get_code", original)
 
+    def adopt(self, other: LineCounter) -> None:
+        """Count anew in the code that another one has compiled, in whose stead this one is started then."""
+        anew = {id(line): _Line(line.measured) for line in other._lines}
+        self._lines = [anew[id(line)] for line in other._lines]
+        self._figures = {place: anew[id(line)] for place, line in other._figures.items()}
+
     def stop(self) -> None:
         """Count no more."""
         self.active = False

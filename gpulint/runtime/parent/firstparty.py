@@ -38,11 +38,18 @@ def find_target(target: str, module: bool, cwd: str | None = None) -> str | None
     return os.path.abspath(path) if os.path.isfile(path) and not path.endswith((".zip", ".pyz")) else None
 
 
-def first_party(script: str, module: bool = False, cwd: str | None = None) -> list[str]:
+def first_party(script: str, module: bool = False, cwd: str | None = None, path: str = "") -> list[str]:
     """`script` and the files it imports from its own folder, from `src` beside it, or (with `module`) from the
-    working directory. Absolute paths, the script first."""
-    start = os.path.abspath(script)
-    roots = _roots((cwd or os.getcwd()) if module else os.path.dirname(start))
+    working directory; also from those folders of `path`, a PYTHONPATH, that lie there or above the script. Absolute paths, the
+    script first."""
+    start, base = os.path.abspath(script), os.path.abspath(cwd or os.getcwd())
+    named = [os.path.abspath(os.path.join(base, one)) for one in path.split(os.pathsep) if one]
+    near = [
+        one
+        for one in named
+        if (_is_in(one, base) or _is_in(start, one)) and not _FOREIGN.intersection(one.split(os.sep))
+    ]
+    roots = _roots(base if module else os.path.dirname(start)) + near
     found: dict[str, None] = {start: None}
     pending = [start]
     while pending and len(found) < MOST_FILES:
@@ -68,6 +75,10 @@ def _evaluates(tree: ast.Module) -> bool:
             if (node.func.attr == "eval" and not node.args) or (node.func.attr == "train" and mode is False):
                 return True
     return False
+
+
+def _is_in(path: str, folder: str) -> bool:
+    return path == folder or path.startswith(folder.rstrip(os.sep) + os.sep)
 
 
 def _roots(base: str) -> list[str]:

@@ -23,13 +23,15 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from gpulint.runtime.parent import processes
+from gpulint.runtime.parent import firstparty, processes, ranks
 from gpulint.runtime.parent.capture import Tail
-from gpulint.runtime.record.channel import ADDRESS, OPTIONS, TOKEN
+from gpulint.runtime.record.channel import ADDRESS, ENOUGH, INTERRUPTED, OPTIONS, TIMEOUT, TOKEN
 from gpulint.runtime.record.recording import TrialOptions
 from gpulint.runtime.record.result import (
+    ENDED_WELL,
     NO_TORCH,
     End,
+    EndReason,
     Environment,
     Lines,
     Options,
@@ -44,6 +46,7 @@ from gpulint.runtime.record.result import (
 CHILD = os.path.abspath(os.path.join(__file__, "..", "..", "child", "child.py"))
 REPORT_GRACE = 20.0  # seconds a child may take for its last look once it was told to end
 EXIT_GRACE = 20.0  # seconds a child may take for the script's own clean-up after it has reported
+JOIN_GRACE = 10.0  # seconds that a script may go on once the workers that it has started were stopped
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +94,12 @@ class Run:
             ]
         return [self.python, CHILD, self.target, *self.arguments]
 
+    def files(self) -> list[str]:
+        """The script, first, and the user's own modules that it imports, as absolute paths; none where there is no such script."""
+        script = firstparty.find_target(self.target, self.module, self.cwd)
+        path = {**os.environ, **self.environment}.get("PYTHONPATH", "")
+        return [] if script is None else firstparty.first_party(script, self.module, self.cwd, path)
+
     def options(self) -> Options:
         """What the child is told."""
         return Options.from_json(
@@ -105,8 +114,14 @@ class Run:
                 "cut_epochs": self.cut_epochs,
                 "evaluates": self.evaluates,
                 "trial": None if self.trial is None else self.trial.to_json(),
+                "home": self._home,
             }
         )
+
+    @property
+    def _home(self) -> str:
+        base = self.cwd or os.getcwd()
+        return base if self.module else os.path.dirname(os.path.realpath(os.path.join(base, self.target)))
 
 
 def run(what: Run, on_progress: Callable[[Progress], None] | None = None) -> RunResult:
@@ -160,6 +175,9 @@ def _explained(end: End, what: Run, stdout: str, stderr: str) -> End:
     return end
 
 
+_ENDED = End("killed", "the worker was ended before it could report")
+
+
 class _Listener:
     """The socket that children connect to. Abstract on Linux: no file, so a full disk does not matter."""
 
@@ -192,7 +210,9 @@ class _Connection:
         self.socket = connection
         self.pending = bytearray()
         self.trusted = False
+        self.gone = False
         self.rank = 0
+        self.process: tuple[int, ...] = ()  # of a worker
         self.samples: list[Sample] = []
         self.result: RankResult | None = None
 
@@ -213,6 +233,7 @@ class _Follower:
         self._process: subprocess.Popen[bytes] | None = None
         self._tails: list[Tail] = []
         self._told: str | None = None
+        self._news = 0.0  # when a process came, said something or went
         self._order: list[
             RankResult
         ] = []  # as they arrived: the first to fail is the cause, the others follow
@@ -227,7 +248,7 @@ class _Follower:
         try:
             self._watch()
         except KeyboardInterrupt:
-            self._tell("interrupted")
+            self._tell(INTERRUPTED)
             with contextlib.suppress(KeyboardInterrupt):
                 self._watch(time.monotonic() + REPORT_GRACE)
         finally:
@@ -273,21 +294,31 @@ class _Follower:
             if until is not None and now > until:
                 return
             if until is None and limit is not None and now > limit:
-                self._tell("timeout")
+                self._tell(TIMEOUT)
+                until = now + REPORT_GRACE
+            elif until is None and now > self._news + JOIN_GRACE and self._only_waits():
+                self._tell(ENOUGH)
                 until = now + REPORT_GRACE
             elif until is None and self._all_reported():
                 until = now + EXIT_GRACE
 
     def _all_reported(self) -> bool:
+        """Whether nothing is to come any more: of workers beside a script that trains itself, only if they train too."""
         trusted = [c for c in self._connections if c.trusted]
-        done = [c.result for c in trusted if c.result is not None]
-        return (
-            bool(done) and len(done) == len(trusted) and len(done) >= min(self._local_ranks(), len(trusted))
-        )
+        trains = any(c.samples for c in trusted if not c.process)
+        awaited = [c for c in trusted if not c.process or (not c.gone and (c.samples or not trains))]
+        return bool(awaited) and all(c.result is not None for c in awaited)
 
-    def _local_ranks(self) -> int:
-        results = [c.result for c in self._connections if c.result is not None]
-        return max((result.world_size for result in results), default=1) if self._what.launch else 1
+    def _only_waits(self) -> bool:
+        """Whether workers were stopped, and what is left is the script's own process, which has taken no step itself: it may wait
+        for what they would have given it."""
+        workers = [c for c in self._connections if c.process]
+        stopped = any(c.result is not None and c.result.end.reason == "stopped" for c in workers)
+        return stopped and all(
+            c.gone or c.result is not None or not (c.process or c.samples)
+            for c in self._connections
+            if c.trusted
+        )
 
     def _tell(self, word: str) -> None:
         self._told = word
@@ -317,7 +348,9 @@ class _Follower:
             data = connection.socket.recv(1 << 18)
         except OSError:
             data = b""
+        self._news = time.monotonic()
         if not data:
+            connection.gone = True
             self._selector.unregister(connection.socket)
             connection.socket.close()
             return
@@ -331,6 +364,7 @@ class _Follower:
     def _message(self, connection: _Connection, message: dict[str, Any]) -> None:
         if message.get("token") == self._listener.token:
             connection.trusted = True
+            connection.process = tuple(message.get("process", ()))
         elif not connection.trusted:
             return
         elif "progress" in message:
@@ -349,41 +383,45 @@ class _Follower:
         self._selector.close()
         for connection in self._connections:
             connection.socket.close()
-        ranks = [c.result or self._rebuilt(c, end) for c in self._connections if c.trusted]
+        found = ranks.of_run([self._result_of(c, end) for c in self._connections if c.trusted], end)
         texts: list[str | None] = [tail.text() for tail in self._tails] or [None, None]
         end = _explained(end, self._what, texts[0] or "", texts[1] or "")
         return RunResult(
             tuple(self._what.command()),
             end,
             time.monotonic() - self._begin,
-            tuple(sorted(ranks, key=lambda result: result.rank)),
+            found.ranks,
             texts[0],
             texts[1],
+            found.others,
         )
+
+    def _result_of(self, connection: _Connection, end: End) -> RankResult:
+        if connection.result is not None:
+            return connection.result
+        return self._rebuilt(connection, _ENDED if connection.process else end)
 
     def _rebuilt(self, connection: _Connection, end: End) -> RankResult:
         """What is known of a child that died before it could report: the samples it sent on its way."""
         environment = Environment(
             "", self._what.python, sys.platform, time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
         )
-        return RankResult(connection.rank, 1, environment, end, samples=tuple(connection.samples))
+        samples, process = tuple(connection.samples), connection.process
+        return RankResult(connection.rank, 1, environment, end, samples=samples, process=process)
 
     def _end(self) -> End:
         assert self._process is not None
         results = self._order
-        worst = [r for r in results if r.end.reason not in ("stopped", "finished")]
-        silent = [c for c in self._connections if c.trusted and c.result is None]
-        if worst:
-            first = worst[0]
-            if len(results) + len(silent) > 1:
-                return replace(first.end, message=f"rank {first.rank}: {first.end.message}")
-            return first.end
-        if self._told is not None and (silent or not results):
-            word = "the time was up" if self._told == "timeout" else "interrupted"
-            reason = "timeout" if self._told == "timeout" else "interrupted"
-            return End(reason, f"{word}{self._progress_so_far()}; the process did not answer and was killed")  # type: ignore[arg-type]
-        if results and not silent:
-            return results[0].end
+        silent = [c for c in self._connections if c.trusted and c.result is None and not c.process]
+        known = ranks.end_of(results, len(results) + len(silent))
+        if known is not None and known.reason not in ENDED_WELL:
+            return known
+        if self._told in (TIMEOUT, INTERRUPTED) and (silent or known is None):
+            word = "the time was up" if self._told == TIMEOUT else "interrupted"
+            reason: EndReason = "timeout" if self._told == TIMEOUT else "interrupted"
+            return End(reason, f"{word}{self._progress_so_far()}; the process did not answer and was killed")
+        if known is not None and (not silent or self._told == ENOUGH):
+            return known
         return self._died(self._process.returncode, silent)
 
     def _progress_so_far(self) -> str:

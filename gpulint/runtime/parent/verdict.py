@@ -7,7 +7,7 @@ Pure functions on records. What is claimed stands on each finding; how measureme
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Literal
 
 from gpulint.findings import Confidence, Finding, in_words
@@ -230,29 +230,10 @@ def _verdict(finding: Finding, found: Judgement, ranks: tuple[int, ...]) -> Verd
     text = found.text
     if ranks and found.status == "confirmed":
         text = f"on {_ranks(ranks)}: {text}"
-    return Verdict(
-        finding.code,
-        finding.name,
-        finding.message,
-        real(finding.filename),
-        finding.line,
-        finding.column,
-        finding.end_line,
-        finding.end_column,
-        found.status,
-        text,
-        found.device,
-        found.host,
-        found.nodes,
-        found.bytes,
-        found.seconds,
-        found.hits,
-        found.negligible,
-        found.holder,
-        found.born,
-        ranks,
-        finding.doubts,
-    )
+    figures = {field.name: getattr(found, field.name) for field in fields(found)}
+    place = (finding.line, finding.column, finding.end_line, finding.end_column)
+    names = (finding.code, finding.name, finding.message, real(finding.filename))
+    return Verdict(*names, *place, **{**figures, "text": text}, ranks=ranks, doubts=finding.doubts)
 
 
 def _sharing(verdicts: Sequence[Verdict]) -> tuple[Verdict, ...]:

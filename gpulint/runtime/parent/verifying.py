@@ -30,13 +30,11 @@ def verification_of(
         for f in findings
         if f.runtime_claim.kind not in UNAWAITED and f.confidence.reaches(least)
     ]
-    script = firstparty.find_target(what.target, what.module, what.cwd)
-    files = firstparty.first_party(script, what.module, what.cwd) if script is not None else []
     watched = replace(
         what,
         lines=join_lines(lines_of(findings)),
         awaited=join_lines(awaited),
-        evaluates=firstparty.evaluates(files),
+        evaluates=firstparty.evaluates(what.files()),
     )
     return verify(what.target, run(watched, on_progress), findings, max_drift, least)
 

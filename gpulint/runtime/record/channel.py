@@ -17,6 +17,7 @@ from typing import Any
 ADDRESS = "GPULINT_CHANNEL"
 TOKEN = "GPULINT_TOKEN"
 OPTIONS = "GPULINT_OPTIONS"
+TIMEOUT, INTERRUPTED, ENOUGH = "timeout", "interrupted", "enough"  # what the parent says: end, and why
 
 
 def connect_to(address: str, timeout: float = 30.0) -> socket.socket:
@@ -29,12 +30,14 @@ def connect_to(address: str, timeout: float = 30.0) -> socket.socket:
 
 
 class Channel:
-    """The child's end. Sending never raises: without a parent there is nobody left to tell."""
+    """The child's end. Sending never raises: without a parent there is nobody left to tell. `process` numbers a worker, as in
+    `result.RankResult`."""
 
-    def __init__(self, address: str, token: str) -> None:
+    def __init__(self, address: str, token: str, process: tuple[int, ...] = ()) -> None:
         self._socket: socket.socket | None = connect_to(address)
         self._lock = threading.Lock()
-        self.send({"token": token, "pid": os.getpid()})
+        self.send({"token": token, "pid": os.getpid(), "process": process})
+        os.register_at_fork(after_in_child=self.close)
 
     def send(self, message: dict[str, Any]) -> None:
         """Write one message, whole, or drop it."""

@@ -17,18 +17,22 @@ class Position(Record):
 
 
 @dataclass(frozen=True, slots=True)
+class Bound(Record):
+    """Where one process of a run ends: that of a `rank`, or the worker that has the numbers `process`."""
+
+    rank: int
+    process: tuple[int, ...]
+    position: Position
+
+
+@dataclass(frozen=True, slots=True)
 class TrialOptions(Record):
-    """A run that is to be compared with others. Random numbers are seeded with `seed`, by rank. `until` are the places, by rank,
-    at which it ends; without any it ends as a sampled run does. `to_end`: it ends by itself alone."""
+    """A run that is to be compared with others. Random numbers are seeded with `seed`, by rank and worker. Where it `is_bound`, each
+    process ends where `until` says, and by itself alone if that says nothing of it; otherwise as in any sampled run."""
 
     seed: int = 0
-    until: tuple[Position, ...] = ()
-    to_end: bool = False
-
-    @property
-    def is_bound(self) -> bool:
-        """Whether it is decided already where the run ends."""
-        return self.to_end or bool(self.until)
+    is_bound: bool = False
+    until: tuple[Bound, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

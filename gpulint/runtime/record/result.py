@@ -35,6 +35,13 @@ EndReason = Literal[
     "not-started",  # the interpreter, script, module or torchrun could not be started
 ]
 
+ENDED_WELL: tuple[EndReason, ...] = ("stopped", "finished")
+
+# What is noted of processes that were not, or not wholly, measured.
+UNFOLLOWED = "starts Python itself: what runs there is not measured."
+CUT_OFF = "The script ended this worker before it could report: of it only the steps are known."
+LEFT_ALONE = "It failed after gpulint had stopped others that it works with: what was measured before stands."
+
 KIND_NAMES: Mapping[StepKind, str] = {
     "train": "training",
     "eval": "evaluation",
@@ -273,7 +280,10 @@ class End(Record):
 
 @dataclass(frozen=True, slots=True)
 class RankResult(Record):
-    """Everything one process measured. `boundary` says what marked its steps; `recording` is what a trial compares."""
+    """Everything one process measured. `boundary` says what marked its steps; `recording` is what a trial compares.
+
+    A worker that the script started with `multiprocessing` has a number for each generation in `process`, as that counts
+    them: (2,) is the second process that the script's own process started."""
 
     rank: int
     world_size: int
@@ -290,6 +300,7 @@ class RankResult(Record):
     forwards: tuple[ForwardFigures, ...] = ()
     notes: tuple[str, ...] = ()
     recording: Recording | None = None
+    process: tuple[int, ...] = ()
     schema: int = SCHEMA
 
     def steps(self, kind: StepKind | None = None) -> int:
@@ -304,11 +315,12 @@ class RankResult(Record):
 
 @dataclass(frozen=True, slots=True)
 class RunResult(Record):
-    """A whole run: one result per rank (one without torchrun), in rank order, and how the run as a whole
-    ended.
+    """A whole run: one result per rank, in rank order, and how the run as a whole ended.
 
-    `ranks` holds only processes that reported; `stdout` and `stderr` are set where output was captured (their
-    last megabyte).
+    Without torchrun there is one rank, or one for each worker that trains, numbered in the order in which they were made; the
+    script's own process then is one of them if it trains as well, and the first. `ranks` holds only processes that
+    reported, `others` those that took no step beside workers that did. `stdout` and `stderr` are set where output was captured
+    (their last megabyte).
     """
 
     command: tuple[str, ...]
@@ -317,6 +329,7 @@ class RunResult(Record):
     ranks: tuple[RankResult, ...] = ()
     stdout: str | None = None
     stderr: str | None = None
+    others: tuple[RankResult, ...] = ()
     schema: int = SCHEMA
 
     def leaks(self, place: Place = "device") -> tuple[tuple[Drift, tuple[int, ...]], ...]:
@@ -364,7 +377,8 @@ class Options(Record):
     """What the parent asks of the child. `warmup` None means: at least 3 steps, until optimizer state is
     constant. Once `steps` steps are sampled the script may go on for `reach` seconds more, until each of the
     lines in `awaited` has run, and an evaluation where the program looks as if it had one (`evaluates`). With `cut_epochs`
-    epochs that have trained may end early for that. In a `trial` places of interest are counted and nothing more."""
+    epochs that have trained may end early for that. In a `trial` places of interest are counted and nothing more. `home` is the
+    folder of the script, or the one a module is run from."""
 
     steps: int = 20
     warmup: int | None = None
@@ -376,6 +390,7 @@ class Options(Record):
     cut_epochs: bool = False
     evaluates: bool = False
     trial: TrialOptions | None = None
+    home: str = ""
 
 
 def join_lines(places: Iterable[tuple[str, int] | tuple[str, int, int]]) -> tuple[Lines, ...]:

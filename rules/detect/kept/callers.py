@@ -126,7 +126,7 @@ def uses_of(site: CallSite, position: int | None) -> Use:
         return _kept_by(statement, site.call) or Use.UNSEEN
     if _takes_another(statement.value, site.call, position):
         return Use.READ
-    names = list(_names(statement, site.call, position))
+    names = list(_names(statement, position))
     if not names:
         return Use.UNSEEN
     found = [_of_name(site, name) for name in names]
@@ -148,7 +148,7 @@ def _takes_another(value: ir.Expr, call: ir.Call, position: int | None) -> bool:
     )
 
 
-def _names(statement: ir.Assign, call: ir.Call, position: int | None) -> Iterator[str]:
+def _names(statement: ir.Assign, position: int | None) -> Iterator[str]:
     for target in statement.targets:
         items = target.items if isinstance(target, ir.Seq) else ()
         if position is not None and items:

@@ -114,7 +114,7 @@ def _answers(
         yield refuted(Question.GRAD, "grad is off where it is added")
     yield from about(graphs.of(value, statement), value)
     yield from _of_flow(graphs, statement, path)
-    if path in graphs.backwarded or path in graphs.parts or _feeds(graphs, path, loop):
+    if path in graphs.backwarded or path in graphs.parts or _feeds(graphs, path):
         yield refuted(Question.BACKWARD, f"a later backward goes through `{path}`")
     root = path.partition("[")[0]
     if path in emptied or root in emptied:
@@ -191,7 +191,7 @@ def _makes_collection(value: ir.Expr) -> bool:
     )
 
 
-def _feeds(graphs: Graphs, path: str, loop: ir.Stmt) -> bool:
+def _feeds(graphs: Graphs, path: str) -> bool:
     """Whether something that goes backward is computed from the holder."""
     for statement in ir.statements(graphs.function.body):
         if isinstance(statement, ir.Assign) and statement.value is not None:

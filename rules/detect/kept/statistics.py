@@ -264,7 +264,7 @@ def _answers(graphs: Graphs, group: Group, entry: Entry, traced: Traced) -> Iter
         "backward" in name for name in graphs.file.evidence[graphs.function].called
     ):
         yield from _wanted(graphs, group, entry)
-    yield from stays(graphs, group.path, group.display, group.stmt)
+    yield from stays(graphs, group.path, group.display)
 
 
 def _wanted(graphs: Graphs, group: Group, entry: Entry) -> Iterator[Answer]:
@@ -272,10 +272,10 @@ def _wanted(graphs: Graphs, group: Group, entry: Entry) -> Iterator[Answer]:
     if any("backward" in name for name in graphs.file.evidence[graphs.function].called):
         return
     if graphs.function.name in ("forward", "loss", "compute_loss", "criterion") or _is_sought(entry):
-        if not _returns_apart(graphs, group, entry):
+        if not _returns_apart(graphs, group):
             yield refuted(Question.BACKWARD, "whoever gets the dict may go backward through this entry")
             return
-    elif not _returns_apart(graphs, group, entry):
+    elif not _returns_apart(graphs, group):
         yield left_open(Question.BACKWARD, "whoever gets the dict may go backward through this entry")
 
 
@@ -283,7 +283,7 @@ def _is_sought(entry: Entry) -> bool:
     return entry.name.lower() in ("loss", "total_loss", "losses", "objective", "total", "cost")
 
 
-def _returns_apart(graphs: Graphs, group: Group, entry: Entry) -> bool:
+def _returns_apart(graphs: Graphs, group: Group) -> bool:
     """`return loss, info`: what is to be trained is returned beside the dict."""
     for statement in ir.statements(graphs.function.body):
         value = statement.value if isinstance(statement, ir.Return) else None
@@ -305,7 +305,7 @@ def _is_of(expr: ir.Expr, group: Group) -> bool:
     return bool(group.path) and any(part.path == group.path for part in ir.walk(expr))
 
 
-def stays(graphs: Graphs, path: str, display: ir.Expr | None, stmt: ir.Stmt) -> Iterator[Answer]:
+def stays(graphs: Graphs, path: str, display: ir.Expr | None) -> Iterator[Answer]:
     """Where a dict goes: is it kept, returned to whoever may keep it, or written and dropped?"""
     function = graphs.function
     if path.partition(".")[0] == (function.params[0].name if function.cls and function.params else None):

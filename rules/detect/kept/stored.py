@@ -97,7 +97,7 @@ def _memos(graphs: Graphs, info: ClassInfo) -> Iterator[Kept]:
             *called_with_grad(graphs),
             emptied(graphs.file, info, path, graphs.function)
             or proven(Question.OUTLIVES, f"`{path}` is computed once and used by later calls", guard),
-            *_reads_with_graph(graphs.file, info, graphs.function, target.attr, memo=True),
+            *_reads_with_graph(graphs.file, graphs.function, target.attr, memo=True),
         )
         yield Kept(graphs.function, statement, value, path, How.CACHED, answers, scalar=traced.scalar)
 
@@ -148,9 +148,7 @@ def _recorded(graphs: Graphs, info: ClassInfo) -> Iterator[Kept]:
             continue
         if not asked and not _is_read_as_number(graphs.file, target.attr):
             continue
-        reads = tuple(
-            _reads_with_graph(graphs.file, info, graphs.function, target.attr, memo=False, asked=asked)
-        )
+        reads = tuple(_reads_with_graph(graphs.file, graphs.function, target.attr, memo=False, asked=asked))
         answers = (
             *about(traced, value),
             *reads,
@@ -185,7 +183,7 @@ def _is_read_as_number(file: FileAnalysis, attr: str) -> bool:
 
 
 def _reads_with_graph(
-    file: FileAnalysis, info: ClassInfo, writer: ir.Function, attr: str, memo: bool, asked: bool = False
+    file: FileAnalysis, writer: ir.Function, attr: str, memo: bool, asked: bool = False
 ) -> Iterator[Answer]:
     """Whether somebody computes with the attribute: then its graph may be wanted."""
     read = cut = False

@@ -52,7 +52,7 @@ def extended_lists(file: FileAnalysis) -> list[Suspicion]:
                 or not _is_of_batch(file, loop, given)
             ):
                 continue
-            found.append(_extended(file, function, loop, call, holder, given))
+            found.append(_extended(function, loop, call, holder, given))
     return found
 
 
@@ -67,9 +67,7 @@ def _is_of_batch(file: FileAnalysis, loop: ir.For, given: ir.Expr) -> bool:
     return isinstance(root, ir.Name) and root.id in loop_names(loop)
 
 
-def _extended(
-    file: FileAnalysis, function: ir.Function, loop: ir.For, call: ir.Call, holder: str, given: ir.Expr
-) -> Suspicion:
+def _extended(function: ir.Function, loop: ir.For, call: ir.Call, holder: str, given: ir.Expr) -> Suspicion:
     name = given.path or ""
     return Suspicion(
         call,
@@ -77,14 +75,12 @@ def _extended(
         f"`{holder}` gets one view of `{name}` for each sample, and each holds the storage of its whole batch",
         f"a tensor that a list is extended with is taken apart into tensors: extend it with `{name}.tolist()`",
         "a tensor object for each sample, and of a worker's batch the shared memory that it came in",
-        tuple(_extended_answers(file, function, loop, holder, name)),
+        tuple(_extended_answers(function, loop, holder, name)),
         Severity.INFO,
     )
 
 
-def _extended_answers(
-    file: FileAnalysis, function: ir.Function, loop: ir.For, holder: str, name: str
-) -> Iterator[Answer]:
+def _extended_answers(function: ir.Function, loop: ir.For, holder: str, name: str) -> Iterator[Answer]:
     tensor = moved = False
     for statement in ir.statements(loop.body):
         for call in ir.own_calls(statement):
@@ -138,17 +134,17 @@ def kept_slices(file: FileAnalysis) -> list[Suspicion]:
             loop = next((g for g in reversed(guards) if isinstance(g, ir.For)), None)
             if loop is None or not isinstance(statement, ir.Assign) or len(statement.targets) != 1:
                 continue
-            holder = _holder(file, function, statement.targets[0])
+            holder = _holder(function, statement.targets[0])
             value = statement.value
             if holder is None or not isinstance(value, ir.Sub) or not isinstance(value.index, ir.Name):
                 continue
             made = _made_by_network(file, function, value.base) if _indexes(loop, value.index) else None
             if made is not None:
-                found.append(_sliced(file, function, statement, holder, value, made))
+                found.append(_sliced(file, function, holder, value, made))
     return found
 
 
-def _holder(file: FileAnalysis, function: ir.Function, target: ir.Expr) -> str | None:
+def _holder(function: ir.Function, target: ir.Expr) -> str | None:
     """`self.cache` of `self.cache[key]`, where no method empties it."""
     own, owner = own_name(function), owner_of(function)
     if not isinstance(target, ir.Sub) or isinstance(target.index, ir.Const) or owner is None:
@@ -193,7 +189,7 @@ def _made_by_network(
 
 
 def _sliced(
-    file: FileAnalysis, function: ir.Function, statement: ir.Stmt, holder: str, value: ir.Sub, made: ir.Call
+    file: FileAnalysis, function: ir.Function, holder: str, value: ir.Sub, made: ir.Call
 ) -> Suspicion:
     path = made.func.path or ""
     answers = [proven(Question.OUTLIVES, f"nothing empties `{holder}`")]

@@ -87,7 +87,7 @@ def _answers(
     if trainer is not None:
         yield refuted(Question.BACKWARD, f"`{trainer.name}`, which calls this, goes backward too", trainer)
     owner = owner_of(function)
-    all_keep = owner is not None and _all_keep(file, owner)
+    all_keep = owner is not None and _all_keep(owner)
     leaks = _outliving(function, statement, root, origins)
     if all_keep:
         yield proven(
@@ -144,7 +144,7 @@ def _callers(file: FileAnalysis, function: ir.Function) -> Iterator[ir.Function]
             yield caller
 
 
-def _all_keep(file: FileAnalysis, owner: ir.Class) -> bool:
+def _all_keep(owner: ir.Class) -> bool:
     calls = [
         call
         for method in owner.methods.values()

@@ -148,8 +148,6 @@ def _shifts(index: ir.Expr) -> bool:
 
 
 def _is_minus_one(expr: ir.Expr) -> bool:
-    if isinstance(expr, ir.Op) and expr.op == "neg":
-        return isinstance(expr.operands[0], ir.Const) and expr.operands[0].value == 1
     return isinstance(expr, ir.Const) and expr.value == -1
 
 
@@ -201,12 +199,10 @@ def late_results(file: FileAnalysis) -> list[Suspicion]:
             ):
                 continue
             names = [item.id for item in target.items if isinstance(item, ir.Name) and item.id != "_"]
-            dead = [name for name in names if _is_dead(function, loop, statement, name)]
+            dead = [name for name in names if _is_dead(loop, statement, name)]
             trains = _trains(file, function, call)
             if trains is not None and dead:
-                found.append(
-                    _bound(statement, call, dead, trains, _gives(file, function, call, target, dead))
-                )
+                found.append(_bound(statement, dead, trains, _gives(file, function, call, target, dead)))
     return found
 
 
@@ -232,7 +228,7 @@ def _words(loop: ir.For | ir.While) -> Iterator[str]:
                 yield (part.path or "").rpartition(".")[2]
 
 
-def _is_dead(function: ir.Function, loop: ir.For | ir.While, made: ir.Stmt, name: str) -> bool:
+def _is_dead(loop: ir.For | ir.While, made: ir.Stmt, name: str) -> bool:
     """Whether the loop reads the name nowhere, or under a condition only, and never lets go of it."""
     for statement, guards in with_guards(loop.body, ()):
         if statement is made:
@@ -287,7 +283,7 @@ def _gives(
     return left_open(Question.SIZE, "how large what it returns is, is not shown")
 
 
-def _bound(statement: ir.Assign, call: ir.Call, dead: list[str], trains: Answer, gives: Answer) -> Suspicion:
+def _bound(statement: ir.Assign, dead: list[str], trains: Answer, gives: Answer) -> Suspicion:
     names = ", ".join(f"`{name}`" for name in dead)
     return Suspicion(
         statement,

@@ -14,6 +14,7 @@ from gpulint.analysis.code import ir
 from gpulint.analysis.code.loaded import chain_of, parents_of
 from gpulint.analysis.file.lookup import qualified, with_words
 from gpulint.analysis.questions.device.placement import on_gpu
+from gpulint.analysis.questions.size.states import copy_doubts
 from gpulint.analysis.values.values import Kind
 from gpulint.answers import Answer, Question, left_open, proven, refuted
 from gpulint.findings import Severity
@@ -49,7 +50,7 @@ def network_copies(file: FileAnalysis) -> list[Suspicion]:
     for function in with_words(file, frozenset({"deepcopy"})):
         for statement, guards in with_guards(function.body, ()):
             for copy in _copies(file, function, statement, guards):
-                if _has_trained(file, copy) and not _is_in_a_step(file, copy):
+                if _has_trained(file, copy) and not _is_in_a_step(copy):
                     found.append(_suspicion(file, copy))
     return found
 
@@ -125,7 +126,7 @@ def _trains(file: FileAnalysis, function: ir.Function, block: list[ir.Stmt], nes
     )
 
 
-def _is_in_a_step(file: FileAnalysis, copy: _Copy) -> bool:
+def _is_in_a_step(copy: _Copy) -> bool:
     """Whether the network is copied right before it is trained further, in a loop of tasks or clients: the copy works."""
     loop = next((g for g in reversed(copy.guards) if isinstance(g, (ir.For, ir.While))), None)
     return loop is not None and not _is_best(copy.guards) and not copy.many
@@ -164,6 +165,8 @@ def _answers(file: FileAnalysis, copy: _Copy, name: str) -> Iterator[Answer]:
         yield left_open(Question.DEVICE, "whether the network is on a GPU is not shown")
     else:
         yield refuted(Question.DEVICE, "the file speaks of no device")
+    if not copy.many:
+        yield from copy_doubts(lambda question: question(file), copy.function, name)
 
 
 def _is_freed(copy: _Copy, name: str) -> bool:
@@ -240,7 +243,7 @@ def live_states(file: FileAnalysis) -> list[Suspicion]:
             for holder, value, many in _kept(statement):
                 states = None if many or _is_protocol(function, holder) else _states_in(value)
                 if states is not None and (holder is None or _is_best_state(guards, holder)):
-                    found.append(_of_states(file, function, statement, holder, value))
+                    found.append(_of_states(file, function, holder, value))
     return found
 
 
@@ -274,9 +277,7 @@ def _is_best_state(guards: Guards, holder: str) -> bool:
     return _is_best(guards) and (in_loop or "." in holder)
 
 
-def _of_states(
-    file: FileAnalysis, function: ir.Function, statement: ir.Stmt, holder: str | None, value: ir.Expr
-) -> Suspicion:
+def _of_states(file: FileAnalysis, function: ir.Function, holder: str | None, value: ir.Expr) -> Suspicion:
     where = f"`{holder}` holds" if holder is not None else "what is handed out is"
     return Suspicion(
         value,
@@ -284,13 +285,13 @@ def _of_states(
         f"{where} the weights themselves, on the GPU, and no copy: they change with every step of training",
         "`state_dict()` gives the tensors of the network; a snapshot is `{k: v.cpu() for k, v in ….items()}`",
         "what is put back later is not what was the best, and as long as it is kept the weights cannot be freed",
-        tuple(_states_answers(file, function, statement, holder, value)),
+        tuple(_states_answers(file, function, holder, value)),
         Severity.INFO,
     )
 
 
 def _states_answers(
-    file: FileAnalysis, function: ir.Function, statement: ir.Stmt, holder: str | None, value: ir.Expr
+    file: FileAnalysis, function: ir.Function, holder: str | None, value: ir.Expr
 ) -> Iterator[Answer]:
     if holder is None:
         owner = owner_of(function)

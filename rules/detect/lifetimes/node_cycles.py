@@ -22,7 +22,7 @@ def node_cycles(file: FileAnalysis) -> list[Suspicion]:
     weak = any(full.startswith("weakref") for full in file.module.imports.values())
     for registration in registered(file):
         if registration.of_tensor and not weak and _is_of_node(registration):
-            suspicion = _suspicion(file, registration)
+            suspicion = _suspicion(registration)
             if suspicion is not None:
                 found.append(suspicion)
     return found
@@ -36,12 +36,12 @@ def _is_of_node(registration: Registration) -> bool:
     )
 
 
-def _suspicion(file: FileAnalysis, registration: Registration) -> Suspicion | None:
+def _suspicion(registration: Registration) -> Suspicion | None:
     own, owner = own_name(registration.function), owner_of(registration.function)
     held = _where_held(registration, own) if own else None
     if held is None or owner is None:
         return None
-    kept = _kept_tensor(owner, registration.function)
+    kept = _kept_tensor(owner)
     if kept is None:
         return None
     return Suspicion(
@@ -74,7 +74,7 @@ def _where_held(registration: Registration, own: str) -> ir.Part | None:
     return None
 
 
-def _kept_tensor(owner: ir.Class, registering: ir.Function) -> ir.Stmt | None:
+def _kept_tensor(owner: ir.Class) -> ir.Stmt | None:
     """A statement that stores on the object what a hook method was given, as it is: its input, output or gradient."""
     for method in owner.methods.values():
         own = own_name(method)

@@ -139,7 +139,7 @@ class UnseenEvaluations:
             yield reached
             yield self._backward(function, run, becomes)
             yield _reads(function, sight, run, becomes, reached)
-        yield from self._device(sight)
+        yield from self._device()
         yield from self.networks.by_name(run)
 
     def _guards_itself(self, call: ir.Call) -> bool:
@@ -241,7 +241,7 @@ class UnseenEvaluations:
                 found = asked[0]
         return found
 
-    def _device(self, sight: Sight) -> Iterator[Answer]:
+    def _device(self) -> Iterator[Answer]:
         words = {
             word.lower()
             for evidence in self._file.evidence.values()

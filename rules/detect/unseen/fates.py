@@ -137,7 +137,7 @@ class _Follower:
         if isinstance(around, ir.Sub):
             return around.base is current
         if isinstance(around, ir.Call):
-            return self._method(around) if around.func is current else self._argument(current, around)
+            return self._method(around) if around.func is current else self._argument(around)
         if isinstance(around, ir.Op):
             if around.op in _QUESTIONS:
                 self.fate.any = True
@@ -173,7 +173,7 @@ class _Follower:
             return False
         return True
 
-    def _argument(self, current: ir.Expr, call: ir.Call) -> bool:
+    def _argument(self, call: ir.Call) -> bool:
         name, path = call.method, call.func.path
         full = qualified(self._file, self._function, path) or ""
         root = full.partition(".")[0]

@@ -18,7 +18,7 @@ class DomainSolver:
         first = self._term(0, batches[0])
         first.backward(retain_graph=True)  # expect: GPU301
         second = self._term(1, batches[1])
-        second.backward(retain_graph=True)  # maybe: GPU301
+        second.backward(retain_graph=True)  # low: GPU301
         self.opt.step()
         return first.item(), second.item()
 

@@ -8,7 +8,7 @@ opt = torch.optim.SGD(net.parameters(), lr=0.1)
 def step(x, y):
     loss = (net(x) - y).pow(2).mean()
     opt.zero_grad()
-    loss.backward(retain_graph=True)  # maybe: GPU301
+    loss.backward(retain_graph=True)  # low: GPU301
     opt.step()
 
 

@@ -9,7 +9,7 @@ def run(net: nn.Module, loader):
     net.cuda().eval()
     parts = []
     for x, _ in loader:
-        parts.append(net(x.cuda()))  # expect: GPU102
+        parts.append(net(x.cuda()))  # low: GPU102
     joined = torch.cat(parts, dim=0)
     return joined
 

@@ -9,5 +9,5 @@ def collect(encoder: nn.Module, loader):
     latents = []
     for x, _ in loader:
         z = encoder(x.to(device))  # expect: GPU201
-        latents.append(z.detach().to(device))  # expect: GPU102
+        latents.append(z.detach().to(device))  # low: GPU102
     return torch.cat(latents)

@@ -20,7 +20,7 @@ def listen(loader, path):
     net.eval()
     right = 0
     for x, y in loader:
-        right += (net(x).argmax(1) == y).sum().item()  # maybe: GPU201
+        right += (net(x).argmax(1) == y).sum().item()  # low: GPU201
     return right
 
 
@@ -42,5 +42,5 @@ def listen_where_told(loader, path, place):
     net.eval()
     right = 0
     for x, y in loader:
-        right += (net(x.cuda()).argmax(1).cpu() == y).sum().item()  # maybe: GPU201
+        right += (net(x.cuda()).argmax(1).cpu() == y).sum().item()  # low: GPU201
     return right

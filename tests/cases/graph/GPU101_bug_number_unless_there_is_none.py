@@ -17,6 +17,6 @@ def update(net, old, loader, opt, task):
         opt.zero_grad()
         loss.backward()
         opt.step()
-        shown += distilled.item() if task else distilled  # maybe: GPU101
+        shown += distilled.item() if task else distilled  # low: GPU101
         kept += loss  # expect: GPU101
     return shown / len(loader), kept / len(loader), torch.cuda.max_memory_allocated()

@@ -15,6 +15,6 @@ def train(backbone, heads, loader, meters):
             opt.zero_grad()
             loss.backward()
             opt.step()
-            losses.append(loss)  # maybe: GPU101
+            losses.append(loss)  # low: GPU101
         for meter, loss in zip(meters, losses):
             meter.add(loss.item())

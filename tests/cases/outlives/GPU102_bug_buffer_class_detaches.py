@@ -23,5 +23,5 @@ def embed(model: torch.nn.Module, loader, device="cuda"):
     buffer = Buffer()
     for images, _ in loader:
         features = model(images.to(device))
-        buffer.add("features", features.flatten(1))  # expect: GPU102
+        buffer.add("features", features.flatten(1))  # low: GPU102
     return buffer.joined("features")

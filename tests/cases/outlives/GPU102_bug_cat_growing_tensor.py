@@ -7,5 +7,5 @@ def generate_images(G, n, nz, device):
     with torch.no_grad():
         for _ in range(n // 64):
             z = torch.randn(64, nz, 1, 1, device=device)
-            images = torch.cat([images, G(z)])  # expect: GPU102
+            images = torch.cat([images, G(z)])  # low: GPU102
     return images.cpu()

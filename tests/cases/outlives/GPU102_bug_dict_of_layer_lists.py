@@ -12,5 +12,5 @@ def padim_features(loader):
     feats = defaultdict(list)
     for x, *_ in loader:
         for name, f in net(x.cuda()).items():
-            feats[name].append(f)  # expect: GPU102
+            feats[name].append(f)  # low: GPU102
     return {k: torch.cat(v).cpu() for k, v in feats.items()}

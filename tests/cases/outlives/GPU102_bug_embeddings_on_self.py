@@ -12,7 +12,7 @@ class Indexer:
     @torch.no_grad()
     def add(self, batch, names):
         z = self.encoder(batch.to(self.device))
-        self.bank.append(nn.functional.normalize(z, dim=-1))  # expect: GPU102
+        self.bank.append(nn.functional.normalize(z, dim=-1))  # low: GPU102
         self.names.extend(names)
 
     def build(self, loader):

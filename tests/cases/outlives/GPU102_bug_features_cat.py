@@ -10,5 +10,5 @@ def extract_features(loader, device="cuda"):
     feats = []
     for images, _ in loader:
         f = net(images.to(device))
-        feats.append(f)  # expect: GPU102
+        feats.append(f)  # low: GPU102
     return torch.cat(feats, dim=0).cpu().numpy()

@@ -5,17 +5,17 @@ import torch
 
 @torch.no_grad()
 def logits(model: torch.nn.Module, loader):
-    return torch.cat([model(x.cuda()) for x in loader]).cpu()  # expect: GPU102
+    return torch.cat([model(x.cuda()) for x in loader]).cpu()  # low: GPU102
 
 
 def features(encoder: torch.nn.Module, loader):
     encoder.cuda().eval()
     with torch.inference_mode():
-        found = torch.cat(list(encoder(images.cuda()) for images, _ in loader), dim=0)  # expect: GPU102
+        found = torch.cat(list(encoder(images.cuda()) for images, _ in loader), dim=0)  # low: GPU102
     return found.cpu().numpy()
 
 
 def in_chunks(model: torch.nn.Module, samples, size):
     with torch.no_grad():
-        out = torch.vstack([model(part.cuda()) for part in samples.split(size)])  # expect: GPU102
+        out = torch.vstack([model(part.cuda()) for part in samples.split(size)])  # low: GPU102
     return out.cpu()

@@ -14,7 +14,7 @@ def with_a_helper(model: torch.nn.Module, loader):
     kept = []
     for batch in loader:
         batch = {name: value.to("cuda") for name, value in batch.items()}
-        kept.append(mean_pooling(model(**batch), batch["attention_mask"]))  # expect: GPU102
+        kept.append(mean_pooling(model(**batch), batch["attention_mask"]))  # low: GPU102
     return torch.cat(kept).cpu()
 
 
@@ -26,7 +26,7 @@ def in_place(model: torch.nn.Module, loader):
         hidden = model(**batch).last_hidden_state
         mask = batch["attention_mask"][..., None]
         pooled = (hidden * mask).sum(dim=1)
-        kept.append(pooled)  # expect: GPU102
+        kept.append(pooled)  # low: GPU102
     return torch.cat(kept).cpu()
 
 

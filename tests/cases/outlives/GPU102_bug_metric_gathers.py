@@ -12,7 +12,7 @@ class Distance:
 
     @torch.no_grad()
     def update(self, images):
-        self.features.append(self.network(images.cuda()))  # expect: GPU102
+        self.features.append(self.network(images.cuda()))  # low: GPU102
 
     def compute(self):
         found = torch.cat(self.features).cpu().numpy()
@@ -26,7 +26,7 @@ class Score:
 
     @torch.no_grad()
     def process(self, batch, samples):
-        self.logits += list(torch.split(self.network(torch.stack(samples)), 1))  # expect: GPU102
+        self.logits += list(torch.split(self.network(torch.stack(samples)), 1))  # low: GPU102
 
     def compute_metrics(self, results):
         return torch.cat(self.logits).cpu().numpy().mean()

@@ -21,5 +21,5 @@ def train(loader):
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
-        note(logs, codes)  # expect: GPU102
+        note(logs, codes)  # low: GPU102
     return logs

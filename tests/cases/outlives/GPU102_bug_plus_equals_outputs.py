@@ -9,5 +9,5 @@ def sentence_vectors(texts, tokenizer, bs=64):
         for i in range(0, len(texts), bs):
             enc = tokenizer(texts[i : i + bs], padding=True, return_tensors="pt").to("cuda")
             pooled = model(**enc).last_hidden_state.mean(1)
-            vecs += [pooled]  # expect: GPU102
+            vecs += [pooled]  # low: GPU102
     return torch.vstack(vecs).cpu().numpy()

@@ -9,6 +9,6 @@ def collect(policy: nn.Module, env, horizon, device="cuda"):
     obs = env.reset().to(device)
     for _ in range(horizon):
         maps = policy(obs)
-        traj.append(maps[0])  # expect: GPU102
+        traj.append(maps[0])  # low: GPU102
         obs = env.step(maps.argmax(1)).to(device)
     return torch.stack([m.cpu() for m in traj])

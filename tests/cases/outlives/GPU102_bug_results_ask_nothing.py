@@ -9,5 +9,5 @@ def single(network, loader):
     for data in loader:
         with torch.no_grad():
             answer = network(**data)
-        found.extend(answer)  # expect: GPU102
+        found.extend(answer)  # low: GPU102
     return torch.stack(found).cpu().numpy()

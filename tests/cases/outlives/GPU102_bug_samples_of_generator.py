@@ -11,6 +11,6 @@ class FID:
         with torch.inference_mode():
             for _ in trange(n // bs):
                 fake = self.generator(torch.randn(bs, nz, device="cuda"))
-                acts += [self.inception(fake)[0].flatten(1)]  # expect: GPU102
+                acts += [self.inception(fake)[0].flatten(1)]  # low: GPU102
         acts = torch.cat(acts, 0).cpu().numpy()
         return acts.mean(0), acts.T @ acts

@@ -10,5 +10,5 @@ def embed(net: nn.Module, tokenize, texts, device="cuda"):
     found = []
     for start in range(0, len(texts), 64):
         tokens = tokenize(texts[start : start + 64], device=device)
-        found.append(net(tokens))  # expect: GPU102
+        found.append(net(tokens))  # low: GPU102
     return torch.cat(found).cpu().numpy()

@@ -17,7 +17,7 @@ class Enrolment:
         for path in paths:
             wave, _ = torchaudio.load(path)
             features = self.network.extract_features(wave.to(self.device))
-            self.frames.setdefault(speaker, []).append(features)  # expect: GPU102|GPU106
+            self.frames.setdefault(speaker, []).append(features)  # low: GPU102
 
     def write(self, path):
         rows = {s: torch.cat(parts, 1).mean((0, 1)).cpu().numpy() for s, parts in self.frames.items()}

@@ -7,7 +7,7 @@ class Reptile:
         self.net = net.cuda()
 
     def remember(self):
-        self.best = {k: v.clone() for k, v in self.net.state_dict().items()}  # expect: GPU404
+        self.best = {k: v.clone() for k, v in self.net.state_dict().items()}  # low: GPU404
 
     def restore(self):
         self.net.load_state_dict(self.best)

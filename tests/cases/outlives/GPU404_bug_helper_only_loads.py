@@ -17,5 +17,5 @@ def search(net, loader, step, score):
         step(net, x.cuda(), y.cuda())
         now = score(net)
         if now > best:
-            best, kept = now, copy.deepcopy(net.state_dict())  # expect: GPU404
+            best, kept = now, copy.deepcopy(net.state_dict())  # low: GPU404
     put_back(net, kept)

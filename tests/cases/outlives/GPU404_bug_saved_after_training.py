@@ -11,5 +11,5 @@ def fit(net, epochs, train, score):
         reached = score(net)
         if reached > best:
             best = reached
-            weights = copy.deepcopy(net.state_dict())  # expect: GPU404
+            weights = copy.deepcopy(net.state_dict())  # low: GPU404
     torch.save(weights, "best.pt")

@@ -13,7 +13,7 @@ class Stopper:
     def __call__(self, loss, network):
         if loss < self.best:
             self.best, self.waited = loss, 0
-            self.weights = copy.deepcopy(network.state_dict())  # expect: GPU404
+            self.weights = copy.deepcopy(network.state_dict())  # low: GPU404
         else:
             self.waited += 1
         return self.waited > self.patience

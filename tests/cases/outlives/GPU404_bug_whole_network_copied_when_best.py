@@ -22,5 +22,5 @@ class Fitting:
             now = score(self._net)
             if now > top:
                 top = now
-                self._best = copy.deepcopy(self._net)  # expect: GPU404
+                self._best = copy.deepcopy(self._net)  # low: GPU404
         torch.save(self._best.state_dict(), path)

@@ -16,7 +16,7 @@ class Trainer:
             self.opt.zero_grad()
             loss.backward()
             self.opt.step()
-            total += loss  # maybe: GPU101
+            total += loss  # low: GPU101
         return total / len(loader)
 
     def train(self, loader):

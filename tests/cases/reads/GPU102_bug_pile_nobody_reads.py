@@ -24,6 +24,6 @@ class Runner:
         with torch.no_grad():
             for x in loader:
                 mean, code = self.coder(x.cuda())
-                codes.append(code)  # expect: GPU102
+                codes.append(code)  # low: GPU102
                 seen += int((mean > 0).sum())
         return seen

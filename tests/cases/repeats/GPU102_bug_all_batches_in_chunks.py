@@ -9,7 +9,7 @@ def in_chunks(net: nn.Module, samples, chunk, device):
     net.to(device).eval()
     found = []
     for begin in range(0, len(samples), chunk):
-        found.append(net(samples[begin : begin + chunk].to(device)))  # expect: GPU102
+        found.append(net(samples[begin : begin + chunk].to(device)))  # low: GPU102
     return torch.cat(found)
 
 
@@ -20,6 +20,6 @@ def of_all(net: nn.Module, loader, device):
     for number, (x, _) in enumerate(loader):
         if number % 50 == 0:
             print(number)
-        outs.append(net(x.to(device)))  # expect: GPU102
+        outs.append(net(x.to(device)))  # low: GPU102
     outs = torch.cat(outs).cpu().numpy()
     return outs.mean(0)

@@ -28,6 +28,6 @@ def scores(loader):
     kept, more = [], []
     with torch.no_grad():
         for x in loader:
-            kept.append(twin(x.cuda()))  # expect: GPU102
-            more.append(stack(x.cuda()))  # expect: GPU102
+            kept.append(twin(x.cuda()))  # low: GPU102
+            more.append(stack(x.cuda()))  # low: GPU102
     return torch.cat(kept).cpu(), torch.cat(more).cpu()

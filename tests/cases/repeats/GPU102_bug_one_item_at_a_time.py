@@ -13,7 +13,7 @@ def of_paths(model: torch.nn.Module, paths, transform):
     for path in paths:
         image = transform(Image.open(path).convert("RGB")).unsqueeze(0).cuda()
         with torch.no_grad():
-            kept.append(model(image))  # expect: GPU102
+            kept.append(model(image))  # low: GPU102
     return torch.cat(kept).cpu()
 
 
@@ -21,7 +21,7 @@ def of_paths(model: torch.nn.Module, paths, transform):
 def of_folder(model: torch.nn.Module, folder):
     kept = []
     for name in sorted(glob.glob(folder + "/*.npy")):
-        kept.append(model(read(name)))  # expect: GPU102
+        kept.append(model(read(name)))  # low: GPU102
     np.save("features.npy", torch.stack(kept).cpu().numpy())
 
 
@@ -34,7 +34,7 @@ def of_samples(model: torch.nn.Module, dataset):
     kept = []
     for i in range(len(dataset)):
         sample, _ = dataset[i]
-        kept.append(model(sample.unsqueeze(0).cuda()))  # expect: GPU102
+        kept.append(model(sample.unsqueeze(0).cuda()))  # low: GPU102
     return torch.cat(kept).cpu()
 
 
@@ -43,7 +43,7 @@ def of_sentences(model: torch.nn.Module, tokenizer, sentences):
     kept = []
     for sentence in sentences:
         inputs = tokenizer(sentence, return_tensors="pt").to("cuda")
-        kept.append(model(**inputs).last_hidden_state[:, 0])  # expect: GPU102
+        kept.append(model(**inputs).last_hidden_state[:, 0])  # low: GPU102
     return torch.cat(kept).cpu().numpy()
 
 
@@ -55,5 +55,5 @@ def of_frames(model: torch.nn.Module, filename, transform):
         found, frame = video.read()
         if not found:
             break
-        kept.append(model(transform(frame).cuda()))  # expect: GPU102
+        kept.append(model(transform(frame).cuda()))  # low: GPU102
     return torch.stack(kept).cpu()

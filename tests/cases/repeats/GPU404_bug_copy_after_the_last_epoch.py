@@ -11,6 +11,6 @@ def fit(model, loader, epochs, train_epoch, score):
     for epoch in range(epochs):
         train_epoch(model, loader)
         if score(model) > best:
-            kept["best"] = copy.deepcopy(model.state_dict())  # expect: GPU404
+            kept["best"] = copy.deepcopy(model.state_dict())  # low: GPU404
     kept["last"] = copy.deepcopy(model.state_dict())  # low: GPU404
     torch.save(kept, "model.pt")

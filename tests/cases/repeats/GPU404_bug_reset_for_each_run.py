@@ -6,7 +6,7 @@ from torch import nn
 
 def compare(optimizers, train, score):
     net = nn.Sequential(nn.Linear(512, 512), nn.ReLU(), nn.Linear(512, 10)).cuda()
-    start = copy.deepcopy(net.state_dict())  # expect: GPU404
+    start = copy.deepcopy(net.state_dict())  # low: GPU404
     scores = {}
     for name, make in optimizers.items():
         net.load_state_dict(start)
@@ -17,7 +17,7 @@ def compare(optimizers, train, score):
 
 def continue_with(twin, loader):
     net = torch.compile(twin.cuda())
-    weights = copy.deepcopy(net.state_dict())  # expect: GPU404
+    weights = copy.deepcopy(net.state_dict())  # low: GPU404
     twin.load_state_dict(weights)
     for x in loader:
         yield twin(x.cuda())

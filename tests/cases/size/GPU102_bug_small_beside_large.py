@@ -24,5 +24,5 @@ def twice(net, x):
 def predict(net: nn.Module, loader):
     kept = []
     for x in loader:
-        kept.append(twice(net, x.cuda()))  # expect: GPU102
+        kept.append(twice(net, x.cuda()))  # low: GPU102
     return torch.cat(kept).cpu()

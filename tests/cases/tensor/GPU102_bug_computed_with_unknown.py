@@ -22,5 +22,5 @@ def first_token(output):
 def encoded(net: nn.Module, loader):
     kept = []
     for batch in loader:
-        kept.append(first_token(net(**batch.to("cuda"))))  # expect: GPU102
+        kept.append(first_token(net(**batch.to("cuda"))))  # low: GPU102
     return torch.cat(kept).cpu()

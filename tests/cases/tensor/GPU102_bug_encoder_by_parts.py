@@ -9,7 +9,7 @@ def image_bank(loader, device="cuda"):
     bank = []
     with torch.no_grad():
         for images, _ in loader:
-            bank.append(model.encode_image(images.to(device)))  # expect: GPU102
+            bank.append(model.encode_image(images.to(device)))  # low: GPU102
     return torch.cat(bank)
 
 
@@ -18,5 +18,5 @@ def draw(decoder, count):
     with torch.no_grad():
         for _ in range(count // 64):
             noise = torch.randn(64, 128, device="cuda")
-            pictures.append(decoder(noise))  # expect: GPU102
+            pictures.append(decoder(noise))  # low: GPU102
     return torch.cat(pictures)

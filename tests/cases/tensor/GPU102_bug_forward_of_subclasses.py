@@ -13,5 +13,5 @@ class Encoder(nn.Module):
         self.eval()
         vectors = []
         for x in loader:
-            vectors.append(self.forward(x.to(device)))  # expect: GPU102
+            vectors.append(self.forward(x.to(device)))  # low: GPU102
         return torch.cat(vectors).cpu().numpy()

@@ -19,6 +19,6 @@ class Regression:
         all_maps, all_scores = [], []
         for (batch,) in loader:
             maps, scores = self._predict(batch)
-            all_maps.append(maps)  # expect: GPU102
+            all_maps.append(maps)  # low: GPU102
             all_scores.append(scores)
         return torch.cat(all_maps, 1).cpu().numpy(), torch.cat(all_scores, 1).numpy()

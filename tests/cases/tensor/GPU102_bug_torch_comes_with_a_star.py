@@ -6,5 +6,5 @@ def predictions(learn, dl):
     learn.model.cuda().eval()
     for batch in dl:
         with torch.no_grad():
-            raw.append(learn.model(batch[0].cuda()))  # expect: GPU102
+            raw.append(learn.model(batch[0].cuda()))  # low: GPU102
     return torch.cat(raw).cpu().numpy()

@@ -9,5 +9,5 @@ def first_tokens(bert: nn.Module, loader):
     cls = []
     for ids, mask in loader:
         hidden = bert(input_ids=ids.cuda(), attention_mask=mask.cuda()).last_hidden_state
-        cls.append(hidden[:, 0])  # expect: GPU102
+        cls.append(hidden[:, 0])  # low: GPU102
     return torch.cat(cls).cpu()

@@ -167,7 +167,7 @@ def against_cutting(file: FileAnalysis, hold: Hold) -> str:
         return f"{value} may be no tensor"
     if hold.graph.state == "retained":
         return f"its graph is kept for another backward, which may go through `{hold.place.holder}`"
-    if hold.place.keep is not None and (reason := _needed_by_callee(file, hold, value)):
+    if hold.place.keep is not None and (reason := _needed_by_callee(hold, value)):
         return reason
     own = hold.place.keep is None and hold.place.holder_kind == "attribute"
     of_module = hold.place.holder_kind == "attribute" and hold.place.method_of_module
@@ -201,7 +201,7 @@ def goes_on_in_callee(hold: Hold) -> bool:
     return hold.place.keep.param in made | summary.escaped_params | summary.frees
 
 
-def _needed_by_callee(file: FileAnalysis, hold: Hold, value: str) -> str:
+def _needed_by_callee(hold: Hold, value: str) -> str:
     """The function that keeps its parameter may do other things with it, or give it back with its graph."""
     assert hold.place.keep is not None
     callee = hold.place.keep.function

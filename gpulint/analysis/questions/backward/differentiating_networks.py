@@ -18,7 +18,10 @@ def differentiating_network(file: FileAnalysis) -> str:
     """The class of a module, of this file or of the project's, that takes gradients in its forward or in what its forward
     calls by name; empty where none is seen. Losses, which are given what they differentiate, are no networks."""
     others = (
-        file.project.files_defining(file.filename, "forward", b"autograd.grad(")
+        [
+            *file.project.files_defining(file.filename, "forward", b"autograd.grad("),
+            *file.project.files_defining(file.filename, "forward", b".backward("),
+        ]
         if file.project is not None
         else []
     )
@@ -53,6 +56,7 @@ def _takes_gradients(file: FileAnalysis, method: ir.Function) -> bool:
     if {"enable_grad", "set_grad_enabled"} & file.evidence[method].words:
         return False  # it is ready for callers without grad
     return any(
-        call.method == "grad" and qualified(file, method, call.func.path) == GRADIENTS
+        (call.method == "grad" and qualified(file, method, call.func.path) == GRADIENTS)
+        or (call.method == "backward" and isinstance(call.func, ir.Attr) and method.name == "forward")
         for _, call in ir.calls(method.body)
     )

@@ -121,6 +121,9 @@ class Doubts:
         if forward.module.network is None and self._differentiating:
             why = f"`{self._differentiating}` takes gradients in its forward, and `{path}` may be one"
             yield left_open(Question.BACKWARD, why)
+        if not forward.mode.evaluating and _is_put_into_train_mode(forward):
+            why = f"`{path}` is put into train mode here: it may train within its own forward"
+            yield left_open(Question.BACKWARD, why)
         if weights := weights_in_doubt(self._file, forward.module.network):
             yield left_open(Question.TRAINED, weights)
         if not self.names_gpu_for(forward):
@@ -135,6 +138,11 @@ class Doubts:
             or off_for_object(self._file, forward.function)
             or self._guards_itself(forward)
             or any(self._unseen_base(entry) for entry in facts.role.entries)
+            or (
+                forward.module.network is None
+                and _is_put_into_train_mode(forward)
+                and bool(self._differentiating)
+            )
         )
 
     def chooses_mode(self, function: ir.Function) -> bool:
@@ -402,6 +410,13 @@ class Doubts:
                 if last not in seen and last not in _HARMLESS | frameworks.MODULE_BASES:
                     return last
         return ""
+
+
+def _is_put_into_train_mode(forward: Forward) -> bool:
+    """`model.train()` in the function that runs it, which nothing takes back there."""
+    path = forward.module.path
+    called = {call.func.path for _, call in ir.calls(forward.function.body) if not call.args}
+    return f"{path}.train" in called and f"{path}.eval" not in called
 
 
 def _bound_to(statement: ir.Stmt) -> ir.Expr | None:

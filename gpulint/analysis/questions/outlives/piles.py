@@ -249,7 +249,7 @@ class _Search:
         """Follow a use outwards to where its statement puts it."""
         current = use
         for around in chain:
-            if not self._goes_on(place, current, around, chain, statement, position):
+            if not self._goes_on(place, current, around, statement, position):
                 return
             if isinstance(around, ir.Call) and around.method in JOINS | _TENSOR_METHODS:
                 place = replace(place, joined=True)
@@ -257,13 +257,7 @@ class _Search:
         self._arrive(place, current, statement, position)
 
     def _goes_on(
-        self,
-        place: _Place,
-        current: ir.Expr,
-        around: ir.Expr,
-        chain: Chain,
-        statement: ir.Stmt,
-        position: int,
+        self, place: _Place, current: ir.Expr, around: ir.Expr, statement: ir.Stmt, position: int
     ) -> bool:
         """Whether what is around the expression still is, or holds, what the pile keeps."""
         if isinstance(around, ir.Sub):
@@ -279,9 +273,9 @@ class _Search:
                 return self._method(place, around)
             return self._argument(place, current, around)
         if isinstance(around, ir.Op):
-            return self._operator(place, current, around)
+            return self._operator(current, around)
         if isinstance(around, ir.Comp):
-            return self._comprehension(place, current, around, chain, statement, position)
+            return self._comprehension(place, current, around, statement, position)
         if isinstance(around, ir.Wrapper) and around.kind.startswith("yield"):
             self._return(place)
             return False
@@ -423,7 +417,7 @@ class _Search:
         else:
             self.found.on_device = True
 
-    def _operator(self, place: _Place, current: ir.Expr, around: ir.Op) -> bool:
+    def _operator(self, current: ir.Expr, around: ir.Op) -> bool:
         op = around.op
         if op == "if":
             return around.operands[0] is not current
@@ -440,13 +434,7 @@ class _Search:
         return not foreign
 
     def _comprehension(
-        self,
-        place: _Place,
-        current: ir.Expr,
-        around: ir.Comp,
-        chain: Chain,
-        statement: ir.Stmt,
-        position: int,
+        self, place: _Place, current: ir.Expr, around: ir.Comp, statement: ir.Stmt, position: int
     ) -> bool:
         """Over the pile: go on with its elements where they are used."""
         targets = [target for target, iterable, _ in around.clauses if iterable is current]

@@ -55,7 +55,7 @@ def _counters(loop: ir.For) -> set[str]:
     return {target.id} if isinstance(target, ir.Name) else set()
 
 
-def only_loads(statement: ir.Stmt, expr: ir.Expr, chain: Chain) -> bool:
+def only_loads(statement: ir.Stmt, chain: Chain) -> bool:
     """`net.load_state_dict(states[best])`, `torch.save(states[0], path)`, and loops over the copies that do no more."""
     if any(isinstance(outer, ir.Call) and outer.method in ("load_state_dict", "save") for outer in chain):
         return isinstance(chain[0], ir.Sub)

@@ -24,6 +24,7 @@ _PACKAGED = re.compile(
 _HARMLESS = frozenset(
     "staticmethod classmethod lru_cache cache no_grad inference_mode enable_grad wraps".split()
 )
+_PROGRAM = re.compile(rb"^if __name__ ==", re.M)
 _MODULE_METHODS = frozenset({"forward", "__call__", "__init__", "main"})
 
 
@@ -52,9 +53,11 @@ class Uncalled:
     def _found(self, function: ir.Function, depth: int) -> bool:
         file = self._file
         project = file.project
-        if project is None or self._may_be_started(function) or self._is_for_others():
-            return False
         name = function.name
+        if project is None or self._may_be_started(function):
+            return False
+        if self._is_for_others() and not name.startswith("_"):
+            return False
         if any(name in evidence.strings for evidence in file.evidence.values()):
             return False
         for caller, evidence in file.evidence.items():
@@ -73,9 +76,23 @@ class Uncalled:
             if other is not function and other.cls is function.cls and not other.name.startswith("__")
         ]
         called = file.evidence[file.module.body].called
-        return project is not None and any(
-            other.name in called or project.speaks_of(file.filename, other) for other in beside[:_MOST_BESIDE]
-        )
+        if project is None:
+            return False
+        if any(other.name in called for other in beside) or self._is_never_imported():
+            return True
+        return any(project.speaks_of(file.filename, other) for other in beside[:_MOST_BESIDE])
+
+    def _is_never_imported(self) -> bool:
+        """Whether the project has programs, and no file of it imports this one, which runs nothing by itself."""
+        file, project = self._file, self._file.project
+        if (
+            project is None
+            or file.started
+            or file.evidence[file.module.body].called & {one.name for one in file.module.functions}
+        ):
+            return False
+        importing = _importing(PurePath(project.within(file.filename)).with_suffix("").parts)
+        return project.contains(file.filename, _PROGRAM) and not project.contains(file.filename, importing)
 
     def _may_be_started(self, function: ir.Function) -> bool:
         """Whether somebody other than a call by its name may run it: a command line, a framework, an unseen base class."""
@@ -97,6 +114,18 @@ class Uncalled:
             return False
         top = PurePath(project.within(self._file.filename)).parts[0]
         return any(_PACKAGED.search(text) and _installs(text, top) for text in texts)
+
+
+def _importing(parts: tuple[str, ...]) -> re.Pattern[bytes]:
+    """How other files may import the module of this path: by the whole of it, or by its end, from folders in between."""
+    *packages, stem = (re.escape(part.encode()) for part in parts)
+    before = b"".join(rb"(?:%s\.)?" % part for part in packages)
+    inside = b"".join(rb"(?:%s\.)?" % part for part in packages[:-1]) + b"".join(packages[-1:])
+    return re.compile(
+        rb"^[ \t]*(?:import[ \t]+(?:[^\n#]*,[ \t]*)?|from[ \t]+\.*)%s%s\b"
+        rb"|^[ \t]*from[ \t]+\.*(?:%s)?[ \t]+import\b[^\n#]*\b%s\b" % (before, stem, inside, stem),
+        re.M,
+    )
 
 
 def _installs(text: str, top: str) -> bool:

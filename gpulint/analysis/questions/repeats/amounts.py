@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from gpulint.analysis.code import ir
 from gpulint.analysis.questions.device.placement import calls_of
+from gpulint.analysis.torch import frameworks
 from gpulint.answers import Answer, Question, left_open
 
 if TYPE_CHECKING:
@@ -20,28 +21,19 @@ _ADDS_BATCH = frozenset({"unsqueeze", "unsqueeze_"})
 _KEEPS = frozenset("to cuda float half double contiguous permute type clone detach long".split())
 
 
-def amounts(
-    file: FileAnalysis, function: ir.Function, call: ir.Call, evaluating: bool = True
-) -> Iterator[Answer]:
-    """What leaves it open whether enough goes through the call of a network to matter, each in a clause. Of a program that
-    only infers in eval mode, the one forward is all that takes memory: beside a training it is one more."""
+def amounts(file: FileAnalysis, function: ir.Function, call: ir.Call) -> Iterator[Answer]:
+    """What leaves it open whether enough goes through the call of a network to matter, each in a clause."""
     around = _loops_around(function.body, call) or ()
-    if (
-        around
-        and all(_is_few(loop, file, function) for loop in around)
-        and _runs_once(file, function, _DEPTH)
-    ):
+    if around and all(_is_few(loop) for loop in around) and _runs_once(file, function, _DEPTH):
         yield left_open(Question.REPEATS, "its loop has as few rounds as the text says", around[0])
     elif around and _ends_at_once(around[-1]) and not any(map(_goes_on, around[:-1])):
         yield left_open(Question.REPEATS, "its loop ends with the first round", around[-1])
     elif around or function is file.module.body:
         return
-    elif _is_one_more(file, evaluating) and _runs_once(file, function, _DEPTH):
+    elif _runs_once(file, function, _DEPTH):
         yield left_open(Question.REPEATS, f"`{function.name}` runs once, which may be too little to matter")
-
-
-def _is_one_more(file: FileAnalysis, evaluating: bool) -> bool:
-    return not evaluating or any(evidence.backward for evidence in file.evidence.values())
+    elif not _is_repeated(file, function, _DEPTH):
+        yield left_open(Question.REPEATS, f"no loop is seen to run `{function.name}`")
 
 
 # --- rounds ----------------------------------------------------------------------------------------------------------
@@ -73,7 +65,7 @@ def _ends_at_once(loop: ir.For | ir.While) -> bool:
     )
 
 
-def _is_few(loop: ir.For | ir.While, file: FileAnalysis, function: ir.Function) -> bool:
+def _is_few(loop: ir.For | ir.While) -> bool:
     """`for i in range(8)`, `for x in (a, b)`, `for t in np.linspace(0, 1, 8)`."""
     if not isinstance(loop, ir.For):
         return False
@@ -88,6 +80,33 @@ def _is_few(loop: ir.For | ir.While, file: FileAnalysis, function: ir.Function) 
     return bool(counts) and all(
         isinstance(arg, ir.Const) and isinstance(arg.value, int) and arg.value <= _FEW for arg in counts
     )
+
+
+def _is_repeated(file: FileAnalysis, function: ir.Function, depth: int) -> bool:
+    """Whether a loop is seen to run a function, through its callers here and in other files, or whether somebody out of sight
+    calls it, who may do so in one."""
+    if function.name in frameworks.PER_BATCH_HOOKS or function in file.started:
+        return True
+    sites = list(_callers(file, function))
+    if not sites or not depth:
+        return True
+    return any(
+        caller is not function
+        and (bool(_loops_around(caller.body, call)) or _is_repeated(caller.home, caller, depth - 1))
+        for caller, call in sites
+        if caller is not caller.home.module.body or _loops_around(caller.body, call)
+    )
+
+
+def _callers(file: FileAnalysis, function: ir.Function) -> Iterator[tuple[ir.Function, ir.Call]]:
+    """The calls of a function by its name, in this file and those that import it."""
+    others = file.project.files_calling(file.filename, function) if file.project is not None else ()
+    for home in (file, *(others or ())):
+        for caller, evidence in home.evidence.items():
+            if function.name in evidence.called:
+                yield from (
+                    (caller, call) for _, call in ir.calls(caller.body) if call.method == function.name
+                )
 
 
 def _runs_once(file: FileAnalysis, function: ir.Function, depth: int) -> bool:

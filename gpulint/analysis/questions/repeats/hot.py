@@ -38,7 +38,7 @@ def runs_per_step(file: FileAnalysis, call: HotCall) -> bool:
         return not _is_offloading(call.function, loop.stmt)
     if _is_phase(file, call.function, training=True):
         return False  # a phase of many steps, an epoch as a rule
-    return file.runs_per_step(call.function) and not builds(file, call.function)
+    return file.runs_per_step(call.function) and not builds(call.function)
 
 
 def _tries_again(loop: ir.Stmt) -> bool:
@@ -222,7 +222,7 @@ def _fits(loop: ir.Stmt) -> bool:
     return any(call.method == "fit" for block in loop.blocks() for _, call in ir.calls(block))
 
 
-def builds(file: FileAnalysis, function: ir.Function) -> bool:
+def builds(function: ir.Function) -> bool:
     """Whether a function makes the model or the optimizer that it steps with: it is a run, not a step of one.
 
     `model = unwrap(self.model)` and `optimizer = self.optimizers()` make none.
@@ -249,7 +249,7 @@ def _trains_anew(file: FileAnalysis, function: ir.Function, loop: ir.Stmt) -> bo
     for callee, callers in file.called_from.items():
         if callee.name in called and function in callers and callee.name != "forward":
             summary = callee.home.summaries.get(callee)
-            if summary is not None and (summary.steps or summary.direct_backwards) and builds(file, callee):
+            if summary is not None and (summary.steps or summary.direct_backwards) and builds(callee):
                 return True
     return False
 

@@ -40,7 +40,7 @@ class Constructing(Following):
 
     def of_class(self, info: ClassInfo) -> Built | None:
         """What a class builds by its defaults alone."""
-        return replace(self._instance(info, (), {}, True), made=info.cls)
+        return replace(self._instance(info, (), {}), made=info.cls)
 
     # --- calls ---------------------------------------------------------------------------------------------------
 
@@ -65,7 +65,7 @@ class Constructing(Following):
         if isinstance(target, ClassInfo):
             if not target.is_module:
                 return UNKNOWN
-            return self._instance(target, positional, given, False)
+            return self._instance(target, positional, given)
         if isinstance(target, ir.Function):
             return self._enter(target, positional, given, {}, None, skip=0)
         return self._plain(call, positional, scope, home)
@@ -133,9 +133,7 @@ class Constructing(Following):
             self.unseen()
         return UNKNOWN
 
-    def _instance(
-        self, info: ClassInfo, positional: Sequence[object], given: Mapping[str, object], defaults: bool
-    ) -> Built:
+    def _instance(self, info: ClassInfo, positional: Sequence[object], given: Mapping[str, object]) -> Built:
         outer, self._total = self._total, Built()
         method = info.method("__init__")
         if method is not None:

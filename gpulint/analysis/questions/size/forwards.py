@@ -30,14 +30,13 @@ class ForwardSizes:
         path: str,
         network: object = None,
         helper: ir.Function | None = None,
-        evaluating: bool = True,
     ) -> Iterator[Answer]:
         """What leaves it open whether a forward saves enough to matter. `helper` is the function that the call is of, where
         it is none of the network itself."""
         if helper is None or not any(
             isinstance(one, (ir.For, ir.While)) for one in ir.statements(helper.body)
         ):
-            yield from amounts(self._file, function, call, evaluating)
+            yield from amounts(self._file, function, call)
         yield from self.of_network(function, path, network)
         yield from left_on_host(self._file, function, path, network)
         size = self._sizes.of(function, path, network) if path else None

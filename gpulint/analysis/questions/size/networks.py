@@ -46,10 +46,6 @@ class Size:
         return self.most.complete and 0 < self.most.weights < SMALL
 
     @property
-    def is_tiny(self) -> bool:
-        return self.most.complete and 0 < self.most.weights < TINY
-
-    @property
     def looks_small(self) -> bool:
         """Whether all layers are in sight, and are few and narrow as far as their widths are known."""
         return self.most.seen and self.most.layers > 0 and self.most.about < SMALL

@@ -44,6 +44,19 @@ def checkpoint_doubts(
         yield left_open(Question.SIZE, "no optimizer's state is seen in it, but weights alone")
 
 
+def copy_doubts(
+    ask: Callable[[Callable[[FileAnalysis], Any]], Any], function: ir.Function, owner: str
+) -> Iterator[Answer]:
+    """What leaves it open whether one more copy of a network's weights is much."""
+    size = ask(NetworkSizes).of(function, owner) if owner else None
+    if size is None or not (size.is_large or size.most.about >= LARGE):
+        known = size is not None and (size.is_small or size.looks_small)
+        clause = (
+            size.in_words(owner) if size is not None and known else "how large it is, the code does not say"
+        )
+        yield left_open(Question.SIZE, clause, size.most.made if size is not None and known else None)
+
+
 def are_small(
     ask: Callable[[Callable[[FileAnalysis], Any]], Any], function: ir.Function, owners: Sequence[str]
 ) -> bool:

@@ -1,0 +1,170 @@
+"""Workers that the script starts with `multiprocessing`, `torch.multiprocessing.spawn` too, are watched as the script itself is.
+
+A forked worker has everything in it already and begins anew. A spawned one is an interpreter that knows nothing of the run: what it
+reads first, its preparation data, has a part here whose reading runs `child.py`, before anything of the script.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import io
+import itertools
+import os
+import runpy
+import subprocess
+import sys
+from collections.abc import Callable
+from types import FrameType, ModuleType
+from typing import Any
+
+from gpulint.runtime.child import connecting, ending
+from gpulint.runtime.child.harness import Harness, Stop
+from gpulint.runtime.child.importing import ImportHook
+from gpulint.runtime.record.result import UNFOLLOWED
+from gpulint.runtime.trying import overlay
+
+CHILD = os.path.abspath(os.path.join(__file__, "..", "child.py"))
+ENTERS = "__gpulint_worker__"  # the name under which a worker runs it
+_SERVICES = ("torch.utils.data", "multiprocessing.managers")  # whose processes are none of the script's
+
+
+_harness: Harness  # this process's, or its parent's where it was forked
+
+
+def follow(harness: Harness) -> None:
+    """From now on watch the workers that this process starts, and note where it starts Python in another way."""
+    global _harness
+    _harness = harness
+    if "multiprocessing" in sys.modules:
+        _watch_starts(sys.modules["multiprocessing"])
+    else:
+        ImportHook("multiprocessing", _watch_starts).install()
+    _notice_pythons(harness)
+
+
+def enter(number: int) -> None:
+    """In a spawned worker, before anything else: watch what it imports. `number` counts those of its parent."""
+    overlay.ensure()
+    harness = Harness(connecting.options())
+    harness.start(number)
+    _watch_main(harness)
+    follow(harness)
+
+
+class _Entry:
+    """A part of the preparation data. To read it is to enter."""
+
+    def __init__(self, number: int) -> None:
+        self._number = number
+
+    def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
+        return runpy.run_path, (CHILD, {"worker_number": self._number}, ENTERS)
+
+
+def _watch_starts(multiprocessing: ModuleType) -> None:
+    from multiprocessing import process, spawn
+
+    numbers = itertools.count(1)
+    prepare = spawn.get_preparation_data
+    bootstrap = process.BaseProcess._bootstrap  # type: ignore[attr-defined]
+
+    @functools.wraps(prepare)
+    def get_preparation_data(name: str) -> dict[str, Any]:
+        return {**prepare(name), "gpulint": _Entry(next(numbers))}
+
+    @functools.wraps(bootstrap)
+    def _bootstrap(worker: Any, *args: Any, **kwargs: Any) -> Any:
+        with contextlib.suppress(OSError):  # the parent is gone: so will be this process
+            _begin(worker)
+        return bootstrap(worker, *args, **kwargs)
+
+    spawn.get_preparation_data = get_preparation_data
+    process.BaseProcess._bootstrap = _bootstrap  # type: ignore[attr-defined]
+
+
+def _begin(worker: Any) -> None:
+    """In the worker, before it runs."""
+    global _harness
+    forked = _harness.done
+    if _is_service(worker):
+        if not forked:
+            _harness.retire()
+        return
+    if forked:
+        if _harness.has_lost_gpu:
+            return
+        _harness = _harness.again()
+    connecting.connect(_harness, tuple(worker._identity))
+    if forked:
+        _harness.start()
+    worker.run = functools.partial(_run, _harness, worker.run)
+
+
+def _is_service(worker: Any) -> bool:
+    target = getattr(worker, "_target", None)
+    return str(getattr(target, "__module__", "")).startswith(_SERVICES)
+
+
+def _run(harness: Harness, run: Callable[[], None]) -> None:
+    try:
+        run()
+    except Stop:
+        pass
+    except BaseException as error:
+        ending.failed_in_worker(harness, error)
+        raise
+    else:
+        harness.report(ending.finished(harness))
+    finally:
+        harness.stop_watching()
+
+
+def _watch_main(harness: Harness) -> None:
+    """The main script, which a worker runs as `__mp_main__` by its path, is compiled like the modules it imports."""
+    plain = runpy.run_path
+
+    @functools.wraps(plain)
+    def run_path(path_name: str, init_globals: Any = None, run_name: str | None = None) -> Any:
+        if not harness.watches(path_name):
+            return plain(path_name, init_globals, run_name)
+        with io.open_code(path_name) as source:
+            code = harness.compile(source.read(), path_name)
+        run_code = runpy._run_module_code  # type: ignore[attr-defined]
+        return run_code(code, init_globals, run_name, pkg_name="", script_name=path_name)
+
+    runpy.run_path = run_path
+
+
+# -- what is not followed --------------------------------------------------------------------------------------
+
+
+def _notice_pythons(harness: Harness) -> None:
+    plain = subprocess.Popen.__init__
+
+    @functools.wraps(plain)
+    def __init__(this: Any, args: Any, *more: Any, **kwargs: Any) -> None:
+        frame = _outside_subprocess(sys._getframe(1))
+        if frame is not None and _is_python(args) and harness.frames.is_user(frame.f_code.co_filename):
+            place = f"{os.path.basename(frame.f_code.co_filename)}:{frame.f_lineno}"
+            harness.note(f"{place} {UNFOLLOWED}")
+        plain(this, args, *more, **kwargs)
+
+    subprocess.Popen.__init__ = __init__  # type: ignore[method-assign,assignment]
+
+
+def _is_python(args: Any) -> bool:
+    first = (
+        args.split()[:1]
+        if isinstance(args, str)
+        else list(args)[:1]
+        if isinstance(args, (list, tuple))
+        else []
+    )
+    return bool(first) and os.path.basename(os.fsdecode(first[0])).startswith("python")
+
+
+def _outside_subprocess(frame: FrameType | None) -> FrameType | None:
+    while frame is not None and frame.f_globals.get("__name__") == subprocess.__name__:
+        frame = frame.f_back
+    return frame
