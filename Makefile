@@ -68,7 +68,7 @@ lint: $(BIN)/.test-extra
 types: $(BIN)/.test-extra
 	rm -rf $(VENV)/typed && mkdir -p $(VENV)/typed/gpulint
 	ln -s $(CURDIR)/gpulint/* $(CURDIR)/rules $(VENV)/typed/gpulint/
-	cd $(VENV)/typed && $(CURDIR)/$(BIN)/mypy --config-file $(CURDIR)/pyproject.toml
+	cd $(VENV)/typed && $(CURDIR)/$(BIN)/mypy --cache-dir ../.mypy_cache --config-file $(CURDIR)/pyproject.toml
 
 ## let ruff mend what it can
 format: $(BIN)/.test-extra

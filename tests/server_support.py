@@ -9,6 +9,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+import warm
 from lsprotocol import types
 from pygls.lsp.client import LanguageClient
 from support import environment
@@ -264,7 +265,7 @@ async def editing(
 ) -> AsyncIterator[Editor]:
     """An editor with a running server, which is asked to end when the block does."""
     editor = Editor(root)
-    await editor.start_io(*SERVER, cwd=root, env=environment())
+    await editor.start_io(*warm.command_line(), "server", cwd=root, env=environment())
     try:
         editor.greeting = await editor.initialize_async(
             types.InitializeParams(

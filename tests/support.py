@@ -9,6 +9,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import warm
+
 # One GPU101 in row 11, with a safe fix.
 HELD = """\
 import torch
@@ -58,14 +60,13 @@ def gpulint(
 ) -> subprocess.CompletedProcess[bytes]:
     """Run the installed command in a process of its own."""
     command = [sys.executable, "-m", "gpulint", *map(str, arguments)]
-    return subprocess.run(
+    return warm.run_linter(
         command,
         cwd=cwd,
         input=stdin,
         capture_output=True,
         env=env or environment(),
         timeout=timeout,
-        check=False,
     )
 
 

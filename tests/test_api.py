@@ -90,6 +90,7 @@ def test_names_are_loaded_when_used() -> None:
         _ = gpulint.nonsense
 
 
+@pytest.mark.usefixtures("warm_scripts")
 def test_verify_runs_and_judges(tmp_path: Path) -> None:
     pytest.importorskip("torch")
     script = tmp_path / "train.py"
@@ -147,6 +148,7 @@ fit(Module(), 40, 3)
 """
 
 
+@pytest.mark.usefixtures("warm_scripts")
 def test_an_evaluation_that_a_framework_runs_is_sampled_without_a_finding(tmp_path: Path) -> None:
     pytest.importorskip("torch")
     (tmp_path / "site-packages").mkdir()

@@ -17,6 +17,7 @@ from typing import Any
 
 import click
 import pytest
+import warm
 from gpulint.rules import all_rules
 from schemas import GITLAB_CI, schemas, violations
 from support import HELD, environment, gpulint
@@ -167,6 +168,13 @@ def project(template: Path, tmp_path: Path) -> Path:
     return tmp_path
 
 
+@pytest.fixture(scope="module")
+def bin_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("bin")
+    warm.write_command(folder)
+    return folder
+
+
 RUN = sorted(
     {
         line
@@ -178,8 +186,9 @@ RUN = sorted(
 
 
 @pytest.mark.parametrize("line", RUN)
-def test_harmless_commands_run(line: str, project: Path) -> None:
-    env = environment(PATH=os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]]))
+def test_harmless_commands_run(line: str, project: Path, bin_folder: Path) -> None:
+    paths = [str(bin_folder), str(Path(sys.executable).parent), os.environ["PATH"]]
+    env = environment(PATH=os.pathsep.join(paths))
     shell = shutil.which("bash")
     assert shell is not None
     done = subprocess.run(
@@ -296,9 +305,7 @@ def test_the_pytest_example(tmp_path: Path) -> None:
         str(tmp_path),
         str(tmp_path),
     ]
-    done = subprocess.run(
-        command, cwd=tmp_path, env=environment(), capture_output=True, text=True, check=False
-    )
+    done = warm.run_torch(command, cwd=tmp_path, env=environment(), capture_output=True, text=True)
     assert "1 failed, 1 passed" in done.stdout, done.stdout
     assert "`kept`" in done.stdout
 

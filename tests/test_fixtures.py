@@ -18,6 +18,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
+import warm
 from gpulint.rules import all_rules
 
 from gpulint.findings import Confidence, Finding
@@ -69,7 +70,7 @@ def in_force(text: str) -> RuleSet:
 def run(path: Path, cwd: Path) -> subprocess.CompletedProcess[str]:
     """Run a script on the CPU, on one thread. Raises TimeoutExpired after `RUN_SECONDS`."""
     env = {**os.environ, "OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": "", "PYTHONDONTWRITEBYTECODE": "1"}
-    return subprocess.run(
+    return warm.run_torch(
         [sys.executable, str(path)],
         cwd=cwd,
         env=env,

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
+import warm
 
 pytest.importorskip("torch")
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "benchmarks"))
 
+import public_scripts
 from _scripts import SCRIPTS, Loop, Script, chosen
 from public_scripts import (
     Bench,
@@ -44,6 +48,13 @@ for epoch in range(3):
         print("valid", sum(model(torch.ones(2, 4)).mean().item() for _ in range(4)) / 4)
 """
 SCRIPT = Script("own", "some/one", "0" * 40, "train.py", seeds=("import torch", "torch.manual_seed(0)"))
+
+
+@pytest.fixture(autouse=True)
+def _warm(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(
+        public_scripts, "subprocess", SimpleNamespace(**{**vars(subprocess), "Popen": warm.TorchPopen})
+    )
 
 
 def bench(folder: Path, source: str) -> Bench:

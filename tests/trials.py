@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import warm
+
 TRIAL = Path(__file__).parent / "trial.py"
 _FIGURE = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:e[-+]?\d+)?|\bnan\b|\binf\b")
 _GRAPH = re.compile(r",\s+grad_fn=<\w+>|,\s+requires_grad=True")
@@ -42,7 +44,7 @@ def run(trials: list[Trial], folder: Path) -> dict[str, dict[str, Any]]:
         )
         command = [sys.executable, str(TRIAL), str(plan), str(results)]
         started.append(
-            (subprocess.Popen(command, cwd=folder, env=env, stderr=subprocess.PIPE, text=True), results)
+            (warm.TorchPopen(command, cwd=folder, env=env, stderr=subprocess.PIPE, text=True), results)
         )
     found: dict[str, dict[str, Any]] = {}
     for process, results in started:

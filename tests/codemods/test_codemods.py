@@ -9,6 +9,7 @@ import textwrap
 from pathlib import Path
 
 import pytest
+import warm
 
 from gpulint.codemods import NAMES, transform
 
@@ -506,7 +507,7 @@ class TestEverywhere:
             assert transform(name, text) == text
         (tmp_path / "train.py").write_text(text)
         environment = {**os.environ, "OMP_NUM_THREADS": "1"}
-        done = subprocess.run(
+        done = warm.run_torch(
             [sys.executable, "train.py"],
             cwd=tmp_path,
             capture_output=True,
@@ -520,7 +521,7 @@ class TestEverywhere:
 
 class TestCommand:
     def run(self, *arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
+        return warm.run_linter(
             [sys.executable, "-m", "gpulint", "codemod", *arguments], capture_output=True, text=True, cwd=cwd
         )
 

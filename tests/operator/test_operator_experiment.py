@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+import warm
 
 from gpulint.allocator import MIB
 from gpulint.operator import experiment
@@ -98,7 +99,7 @@ class TestLengths:
 class TestCommand:
     def run(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         command = [sys.executable, "-m", "gpulint", "experiment", "fragmentation", *arguments]
-        return subprocess.run(command, capture_output=True, text=True, timeout=300)
+        return warm.run_linter(command, capture_output=True, text=True, timeout=300)
 
     def test_in_the_model(self) -> None:
         done = self.run("--device", "model", "--setting", "default", "--setting", "expandable_segments:True")

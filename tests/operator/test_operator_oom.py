@@ -9,6 +9,7 @@ import sys
 import tracemalloc
 
 import pytest
+import warm
 
 from gpulint.memory.oom.diagnosis import diagnose
 from gpulint.memory.oom.messages import OomMessage, parse_message
@@ -384,7 +385,7 @@ class TestLogs:
 class TestCommand:
     def run(self, *arguments: str, given: str | bytes = "") -> subprocess.CompletedProcess[bytes]:
         data = given.encode() if isinstance(given, str) else given
-        return subprocess.run(
+        return warm.run_linter(
             [sys.executable, "-m", "gpulint", "oom", *arguments], input=data, capture_output=True
         )
 

@@ -14,10 +14,13 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
+import warm
 
 from gpulint.runtime.parent import processes
 from gpulint.runtime.parent.runner import Run, run
 from gpulint.runtime.record.result import RunResult, join_lines
+
+in_a_fork = pytest.mark.usefixtures("warm_scripts")  # of a process that has torch: not about the start
 
 
 def torch_has_cuda() -> bool:
@@ -387,6 +390,7 @@ def test_a_full_temporary_folder_does_not_matter(script, tmp_path):
 # -- lines of interest ---------------------------------------------------------------------------------------
 
 
+@in_a_fork
 def test_no_warm_up_where_none_is_asked_for(script):
     path = script(TRAINING + "train(8)\n")
     (rank,) = start(path, warmup=0, steps=5, device="cpu").ranks
@@ -395,6 +399,7 @@ def test_no_warm_up_where_none_is_asked_for(script):
     assert rank.samples[0].duration < 5, "the first step begins with its forward, not with the run"
 
 
+@in_a_fork
 def test_a_script_of_warm_up_alone_says_that_nothing_was_sampled(script):
     result = start(script(TRAINING + "train(3)\n"), device="cpu")
     assert result.end.reason == "finished"
@@ -402,6 +407,7 @@ def test_a_script_of_warm_up_alone_says_that_nothing_was_sampled(script):
     assert "--warmup 0" in result.end.message
 
 
+@in_a_fork
 @pytest.mark.skipif(torch_has_cuda(), reason="this machine has a GPU")
 @pytest.mark.parametrize(
     "around", ["{}", "try:\n    {}\nexcept Exception:\n    pass"], ids=["plain", "guarded"]
@@ -440,6 +446,7 @@ def test_lines_are_counted_in_scripts_and_imported_modules(script):
 # -- training, with torch ------------------------------------------------------------------------------------
 
 
+@in_a_fork
 def test_a_training_script_behind_a_main_guard_with_a_broad_except(script):
     text = (
         TRAINING
@@ -463,6 +470,7 @@ if __name__ == "__main__":
     assert rank.drifts == ()
 
 
+@in_a_fork
 def test_a_bare_except_around_each_training_step(script):
     text = TRAINING + "while True:\n    try:\n        train(1)\n    except:\n        pass\n"
     result = start(script(text))
@@ -470,6 +478,7 @@ def test_a_bare_except_around_each_training_step(script):
     assert result.ranks[0].steps("train") == 20
 
 
+@in_a_fork
 def test_an_out_of_memory_error_tells_what_was_measured_until_then(script):
     text = (
         TRAINING
@@ -507,6 +516,7 @@ for epoch in range(10):
 """
 
 
+@in_a_fork
 @pytest.mark.parametrize(("line", "hits"), [(12, 10), (13, 1)])
 def test_an_awaited_line_in_or_after_an_evaluation_is_reached_by_cutting_epochs(script, line, hits):
     path = script(LONG_EPOCHS)
@@ -564,10 +574,12 @@ def awaiting_what_never_runs(path: str, **options) -> RunResult:
 
 
 def plain_output(path: str) -> str:
-    done = subprocess.run([sys.executable, path], capture_output=True, text=True, check=True, timeout=60)
-    return done.stdout
+    return warm.run_torch(
+        [sys.executable, path], capture_output=True, text=True, check=True, timeout=60
+    ).stdout
 
 
+@in_a_fork
 @pytest.mark.parametrize("loader", [PLAIN_LOADER, PERSISTENT], ids=["plain", "persistent_workers"])
 def test_a_script_prints_what_it_prints_without_the_verifier(script, loader):
     path = script(VALIDATING.format(loader=loader, check=""))
@@ -576,6 +588,7 @@ def test_a_script_prints_what_it_prints_without_the_verifier(script, loader):
     assert result.ranks[0].lines[0].hits == 0
 
 
+@in_a_fork
 @pytest.mark.parametrize("loader", [PLAIN_LOADER, PERSISTENT], ids=["plain", "persistent_workers"])
 def test_no_loop_is_cut_to_nothing_and_no_evaluation_at_all(script, loader):
     path = script(VALIDATING.format(loader=loader, check="print('batches', n)"))
@@ -587,6 +600,7 @@ def test_no_loop_is_cut_to_nothing_and_no_evaluation_at_all(script, loader):
     assert sum(forward.count for forward in result.ranks[0].forwards if not forward.training) == 4 * 5
 
 
+@in_a_fork
 def test_a_failure_that_cutting_caused_is_not_the_scripts(script):
     check = "losses = [] if n == len(loader) else 1 / 0"
     text = VALIDATING.format(loader=PLAIN_LOADER, check=check).replace(
@@ -600,6 +614,7 @@ def test_a_failure_that_cutting_caused_is_not_the_scripts(script):
     assert [drift.bytes_per_step for drift in rank.leaks()] == [512], "what was established before stands"
 
 
+@in_a_fork
 def test_a_script_that_fails_by_itself_while_it_goes_on_is_to_blame(script):
     check = "assert epoch < 2"
     path = script(VALIDATING.format(loader=PLAIN_LOADER, check=check))
@@ -625,6 +640,7 @@ for _ in range(1000):
 """
 
 
+@in_a_fork
 @pytest.mark.parametrize(
     ("keep", "steps", "statuses"),
     [
@@ -667,6 +683,7 @@ train(1000)
 """
 
 
+@in_a_fork
 def test_a_long_evaluation_before_training_neither_ends_the_run_nor_is_sampled_to_its_end(script):
     result = start(script(GENERATING), device="cpu")
     assert result.end.reason == "stopped"
@@ -704,6 +721,7 @@ fit(Lit)
 """
 
 
+@in_a_fork
 def test_an_attribute_that_only_a_frameworks_frame_leads_to_is_named(script, tmp_path):
     site = tmp_path / "site-packages"
     script(FRAMEWORK, "site-packages/framework.py")
@@ -714,6 +732,7 @@ def test_an_attribute_that_only_a_frameworks_frame_leads_to_is_named(script, tmp
     assert rank.holders[0].line == 12
 
 
+@in_a_fork
 def test_nothing_is_cut_short_unless_a_line_is_awaited(script):
     path = script(LONG_EPOCHS)
     (rank,) = start(path, lines=join_lines([(path, 12)])).ranks

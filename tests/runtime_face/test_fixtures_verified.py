@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -15,7 +13,7 @@ pytestmark = pytest.mark.skipif(find_spec("torch") is None, reason="torch is not
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 sys.path.insert(0, str(BENCHMARKS))
 
-from verify_fixtures import Outcome, expected, scripts, verify_fixture  # noqa: E402
+from verify_fixtures import expected, scripts, verify_fixture  # noqa: E402
 
 SCRIPTS = scripts()
 
@@ -24,17 +22,9 @@ def test_there_are_lines_to_judge() -> None:
     assert sum(len(expected(script)) for script in SCRIPTS) >= 30
 
 
-@pytest.fixture(scope="module")
-def outcomes(request: pytest.FixtureRequest) -> Iterator[dict[Path, Future[Outcome]]]:
-    """Every fixture whose test was selected, run two at a time: each is a process of one thread."""
-    calls = [getattr(item, "callspec", None) for item in request.session.items]
-    wanted = {call.params["script"] for call in calls if call is not None and "script" in call.params}
-    with ThreadPoolExecutor(2) as pool:
-        yield {script: pool.submit(verify_fixture, script, "cpu") for script in SCRIPTS if script in wanted}
-
-
+@pytest.mark.usefixtures("warm_scripts")
 @pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: path.parent.name + "-" + path.stem)
-def test_the_run_bears_out_what_is_expected(script: Path, outcomes: dict[Path, Future[Outcome]]) -> None:
-    outcome = outcomes[script].result()
+def test_the_run_bears_out_what_is_expected(script: Path) -> None:
+    outcome = verify_fixture(script, "cpu")
     assert len(outcome.verification.verdicts) == len(expected(script))
     assert outcome.problems() == []

@@ -9,6 +9,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
+import warm
 
 needs_torch = pytest.mark.skipif(find_spec("torch") is None, reason="torch is not installed")
 
@@ -38,7 +39,7 @@ def training(steps, keep):
 
 def run_suite(folder: Path, text: str) -> subprocess.CompletedProcess[str]:
     (folder / "test_it.py").write_text(HEAD + text, encoding="utf-8")
-    return subprocess.run(
+    return warm.run_torch(
         [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "gpulint.pytest_plugin"],
         cwd=folder,
         env={

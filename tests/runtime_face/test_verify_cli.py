@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import warm
 
 from gpulint.findings import Finding, Severity
 
@@ -24,7 +25,7 @@ pytestmark = pytest.mark.skipif(find_spec("torch") is None, reason="torch is not
 
 def verify(folder: Path, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
     env = {**os.environ, "OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": "", **environment}
-    return subprocess.run(
+    return warm.run_linter(
         [sys.executable, "-m", "gpulint", "verify", *arguments],
         cwd=folder,
         env=env,
