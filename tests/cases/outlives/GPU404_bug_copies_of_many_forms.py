@@ -58,7 +58,7 @@ def fit_by_clones(model, loader, val_loader, device=torch.device("cuda:0")):
         value = train_epoch(model, loader, optimizer, device)
         if least is None or value < least:
             least = value
-            weights = {k: v.detach().clone() for k, v in model.state_dict().items()}  # expect: GPU404
+            weights = {k: v.detach().clone() for k, v in model.state_dict().items()}  # low: GPU404
     model.load_state_dict(weights)
     return least
 
@@ -163,7 +163,7 @@ class Federation:
         self.model.load_state_dict(merged)
 
     def step_back(self):
-        before = copy.deepcopy(self.model.state_dict())  # expect: GPU404
+        before = copy.deepcopy(self.model.state_dict())  # low: GPU404
         self.round()
         if accuracy(self.model, self.loaders[0], "cuda") < 10:
             self.model.load_state_dict(before)
