@@ -3,13 +3,12 @@
 import torch
 from torch import nn
 
-net = nn.Sequential(nn.Linear(4, 16), nn.ReLU(), nn.Linear(16, 1)).cuda()
-opt = torch.optim.SGD(net.parameters(), lr=0.1)
-
 
 def train(loader):
+    net = nn.Sequential(nn.Linear(4, 16), nn.ReLU(), nn.Linear(16, 1)).cuda()
+    opt = torch.optim.SGD(net.parameters(), lr=0.1)
     for x, y in loader:
-        loss = (net(x.cuda()) - y.cuda()).pow(2).mean()
+        loss = nn.functional.mse_loss(net(x.cuda()), y.cuda())
         opt.zero_grad()
         loss.backward(retain_graph=True)  # expect: GPU301
         opt.step()
