@@ -12,3 +12,6 @@ def train(loader):
         opt.zero_grad()
         loss.backward(retain_graph=True)  # expect: GPU301
         opt.step()
+
+
+train(torch.utils.data.DataLoader(torch.utils.data.TensorDataset(torch.rand(64, 4), torch.rand(64, 1)), 8))
