@@ -13,6 +13,7 @@ from gpulint.analysis.file.gradmode import decorator_name
 from gpulint.analysis.file.slots import is_read_back
 from gpulint.analysis.file.test_code import imports_runner, is_test_class
 from gpulint.analysis.flow.peaks import deferred_backwards, late_releases
+from gpulint.analysis.questions.backward.far_backward import freed_far_away
 from gpulint.analysis.questions.backward.perturbing import perturbed
 from gpulint.analysis.questions.backward.read_by_callers import only_read_by_callers
 from gpulint.analysis.questions.backward.shared_graphs import share_unseen
@@ -231,6 +232,8 @@ def _finish_hold(file: FileAnalysis, facts: FunctionFacts, hold: Hold, uses: Use
             hold.graph.state = "freed" if known else "unknown"
         else:
             hold.graph.consumed = True
+    elif hold.graph.state == "live" and freed_far_away(file, hold):
+        hold.graph.state = "freed"
     hold.graph.to_differentiate = hold.graph.state == "retained" and any(
         backward.autograd_grad and backward.create_graph and sites & backward.tokens
         for backward in facts.backwards

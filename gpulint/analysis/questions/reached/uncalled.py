@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from pathlib import PurePath
 from typing import TYPE_CHECKING
@@ -118,7 +119,7 @@ class Uncalled:
 
 def _importing(parts: tuple[str, ...]) -> re.Pattern[bytes]:
     """How other files may import the module of this path: by the whole of it, or by its end, from folders in between."""
-    *packages, stem = (re.escape(part.encode()) for part in parts)
+    *packages, stem = (re.escape(os.fsencode(part)) for part in parts)
     before = b"".join(rb"(?:%s\.)?" % part for part in packages)
     inside = b"".join(rb"(?:%s\.)?" % part for part in packages[:-1]) + b"".join(packages[-1:])
     return re.compile(

@@ -28,7 +28,7 @@ def amounts(file: FileAnalysis, function: ir.Function, call: ir.Call) -> Iterato
         yield left_open(Question.REPEATS, "its loop has as few rounds as the text says", around[0])
     elif around and _ends_at_once(around[-1]) and not any(map(_goes_on, around[:-1])):
         yield left_open(Question.REPEATS, "its loop ends with the first round", around[-1])
-    elif around or function is file.module.body:
+    elif around or function is file.module.body or _is_in_a_loop(function, call):
         return
     elif _runs_once(file, function, _DEPTH):
         yield left_open(Question.REPEATS, f"`{function.name}` runs once, which may be too little to matter")
@@ -92,9 +92,23 @@ def _is_repeated(file: FileAnalysis, function: ir.Function, depth: int) -> bool:
         return True
     return any(
         caller is not function
-        and (bool(_loops_around(caller.body, call)) or _is_repeated(caller.home, caller, depth - 1))
+        and (_is_in_a_loop(caller, call) or _is_repeated(caller.home, caller, depth - 1))
         for caller, call in sites
-        if caller is not caller.home.module.body or _loops_around(caller.body, call)
+        if caller is not caller.home.module.body or _is_in_a_loop(caller, call)
+    )
+
+
+def _is_in_a_loop(function: ir.Function, call: ir.Call) -> bool:
+    """Whether a call stands in a loop, or in what a comprehension makes for each of its items."""
+    if _loops_around(function.body, call):
+        return True
+    return any(
+        part is call
+        for statement in ir.statements(function.body)
+        for comp in ir.own_parts(statement)
+        if isinstance(comp, ir.Comp)
+        for element in comp.elements
+        for part in ir.walk(element)
     )
 
 
