@@ -11,6 +11,20 @@ import warm
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
+# With the longest at the end one of two workers would wait for the other.
+LONGEST = (
+    "test_workers_tried.py",
+    "test_fixtures_tried.py",
+    "test_safe_fixes.py",
+    "test_torchrun.py",
+    "test_site.py",
+)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The longest files first."""
+    items.sort(key=lambda item: item.path.name not in LONGEST)
+
 
 @pytest.fixture
 def warm_scripts(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -87,8 +87,9 @@ def _is_repeated(file: FileAnalysis, function: ir.Function, depth: int) -> bool:
     calls it, who may do so in one."""
     if function.name in frameworks.PER_BATCH_HOOKS or function in file.started:
         return True
-    sites = list(_callers(file, function))
-    if not sites or not depth:
+    others = file.project.files_calling(file.filename, function) if file.project is not None else ()
+    sites = [site for home in (file, *(others or ())) for site in _callers(home, function)]
+    if not sites or not depth or others is None:  # None: too many to look into
         return True
     return any(
         caller is not function
@@ -112,15 +113,13 @@ def _is_in_a_loop(function: ir.Function, call: ir.Call) -> bool:
     )
 
 
-def _callers(file: FileAnalysis, function: ir.Function) -> Iterator[tuple[ir.Function, ir.Call]]:
-    """The calls of a function by its name, in this file and those that import it."""
-    others = file.project.files_calling(file.filename, function) if file.project is not None else ()
-    for home in (file, *(others or ())):
-        for caller, evidence in home.evidence.items():
-            if function.name in evidence.called:
-                yield from (
-                    (caller, call) for _, call in ir.calls(caller.body) if call.method == function.name
-                )
+def _callers(home: FileAnalysis, function: ir.Function) -> Iterator[tuple[ir.Function, ir.Call]]:
+    """The calls of a function by its name in one file."""
+    for caller, evidence in home.evidence.items():
+        if function.name in evidence.called:
+            for _, call in ir.calls(caller.body):
+                if call.method == function.name:
+                    yield caller, call
 
 
 def _runs_once(file: FileAnalysis, function: ir.Function, depth: int) -> bool:
