@@ -138,6 +138,7 @@ class Harness:
             self._session.notes.append(f"torch could not be watched: {type(error).__name__}: {error}")
 
     def _watch_torch(self, torch: Any) -> None:
+        from gpulint.runtime.child.peaking import Peaking
         from gpulint.runtime.observing import watching
         from gpulint.runtime.observing.forwards import Forwards
 
@@ -147,9 +148,11 @@ class Harness:
         folder = os.path.dirname(os.path.abspath(torch.__file__)) + os.sep
         session.frames.foreign = (folder,)
         if session.options.device == "cuda" and not watching.has_cuda():
-            self.report(End("no-device", watching.why_no_cuda()))
+            self.report(End("no-device", watching.why_no_cuda(session.options.limited)))
             self._stopping.raise_stop()
         session.probe = watching.make_probe(session.options.device, session.frames)
+        session.peaking = Peaking(session, session.options.peaks)
+        session.peaking.prepare()
         self._undo.append(watching.watch_optimizers(self._optimizer_made, self._optimizer_stepped))
         self._undo.append(watching.watch_scalers(self._optimizer_stepped))
         self._undo.append(watching.watch_loaders(self._batch, self._pass_ended, self._loading))
@@ -358,6 +361,11 @@ class Harness:
     def saw_torch(self) -> bool:
         """Whether the script has imported torch."""
         return self._session.torch is not None
+
+    @property
+    def limited(self) -> bool:
+        """Whether a limit is why a GPU is measured."""
+        return self._session.options.limited
 
     @property
     def asked_for_cuda_in_vain(self) -> bool:
