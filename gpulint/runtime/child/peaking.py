@@ -25,7 +25,9 @@ class Peaking:
         self._sampling = False
         self._passed_over = False  # whether steps went by without a reading
         self._highest: dict[Stretch, tuple[int, int | None]] = {}
-        self._kept: dict[int, tuple[int, str]] = {}  # site -> its bytes after the sampled steps, and who keeps them
+        self._kept: dict[
+            int, tuple[int, str]
+        ] = {}  # site -> its bytes after the sampled steps, and who keeps them
 
     def prepare(self) -> None:
         """The probe is there, and not started."""
@@ -136,10 +138,13 @@ class Peaking:
         """Who keeps most of what was born at a site."""
         site = self._session.frames.sites[number]
         shares = [
-            (sum(held.bytes for held in holder.births if held.site == site), holder.text) for holder in found
+            (sum(held.bytes for held in holder.births if held.site == site), holder) for holder in found
         ]
-        most, text = max(shares, key=lambda share: share[0], default=(0, ""))
-        return text if most else ""
+        most, holder = max(shares, key=lambda share: share[0], default=(0, None))
+        if holder is None or not most:
+            return ""
+        # An optimizer's state is looked for with its parameters, and leads to their gradients.
+        return f"parameters, gradients and {holder.text}" if holder.scope == "optimizer" else holder.text
 
 
 def _largest(made: dict[int, int]) -> list[int]:
