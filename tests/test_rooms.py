@@ -82,7 +82,7 @@ FLOORS: dict[str, set[str]] = {
     | {REPORTS, f"{REPORTS}.lint", f"{REPORTS}.verify", f"{REPORTS}.trial"}
     | below(RUNTIME, "record parent"),
     "gpulint.cli.commands": {"gpulint.cli", RULES, REPORTS}
-    | of_ours("codemods config lint memory operator server trial units")
+    | of_ours("codemods config gate lint memory operator server trial units")
     | below(RUNTIME, "record"),
 }
 

@@ -76,6 +76,7 @@ def peak_of(rank: RankResult, baseline: str = "") -> PeakOfRank:
         reserved=max(reserved, default=None),
         drift=sum(leak.bytes_per_step for leak in rank.leaks()),
         lines=lines_of(chosen, baseline),
+        other_lines={peak.stretch: lines_of(peak, baseline) for peak in rank.peaks if peak.stretch != main},
     )
 
 
@@ -133,7 +134,8 @@ def _written(gate: Gate, keys: Mapping[int, Key]) -> Gate:
 def _as_entry(peak: PeakOfRank) -> Peak:
     # What comes after the sampled steps depends on how fast the machine is: how far a run gets until it is ended.
     others = {name: size for name, size in peak.others.items() if name != "later"}
-    return Peak(peak.allocated, peak.reserved, peak.drift, others, _as_lines(peak.lines))
+    other_lines = {name: _as_lines(peak.other_lines.get(name, ())) for name in others}
+    return Peak(peak.allocated, peak.reserved, peak.drift, others, _as_lines(peak.lines), other_lines)
 
 
 def _as_lines(lines: Iterable[LineAtPeak]) -> tuple[Line, ...]:
@@ -154,11 +156,14 @@ def _compared(gate: Gate, keys: Mapping[int, Key], command: str) -> Gate:
         assert before is not None
         checks += _against(peak, before, limits, _who(peak, gate.ranks))
         notes += _not_compared(peak, before, _who(peak, gate.ranks))
-    exceeded = sorted(
-        (c for c in checks if c.status == "exceeded"), key=lambda c: (c.allowed - c.now, c.rank)
-    )
+    exceeded = sorted((c for c in checks if c.status == "exceeded"), key=_urgency)
     rest = [check for check in checks if check.status != "exceeded"]
     return replace(gate, checks=(*gate.checks, *exceeded, *rest), notes=(*gate.notes, *dict.fromkeys(notes)))
+
+
+def _urgency(check: Check) -> tuple[bool, int, int]:
+    """The sampled steps first, and of those the most bytes too many."""
+    return check.stretch != "steps", check.allowed - check.now, check.rank
 
 
 def _missing(key: Key, known: Baselines, path: str, command: str) -> str:
@@ -186,7 +191,7 @@ def _against(peak: PeakOfRank, before: Peak, limits: Limits, who: str) -> list[C
                 f"the peak of {place}{who} grew to {format_bytes(one.now)}, {format_bytes(one.by)} "
                 f"({_percent(one.by, one.before)}) more than {change}, where {_plain(limits.tolerance)} % are allowed"
             )
-            lines = _grown(peak, before) if not one.stretch else ()
+            lines = _grown(peak, before, one.stretch)
             found.append(
                 Check(
                     "baseline", "exceeded", peak.rank, stretch, one.now, one.allowed, one.before, text, lines
@@ -213,19 +218,21 @@ def _not_compared(peak: PeakOfRank, before: Peak, who: str) -> list[str]:
     """Stretches that only one of the two runs came to."""
     said = []
     for name in sorted((peak.others.keys() ^ before.others.keys()) - {"later"}):
-        where = "the baseline was written" if name in peak.others else "this run"
-        said.append(f"{STRETCHES.get(name, name)}{who} was not compared: {where} without it")
+        why = "the baseline has none" if name in peak.others else "this run did not come to it"
+        said.append(f"{STRETCHES.get(name, name)}{who} was not compared: {why}")
     return said
 
 
-def _grown(peak: PeakOfRank, before: Peak) -> tuple[LineAtPeak, ...]:
-    """The lines that have more bytes than they had."""
-    grown = baselines.grown(_as_lines(peak.lines), before.lines)
-    by_line = {(line.file, line.line, line.function): line for line in peak.lines}
-    return tuple(
+def _grown(peak: PeakOfRank, before: Peak, stretch: str) -> tuple[LineAtPeak, ...]:
+    """The lines of a stretch that have more bytes than they had; where none has, those with most."""
+    now = peak.other_lines.get(stretch, ()) if stretch else peak.lines
+    known = before.other_lines.get(stretch, ()) if stretch else before.lines
+    by_line = {(line.file, line.line, line.function): line for line in now}
+    found = [
         replace(by_line[one.line.file, one.line.line, one.line.function], before=one.before, grew=one.by)
-        for one in grown[:_TOLD]
-    )
+        for one in baselines.grown(_as_lines(now), known)
+    ]
+    return tuple(found[:_TOLD]) or now[:_TOLD]
 
 
 def _percent(part: int, whole: int) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 from gpulint.runtime.record.records import Record
@@ -61,6 +61,7 @@ class PeakOfRank(Record):
     reserved: int | None
     drift: float
     lines: tuple[LineAtPeak, ...] = ()
+    other_lines: dict[str, tuple[LineAtPeak, ...]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
