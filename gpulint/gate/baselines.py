@@ -224,7 +224,7 @@ def torch_minor(version: str) -> str:
 def _plain(peak: Peak) -> dict[str, Any]:
     """An entry's figures, without what it has none of."""
     data = peak.to_json()
-    data["drift"] = round(peak.drift, 1)
+    data["drift"] = round(float(peak.drift), 1)
     data["others"] = dict(sorted(peak.others.items()))
     data["lines"] = data["lines"][:MOST_LINES]
     data["other_lines"] = {name: data["other_lines"][name][:MOST_LINES] for name in sorted(peak.other_lines)}

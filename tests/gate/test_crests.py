@@ -87,7 +87,7 @@ def test_events_belong_to_the_stretch_of_their_time(
     followed: CudaCrests, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("time.time_ns", lambda: 10_000)
-    followed.mark()
+    followed.split()
     followed.begin("steps")
     trace = events(("alloc", 1, 512, 5, "model"), ("alloc", 2, 512, 12, "kept"))
     followed.fold([trace, []], {0: {1: (512, 1), 2: (512, 3)}})

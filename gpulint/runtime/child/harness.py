@@ -283,6 +283,7 @@ class Harness:
         if not self._optimizing and self._here():
             self._trains()
             self._stepper.optimizer("backward", 0)
+            self._session.peaking.stepped()
             self._steps.check_evaluation()
             self._stopping.stop_if_reached()
 
@@ -290,6 +291,7 @@ class Harness:
         if self._here():
             self._trains()
             self._stepper.replay(id(graph))
+            self._session.peaking.stepped()
             self._stopping.stop_if_reached()
 
     def _loading(self, change: int) -> None:
@@ -317,6 +319,8 @@ class Harness:
         if self._session.recorder is not None:
             self._session.recorder.stepped(optimizer)
         self._stepper.optimizer(id(parameters), id(optimizer))
+        if self._session.peaking is not None:
+            self._session.peaking.stepped()
         self._steps.check_evaluation()
         self._stopping.stop_if_reached()
 

@@ -23,6 +23,8 @@ class Peaking:
         self._lines = lines
         self._stretch: Stretch = "start"
         self._sampling = False
+        self._at_step: int | None = None  # how high it was between the last reading and the end of a step
+        self._turned: int | None = None  # the same, where an evaluation has begun since
         self._passed_over = False  # whether steps went by without a reading
         self._highest: dict[Stretch, tuple[int, int | None]] = {}
         self._kept: dict[
@@ -42,14 +44,34 @@ class Peaking:
         if self._session.probe.name == "cuda-allocator" and self._session.torch.cuda.is_initialized():
             self._session.torch.cuda.synchronize()
 
+    def stepped(self) -> None:
+        """A step of training is over: what comes before the next reading may be an evaluation's already."""
+        probe = self._session.probe
+        if self._lines and probe is not None:
+            self._at_step = probe.peak()
+            probe.crests.split()
+
+    def turn(self) -> None:
+        """A reading will be taken. Where it finds an evaluation, that began when the last step had ended."""
+        if self._evaluates and self._stretch != "evaluation" and self._at_step is not None:
+            self._turned = self._at_step
+            self._add(self._turned, None)
+            self._enter("evaluation")
+
+    @property
+    def _evaluates(self) -> bool:
+        stepper = self._session.stepper
+        return stepper.in_phase and stepper.boundary != "explicit"
+
     def account(self, figures: Any) -> None:
         """A reading was taken."""
         if figures is None:
             return
-        self._add(figures.peak, figures.reserved)
+        if self._turned is None or figures.peak > self._turned:
+            self._add(figures.peak, figures.reserved)
+        self._at_step = self._turned = None
         session = self._session
-        evaluates = session.stepper.in_phase and session.stepper.boundary != "explicit"
-        if evaluates:
+        if self._evaluates:
             self._enter("evaluation")
         elif session.lingering is not None or self._passed_over:
             self._enter("later")

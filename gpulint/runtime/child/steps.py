@@ -52,6 +52,8 @@ class Steps:
             return len(session.marks) - 1
         if session.probe is not None:
             self._device.check()
+        if session.peaking is not None:
+            session.peaking.turn()
         number = session.lines.mark = len(session.marks)
         figures = session.probe.mark(self._wants_reading()) if session.probe is not None else None
         if session.peaking is not None:

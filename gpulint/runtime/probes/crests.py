@@ -58,8 +58,12 @@ class Crests:
         self._changes: list[tuple[int, int]] = []
 
     def begin(self, stretch: Stretch) -> None:
-        """What was added since the last `fold` belongs to this stretch already, and so does what comes."""
+        """What was added since the last `split` or `fold` belongs to this stretch already, and so does what comes."""
         self._stretch = stretch
+
+    def split(self) -> None:
+        """From here on another stretch may be said to have begun."""
+        self.fold()
 
     def add(self, key: int, size: int) -> None:
         """Bytes have come, or gone where `size` is negative."""
@@ -94,12 +98,12 @@ class CudaCrests:
         self._begun: list[tuple[float, Stretch]] = [(0.0, "start")]  # in microseconds
         self._marked = 0.0
 
-    def mark(self) -> None:
-        """The moment from which on a stretch may later be said to have begun."""
+    def split(self) -> None:
+        """From here on another stretch may be said to have begun."""
         self._marked = time.time_ns() / 1000
 
     def begin(self, stretch: Stretch) -> None:
-        """From the last mark on it is this stretch."""
+        """From the last `split` on it is this stretch."""
         if self._begun[-1][1] != stretch:
             self._begun.append((self._marked, stretch))
 

@@ -134,7 +134,7 @@ class CudaProbe:
     def mark(self, wanted: bool) -> Figures:
         number, self._marks = self._marks, self._marks + 1
         if self.crests is not None:
-            self.crests.mark()
+            self.crests.split()
         if not self._started:
             return Figures(allocated=0, reserved=0, active=0, inactive_split=0, retries=0, ooms=0, peak=0)
         if number < 5 or not self._devices:
