@@ -22,7 +22,7 @@ STRETCHES = {
     "later": "what came after the sampled steps",
     RUN: "the whole run",
 }
-ON_GPU = "allocated by torch's caching allocator"
+ON_GPU = "what torch's caching allocator has allocated"
 ON_CPU = "live tensor storages of a run on the CPU, as the allocator would round them"
 _MOST_CODE = 160
 _TOLD = 4  # lines of a check
@@ -38,9 +38,8 @@ def judge(run: RunResult, limits: Limits, subject: str, command: str) -> Gate:
     """Hold a run that has ended well against its limits. `subject` is what the baseline knows the program by, `command` what
     would write the entries that it lacks. Raises BadBaseline where the file of the baseline cannot be read or written."""
     silent = [rank.rank for rank in run.ranks if not rank.peaks]
-    measured = [peak_of(rank, limits.baseline) for rank in run.ranks if rank.peaks]
-    on_gpu = any(rank.environment.device == "cuda" for rank in run.ranks)
-    gate = Gate(limits, ON_GPU if on_gpu else ON_CPU, tuple(measured))
+    gate = unjudged(run, limits)
+    measured = gate.ranks
     if silent or not measured:
         which = f"rank {', '.join(map(str, silent))}" if silent and len(run.ranks) > 1 else "the script"
         return replace(gate, problems=(f"{which} ended before its peak was known",))
@@ -53,6 +52,13 @@ def judge(run: RunResult, limits: Limits, subject: str, command: str) -> Gate:
     if limits.write:
         return _written(gate, keys)
     return _compared(gate, keys, command)
+
+
+def unjudged(run: RunResult, limits: Limits) -> Gate:
+    """What was measured, held against nothing: of a script that failed it is how far it came."""
+    measured = tuple(peak_of(rank, limits.baseline) for rank in run.ranks if rank.peaks)
+    on_gpu = any(rank.environment.device == "cuda" for rank in run.ranks)
+    return Gate(limits, ON_GPU if on_gpu else ON_CPU, measured)
 
 
 # -- what was measured ---------------------------------------------------------------------------------------
@@ -189,7 +195,7 @@ def _against(peak: PeakOfRank, before: Peak, limits: Limits, who: str) -> list[C
         if one.change == "grew":
             text = (
                 f"the peak of {place}{who} grew to {format_bytes(one.now)}, {format_bytes(one.by)} "
-                f"({_percent(one.by, one.before)}) more than {change}, where {_plain(limits.tolerance)} % are allowed"
+                f"({_percent(one.by, one.before)}) more than {change} (tolerance {_plain(limits.tolerance)} %)"
             )
             lines = _grown(peak, before, one.stretch)
             found.append(
@@ -224,9 +230,11 @@ def _not_compared(peak: PeakOfRank, before: Peak, who: str) -> list[str]:
 
 
 def _grown(peak: PeakOfRank, before: Peak, stretch: str) -> tuple[LineAtPeak, ...]:
-    """The lines of a stretch that have more bytes than they had; where none has, those with most."""
+    """The lines of a stretch that have more bytes than they had; where none has, or the baseline has no lines, those with most."""
     now = peak.other_lines.get(stretch, ()) if stretch else peak.lines
     known = before.other_lines.get(stretch, ()) if stretch else before.lines
+    if not known:
+        return now[:_TOLD]
     by_line = {(line.file, line.line, line.function): line for line in now}
     found = [
         replace(by_line[one.line.file, one.line.line, one.line.function], before=one.before, grew=one.by)

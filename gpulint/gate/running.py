@@ -64,6 +64,8 @@ def run_limited(what: Run, limits: Limits, subject: str, command: str, measure: 
     gate = Gate(limits)
     if not verification.failed or verification.run.end.reason == "timeout":
         gate = judging.judge(verification.run, limits, subject, command)
+    elif verification.run.end.reason != "no-device":
+        gate = judging.unjudged(verification.run, limits)
     return replace(verification, gate=_with_neighbours(gate, before))
 
 

@@ -69,7 +69,7 @@ def followed() -> Iterator[CudaCrests]:
 
 
 def test_the_trace_is_gone_through_from_what_was_alive_before(followed: CudaCrests) -> None:
-    followed.fold([[]], {0: {0x1000: (4 * MIB, 1)}})
+    followed.fold([[]], {0: {0x1000: (4 * MIB, 1)}}, cleared=True)
     trace = events(
         ("alloc", 0x2000, 700, 1, "hidden"),
         ("alloc", 0x3000, MIB, 2, ""),
@@ -79,7 +79,7 @@ def test_the_trace_is_gone_through_from_what_was_alive_before(followed: CudaCres
         ("free_requested", 0x1000, 4 * MIB, 4, ""),
         ("free_requested", 0x7777, 512, 5, ""),  # older than anything that is known
     )
-    followed.fold([trace], {0: {0x3000: (MIB, 0)}})
+    followed.fold([trace], {0: {0x3000: (MIB, 0)}}, cleared=True)
     assert followed.best == {"start": Crest(5 * MIB + 1024, {1: 4 * MIB, 2: 1024, 0: MIB})}
 
 
@@ -90,7 +90,7 @@ def test_events_belong_to_the_stretch_of_their_time(
     followed.split()
     followed.begin("steps")
     trace = events(("alloc", 1, 512, 5, "model"), ("alloc", 2, 512, 12, "kept"))
-    followed.fold([trace, []], {0: {1: (512, 1), 2: (512, 3)}})
+    followed.fold([trace, []], {0: {1: (512, 1), 2: (512, 3)}}, cleared=True)
     assert followed.best == {"start": Crest(512, {1: 512}), "steps": Crest(1024, {1: 512, 3: 512})}
 
 
@@ -98,5 +98,18 @@ def test_devices_are_added_up(followed: CudaCrests) -> None:
     followed.fold(
         [events(("alloc", 1, 512, 1, "model")), events(("alloc", 9, 1024, 2, "kept"))],
         {0: {1: (512, 1)}, 1: {9: (1024, 3)}},
+        cleared=True,
     )
     assert followed.best == {"start": Crest(1536, {1: 512, 3: 1024})}
+
+
+def test_events_that_come_again_are_gone_through_once(
+    followed: CudaCrests, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where somebody else wants the allocator's record, it is not cleared."""
+    trace = events(("alloc", 1, 512, 5, "model"))
+    monkeypatch.setattr("time.time_ns", lambda: 10_000)
+    followed.fold([trace], {0: {1: (512, 1)}}, cleared=False)
+    more = events(("free_requested", 1, 512, 12, ""), ("alloc", 2, 1024, 13, "kept"))
+    followed.fold([[*trace, *more]], {0: {2: (1024, 3)}}, cleared=False)
+    assert followed.best == {"start": Crest(1024, {3: 1024})}

@@ -66,7 +66,7 @@ def test_growth_names_the_line_that_grew_and_who_holds_it(tmp_path: Path) -> Non
     after = (before[0], PeakLine(str(script), 2, "main", 50 * MIB, 50 * MIB, "list `kept`"))
     gate = judge(run(rank(0, 120, after)), limits)
     (check,) = gate.exceeded
-    assert "20.00 MiB (20.0 %) more than 100.00 MiB in the baseline, where 1 % are allowed" in check.text
+    assert "20.00 MiB (20.0 %) more than 100.00 MiB in the baseline (tolerance 1 %)" in check.text
     (line,) = check.lines
     assert (line.file, line.line, line.code) == ("train.py", 2, "hidden = wide(x)")
     assert (line.before, line.grew, line.holder) == (30 * MIB, 20 * MIB, "list `kept`")

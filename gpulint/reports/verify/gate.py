@@ -32,8 +32,9 @@ def gate_lines(verification: Verification, sources: Sources, columns: int | None
     gate = verification.gate
     if gate is None:
         return
-    yield []
-    yield from _peaks(gate)
+    if gate.ranks or gate.problems:
+        yield []
+    yield from _peaks(gate, verification.failed)
     for problem in gate.problems:
         yield from remark("not compared", "error", problem, columns)
     for check in gate.checks:
@@ -53,11 +54,12 @@ def gate_lines(verification: Verification, sources: Sources, columns: int | None
         yield from remark("baseline", "good", text, columns)
 
 
-def _peaks(gate: Gate) -> Iterator[Line]:
+def _peaks(gate: Gate, failed: bool) -> Iterator[Line]:
     """One row for each rank: its peaks by stretch, and what is not limited."""
     if not gate.ranks:
         return
-    yield [("peaks", "strong"), (f": {gate.measured}", "")]
+    until = ", until the script failed" if failed else ""
+    yield [(f"peaks{until}", "strong"), (f": {gate.measured}", "")]
     for peak in gate.ranks[:_MOST_RANKS]:
         name = f"rank {peak.rank}: " if len(gate.ranks) > 1 else ""
         yield [("  ", ""), (name, "strong"), (", ".join(figures(peak)), "")]
@@ -116,12 +118,17 @@ def place(line: LineAtPeak) -> str:
     """`train.py:9 in forward`."""
     if not line.file:
         return "no Python line (backward, or a library's thread)"
-    return f"{line.file}:{line.line} in `{line.function}`"
+    return f"{line.file}:{line.line}{_within(line)}"
+
+
+def _within(line: LineAtPeak) -> str:
+    """Empty at the top of a module."""
+    return f" in `{line.function}`" if line.function != "<module>" else ""
 
 
 def _amount(line: LineAtPeak) -> str:
-    at = place(line) if not line.file else f"here, in `{line.function}`"
-    text = f"{format_bytes(line.bytes)} of the peak were allocated at {at}".replace("at here", "here")
+    at = f"here{_within(line)}" if line.file else f"at {place(line)}"
+    text = f"{format_bytes(line.bytes)} of the peak were allocated {at}"
     if line.grew is None:
         return text
     if line.before is None:
@@ -199,7 +206,7 @@ def _markdown(verification: Verification) -> Iterator[str]:
         yield "|---:|---|---:|---:|---:|---:|"
         yield from (f"| {' | '.join(row)} |" for peak in gate.ranks for row in rows(peak, gate))
         yield ""
-        yield f"Sizes are bytes {cell(gate.measured)}; reserved memory is not limited.\n"
+        yield f"Sizes are those of {cell(gate.measured)}; reserved memory is not limited.\n"
     for check in gate.exceeded:
         yield f"- {cell(check.text)}"
         if check.lines:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from html import escape
 
-from gpulint.reports.verify.gate import cell, limit_name, line_facts, neighbour_text, place, rows
+from gpulint.reports.verify.gate import limit_name, line_facts, neighbour_text, place, rows
 from gpulint.reports.verify.page import fact_list, table, ticked
 from gpulint.runtime.parent.verdict import Verification
 from gpulint.runtime.record.gate import Check, Gate
@@ -17,10 +17,10 @@ def gate_section(verification: Verification) -> str:
     gate = verification.gate
     parts = [_card("warn", "foreign context", "", one.text) for one in verification.foreign]
     if gate is not None:
+        parts += [_table(gate)] if gate.ranks else []
         parts += [_card("bad", "not compared", "", problem) for problem in gate.problems]
         parts += [_check(check) for check in gate.checks]
         parts += [_card("warn", "shared card", "", neighbour_text(one)) for one in gate.neighbours]
-        parts += [_table(gate)] if gate.ranks else []
         parts += [f'<p class="soft">{ticked(said)}</p>' for said in gate.notes]
     if not parts:
         return ""
@@ -51,4 +51,4 @@ def _table(gate: Gate) -> str:
     listed = [
         [escape(one.replace("**", "")) for one in row] for peak in gate.ranks for row in rows(peak, gate)
     ]
-    return f'{table(head, listed, (0, 2, 3, 4, 5))}<p class="soft">Bytes {escape(cell(gate.measured))}.</p>'
+    return f'{table(head, listed, (0, 2, 3, 4, 5))}<p class="soft">Sizes are those of {escape(gate.measured)}.</p>'

@@ -97,6 +97,7 @@ class CudaCrests:
         self._live: dict[int, _Live] = {}  # by device: what was alive when the record began
         self._begun: list[tuple[float, Stretch]] = [(0.0, "start")]  # in microseconds
         self._marked = 0.0
+        self._since = 0.0  # what is older was gone through
 
     def split(self) -> None:
         """From here on another stretch may be said to have begun."""
@@ -117,13 +118,17 @@ class CudaCrests:
             found[stretch] = Crest(known.allocated + crest.allocated, parts)
         return found
 
-    def fold(self, traces: Sequence[Sequence[Mapping[str, Any]]], live: Mapping[int, _Live]) -> None:
-        """Make use of what was recorded since the last time, a list of events for each device; `live` is what is alive now."""
+    def fold(
+        self, traces: Sequence[Sequence[Mapping[str, Any]]], live: Mapping[int, _Live], cleared: bool
+    ) -> None:
+        """Make use of what was recorded since the last time, a list of events for each device; `live` is what is alive now. Where
+        the record is not `cleared` after that, its events come again."""
         for device, events in enumerate(traces):
             if events:
                 self._go_through(device, events)
         self._live = {device: dict(blocks) for device, blocks in live.items()}
         self._begun = self._begun[-1:]
+        self._since = 0.0 if cleared else time.time_ns() / 1000
 
     def _go_through(self, device: int, events: Sequence[Mapping[str, Any]]) -> None:
         base: dict[int, int] = {}
@@ -154,6 +159,9 @@ class CudaCrests:
         """What the events change, by site, each with its stretch. What was freed and not seen to be allocated was no part of
         the figure that is gone through."""
         for event in events:
+            moment = event.get("time_us", self._since)
+            if moment < self._since:
+                continue
             if event["action"] == "alloc":
                 size = -(-event["size"] // BLOCK) * BLOCK
                 site = self._site_of(event.get("frames") or ())
@@ -164,10 +172,10 @@ class CudaCrests:
             else:
                 continue
             if size:
-                yield self._stretch_at(event.get("time_us")), (site, size)
+                yield self._stretch_at(moment), (site, size)
 
-    def _stretch_at(self, moment: float | None) -> Stretch:
+    def _stretch_at(self, moment: float) -> Stretch:
         for begun, stretch in reversed(self._begun):
-            if moment is None or begun <= moment:
+            if begun <= moment:
                 return stretch
         return self._begun[0][1]

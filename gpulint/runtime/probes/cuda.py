@@ -194,7 +194,7 @@ class CudaProbe:
         for here in by_device.values():
             live |= here
         if self.crests is not None:
-            self.crests.fold(found["device_traces"], by_device)
+            self.crests.fold(found["device_traces"], by_device, cleared=True)
             self._record(False)  # what was made use of is forgotten
             self._record(True)
         return live
