@@ -104,7 +104,7 @@ def _held_against(measured: Sequence[PeakOfRank], run: RunResult, limit: int) ->
     """The rank with the highest peak decides; the stretch in which that was is named."""
     worst = max(measured, key=lambda peak: (peak.run, -peak.rank))
     (rank,) = (rank for rank in run.ranks if rank.rank == worst.rank)
-    highest = max(rank.peaks, key=lambda peak: peak.allocated)
+    highest = max(rank.peaks, key=lambda peak: (peak.allocated, peak.stretch == worst.main))
     who = _who(worst, measured)
     if worst.run <= limit:
         text = (
@@ -198,6 +198,8 @@ def _against(peak: PeakOfRank, before: Peak, limits: Limits, who: str) -> list[C
                 f"({_percent(one.by, one.before)}) more than {change} (tolerance {_plain(limits.tolerance)} %)"
             )
             lines = _grown(peak, before, one.stretch)
+            if stretch == "start" and one.now <= peak.allocated and found and found[0].status == "exceeded":
+                lines = ()  # the steps of warm-up are what is sampled later
             found.append(
                 Check(
                     "baseline", "exceeded", peak.rank, stretch, one.now, one.allowed, one.before, text, lines
@@ -236,9 +238,11 @@ def _grown(peak: PeakOfRank, before: Peak, stretch: str) -> tuple[LineAtPeak, ..
     if not known:
         return now[:_TOLD]
     by_line = {(line.file, line.line, line.function): line for line in now}
+    # First what stands somewhere: of what has no Python line nobody can say more.
+    grown = sorted(baselines.grown(_as_lines(now), known), key=lambda one: not one.line.file)
     found = [
         replace(by_line[one.line.file, one.line.line, one.line.function], before=one.before, grew=one.by)
-        for one in baselines.grown(_as_lines(now), known)
+        for one in grown
     ]
     return tuple(found[:_TOLD]) or now[:_TOLD]
 

@@ -122,7 +122,8 @@ def _told(one: Neighbour) -> str:
     size = "" if one.bytes is None else f" with {format_bytes(one.bytes)}"
     if not one.pid:
         return f"a process that cannot be seen from here{size}"
-    return f"process {one.pid}{f' ({one.command[:60]})' if one.command else ''}{size}"
+    command = " ".join(one.command.split())[:60]
+    return f"process {one.pid}{f' ({command})' if command else ''}{size}"
 
 
 class _Sizes:

@@ -113,3 +113,24 @@ def test_events_that_come_again_are_gone_through_once(
     more = events(("free_requested", 1, 512, 12, ""), ("alloc", 2, 1024, 13, "kept"))
     followed.fold([[*trace, *more]], {0: {2: (1024, 3)}}, cleared=False)
     assert followed.best == {"start": Crest(1024, {3: 1024})}
+
+
+def test_what_autograd_allocates_is_of_the_line_that_asks_for_it(
+    followed: CudaCrests, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for moment, site in ((10_000, 7), (20_000, 0)):
+        monkeypatch.setattr("time.time_ns", lambda now=moment: now)
+        followed.backward(site)
+    trace = events(
+        ("alloc", 1, 512, 5, ""),
+        ("alloc", 2, 512, 15, ""),
+        ("alloc", 3, 512, 16, "hidden"),
+        ("alloc", 4, 512, 25, ""),
+    )
+    alive = {0: {address: (512, 2 if address == 3 else 0) for address in (1, 2, 3, 4)}}
+    followed.fold([trace], alive, cleared=True)
+    assert followed.best == {"start": Crest(2048, {0: 1024, 7: 512, 2: 512})}
+    assert followed.live[2] == (512, 7)
+    # The allocator's snapshots go on saying that they do not know.
+    followed.fold([events(("free_requested", 2, 512, 30, ""))], {0: {1: (512, 0)}}, cleared=True)
+    assert followed.live == {1: (512, 0)}

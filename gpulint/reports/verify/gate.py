@@ -155,7 +155,7 @@ def holder_text(line: LineAtPeak) -> str:
 def neighbour_text(one: Neighbour) -> str:
     """Who else is on a card."""
     size = "" if one.bytes is None else f" with {format_bytes(one.bytes)}"
-    command = f" ({one.command[:80]})" if one.command else ""
+    command = f" ({' '.join(one.command.split())[:80]})" if one.command else ""
     who = f"process {one.pid}{command}" if one.pid else "a process that cannot be seen from here"
     came = "was there" if one.when == "before" else "came while the program ran"
     return (

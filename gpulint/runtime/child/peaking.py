@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import sys
 from typing import Any
 
 from gpulint.runtime.child.session import Session
@@ -23,6 +24,7 @@ class Peaking:
         self._lines = lines
         self._stretch: Stretch = "start"
         self._sampling = False
+        self._backwards = 0  # under way
         self._at_step: int | None = None  # how high it was between the last reading and the end of a step
         self._turned: int | None = None  # the same, where an evaluation has begun since
         self._passed_over = False  # whether steps went by without a reading
@@ -50,6 +52,20 @@ class Peaking:
         if self._lines and probe is not None:
             self._at_step = probe.peak()
             probe.crests.split()
+
+    def backward_begins(self) -> None:
+        """What autograd allocates in a thread of its own is the line's that asks for it."""
+        self._backwards += 1  # one may call another: checkpoints do
+        probe = self._session.probe
+        if self._lines and self._backwards == 1 and probe.crests is not None:
+            probe.crests.backward(self._session.frames.index(sys._getframe()))
+
+    def backward_ended(self) -> None:
+        """However it ended."""
+        self._backwards -= 1
+        probe = self._session.probe
+        if self._lines and not self._backwards and probe.crests is not None:
+            probe.crests.backward(0)
 
     def turn(self) -> None:
         """A reading will be taken. Where it finds an evaluation, that began when the last step had ended."""

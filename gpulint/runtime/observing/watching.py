@@ -115,13 +115,20 @@ def watch_replays(replayed: Callable[[Any], None]) -> Callable[[], None]:
     return lambda: setattr(graph, "replay", original)
 
 
-def watch_backwards(called: Callable[[], None]) -> Callable[[], None]:
-    """Call `called` after each backward; returns what undoes it."""
+def watch_backwards(
+    begins: Callable[[], None], ended: Callable[[], None], called: Callable[[], None]
+) -> Callable[[], None]:
+    """Call `begins` before each backward, `ended` after it, however it ended, and `called` where it went well; returns what
+    undoes it."""
     original = torch.autograd.backward
 
     @functools.wraps(original)
     def backward(*args: Any, **kwargs: Any) -> None:
-        original(*args, **kwargs)
+        begins()
+        try:
+            original(*args, **kwargs)
+        finally:
+            ended()
         called()
 
     torch.autograd.backward = backward

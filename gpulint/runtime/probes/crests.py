@@ -6,6 +6,8 @@ what was allocated and freed, and `fold` makes use of that.
 
 from __future__ import annotations
 
+import bisect
+import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -57,6 +59,9 @@ class Crests:
         self._base: dict[int, int] = {}
         self._changes: list[tuple[int, int]] = []
 
+    def backward(self, site: int) -> None:
+        """A backward is called at a site; 0: it is over. Here every change has its own site."""
+
     def begin(self, stretch: Stretch) -> None:
         """What was added since the last `split` or `fold` belongs to this stretch already, and so does what comes."""
         self._stretch = stretch
@@ -98,6 +103,9 @@ class CudaCrests:
         self._begun: list[tuple[float, Stretch]] = [(0.0, "start")]  # in microseconds
         self._marked = 0.0
         self._since = 0.0  # what is older was gone through
+        self._backwards: list[
+            tuple[float, int]
+        ] = []  # when a backward began, and at which site; 0 when it ended
 
     def split(self) -> None:
         """From here on another stretch may be said to have begun."""
@@ -107,6 +115,11 @@ class CudaCrests:
         """From the last `split` on it is this stretch."""
         if self._begun[-1][1] != stretch:
             self._begun.append((self._marked, stretch))
+
+    def backward(self, site: int) -> None:
+        """A backward is called at a site; 0: it is over. What comes without a line between is autograd's doing, in a thread of its
+        own, and counts as that line's."""
+        self._backwards.append((time.time_ns() / 1000, site))
 
     @property
     def best(self) -> dict[Stretch, Crest]:
@@ -126,13 +139,26 @@ class CudaCrests:
         for device, events in enumerate(traces):
             if events:
                 self._go_through(device, events)
-        self._live = {device: dict(blocks) for device, blocks in live.items()}
+        self._live = {device: self._with_sites(device, blocks) for device, blocks in live.items()}
+        self._backwards = self._backwards[-1:]
         self._begun = self._begun[-1:]
         self._since = 0.0 if cleared else time.time_ns() / 1000
 
+    @property
+    def live(self) -> _Live:
+        """What was alive at the last `fold`, on all devices, with the sites that are known by now."""
+        return {address: block for blocks in self._live.values() for address, block in blocks.items()}
+
+    def _with_sites(self, device: int, blocks: _Live) -> _Live:
+        """The blocks; of those without a line, with the site that they were seen to be allocated at."""
+        known = self._live.get(device, {})
+        return {
+            address: (size, site or known.get(address, (0, 0))[1]) for address, (size, site) in blocks.items()
+        }
+
     def _go_through(self, device: int, events: Sequence[Mapping[str, Any]]) -> None:
         base: dict[int, int] = {}
-        alive = dict(self._live.get(device, {}))
+        alive = self._live.setdefault(device, {})
         for size, site in alive.values():
             base[site] = base.get(site, 0) + size
         changes: list[tuple[int, int]] = []
@@ -164,7 +190,7 @@ class CudaCrests:
                 continue
             if event["action"] == "alloc":
                 size = -(-event["size"] // BLOCK) * BLOCK
-                site = self._site_of(event.get("frames") or ())
+                site = self._site_of(event.get("frames") or ()) or self._backward_at(moment)
                 alive[event["addr"]] = (size, site)
             elif event["action"] == "free_requested":
                 size, site = alive.pop(event["addr"], (0, 0))
@@ -173,6 +199,11 @@ class CudaCrests:
                 continue
             if size:
                 yield self._stretch_at(moment), (site, size)
+
+    def _backward_at(self, moment: float) -> int:
+        """The site of the backward that was under way."""
+        position = bisect.bisect_right(self._backwards, (moment, sys.maxsize)) - 1
+        return self._backwards[position][1] if position >= 0 else 0
 
     def _stretch_at(self, moment: float) -> Stretch:
         for begun, stretch in reversed(self._begun):

@@ -191,12 +191,13 @@ class CudaProbe:
                 if block["state"] == "active_allocated":
                     here[block.get("address", address)] = (size, self._site(block.get("frames") or ()))
                 address += size
-        for here in by_device.values():
-            live |= here
         if self.crests is not None:
             self.crests.fold(found["device_traces"], by_device, cleared=True)
             self._record(False)  # what was made use of is forgotten
             self._record(True)
+            return self.crests.live
+        for here in by_device.values():
+            live |= here
         return live
 
     def _site(self, stack: Any) -> int:
