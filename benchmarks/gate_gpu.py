@@ -295,7 +295,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         bench.record["baseline"] = json.loads(baseline.read_text()) if baseline.exists() else None
     bench.record["problems"] = bench.problems
     given.out.parent.mkdir(parents=True, exist_ok=True)
-    given.out.write_text(json.dumps(bench.record, indent=1, default=str) + "\n", encoding="utf-8")
+    text = json.dumps(bench.record, indent=1, default=str).replace(f"{bench.folder}/", "")
+    given.out.write_text(text.replace(sys.executable, "python") + "\n", encoding="utf-8")
     print("\n".join(bench.problems) or "all as it should be")
     return 1 if bench.problems else 0
 

@@ -139,6 +139,7 @@ def limited(backend: str, out: Path | None) -> int:
             one.run(imports, wrap, backend)
         baseline = Path(folder, "ranks.json")
         written = json.loads(baseline.read_text()) if baseline.exists() else None
+        home = f"{folder}/"
     card = next((peak["card"] for peak in (written or {}).get("peaks", ())), "cpu")
     environment = {"device": device, "device_name": card}
     record: dict[str, object] = {
@@ -150,7 +151,7 @@ def limited(backend: str, out: Path | None) -> int:
     }
     path = out or result_path("rank-limits", record)
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
+    path.write_text(json.dumps(record, indent=1).replace(home, "") + "\n", encoding="utf-8")
     problems = [problem for one in done for problem in one.problems]
     print("\n".join(problems) or "limits: all as it should be")
     return 1 if problems else 0

@@ -187,7 +187,7 @@ def _ranks_text(world_size: int) -> str:
 
 def _against(peak: PeakOfRank, before: Peak, limits: Limits, who: str) -> list[Check]:
     now = Peak(peak.allocated, others=peak.others)
-    found = []
+    found: list[Check] = []
     for one in baselines.compare(now, before, limits.tolerance):
         stretch = one.stretch or peak.main
         place = STRETCHES.get(stretch, stretch)

@@ -181,6 +181,32 @@ def test_a_script_that_fails_writes_no_baseline(folder: Path) -> None:
     assert not (folder / "memory.json").exists()
 
 
+@pytest.mark.gpu
+@pytest.mark.skipif(
+    find_spec("torch") is None or not __import__("torch").cuda.is_available(), reason="needs a CUDA device"
+)
+def test_on_a_gpu_the_lines_add_up_and_a_limit_is_exact(folder: Path) -> None:
+    moved = SCRIPT.replace("nn.Linear(64, 256)", "nn.Linear(64, 256).cuda()")
+    for made in ("torch.randn(64, 64", "torch.zeros(1024, 512", '"EVALUATE" in os.environ else 1024, 64'):
+        moved = moved.replace(made, f"{made}, device='cuda'")
+    (folder / "train.py").write_text(moved)
+    visible = {"CUDA_VISIBLE_DEVICES": os.environ.get("CUDA_VISIBLE_DEVICES", "0")}
+    done = verify(
+        folder, "-q", "--steps", "8", "--max-peak", "1GiB", "--output-format", "json", "train.py", **visible
+    )
+    assert done.returncode == 0, done.stderr
+    (rank,) = json.loads(done.stdout)["run"]["ranks"]
+    for peak in rank["peaks"]:
+        assert peak["traced"] == peak["allocated"]
+        assert sum(line["bytes"] for line in peak["lines"]) == peak["allocated"]
+    most = max(peak["allocated"] for peak in rank["peaks"])
+    for limit, status in ((most, 0), (most - 1, 1)):
+        assert (
+            verify(folder, "-q", "--steps", "8", "--max-peak", f"{limit}B", "train.py", **visible).returncode
+            == status
+        )
+
+
 DRIVER = "#!{python}\nprint('0, GPU-aa, NVIDIA H200, 900' if 'index' in ' '.join(__import__('sys').argv) else '')\n"
 
 
