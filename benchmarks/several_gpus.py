@@ -130,31 +130,32 @@ def run_program(wrapper: str, leak: str, backend: str, steps: int, folder: Path)
 
 
 def limited(backend: str, out: Path | None) -> int:
-    """The programs held against limits."""
+    """The programs held against limits. What is known is written after each part."""
     device = "cuda" if backend == "nccl" else "cpu"
     with tempfile.TemporaryDirectory() as folder:
-        done = [LimitedRanks(wrapper, device, Path(folder)) for wrapper in WRAPPERS]
+        done = [LimitedRanks(name, device, Path(folder), foreign=name == "DDP") for name in WRAPPERS]
         for one in done:
             imports, wrap = WRAPPERS[one.wrapper]
-            one.run(imports, wrap, backend)
-        baseline = Path(folder, "ranks.json")
-        written = json.loads(baseline.read_text()) if baseline.exists() else None
-        home = f"{folder}/"
+            one.run(imports, wrap, backend, lambda: _save(done, Path(folder), backend, out))
+    problems = [problem for one in done for problem in one.problems]
+    print("\n".join(problems) or "limits: all as it should be")
+    return 1 if problems else 0
+
+
+def _save(done: Sequence[LimitedRanks], folder: Path, backend: str, out: Path | None) -> None:
+    baseline = folder / "ranks.json"
+    written = json.loads(baseline.read_text()) if baseline.exists() else None
     card = next((peak["card"] for peak in (written or {}).get("peaks", ())), "cpu")
-    environment = {"device": device, "device_name": card}
     record: dict[str, object] = {
         "hardware": hardware(),
-        "environment": environment,
+        "environment": {"device": "cuda" if backend == "nccl" else "cpu", "device_name": card},
         "backend": backend,
         "programs": {one.wrapper: {**one.record, "problems": one.problems} for one in done},
         "baseline": written,
     }
     path = out or result_path("rank-limits", record)
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(record, indent=1).replace(home, "") + "\n", encoding="utf-8")
-    problems = [problem for one in done for problem in one.problems]
-    print("\n".join(problems) or "limits: all as it should be")
-    return 1 if problems else 0
+    path.write_text(json.dumps(record, indent=1).replace(f"{folder}/", "") + "\n", encoding="utf-8")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
