@@ -47,7 +47,9 @@ def judge(run: RunResult, limits: Limits, subject: str, command: str) -> Gate:
         gate = replace(gate, checks=_held_against(measured, run, limits.max_peak))
     if not limits.baseline:
         return gate
-    world = len(run.ranks)
+    world = max(
+        len(run.ranks), *(rank.world_size for rank in run.ranks)
+    )  # of several machines each sees its own
     keys = {peak.rank: Key(subject, peak.card, peak.torch, world, peak.rank) for peak in measured}
     if limits.write:
         return _written(gate, keys)

@@ -130,7 +130,7 @@ def test_without_a_gpu_a_limit_is_an_error_unless_the_cpu_is_asked_for(
 ) -> None:
     done = verify(folder, "-q", "--steps", "5", *limit, "train.py")
     assert done.returncode == 2, done.stdout
-    assert "a limit on the peak is one on the memory of a GPU, but torch" in done.stderr
+    assert "a limit is about the memory of a GPU, but torch" in done.stderr
     assert "--device cpu" in done.stderr
     assert not (folder / "memory.json").exists()
 

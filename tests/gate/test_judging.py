@@ -28,7 +28,8 @@ def rank(number: int = 0, steps: int = 100, lines: tuple[PeakLine, ...] = (), **
 
 
 def run(*ranks: RankResult) -> RunResult:
-    return RunResult(("python",), End("stopped", "stopped after 20 sampled steps"), 1.0, ranks)
+    numbered = tuple(replace(one, world_size=len(ranks)) for one in ranks)
+    return RunResult(("python",), End("stopped", "stopped after 20 sampled steps"), 1.0, numbered)
 
 
 def judge(result: RunResult, limits: Limits) -> Gate:

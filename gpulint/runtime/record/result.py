@@ -56,7 +56,7 @@ NO_TORCH = (
 
 
 # Why a GPU has to be there, where a limit asks for it and not the user.
-LIMITED = "a limit on the peak is one on the memory of a GPU"
+LIMITED = "a limit is about the memory of a GPU"
 INSTEAD = (
     "--device cpu holds it against the live tensors of a run on the CPU, as the allocator would round them"
 )
