@@ -67,7 +67,7 @@ def verify(
     memory: without one the run fails, unless `device` is "cpu".
     `capture` keeps the program's output in `result.run` instead of showing it. Never raises for what the
     program does: `result.run.end` tells. Raises ValueError for options that make no sense, and for a baseline that cannot be
-    read or written.
+    read.
     """
     if device not in ("auto", "cuda", "cpu"):
         raise ValueError(f"device is {device!r}; it must be 'auto', 'cuda' or 'cpu'")

@@ -190,10 +190,7 @@ def _measure(request: Request) -> Verification:
     limits = request.limits
     target = request.place.removesuffix(".py") or request.target
     subject = subject_of(target, request.arguments, request.module, limits.baseline)
-    try:
-        return run_limited(run_of(request), limits, subject, _writing(request), measure)
-    except BadBaseline as error:
-        raise click.UsageError(f"{error}.") from error
+    return run_limited(run_of(request), limits, subject, _writing(request), measure)
 
 
 def _writing(request: Request) -> str:

@@ -36,7 +36,7 @@ def subject_of(target: str, arguments: Sequence[str], module: bool, baseline: st
 
 def judge(run: RunResult, limits: Limits, subject: str, command: str) -> Gate:
     """Hold a run that has ended well against its limits. `subject` is what the baseline knows the program by, `command` what
-    would write the entries that it lacks. Raises BadBaseline where the file of the baseline cannot be read or written."""
+    would write the entries that it lacks."""
     silent = [rank.rank for rank in run.ranks if not rank.peaks]
     gate = unjudged(run, limits)
     measured = gate.ranks
@@ -51,9 +51,10 @@ def judge(run: RunResult, limits: Limits, subject: str, command: str) -> Gate:
         len(run.ranks), *(rank.world_size for rank in run.ranks)
     )  # of several machines each sees its own
     keys = {peak.rank: Key(subject, peak.card, peak.torch, world, peak.rank) for peak in measured}
-    if limits.write:
-        return _written(gate, keys)
-    return _compared(gate, keys, command)
+    try:
+        return _written(gate, keys) if limits.write else _compared(gate, keys, command)
+    except BadBaseline as error:  # it was fine before the run; what was measured is told all the same
+        return replace(gate, problems=(*gate.problems, str(error)))
 
 
 def unjudged(run: RunResult, limits: Limits) -> Gate:

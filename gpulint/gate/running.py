@@ -8,7 +8,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from gpulint.gate import baselines, contexts, judging
-from gpulint.gate.baselines import BadBaseline
 from gpulint.operator import neighbours
 from gpulint.runtime.parent.runner import Run
 from gpulint.runtime.parent.verdict import Verification
@@ -48,7 +47,7 @@ def limited(what: Run, limits: Limits) -> Run:
 
 def run_limited(what: Run, limits: Limits, subject: str, command: str, measure: Measure) -> Verification:
     """Run `what` by `measure`, and hold it against `limits`. `subject` and `command` as for `judging.judge`. Without limits only
-    the contexts of its ranks are looked at. Raises BadBaseline where the baseline can be read no more, or not be written."""
+    the contexts of its ranks are looked at."""
     wanted = limits.on_peak or limits.exclusive
     what = limited(what, limits)
     environment = {**os.environ, **what.environment}
@@ -144,4 +143,4 @@ class _Sizes:
                 self.found[key] = max(self.found.get(key, 0), tenant.bytes)
 
 
-__all__ = ["BadBaseline", "check", "limited", "run_limited"]
+__all__ = ["check", "limited", "run_limited"]

@@ -132,6 +132,21 @@ def test_the_exit_status_goes_by_what_was_exceeded(tmp_path: Path) -> None:
         assert Verification("train.py", sampled(gate), gate=gate).exit_code == status
 
 
+def test_that_the_disk_is_full_costs_nobody_the_figures(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> None:
+        raise OSError(28, "no space is left on the disk")
+
+    monkeypatch.setattr(baselines, "write_atomic", full)
+    limits = Limits(max_peak=90 * MIB, baseline=str(tmp_path / "memory.json"), write=True)
+    gate = judge(run(rank(0, 100)), limits)
+    assert [check.limit for check in gate.exceeded] == ["max-peak"]
+    (problem,) = gate.problems
+    assert "could not be written: no space is left on the disk" in problem
+    assert Verification("train.py", sampled(gate), gate=gate).exit_code == 2
+
+
 def test_another_number_of_ranks_is_another_entry(tmp_path: Path) -> None:
     limits = written(tmp_path, run(rank(0, 100), rank(1, 100)))
     (problem,) = judge(run(rank(0, 100)), limits).problems

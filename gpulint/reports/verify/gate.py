@@ -36,7 +36,7 @@ def gate_lines(verification: Verification, sources: Sources, columns: int | None
         yield []
     yield from _peaks(gate, verification.failed)
     for problem in gate.problems:
-        yield from remark("not compared", "error", problem, columns)
+        yield from remark("problem", "error", problem, columns)
     for check in gate.checks:
         if check.status == "exceeded":
             yield []

@@ -18,7 +18,7 @@ def gate_section(verification: Verification) -> str:
     parts = [_card("warn", "foreign context", "", one.text) for one in verification.foreign]
     if gate is not None:
         parts += [_table(gate)] if gate.ranks else []
-        parts += [_card("bad", "not compared", "", problem) for problem in gate.problems]
+        parts += [_card("bad", "problem", "", problem) for problem in gate.problems]
         parts += [_check(check) for check in gate.checks]
         parts += [_card("warn", "shared card", "", neighbour_text(one)) for one in gate.neighbours]
         parts += [f'<p class="soft">{ticked(said)}</p>' for said in gate.notes]
