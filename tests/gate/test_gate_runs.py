@@ -278,3 +278,21 @@ def test_each_rank_has_a_peak_and_growth_on_one_is_found(folder: Path, wrap: str
     assert "the peak of the sampled steps on rank 1 grew to" in grown.stdout
     assert "on rank 0 grew" not in grown.stdout
     assert "wide = torch.zeros(1024, 512)" in grown.stdout
+
+
+def test_what_comes_after_the_sampled_steps_is_no_part_of_them(folder: Path) -> None:
+    """Where something leaks the script goes on for a while, to see whether it is let go of, and the leak with it."""
+    leaking = SCRIPT.replace("    optimizer.step()", "    optimizer.step()\n    kept.append(hidden)").replace(
+        "step % 4 == 3", "False"
+    )
+    (folder / "train.py").write_text(leaking.replace("100000", "60"))
+    done = verify(folder, *ON_CPU, "--max-peak", "1GiB", "--output-format", "json", "train.py")
+    data = json.loads(done.stdout)
+    (rank,) = data["run"]["ranks"]
+    peaks = {peak["stretch"]: peak for peak in rank["peaks"]}
+    assert peaks["later"]["allocated"] > peaks["steps"]["allocated"] > peaks["start"]["allocated"]
+    assert [peak["traced"] for peak in peaks.values()] == [peak["allocated"] for peak in peaks.values()]
+    sampled = [sample["peak"] for sample in rank["samples"] if sample["sampled"]]
+    assert peaks["steps"]["allocated"] == max(sampled)
+    (check,) = data["gate"]["checks"]
+    assert check["now"] == peaks["later"]["allocated"]

@@ -107,7 +107,12 @@ class Peaking:
             self._enter("steps")
 
     def end_sampling(self) -> None:
-        """The steps are sampled. Who keeps what is alive now is asked while the script's variables are there."""
+        """The steps are sampled, up to the last reading, and the script goes on."""
+        self._enter("later")
+        self._look_for_holders()
+
+    def _look_for_holders(self) -> None:
+        """Who keeps what is alive now; asked once, while the variables of the script are there."""
         if self._lines and not self._kept:
             self._session.looking = True
             try:
@@ -139,7 +144,7 @@ class Peaking:
             return ()
         self._add(session.probe.peak(), session.reserved())
         if orderly:
-            self.end_sampling()
+            self._look_for_holders()
         made = session.probe.peaks() if orderly and self._lines else {}
         return tuple(
             self._peak(stretch, allocated, reserved, made.get(stretch))
