@@ -190,11 +190,11 @@ def _with_context(account: Account, executable: str) -> Account:
 def _measured(account: Account, executable: str) -> int:
     with driver() as nvml:
 
-        def used() -> int:
+        def look() -> Any:
             card = read_card(nvml, account.uuid)
             if card is None:
                 raise NotMeasured("the driver does not tell how much of the card is used")
-            return card.used
+            return card
 
         environment = {**os.environ, **_environment(account.pid)}
-        return measured_context(account.device, used, executable or sys.executable, environment)
+        return measured_context(account.device, look, executable or sys.executable, environment)

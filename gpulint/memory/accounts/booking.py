@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 
-from gpulint.memory.accounts.driver import NoDriver, driver, read_card, uuid_of
+from gpulint.memory.accounts.driver import NoDriver, driver, read_card, share_of, uuid_of
 from gpulint.memory.accounts.records import Card
 from gpulint.memory.device import cuda_missing, cuda_started, say_once, torch_module
 
@@ -20,8 +21,15 @@ _before: dict[
 
 @dataclass(frozen=True, slots=True)
 class _Reading:
+    """By a card's UUID: its use, this process's part of it where the driver lists that, and torch's part of that."""
+
     used: dict[str, int]
+    own: dict[str, int]
     reserved: dict[str, int]
+
+    def outside(self, uuid: str, by_process: bool) -> int:
+        taken = self.own.get(uuid, 0) if by_process else self.used.get(uuid, 0)
+        return taken - self.reserved.get(uuid, 0)
 
 
 @contextmanager
@@ -33,7 +41,8 @@ def book(name: str) -> Iterator[None]:
         with memory.book("NCCL"):
             dist.init_process_group("nccl"); dist.barrier()
 
-    The figure is the growth of the card's use less that of torch's cache, so what another process takes meanwhile counts too.
+    The figure is the growth of what the driver lists for this process, less that of torch's cache. Where it lists no processes (in
+    containers) it is the growth of the card's use, and what another process takes meanwhile counts too.
     A block in which nothing grows books nothing, and a second one of that name is added. Begun before CUDA is in use, it also
     settles how much of the card is this process's where the driver does not tell (in containers); both need the library
     nvidia-ml-py. Waits for the GPU at both ends; without CUDA it does nothing.
@@ -51,9 +60,9 @@ def book(name: str) -> Iterator[None]:
     if not before.used:
         say_once(f"memory.book({name!r}) measures nothing: no driver answers (pip install nvidia-ml-py)")
     with _lock:
-        for uuid, used in after.used.items():
-            grown = used - before.used.get(uuid, used)
-            grown -= after.reserved.get(uuid, 0) - before.reserved.get(uuid, 0)
+        for uuid in before.used.keys() & after.used.keys():
+            by_process = uuid in after.own and (fresh or uuid in before.own)
+            grown = after.outside(uuid, by_process) - before.outside(uuid, by_process)
             if grown > 0:
                 _booked[uuid, name] = _booked.get((uuid, name), 0) + grown
 
@@ -78,13 +87,16 @@ def _read() -> _Reading:
             uuid = uuid_of(index)
             if uuid is not None:
                 reserved[uuid] = int(torch.cuda.memory_reserved(index))
-    used = {}
+    used, own = {}, {}
     with suppress(NoDriver), driver() as nvml:
         for index in range(nvml.nvmlDeviceGetCount()):
             uuid, card = _named(nvml, index)
             if card is not None:
                 used[uuid] = card.used
-    return _Reading(used, reserved)
+                share, _ = share_of(os.getpid(), card.tenants, reserved.get(uuid, 0))
+                if share is not None and share.bytes is not None:
+                    own[uuid] = share.bytes
+    return _Reading(used, own, reserved)
 
 
 def _named(nvml: object, index: int) -> tuple[str, Card | None]:

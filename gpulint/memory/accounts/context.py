@@ -7,6 +7,8 @@ import subprocess
 import sys
 from collections.abc import Callable, Mapping
 
+from gpulint.memory.accounts.records import Card
+
 SECONDS = 120
 _NEAR = 4 * 1024**2  # two readings that differ by less say the same
 _CODE = """
@@ -25,26 +27,26 @@ class NotMeasured(RuntimeError):
 
 def measured_context(
     index: int,
-    used: Callable[[], int],
+    look: Callable[[], Card],
     interpreter: str = sys.executable,
     environment: Mapping[str, str] | None = None,
 ) -> int:
     """The bytes that a fresh process's context takes on the card that CUDA numbers `index` there.
 
-    `used` tells the bytes in use on that card; another process that comes or goes meanwhile would be counted in, so two
-    measurements must agree. Takes some seconds, and that much of the card for as long. Raises NotMeasured.
+    `look` tells the state of that card. What it lists for the process counts; where it lists none, the growth of the card's use, in
+    which another process that comes or goes would be counted, so two measurements must agree. Takes some seconds, and that much of the card for as long. Raises NotMeasured.
     """
     sizes: list[int] = []
     for _ in range(4):
-        sizes.append(_once(index, used, interpreter, os.environ if environment is None else environment))
+        sizes.append(_once(index, look, interpreter, os.environ if environment is None else environment))
         for size in sizes[:-1]:
             if abs(size - sizes[-1]) <= _NEAR and size > 0:
                 return size
     raise NotMeasured(f"the card's use does not hold still: {sizes} bytes in four measurements")
 
 
-def _once(index: int, used: Callable[[], int], interpreter: str, environment: Mapping[str, str]) -> int:
-    before = used()
+def _once(index: int, look: Callable[[], Card], interpreter: str, environment: Mapping[str, str]) -> int:
+    before = look()
     try:
         process = subprocess.Popen(
             [interpreter, "-c", _CODE.format(index=index)],
@@ -63,6 +65,8 @@ def _once(index: int, used: Callable[[], int], interpreter: str, environment: Ma
             if process.stdout.readline() != "up\n":
                 last = process.stderr.read().strip().splitlines()[-1:] or ["it ended without a word"]
                 raise NotMeasured(f"a fresh process cannot use CUDA: {last[0]}")
-            return used() - before
+            after = look()
+            listed = [tenant.bytes for tenant in after.tenants if tenant.pid == process.pid]
+            return listed[0] if listed and listed[0] is not None else after.used - before.used
         finally:
             process.kill()

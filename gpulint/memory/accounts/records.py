@@ -196,8 +196,9 @@ def _others(account: Account, rest: int) -> Iterator[str]:
             yield _line(f"process {one.pid}", one.bytes)
             rest -= one.bytes
     if rest or not others:
+        name = "listed for no process" if rest else "other processes"
         yield _line(
-            "other processes", rest, "in use on the card, and no process is listed for it" if rest else ""
+            name, rest, "what the driver spends on processes, or one that it does not list" if rest else ""
         )
 
 

@@ -36,14 +36,14 @@ class _Sums:
 
     def entries(self, pools: int) -> tuple[Entry, ...]:
         blocks = f"{self.blas_blocks} block{'' if self.blas_blocks == 1 else 's'}"
-        graphs = f"{pools} private pool{'' if pools == 1 else 's'} (CUDA graphs, MemPool)"
+        free = f"{format_bytes(self.pool_free)} free in {pools} pool{'' if pools == 1 else 's'}"
         every = (
             Entry("tensors", self.tensors, note="that Python or an autograd graph holds"),
             Entry("rounding", self.rounding, note="blocks are larger than what was asked for"),
             Entry("cuBLAS workspaces", self.blas, How.BY_SIZE, f"{blocks}; memory.clear() drops them"),
             Entry("held by C++ code", self.unseen, note="no tensor of Python's: DDP's buckets, libraries"),
             Entry("waiting", self.waiting, note="freed, and another stream may still use it"),
-            Entry(graphs, self.pool_used + self.pool_free, note=f"{format_bytes(self.pool_free)} of it free"),
+            Entry("private pools", self.pool_used + self.pool_free, note=f"CUDA graphs, MemPool; {free}"),
             Entry("cache, fragmented", self.gaps, note="free parts of segments in use"),
             Entry("cache, whole segments", self.spare, note="empty_cache() gives it back"),
         )
@@ -141,11 +141,18 @@ def _tensor_addresses(index: int) -> list[int]:
     """Where the storages of all tensors begin that Python or an autograd graph holds, sorted."""
     device, found = f"cuda:{index}", set()
     tensors = live_tensors()
-    for tensor in (*tensors, *_saved_by_graphs(tensors)):
+    for tensor in (*tensors, *_gradients(tensors), *_saved_by_graphs(tensors)):
         key = storage_key(tensor) if tensor.is_cuda else None
         if key is not None and key[0] == device:
             found.add(key[1])
     return sorted(found)
+
+
+def _gradients(tensors: Sequence[Any]) -> Iterator[Any]:
+    """Gradients that nobody has asked for yet: Python has no object of them."""
+    for tensor in tensors:
+        if tensor.is_leaf and tensor.grad is not None:
+            yield tensor.grad
 
 
 def _saved_by_graphs(tensors: Sequence[Any]) -> Iterator[Any]:

@@ -61,7 +61,7 @@ def _of_device(index: int, measure_context: bool) -> Account:
     outside = [Entry(name, size, How.BOOKED) for name, size in booking.booked(uuid or "")]
     if measure_context and not any(entry.name == CONTEXT for entry in outside):
         try:
-            size = measured_context(index, lambda: _card(index, uuid).used)
+            size = measured_context(index, lambda: _card(index, uuid))
             outside.insert(0, Entry(CONTEXT, size, How.MEASURED, "of a fresh process on this card"))
         except NotMeasured as problem:
             notes.append(f"the CUDA context was not measured: {problem}")
@@ -114,7 +114,8 @@ def _pinned() -> int | None:
     except RuntimeError:
         return None
     found = figures.get("allocated_bytes.current")
-    return None if found is None else int(found)
+    # Whole pages: torch 2.11 counts a few bytes where there is nothing.
+    return None if found is None else int(found) // 4096 * 4096
 
 
 def _unbooked(outside: list[Entry]) -> list[str]:

@@ -85,13 +85,14 @@ def _add(found: dict[Any, Storage], tensor: Any) -> None:
 
 
 def name_holders(shell: Any, found: dict[Any, Storage], device: Any) -> bool:
-    """Note with each storage the places that hold it; what only graphs keep on `device` is added to `found`. Whether all places were
+    """Note with each storage the places that hold it; what Python has no object of (gradients that nobody
+    has asked for, what a graph keeps) is added where it is on `device` to `found`. Whether all places were
     looked at to the end."""
     left = MOST_OBJECTS
     for root in roots(shell):
         left, keys = _reached(root.value, left)
         for key, (tensor, through_graph) in keys.items():
-            if through_graph and key not in found and on_device(tensor, device):
+            if key not in found and on_device(tensor, device):
                 _add(found, tensor)
             if key in found:
                 found[key].held_by(root, through_graph)

@@ -6,7 +6,7 @@ import os
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from types import FrameType, ModuleType
+from types import CodeType, FrameType, ModuleType
 from typing import Any
 
 from gpulint.memory.errors import chain_of, frames_of, stored_errors
@@ -30,7 +30,7 @@ def roots(shell: Any) -> Iterator[Root]:
     yield from _variables(shell)
     yield from results(shell)
     for error in stored_errors():
-        yield from _traceback(error)
+        yield from _traceback(shell, error)
 
 
 def _variables(shell: Any) -> Iterator[Root]:
@@ -64,7 +64,7 @@ def forget_results(shell: Any) -> None:
         shell.last_execution_result.result = None
 
 
-def _traceback(error: BaseException) -> Iterator[Root]:
+def _traceback(shell: Any, error: BaseException) -> Iterator[Root]:
     for one in chain_of(error):
         kind = type(one).__name__
         yield Root(f"the last error ({kind})", [*one.args, *vars(one).values(), getattr(one, "obj", None)])
@@ -73,16 +73,19 @@ def _traceback(error: BaseException) -> Iterator[Root]:
             code = frame.f_code
             # As a copy: `f_locals` itself would stay on the frame.
             for name, value in _locals(frame).items():
-                place = f"local `{name}` of {code.co_name}(), {_where(code.co_filename)}"
-                yield Root(f"the last error's traceback ({place}:{code.co_firstlineno})", value)
+                place = f"local `{name}` of {code.co_name}(), {_where(shell, code)}"
+                yield Root(f"the last error's traceback ({place})", value)
 
 
 def _is_library(frame: FrameType) -> bool:
     return str(frame.f_globals.get("__name__", "")).split(".")[0] in _LIBRARIES
 
 
-def _where(file: str) -> str:
-    return "a cell" if "ipykernel_" in file or file.startswith("<") else os.path.basename(file)
+def _where(shell: Any, code: CodeType) -> str:
+    """The first line of a function, by its cell's number where it stands in one."""
+    number = getattr(shell.compile, "_filename_map", {}).get(code.co_filename)
+    file = os.path.basename(code.co_filename) if number is None else f"In[{number}]"
+    return f"{file}:{code.co_firstlineno}"
 
 
 def _locals(frame: FrameType) -> dict[str, Any]:
