@@ -9,7 +9,7 @@ import inspect
 import sys
 import traceback
 from collections.abc import Iterator
-from types import FrameType
+from types import FrameType, TracebackType
 from typing import Any
 
 _LAST = ("last_exc", "last_value", "last_traceback", "last_type")
@@ -67,7 +67,9 @@ def stored_errors() -> list[BaseException]:
     tells = [getattr(sys, name, None) for name in ("last_exc", "last_value")]
     tells += [getattr(result, name, None) for name in _RESULT]
     tells += [getattr(tb, name, None) for tb in _printers(shell) for name in ("evalue", "value")]
-    return list({id(one): one for one in tells if isinstance(one, BaseException)}.values())
+    # What never passed through a frame holds none: such is what `forget_errors` leaves in an error's place.
+    found = [one for one in tells if isinstance(one, BaseException) and one.__traceback__ is not None]
+    return list({id(one): one for one in found}.values())
 
 
 def forget_errors() -> int:
@@ -86,10 +88,22 @@ def forget_errors() -> int:
             # `success` is read off these: an error of the same kind takes its place, without its traceback.
             setattr(result, name, _shell_of(getattr(result, name)))
     for printer in _printers(shell):
+        _forget_debugger(getattr(printer, "pdb", None))
         for name in ("tb", "etb", "evalue", "value", "last_syntax_error"):
             if name in vars(printer):
                 setattr(printer, name, None)
     return len(errors)
+
+
+def _forget_debugger(debugger: Any) -> None:
+    """IPython makes its debugger once, and one that was left still refers to frames of the error that it looked at."""
+    known = getattr(debugger, "__dict__", {})
+    for name, value in list(known.items()):
+        if isinstance(value, (FrameType, TracebackType)):
+            setattr(debugger, name, None)
+    for name, empty in (("stack", []), ("curframe_locals", {}), ("tb_lineno", {})):
+        if known.get(name):
+            setattr(debugger, name, empty)
 
 
 def _shell_of(error: BaseException) -> BaseException:

@@ -172,9 +172,25 @@ class TestFailedCells:
         )
         assert "the last error's traceback (local `deep` of fail()" in failed.text
         assert "left by this cell: 7.63 MiB" in failed.text
-        for looks in ("%tb", "%gpu_memory", "# what was it?\n%debug", "import sys; sys.last_value"):
-            kernel.run(looks)
-        assert "[True, True]" not in kernel.run("print(alive())").text
+        for looks in ("%tb", "%gpu_memory", "import sys; print(sys.last_value, alive())"):
+            said = kernel.run(looks).text
+        assert said == "no [True, True]\n"
+        assert kernel.run("print(alive())").text == "[False, False]\n"
+
+    def test_after_a_debugger_that_could_not_be_left(self, kernel: Kernel) -> None:
+        kernel.run("net(1000)")
+        assert "StdinNotImplementedError" in kernel.run("# what was it?\n%debug").error
+        assert kernel.run("print(alive())").text == "[False, False]\n"
+
+    def test_after_a_debugger_that_was_left(self, kernel: Kernel) -> None:
+        # As `%debug` does, with its commands given beforehand: a kernel asked from here has nobody to type them.
+        kernel.run("net(1000)")
+        asked = kernel.run(
+            "import sys, io\nfrom IPython.core.debugger import Pdb\ntable = get_ipython().InteractiveTB\n"
+            "table.pdb = Pdb(stdin=io.StringIO('up\\nq\\n'), stdout=io.StringIO())\ntable.pdb.use_rawinput = False\n"
+            "table.pdb.reset()\ntable.pdb.interaction(None, sys.last_traceback)\nprint(alive())"
+        )
+        assert (asked.error, asked.text) == ("", "[True, True]\n")
         assert kernel.run("print(alive())").text == "[False, False]\n"
 
     def test_without_the_extension_it_stays_and_clear_frees_it(self, kernel: Kernel) -> None:
