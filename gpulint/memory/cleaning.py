@@ -26,8 +26,8 @@ class Cleared:
     `lingering` names the largest tensors.
 
     `errors` is the number of stored errors that were let go of (a prompt and IPython keep the last one, with all variables of
-    the frames that it passed through), and `tracebacks` what that freed. In IPython, `results` is what shown results still hold,
-    in `Out[n]`, `_` and their like.
+    the frames that it passed through), and `tracebacks` what that freed. In IPython, `results` is what only shown results still
+    hold, in `Out[n]`, `_` and their like.
     """
 
     objects: int
@@ -59,7 +59,7 @@ class Cleared:
                 " only letting go of the tensors frees it"
             )
         if self.results:
-            lines.append("results that were shown still hold (clear(outputs=True) forgets them):")
+            lines.append("only results that were shown still hold (clear(outputs=True) forgets them):")
         lines += [f"{each}" for each in self.results]
         lines += [f"  {each}" for each in self.holders or self.lingering]
         return "\n".join(lines)

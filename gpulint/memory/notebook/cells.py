@@ -17,7 +17,7 @@ from gpulint.memory.storages import storage_key
 from gpulint.units import format_bytes
 
 MOST_LINES = 12
-ON_CPU = "no CUDA here: what follows are the live tensors in host memory, and a peak is not measured"
+ON_CPU = "no CUDA here: live tensors in host memory, and no peak"
 
 
 @dataclass(frozen=True, slots=True)

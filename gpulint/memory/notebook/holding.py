@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from gpulint.memory.live import live_tensors, on_device
-from gpulint.memory.notebook.roots import Root, results, roots
+from gpulint.memory.notebook.roots import RECORD, Root, roots
 from gpulint.memory.storages import storage_bytes, storage_key
 from gpulint.units import format_bytes
 
@@ -39,10 +39,13 @@ class Storage:
     shape: str
     holders: list[str] = field(default_factory=list)
     graphs: list[str] = field(default_factory=list)
+    only_results: bool = True  # no variable of the user's leads here
 
     def held_by(self, root: Root, through_graph: bool) -> None:
+        self.only_results &= root.is_result
         names = self.graphs if through_graph else self.holders
-        if root.name not in names and not (root.record and self.holders):
+        # IPython's record is worth telling only where no other place holds the same.
+        if root.name not in names and not (root.name == RECORD and (self.holders or self.graphs)):
             names.append(root.name)
 
 
@@ -100,16 +103,11 @@ def name_holders(shell: Any, found: dict[Any, Storage], device: Any) -> bool:
 
 
 def kept_results(shell: Any, device: Any) -> list[Holding]:
-    """The tensor memory on a device below what IPython keeps of shown results, by the names it goes under there."""
-    found: dict[Any, Storage] = {}
-    left = MOST_OBJECTS
-    for root in results(shell):
-        left, keys = _reached(root.value, left)
-        for key, (tensor, through_graph) in keys.items():
-            if on_device(tensor, device):
-                _add(found, tensor)
-                found[key].held_by(root, through_graph)
-    return grouped(found)
+    """The tensor memory on a device that only results keep which were shown, by the names they go under."""
+    found = storages(device)
+    name_holders(shell, found, device)
+    held = {key: one for key, one in found.items() if one.only_results and (one.holders or one.graphs)}
+    return grouped(held)
 
 
 def grouped(found: dict[Any, Storage]) -> list[Holding]:

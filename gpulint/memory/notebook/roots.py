@@ -12,17 +12,18 @@ from typing import Any
 from gpulint.memory.errors import chain_of, frames_of, stored_errors
 
 _RESULTS = re.compile(r"_{1,3}|_[0-9]+")
+RECORD = "IPython's record of the last cell"
 _LIBRARIES = ("IPython", "ipykernel", "asyncio", "tornado")
 
 
 @dataclass(frozen=True, slots=True)
 class Root:
-    """A place that holds `value`. `name` is what a reader of the notebook would call it; a `record` is worth telling only where
-    no other place holds the same."""
+    """A place that holds `value`. `name` is what a reader of the notebook would call it; `is_result` of what IPython keeps by
+    itself."""
 
     name: str
     value: Any
-    record: bool = False
+    is_result: bool = False
 
 
 def roots(shell: Any) -> Iterator[Root]:
@@ -45,16 +46,16 @@ def _variables(shell: Any) -> Iterator[Root]:
 def results(shell: Any) -> Iterator[Root]:
     """`Out[n]`, `_`, `__`, `___`: results that were shown stay until they are deleted there."""
     for number, value in list(shell.user_ns.get("_oh", {}).items()):
-        yield Root(f"`Out[{number}]`", value)
+        yield Root(f"`Out[{number}]`", value, True)
     for name in ("_", "__", "___"):
         if name in shell.user_ns:
-            yield Root(f"`{name}`", shell.user_ns[name])
+            yield Root(f"`{name}`", shell.user_ns[name], True)
     for name, value in list(shell.user_ns.items()):
         if re.fullmatch(r"_[0-9]+", name):
-            yield Root(f"`{name}`", value)
+            yield Root(f"`{name}`", value, True)
     result = getattr(shell.last_execution_result, "result", None)
     if result is not None:
-        yield Root("IPython's record of the last cell", result, record=True)
+        yield Root(RECORD, result, True)
 
 
 def forget_results(shell: Any) -> None:
@@ -66,15 +67,17 @@ def forget_results(shell: Any) -> None:
 
 def _traceback(shell: Any, error: BaseException) -> Iterator[Root]:
     for one in chain_of(error):
-        kind = type(one).__name__
-        yield Root(f"the last error ({kind})", [*one.args, *vars(one).values(), getattr(one, "obj", None)])
+        yield Root(
+            f"the last error ({type(one).__name__})",
+            [*one.args, *vars(one).values(), getattr(one, "obj", None)],
+        )
     for frame in frames_of(error):
         if not _is_library(frame):
             code = frame.f_code
             # As a copy: `f_locals` itself would stay on the frame.
             for name, value in _locals(frame).items():
                 place = f"local `{name}` of {code.co_name}(), {_where(shell, code)}"
-                yield Root(f"the last error's traceback ({place})", value)
+                yield Root(f"the last error ({place})", value)
 
 
 def _is_library(frame: FrameType) -> bool:
