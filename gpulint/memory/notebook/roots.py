@@ -87,7 +87,11 @@ def _is_library(frame: FrameType) -> bool:
 def _where(shell: Any, code: CodeType) -> str:
     """The first line of a function, by its cell's number where it stands in one."""
     number = getattr(shell.compile, "_filename_map", {}).get(code.co_filename)
-    file = os.path.basename(code.co_filename) if number is None else f"In[{number}]"
+    file = os.path.basename(code.co_filename)
+    if number is not None:
+        file = f"In[{number}]"
+    elif f"{os.sep}ipykernel_" in code.co_filename or file.startswith("<ipython-input"):
+        file = "a cell"  # IPython 7 does not tell which one
     return f"{file}:{code.co_firstlineno}"
 
 
