@@ -343,3 +343,18 @@ def test_more_told_than_there_is_is_said(card: Driver) -> None:
 def test_windows_tells_no_sizes() -> None:
     assert driver.share_of(5, [Tenant(5, None)], 0)[0] is None
     assert "does not tell how much" in driver.share_of(5, [Tenant(5, None)], 0)[1]
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
+def test_a_real_card() -> None:
+    kept = [torch.ones(1024, 1024, device="cuda", requires_grad=True) for _ in range(3)]
+    (kept[0] @ kept[1]).sum().backward()
+    torch.cuda.synchronize()
+    found = memory.account()
+    assert found.reserved == torch.cuda.memory_reserved()
+    told = {entry.name: entry.bytes for entry in found.inside}
+    assert told["tensors"] >= 5 * 4 * MIB  # three tensors, and two gradients that nobody has asked for
+    assert told["cuBLAS workspaces"] == memory.clear().workspaces
+    assert found.card is not None
+    assert found.unexplained is None or found.unexplained > 0
