@@ -109,7 +109,7 @@ def clear(force: bool = False, *, outputs: bool = False) -> Cleared:
 
 
 def _results(shell: object, device: str | None) -> tuple[Holding, ...]:
-    if shell is None or "torch" not in sys.modules:
+    if shell is None or sys.modules.get("torch") is None:
         return ()
     return tuple(kept_results(shell, None if device is None else torch_module().device(device)))
 
