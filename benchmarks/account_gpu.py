@@ -430,9 +430,9 @@ def one_rank(rank: int, world: int, result: Path) -> None:
     from gpulint import memory
 
     log = Log()
-    if DEVICE == "cuda":
-        torch.cuda.set_device(rank)
     with memory.book("CUDA context"):
+        if DEVICE == "cuda":
+            torch.cuda.set_device(rank)
         start({})
     log.state("context")
 

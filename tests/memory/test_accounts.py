@@ -218,6 +218,17 @@ class TestOutside:
         assert found.card is not None
         assert found.card.total == 8 * 1024 * MIB
 
+    def test_a_card_without_a_context_gets_none(self, card: Driver, monkeypatch: pytest.MonkeyPatch) -> None:
+        def never(*_: Any) -> Any:
+            raise AssertionError("this would make a context there")
+
+        monkeypatch.setattr(torch.cuda, "mem_get_info", never)
+        monkeypatch.setattr(torch.cuda, "synchronize", never)
+        monkeypatch.setattr(torch._C, "_cuda_hasPrimaryContext", lambda index: False, raising=False)
+        with memory.book("nothing"):
+            pass
+        assert memory.account(0).missing == "this process has no CUDA context on cuda:0"
+
     def test_without_cuda_it_says_why(self) -> None:
         found = memory.account()
         assert found.missing
@@ -277,6 +288,14 @@ class TestBooking:
         found = memory.account()
         assert found.outside == (Entry("CUDA context", 518 * MIB, How.BOOKED),)
         assert found.unexplained == 0
+
+    def test_a_start_beside_the_only_other_process(self, card: Driver, cuda: Any) -> None:
+        card.processes, card.used = [(77, 3000 * MIB)], 3009 * MIB
+        cuda.started = False
+        with memory.book("CUDA context"):
+            cuda.started = True
+            card.take(RESERVED + 518 * MIB, os.getpid())
+        assert memory.account().outside == (Entry("CUDA context", 518 * MIB, How.BOOKED),)
 
     def test_nccl_that_was_not_booked_is_named(self, card: Driver, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(torch.distributed, "is_initialized", lambda: True)

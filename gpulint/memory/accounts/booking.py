@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 
-from gpulint.memory.accounts.driver import NoDriver, driver, read_card, share_of, uuid_of
+from gpulint.memory.accounts.driver import NoDriver, contexts, driver, read_card, share_of, uuid_of
 from gpulint.memory.accounts.records import Card
 from gpulint.memory.device import cuda_missing, cuda_started, say_once, torch_module
 
@@ -82,8 +82,8 @@ def _read() -> _Reading:
     torch = torch_module()
     reserved = {}
     if cuda_started():
-        torch.cuda.synchronize()
-        for index in range(torch.cuda.device_count()):
+        for index in contexts():
+            torch.cuda.synchronize(index)
             uuid = uuid_of(index)
             if uuid is not None:
                 reserved[uuid] = int(torch.cuda.memory_reserved(index))
@@ -93,6 +93,8 @@ def _read() -> _Reading:
             uuid, card = _named(nvml, index)
             if card is not None:
                 used[uuid] = card.used
+                if not cuda_started():
+                    continue  # whoever is listed, it is not this process
                 share, _ = share_of(os.getpid(), card.tenants, reserved.get(uuid, 0))
                 if share is not None and share.bytes is not None:
                     own[uuid] = share.bytes

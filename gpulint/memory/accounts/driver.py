@@ -46,6 +46,16 @@ def uuid_of(index: int) -> str | None:
     return str(uuid) if str(uuid).startswith(("GPU-", "MIG-")) else f"GPU-{uuid}"
 
 
+def contexts() -> list[int]:
+    """The devices on which this process has a context. To ask another one anything would make one there. Needs CUDA
+    started."""
+    import torch
+
+    has = getattr(torch._C, "_cuda_hasPrimaryContext", None)
+    every = range(torch.cuda.device_count())
+    return [index for index in every if (has(index) if has else torch.cuda.memory_reserved(index))]
+
+
 def read_card(nvml: Any, uuid: str) -> Card | None:
     """The card of that name; None where the driver has none, or tells nothing of it."""
     try:

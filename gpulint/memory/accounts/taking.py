@@ -9,7 +9,7 @@ from typing import Any
 
 from gpulint.memory.accounts import booking
 from gpulint.memory.accounts.context import NotMeasured, measured_context
-from gpulint.memory.accounts.driver import NoDriver, driver, read_card, share_of, uuid_of
+from gpulint.memory.accounts.driver import NoDriver, contexts, driver, read_card, share_of, uuid_of
 from gpulint.memory.accounts.records import Account, Card, Entry, How
 from gpulint.memory.accounts.segments import entries
 from gpulint.memory.device import cuda_missing, cuda_started, device_index, torch_module
@@ -31,7 +31,10 @@ def account(device: Any = None, *, measure_context: bool = False) -> Account:
         missing = UNUSED
     if missing is not None:
         return Account(os.getpid(), missing=missing)
-    return _of_device(device_index(device), measure_context)
+    index = device_index(device)
+    if index not in contexts():
+        return Account(os.getpid(), missing=f"this process has no CUDA context on cuda:{index}")
+    return _of_device(index, measure_context)
 
 
 def accounts() -> tuple[Account, ...]:
@@ -41,14 +44,6 @@ def accounts() -> tuple[Account, ...]:
     ):  # without asking whether CUDA could be: that would keep children forked later from using it
         return (Account(os.getpid(), missing=UNUSED),)
     return tuple(_of_device(index, False) for index in contexts())
-
-
-def contexts() -> list[int]:
-    """The devices on which this process has a context. To ask another one anything would make one there."""
-    torch = torch_module()
-    has = getattr(torch._C, "_cuda_hasPrimaryContext", None)
-    every = range(torch.cuda.device_count())
-    return [index for index in every if (has(index) if has else torch.cuda.memory_reserved(index))]
 
 
 def _of_device(index: int, measure_context: bool) -> Account:
