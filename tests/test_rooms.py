@@ -65,7 +65,7 @@ FLOORS: dict[str, set[str]] = {
     | of_ours("atomic units"),
     "gpulint.allocator": of_ours("memory"),
     "gpulint.operator": of_ours("allocator memory atomic units") | below(RUNTIME, "record parent"),
-    "gpulint.gate": below(RUNTIME, "record parent") | of_ours("operator atomic units"),
+    "gpulint.gate": below(RUNTIME, "record parent") | of_ours("operator source atomic units"),
     "gpulint.codemods": of_ours("source config atomic memory"),
     REPORTS: of_ours("source config findings rule"),
     f"{REPORTS}.lint": {REPORTS} | of_ours("source lint findings rule version"),

@@ -101,7 +101,7 @@ def of_cells(request: Request) -> Iterator[tuple[Request, CellScript]]:
 
 
 def _verified(request: Request, told: Callable[[Verification], Verification]) -> int:
-    verification = told(_measure(request))
+    verification = _measure(request, told)
     if request.output_format == "json":
         from gpulint.reports.verify.json import write as write_json
 
@@ -175,17 +175,19 @@ def misplaced(arguments: Sequence[str]) -> list[str]:
     return list(dict.fromkeys(name for one in before_end if (name := one.partition("=")[0]) in ours))
 
 
-def _measure(request: Request) -> Verification:
+def _measure(request: Request, as_told: Callable[[Verification], Verification]) -> Verification:
+    """`as_told` names places as people know them: limits and baselines do too."""
     findings = chosen_findings(request)
     least = _least(request)
 
     def measure(what: Run, told: OnProgress) -> Verification:
         if request.quiet:
-            return verification_of(what, findings, request.max_drift, told, least)
+            return as_told(verification_of(what, findings, request.max_drift, told, least))
         from gpulint.reports.verify.progress import following
 
         with following(replace(what, target=request.title), sys.stderr, request.colour) as on_progress:
-            return verification_of(what, findings, request.max_drift, both(told, on_progress), least)
+            found = verification_of(what, findings, request.max_drift, both(told, on_progress), least)
+        return as_told(found)
 
     limits = request.limits
     target = request.place.removesuffix(".py") or request.target

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import linecache
 import os
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
@@ -13,6 +12,7 @@ from gpulint.gate.baselines import BadBaseline, Baselines, Key, Line, Peak
 from gpulint.runtime.record.gate import RUN, Check, Gate, Limits, LineAtPeak, PeakOfRank
 from gpulint.runtime.record.peaks import PeakLine, StretchPeak
 from gpulint.runtime.record.result import RankResult, RunResult
+from gpulint.source.sources import Sources
 from gpulint.units import format_bytes
 
 STRETCHES = {
@@ -91,11 +91,13 @@ def peak_of(rank: RankResult, baseline: str = "") -> PeakOfRank:
 
 def lines_of(peak: StretchPeak, baseline: str = "") -> tuple[LineAtPeak, ...]:
     """The lines of a peak with their text, as a baseline there would name their files; and what no line accounts for."""
-    return tuple(_line(line, baseline) for line in peak.lines)
+    sources = Sources()
+    return tuple(_line(line, baseline, sources) for line in peak.lines)
 
 
-def _line(line: PeakLine, baseline: str) -> LineAtPeak:
-    code = linecache.getline(line.file, line.line).strip()[:_MOST_CODE] if line.file else ""
+def _line(line: PeakLine, baseline: str, sources: Sources) -> LineAtPeak:
+    text = sources.lines(line.file) if line.file else []
+    code = text[line.line - 1].strip()[:_MOST_CODE] if 1 <= line.line <= len(text) else ""
     shown = baselines.relative_to(baseline or os.path.join(os.getcwd(), "_"), line.file)
     return LineAtPeak(shown, line.file, line.line, line.function, code, line.bytes, line.kept, line.holder)
 

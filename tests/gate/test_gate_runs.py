@@ -173,6 +173,27 @@ def test_what_makes_no_sense_is_refused_before_anything_runs(
     assert "Traceback" not in done.stderr
 
 
+def test_the_lines_of_a_notebook_are_those_of_its_cells(folder: Path) -> None:
+    head, loop = SCRIPT.strip().split("kept = []\n")
+    cells = [
+        {"cell_type": "code", "source": text, "metadata": {}, "outputs": [], "execution_count": None}
+        for text in (head, loop.replace("100000", "40"))
+    ]
+    book = {"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 5}
+    (folder / "train.ipynb").write_text(json.dumps(book))
+    wrote = verify(folder, *ON_CPU, *BASELINE, "--write-baseline", "train.ipynb")
+    assert wrote.returncode == 0, wrote.stderr
+    ((key, peak),) = baselines.read(str(folder / "memory.json")).peaks.items()
+    assert key.subject == "train.ipynb"
+    assert ("train.ipynb:cell 2", 3, "hidden = model(batch)") in {
+        (line.file, line.line, line.code) for line in peak.lines
+    }
+    grown = verify(folder, *ON_CPU, *BASELINE, "train.ipynb", WIDE="1")
+    assert grown.returncode == 1
+    assert "train.ipynb:cell 2:5: exceeded the baseline" in grown.stdout
+    assert "wide = torch.zeros(1024, 512)" in grown.stdout
+
+
 def test_a_script_that_fails_writes_no_baseline(folder: Path) -> None:
     (folder / "train.py").write_text(SCRIPT.replace("    hidden.pow", "    assert step < 6\n    hidden.pow"))
     done = verify(folder, *ON_CPU, *BASELINE, "--write-baseline", "train.py")
