@@ -85,7 +85,8 @@ def running(before: str, then: str, rank: int, ranks: int, port: int) -> Iterato
         [sys.executable, "-c", CHILD.format(before=before, then=then)],
         stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=variables,
     )  # fmt: skip
-    assert process.stdin is not None and process.stdout is not None and process.stderr is not None
+    assert process.stdout is not None
+    assert process.stderr is not None
     late = Timer(SECONDS, process.kill)
     late.start()
     try:
