@@ -1,0 +1,92 @@
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from gpulint.claims import Claim
+from gpulint.findings import Severity
+from gpulint.rule import Report, Rule
+
+if TYPE_CHECKING:
+    from gpulint.analysis.file.asking import FileFacts
+    from gpulint.answers import Considered
+
+
+class TrainerEvalGathers(Rule):
+    """
+    ## What it does
+    Finds transformers' `Trainer` with `compute_metrics`, without `preprocess_logits_for_metrics` and without
+    `eval_accumulation_steps`, where the network gives much for each sample: a score for each word of a vocabulary or each
+    class of a pixel, hidden states or attentions. Classifiers, which give a few numbers, are not reported, nor what
+    generates (`predict_with_generate`).
+
+    With doubts, each in words, it also tells of trainers whose arguments come from a file or the command line, whose network is
+    not in sight, or that evaluate in a way of their own.
+
+    ## Why is this bad
+    The trainer keeps the outputs of the whole evaluation on the GPU before it hands them to `compute_metrics`, and joins each
+    batch to all before it: twice that for a moment. Training fits, and the first evaluation runs out of memory. With
+    hidden states in the outputs that is an *error*.
+
+    ## What it costs
+    MEASURED 500 MiB
+
+    ## Example
+    ```python
+    from transformers import AutoModelForCausalLM, Trainer, TrainingArguments
+
+    def finetune(train_data, valid_data, compute_metrics):
+        model = AutoModelForCausalLM.from_pretrained("gpt2")
+        arguments = TrainingArguments("out", eval_strategy="epoch")
+        trainer = Trainer(
+            model,
+            arguments,
+            train_dataset=train_data,
+            eval_dataset=valid_data,
+            compute_metrics=compute_metrics,
+        )
+        trainer.train()
+    ```
+
+    ## Use instead
+    ```python
+    from transformers import AutoModelForCausalLM, Trainer, TrainingArguments
+
+    def finetune(train_data, valid_data, compute_metrics):
+        model = AutoModelForCausalLM.from_pretrained("gpt2")
+        arguments = TrainingArguments("out", eval_strategy="epoch", eval_accumulation_steps=1)
+        trainer = Trainer(
+            model,
+            arguments,
+            train_dataset=train_data,
+            eval_dataset=valid_data,
+            compute_metrics=compute_metrics,
+        )
+        trainer.train()
+    ```
+
+    Better where the metrics allow it: `preprocess_logits_for_metrics=lambda logits, labels: logits.argmax(-1)`.
+
+    ## Fix safety
+    Unsafe: what the GPU no longer holds, the host must, and each batch waits for its copy. The metrics are the same.
+    Offered where the arguments are made in the same file.
+    """
+
+    code = "GPU108"
+    name = "trainer-eval-gathers"
+    severity = Severity.WARNING
+    runtime_claim = Claim("gathered")
+    triggers = ((b"compute_metrics",), (b"Trainer",), (b"transformers", b"trl"))
+    doubts = True
+
+    def considers(self, facts: FileFacts, options: Mapping[str, Any]) -> Iterator[Considered]:
+        from gpulint.rules.detect.lifetimes.suspicion import considered
+        from gpulint.rules.detect.placing.trainers import gathering_trainers
+
+        yield from considered(facts.ask(gathering_trainers))
+
+    def check(self, facts: FileFacts, options: Mapping[str, Any]) -> Iterator[Report]:
+        from gpulint.rules.detect.lifetimes.suspicion import told
+        from gpulint.rules.detect.placing.trainers import gathering_trainers
+
+        yield from told(facts.ask(gathering_trainers), set())

@@ -1,0 +1,89 @@
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from gpulint.claims import Claim
+from gpulint.findings import Severity
+from gpulint.rule import Report, Rule
+
+if TYPE_CHECKING:
+    from gpulint.analysis.file.asking import FileFacts
+    from gpulint.answers import Considered
+
+
+class RepeatedTransfer(Rule):
+    """
+    ## What it does
+    Finds tensors that a training loop makes on the host and moves to the GPU in every step, `torch.zeros(n).to(device)`,
+    where they could be made there, and tensors moved in every step that are the same in each.
+
+    With doubts it also tells of moves under a condition, in loops that do not train, and of places of which it is not
+    shown that they are tensors on the host.
+
+    ## Why is this bad
+    A copy from ordinary memory of the host waits until the GPU has done all it was given before. Where the host has work
+    of its own in each step, that no longer runs beside the GPU's.
+
+    ## What it costs
+    MEASURED 1
+
+    ## Example
+    ```python
+    import torch
+    from torch import nn
+
+    device = torch.device("cuda")
+    model = nn.Linear(8, 2).to(device)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+
+    for inputs in loader:
+        out = model(inputs)
+        loss = nn.functional.mse_loss(out, torch.zeros(len(out), 2).to(device))
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    ```
+
+    ## Use instead
+    ```python
+    import torch
+    from torch import nn
+
+    device = torch.device("cuda")
+    model = nn.Linear(8, 2).to(device)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+
+    for inputs in loader:
+        out = model(inputs)
+        loss = nn.functional.mse_loss(out, torch.zeros(len(out), 2, device=device))
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    ```
+
+    ## Fix safety
+    Making zeros, ones and the like on the device is safe: they are the same numbers. Unsafe for ranges of numbers, whose last
+    digit may be another there, and where what is given to `to` may be no device. For what is the same in every step
+    nothing is offered: move it before the loop.
+    """
+
+    code = "GPU505"
+    name = "repeated-transfer"
+    severity = Severity.INFO
+    runtime_claim = Claim("transfer", device_only=True)
+    triggers = ((b".to(", b".cuda("), (b"for ", b"while "), (b"torch",))
+    doubts = True
+
+    def considers(self, facts: FileFacts, options: Mapping[str, Any]) -> Iterator[Considered]:
+        from gpulint.rules.detect.lifetimes.suspicion import considered
+        from gpulint.rules.detect.placing.moves import repeated_moves
+
+        yield from considered(facts.ask(repeated_moves))
+
+    def check(self, facts: FileFacts, options: Mapping[str, Any]) -> Iterator[Report]:
+        from gpulint.rules.detect.lifetimes.suspicion import told
+        from gpulint.rules.detect.placing.moves import repeated_moves
+
+        if facts.on_gpu:
+            yield from told(facts.ask(repeated_moves), set())
