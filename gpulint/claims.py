@@ -25,6 +25,7 @@ Kind = Literal[
     "useless",  # the line frees nothing
     "gathered",  # an evaluation keeps what its network gives on the device, batch after batch
     "transfer",  # the line copies to the device in every step, and the host waits for it
+    "garbage",  # tensors wait in reference cycles, more with every step
     "context",  # a process has a context on a card that is not its own
     "setting",  # the allocator's settings, as read back from the process
     "code",  # a matter of the source, nothing to measure

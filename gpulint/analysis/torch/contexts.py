@@ -9,8 +9,12 @@ MAKES_CONTEXT: Final = frozenset(
     f"torch.cuda.{name}" for name in "synchronize mem_get_info Stream memory_summary".split()
 )
 # From these on the process has a card of its own.
-CHOOSES: Final = frozenset({"torch.cuda.set_device", "torch.set_default_device", "torch.accelerator.set_device_index"})
+CHOOSES: Final = frozenset(
+    {"torch.cuda.set_device", "torch.set_default_device", "torch.accelerator.set_device_index"}
+)
 # For what stands under these another card is current.
 CHOOSES_WITHIN: Final = frozenset({"torch.cuda.device", "torch.device", "torch.cuda.device_of"})
 # Frameworks that choose the card of each process before any code of the program's own puts anything there.
-CHOOSES_BY_ITSELF: Final = frozenset({"Accelerator", "PartialState", "Fabric", "TrainingArguments", "HfArgumentParser"})
+CHOOSES_BY_ITSELF: Final = frozenset(
+    {"Accelerator", "PartialState", "Fabric", "TrainingArguments", "HfArgumentParser"}
+)

@@ -15,4 +15,6 @@ COPIED: Final = frozenset(
     "torch.tensor torch.as_tensor torch.from_numpy torch.Tensor torch.FloatTensor torch.LongTensor".split()
 )
 MADE: Final = ALIKE | NEARLY | COPIED
-RANDOM: Final = frozenset("torch.rand torch.randn torch.randint torch.randperm torch.normal torch.empty".split())
+RANDOM: Final = frozenset(
+    "torch.rand torch.randn torch.randint torch.randperm torch.normal torch.empty".split()
+)

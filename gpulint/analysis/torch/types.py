@@ -16,7 +16,5 @@ TAKES_TYPE: Final = frozenset({"to", "type"})
 TYPE_OF_WEIGHTS: Final = frozenset(
     "torch_dtype dtype precision load_in_8bit load_in_4bit quantization_config use_fp16 half variant".split()
 )
-# By these a loader is told to put the weights on a device.
-PLACES_WEIGHTS: Final = frozenset({"device_map", "device"})
 # What may be done to a network between two of its moves, without its numbers being computed with.
 SETS_UP: Final = frozenset("eval train requires_grad_ cuda to load_state_dict freeze".split())

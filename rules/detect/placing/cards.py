@@ -22,7 +22,9 @@ if TYPE_CHECKING:
     from gpulint.analysis.file.program import FileAnalysis
 
 _DEPTH = 3
-_MAKING = frozenset("tensor zeros ones empty full rand randn randint arange eye as_tensor linspace Generator".split())
+_MAKING = frozenset(
+    "tensor zeros ones empty full rand randn randint arange eye as_tensor linspace Generator".split()
+)
 
 
 @dataclass(slots=True)
@@ -84,7 +86,12 @@ def _walk(
                 continue
             certain = number == 0 and (isinstance(statement, (ir.With, ir.Try)) or _is_main(statement))
             state = process if certain else process.copy()
-            yield from _walk(file, function, inner, state, )
+            yield from _walk(
+                file,
+                function,
+                inner,
+                state,
+            )
         if isinstance(statement, ir.Return):
             return
 
@@ -205,7 +212,9 @@ def _answers(file: FileAnalysis, late: LateCard) -> Iterator[Answer]:
     if words & CHOOSES_BY_ITSELF:
         yield left_open(Question.DEVICE, "a library may have chosen the card before")
     else:
-        yield proven(Question.DEVICE, "what has been used is card 0, of which nothing else is said", late.touched)
+        yield proven(
+            Question.DEVICE, "what has been used is card 0, of which nothing else is said", late.touched
+        )
     if words & OF_SEVERAL or "LOCAL_RANK" in strings or "local_rank" in (getattr(chosen, "path", None) or ""):
         yield proven(Question.REACHED, "the file is of a program of several processes")
     else:

@@ -20,7 +20,6 @@ from gpulint.analysis.questions.size.networks import NetworkSizes
 from gpulint.analysis.torch.types import (
     NARROW,
     NARROWING,
-    PLACES_WEIGHTS,
     SETS_UP,
     TAKES_TYPE,
     TYPE_OF_WEIGHTS,
@@ -109,9 +108,7 @@ def _moves(call: ir.Call) -> bool:
     return call.method == "to" and len(call.args) + len(call.keywords) == 1 and call.keyword("dtype") is None
 
 
-def _in_chain(
-    function: ir.Function, statement: ir.Stmt, cast: ir.Call, move: ir.Call
-) -> LateCast | None:
+def _in_chain(function: ir.Function, statement: ir.Stmt, cast: ir.Call, move: ir.Call) -> LateCast | None:
     assert isinstance(move.func, ir.Attr)
     base = move.func.base
     target = statement.targets[0].path if isinstance(statement, ir.Assign) else None
@@ -167,7 +164,9 @@ def _move_of(statement: ir.Stmt, name: str) -> ir.Call | None:
     """The call that moves a network in a statement that binds or moves it, and nothing else."""
     if isinstance(statement, ir.ExprStmt):
         value: ir.Expr | None = statement.value
-        if not (isinstance(value, ir.Call) and isinstance(value.func, ir.Attr) and value.func.base.path == name):
+        if not (
+            isinstance(value, ir.Call) and isinstance(value.func, ir.Attr) and value.func.base.path == name
+        ):
             return None
     elif isinstance(statement, ir.Assign) and [target.path for target in statement.targets] == [name]:
         value = statement.value
@@ -182,15 +181,17 @@ def _move_of(statement: ir.Stmt, name: str) -> ir.Call | None:
 
 def _sets_up(statement: ir.Stmt, name: str) -> bool:
     """Whether a statement only readies the network: `net.eval()`, `net.load_state_dict(weights)`."""
-    return all(
-        isinstance(part, ir.Call)
-        and isinstance(part.func, ir.Attr)
-        and part.func.base.path == name
-        and part.method in SETS_UP
-        for part in ir.own_parts(statement)
-        if isinstance(part, ir.Call)
-        and any(inner.path == name for inner in ir.walk(part))
-    ) and not statement.blocks()
+    return (
+        all(
+            isinstance(part, ir.Call)
+            and isinstance(part.func, ir.Attr)
+            and part.func.base.path == name
+            and part.method in SETS_UP
+            for part in ir.own_parts(statement)
+            if isinstance(part, ir.Call) and any(inner.path == name for inner in ir.walk(part))
+        )
+        and not statement.blocks()
+    )
 
 
 # --- what the claim stands on ---------------------------------------------------------------------------------------
@@ -217,7 +218,9 @@ def _answers(file: FileAnalysis, late: LateCast, sizes: NetworkSizes) -> Iterato
     yield from _was_wide(file, late, makers)
     yield _how_large(late, sizes)
     if _trains(file):
-        yield left_open(Question.TRAINED, "what the training takes later may be more than the network takes here")
+        yield left_open(
+            Question.TRAINED, "what the training takes later may be more than the network takes here"
+        )
     if late.conditional:
         yield left_open(Question.REACHED, "the cast stands under a condition", late.stmt)
 
@@ -238,12 +241,12 @@ def _makers(file: FileAnalysis, late: LateCast) -> list[ir.Call]:
     return found
 
 
-def _is_network(
-    file: FileAnalysis, late: LateCast, sizes: NetworkSizes, makers: list[ir.Call]
-) -> Answer:
+def _is_network(file: FileAnalysis, late: LateCast, sizes: NetworkSizes, makers: list[ir.Call]) -> Answer:
     if file.treated_as_module(late.function, late.name) or sizes.of(late.function, late.name) is not None:
         return proven(Question.TENSOR, f"`{late.name}` is a network")
-    if any((qualified(file, late.function, call.func.path) or "").endswith("from_pretrained") for call in makers):
+    if any(
+        (qualified(file, late.function, call.func.path) or "").endswith("from_pretrained") for call in makers
+    ):
         return proven(Question.TENSOR, f"`{late.name}` is a network")
     return refuted(Question.TENSOR, f"`{late.name}` is not seen to be a network")
 
@@ -255,7 +258,9 @@ def _on_gpu(file: FileAnalysis, late: LateCast) -> Answer:
     known = is_gpu(file, late.function, device)
     if known is False:
         return refuted(Question.DEVICE, "it is moved to the host, or only cast")
-    if known or (known is None and uses_cuda(file) and device is not None and "device" in (device.path or "")):
+    if known or (
+        known is None and uses_cuda(file) and device is not None and "device" in (device.path or "")
+    ):
         return proven(Question.DEVICE, "it is moved to a GPU where there is one")
     return left_open(Question.DEVICE, "whether it is moved to a GPU is not shown", late.move)
 
@@ -278,7 +283,9 @@ def _was_wide(file: FileAnalysis, late: LateCast, makers: list[ir.Call]) -> Iter
         if call.method == "from_pretrained" and None in names:
             yield left_open(Question.SIZE, "what else the loader is given may be a type", call)
         elif full.startswith("transformers."):
-            yield left_open(Question.SIZE, "transformers from version 5 on loads the type that was saved", call)
+            yield left_open(
+                Question.SIZE, "transformers from version 5 on loads the type that was saved", call
+            )
         elif full in ("torch.load", "torch.jit.load") or call.method == "load":
             yield left_open(Question.SIZE, "of which type the loaded network is, the file says", call)
     yield proven(Question.SIZE, "nothing makes it narrower before it is moved")
@@ -310,7 +317,9 @@ def _repair(file: FileAnalysis, late: LateCast) -> Repair | None:
         return Repair.unless(why_unsafe, message, (Replace(late.cast.node, _swapped(late)),))
     moved = late.move.node
     cast_first = moved.with_changes(
-        func=moved.func.with_changes(value=late.cast.node.with_changes(func=_attribute(late, moved.func.value)))
+        func=moved.func.with_changes(
+            value=late.cast.node.with_changes(func=_attribute(late, moved.func.value))
+        )
     )
     return Repair.unless(why_unsafe, message, (Replace(moved, cast_first), Remove(late.stmt.node)))
 

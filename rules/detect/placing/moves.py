@@ -48,13 +48,19 @@ class Move:
 
 def repeated_moves(file: FileAnalysis) -> list[Suspicion]:
     """The moves of a file that a step repeats."""
-    return [_suspicion(file, move) for function in with_words(file, _MOVES) for move in _found(file, function)]
+    return [
+        _suspicion(file, move) for function in with_words(file, _MOVES) for move in _found(file, function)
+    ]
 
 
 def _found(file: FileAnalysis, function: ir.Function) -> Iterator[Move]:
     for loop, statement, guarded in _in_steps(file, function.body, None, False):
         for call in ir.own_calls(statement):
-            if call.method not in _MOVES or not isinstance(call.func, ir.Attr) or is_dead(file, function, statement):
+            if (
+                call.method not in _MOVES
+                or not isinstance(call.func, ir.Attr)
+                or is_dead(file, function, statement)
+            ):
                 continue
             if call.method == "to" and device_of_move(call) is None:
                 continue
@@ -74,11 +80,15 @@ def _in_steps(
             yield loop, statement, guarded
         known = file.loops.get(id(statement))
         inside = loop
-        if known is not None and (known.backwards or known.steps or known.forwards) and not known.builds_model:
+        if (
+            known is not None
+            and (known.backwards or known.steps or known.forwards)
+            and not known.builds_model
+        ):
             inside = known
         branches = isinstance(statement, (ir.If, ir.Try, ir.Match))
         for inner in statement.blocks():
-            within = guarded and inside is loop or (branches and inside is loop)
+            within = inside is loop and (guarded or branches)
             yield from _in_steps(file, inner, inside, within)
 
 
@@ -128,7 +138,9 @@ def _repeats(move: Move) -> Answer:
     if move.loop.is_fixed:
         return refuted(Question.REPEATS, "the loop has as few rounds as the text says", move.loop.stmt)
     if not (move.loop.backwards or move.loop.steps):
-        return left_open(Question.REPEATS, "how much the rest of a round takes, which does not train, is not shown")
+        return left_open(
+            Question.REPEATS, "how much the rest of a round takes, which does not train, is not shown"
+        )
     return proven(Question.REPEATS, "the loop trains in every round", move.loop.stmt)
 
 
@@ -174,7 +186,13 @@ def _changed(loop: Loop) -> set[str]:
                 found.add(target.path)
         for call in ir.own_calls(statement):
             if isinstance(call.func, ir.Attr) and call.func.base.path is not None:
-                if call.method.endswith("_") or call.method in ("append", "extend", "update", "insert", "pop"):
+                if call.method.endswith("_") or call.method in (
+                    "append",
+                    "extend",
+                    "update",
+                    "insert",
+                    "pop",
+                ):
                     found.add(call.func.base.path)
     return found
 

@@ -176,8 +176,12 @@ def _kept(file: FileAnalysis, arguments: _Arguments) -> Answer:
         if not _is_nothing(arguments.keyword(name)) or name in arguments.changed:
             return refuted(Question.OUTLIVES, f"`{name}` is given", arguments.call)
     if arguments.call is None or arguments.more:
-        return left_open(Question.OUTLIVES, "`eval_accumulation_steps` may be given where the arguments come from")
-    return proven(Question.OUTLIVES, "without `eval_accumulation_steps` all outputs stay on the GPU to the end")
+        return left_open(
+            Question.OUTLIVES, "`eval_accumulation_steps` may be given where the arguments come from"
+        )
+    return proven(
+        Question.OUTLIVES, "without `eval_accumulation_steps` all outputs stay on the GPU to the end"
+    )
 
 
 def _size(file: FileAnalysis, made: Made, arguments: _Arguments) -> Answer:
