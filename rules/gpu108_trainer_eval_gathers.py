@@ -29,7 +29,15 @@ class TrainerEvalGathers(Rule):
     hidden states in the outputs that is an *error*.
 
     ## What it costs
-    MEASURED 500 MiB
+    The trainer's loop for a 4-layer language model, batches of 16 × 256 tokens with 32,000 words (NVIDIA H200, torch 2.11):
+
+    | | grows with each batch | peak | reserved | a batch |
+    |---|---|---|---|---|
+    | nothing given | 500 MiB | 15.8 GiB after 16 batches | 67.2 GiB | 8.92 ms |
+    | hidden states too | 508 MiB | 16.1 GiB | 67.2 GiB | 8.97 ms |
+    | `eval_accumulation_steps=1` | 0 B | 681 MiB | 822 MiB | 357 ms |
+    | `eval_accumulation_steps=4` | 0 B | 4.1 GiB | 5.7 GiB | 6.57 ms, and the copies every fourth |
+    | `preprocess_logits_for_metrics` | 0 B | 682 MiB | 824 MiB | 6.11 ms |
 
     ## Example
     ```python

@@ -22,11 +22,18 @@ class RepeatedTransfer(Rule):
     shown that they are tensors on the host.
 
     ## Why is this bad
-    A copy from ordinary memory of the host waits until the GPU has done all it was given before. Where the host has work
-    of its own in each step, that no longer runs beside the GPU's.
+    A copy from ordinary memory of the host waits until the GPU has done all it was given before, and so the GPU waits for what
+    the host gives it next. It is one wait more in every step; that the batch is moved too does not hide it.
 
     ## What it costs
-    MEASURED 1
+    No memory, and little time. A step of a 4-layer language model, 64 numbers for its loss (NVIDIA H200, torch 2.11):
+
+    | | batch on the GPU | batch moved as well |
+    |---|---|---|
+    | `torch.ones(n).to(device)` in every step | 21.28 ms | 21.68 ms |
+    | `torch.tensor(list, device=device)` in every step | 21.35 ms | 21.90 ms |
+    | `torch.ones(n, device=device)` in every step | 20.59 ms | 21.14 ms |
+    | moved once | 20.57 ms | 21.21 ms |
 
     ## Example
     ```python

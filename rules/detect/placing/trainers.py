@@ -79,7 +79,10 @@ def _suspicion(file: FileAnalysis, made: Made) -> Suspicion:
         f"evaluating gathers {what} of all batches on the GPU, and joins them anew with each",
         "`compute_metrics` is given everything at the end; `preprocess_logits_for_metrics` makes it small batch by batch, "
         "`eval_accumulation_steps` moves it to the host",
-        Cost("every output of the evaluation, twice while a batch is joined to them", "{measured}"),
+        Cost(
+            "every output of the evaluation, twice while a batch is joined to them",
+            "15.8 GiB at the peak after 16 batches of 500 MiB, 681 MiB with `preprocess_logits_for_metrics`, for a 4-layer language model; H200, torch 2.11",
+        ),
         answers,
         Severity.ERROR if more else Severity.WARNING,
         repair=partial(_repair, file, made),
@@ -145,10 +148,11 @@ def _arguments(file: FileAnalysis, made: Made) -> _Arguments:
         if isinstance(value, ir.Call) and _makes_arguments(file, function, value):
             return _Arguments(value, changed)
         callee = called_in_project(function, value) if isinstance(value, ir.Call) else None
-        for statement in ir.statements(callee.body) if callee is not None else ():
-            result = statement.value if isinstance(statement, ir.Return) else None
-            if isinstance(result, ir.Call) and _makes_arguments(callee.home, callee, result):
-                return _Arguments(result, changed)
+        if callee is not None:
+            for statement in ir.statements(callee.body):
+                result = statement.value if isinstance(statement, ir.Return) else None
+                if isinstance(result, ir.Call) and _makes_arguments(callee.home, callee, result):
+                    return _Arguments(result, changed)
     return _Arguments(None, changed)
 
 
