@@ -183,3 +183,41 @@ def test_a_move_in_every_step_by_its_time(seconds: float, status: str) -> None:
 def test_without_a_gpu_they_cannot_tell(kind: str) -> None:
     on_cpu = replace(ON_GPU, device="cpu", probe="host-storages")
     assert judged(Claim(kind, device_only=True), on_cpu, LINE)[0] == "inconclusive"  # type: ignore[arg-type]
+
+
+# -- on a GPU --------------------------------------------------------------------------------------------------------
+
+FIXTURES = Path(__file__).parents[2] / "fixtures"
+
+
+def gpus() -> int:
+    if find_spec("torch") is None:
+        return 0
+    import torch
+
+    return torch.cuda.device_count()
+
+
+@pytest.mark.skipif(gpus() < 1, reason="needs a CUDA device")
+def test_the_cast_and_the_moves_of_the_fixture_are_measured_on_a_gpu() -> None:
+    result = verify(FIXTURES / "half_precision_scoring.py", device="cuda", confidence="low")
+    found = {verdict.code: verdict.status for verdict in result.verdicts}
+    assert found["GPU407"] == "confirmed"
+    assert found["GPU505"] in ("confirmed", "refuted")
+
+
+@pytest.mark.skipif(gpus() < 2, reason="needs two CUDA devices")
+@pytest.mark.parametrize(("first", "status"), [(False, "confirmed"), (True, "refuted")])
+def test_a_rank_that_chooses_its_card_late_has_two_contexts(first: bool, status: str, tmp_path: Path) -> None:
+    script = tmp_path / "ranks.py"
+    lines = ["model = torch.nn.Linear(64, 64).cuda()", "torch.cuda.set_device(int(os.environ['LOCAL_RANK']))"]
+    script.write_text(
+        "import os\nimport torch\n" + "\n".join(reversed(lines) if first else lines) + "\nmodel = model.cuda()\n"
+        "optimizer = torch.optim.SGD(model.parameters(), lr=0.1)\nfor _ in range(30):\n"
+        "    model(torch.randn(8, 64).cuda()).mean().backward()\n    optimizer.step()\n    optimizer.zero_grad()\n"
+    )
+    row = 3 if first else 4
+    finding = a_finding(str(script), row, "GPU605", Claim("context", device_only=True))
+    result = verify(script, device="cuda", findings=[finding], launch=("--nproc-per-node", "2"), cwd=tmp_path)
+    (verdict,) = result.verdicts
+    assert verdict.status == status, verdict.text

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from gpulint.analysis.file.program import FileAnalysis
 
 _MOVES = frozenset({"to", "cuda"})
+_OF_THE_FIRST = frozenset({"requires_grad", "pin_memory", "out", None})  # of the tensor that is moved, not of its copy
 _PURE = frozenset({"len", "int", "float", "size", "range", "list", "tuple", "dim", "numel", "min", "max"})
 
 
@@ -245,6 +246,8 @@ def _repair(file: FileAnalysis, move: Move) -> Repair | None:
         return None
     full = qualified(file, move.function, move.made.func.path) or ""
     if full in COPIED or full in RANDOM - ALIKE or len(move.call.args) + len(move.call.keywords) > 1:
+        return None
+    if {name for name, _ in move.made.keywords} & _OF_THE_FIRST:
         return None
     device = device_of_move(move.call) if move.call.method == "to" else None
     if move.call.method == "cuda" and (move.call.args or move.call.keywords):

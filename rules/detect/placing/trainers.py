@@ -196,7 +196,7 @@ def _size(file: FileAnalysis, made: Made, arguments: _Arguments) -> Answer:
     network = made.call.argument(0, "model")
     if made.base.startswith("trl."):
         return proven(Question.SIZE, "a score for each word of the vocabulary at each place")
-    for function, value in _values(file, made.function, network):
+    for function, value in _makers(file, made.function, network):
         for call in (part for part in ir.walk(value) if isinstance(part, ir.Call)):
             path = qualified(file, function, call.func.path) or call.func.path or ""
             if DENSE.search(path):
@@ -204,6 +204,17 @@ def _size(file: FileAnalysis, made: Made, arguments: _Arguments) -> Answer:
             if NARROW.search(path):
                 return refuted(Question.SIZE, "a few numbers for each sample or token", call)
     return left_open(Question.SIZE, "how much the network gives for each sample is not in sight")
+
+
+def _makers(
+    file: FileAnalysis, function: ir.Function, network: ir.Expr | None, depth: int = 3
+) -> Iterator[tuple[ir.Function, ir.Expr]]:
+    """What a network is made by, also through what wraps it: `get_peft_model(model, config)`."""
+    for scope, value in _values(file, function, network):
+        yield scope, value
+        for part in ir.walk(value) if depth else ():
+            if isinstance(part, ir.Name) and part is not value:
+                yield from _makers(file, scope, part, depth - 1)
 
 
 def _asks_for_more(function: ir.Function) -> bool:
