@@ -1,15 +1,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from gpulint.claims import Claim
 from gpulint.findings import Severity
-from gpulint.rule import Report, Rule
+from gpulint.rule import Repair, Replace, Report, Rule
 
 if TYPE_CHECKING:
+    from gpulint.rules.detect.placing.trainers import Made
+
     from gpulint.analysis.file.asking import FileFacts
     from gpulint.answers import Considered
+
+_NEVER = 1000  # no argument stands there: it is given by name
 
 
 class TrainerEvalGathers(Rule):
@@ -91,10 +97,25 @@ class TrainerEvalGathers(Rule):
         from gpulint.rules.detect.lifetimes.suspicion import considered
         from gpulint.rules.detect.placing.trainers import gathering_trainers
 
-        yield from considered(facts.ask(gathering_trainers))
+        yield from considered(found for _, found in facts.ask(gathering_trainers))
 
     def check(self, facts: FileFacts, options: Mapping[str, Any]) -> Iterator[Report]:
         from gpulint.rules.detect.lifetimes.suspicion import told
         from gpulint.rules.detect.placing.trainers import gathering_trainers
 
-        yield from told(facts.ask(gathering_trainers), set())
+        found = facts.ask(gathering_trainers)
+        yield from told((replace(one, repair=partial(_repair, facts, made)) for made, one in found), set())
+
+
+def _repair(facts: FileFacts, made: Made) -> Repair | None:
+    """`eval_accumulation_steps` for arguments that are made in this file: the metrics are computed of the same arrays."""
+    from gpulint.rules.detect.placing.trainers import arguments_made
+
+    from gpulint.fix.nodes import with_argument
+
+    call = arguments_made(facts.analysis, made)
+    if call is None:
+        return None
+    new = with_argument(call.node, "eval_accumulation_steps", "1", position=_NEVER)
+    why = "what the GPU no longer holds the host must, and each batch waits for its copy"
+    return Repair("unsafe", "move each batch's outputs to the host", (Replace(call.node, new),), why)

@@ -1,15 +1,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from gpulint.claims import Claim
 from gpulint.findings import Severity
-from gpulint.rule import Report, Rule
+from gpulint.rule import Repair, Replace, Report, Rule
 
 if TYPE_CHECKING:
+    from gpulint.rules.detect.placing.moves import Move
+
     from gpulint.analysis.file.asking import FileFacts
     from gpulint.answers import Considered
+
+_NEVER = 1000  # no argument stands there: it is given by name
 
 
 class RepeatedTransfer(Rule):
@@ -86,11 +92,44 @@ class RepeatedTransfer(Rule):
         from gpulint.rules.detect.lifetimes.suspicion import considered
         from gpulint.rules.detect.placing.moves import repeated_moves
 
-        yield from considered(facts.ask(repeated_moves))
+        yield from considered(found for _, found in facts.ask(repeated_moves))
 
     def check(self, facts: FileFacts, options: Mapping[str, Any]) -> Iterator[Report]:
         from gpulint.rules.detect.lifetimes.suspicion import told
         from gpulint.rules.detect.placing.moves import repeated_moves
 
         if facts.on_gpu:
-            yield from told(facts.ask(repeated_moves), set())
+            found = facts.ask(repeated_moves)
+            yield from told(
+                (replace(one, repair=partial(_repair, facts, move)) for move, one in found), set()
+            )
+
+
+# What is said of the tensor that is moved, and not of its copy.
+_OF_THE_FIRST = frozenset({"requires_grad", "pin_memory", "out", None})
+
+
+def _repair(facts: FileFacts, move: Move) -> Repair | None:
+    """`torch.zeros(n, device=device)` for `torch.zeros(n).to(device)`."""
+    from gpulint.analysis.file.lookup import qualified
+    from gpulint.analysis.questions.device.origins import device_of_move
+    from gpulint.analysis.questions.device.placement import is_gpu
+    from gpulint.analysis.torch.making import ALIKE, COPIED, RANDOM
+    from gpulint.fix.nodes import with_argument
+
+    if move.made is None or {name for name, _ in move.made.keywords} & _OF_THE_FIRST:
+        return None
+    full = qualified(facts.analysis, move.function, move.made.func.path) or ""
+    given = len(move.call.args) + len(move.call.keywords)
+    if full in COPIED or full in RANDOM - ALIKE or given != (move.call.method == "to"):
+        return None
+    device = device_of_move(move.call) if move.call.method == "to" else None
+    text = '"cuda"' if device is None else facts.source(device, 200)
+    why = ""
+    if full not in ALIKE:
+        why = "the last digit of what the GPU makes may be another"
+    elif device is not None and not is_gpu(facts.analysis, move.function, device):
+        if (device.path or "").rpartition(".")[2] != "device" or "." not in (device.path or ""):
+            why = f"`{text}` may be a type or a tensor, and no device"
+    new = with_argument(move.made.node, "device", text, position=_NEVER)
+    return Repair.unless(why, "make it on the device", (Replace(move.call.node, new),))

@@ -580,9 +580,9 @@ def test_a_tensor_is_made_on_the_device_where_it_is_the_same_there(
 ) -> None:
     text = (
         "import torch\n\ndevice = torch.device('cuda')\n\n\ndef train(net, loader, optimizer, kind):\n"
-        "    for x in loader:\n        loss = (net(x.to(device)) * {}).mean()\n        optimizer.zero_grad()\n"
+        f"    for x in loader:\n        loss = (net(x.to(device)) * {made}).mean()\n        optimizer.zero_grad()\n"
         "        loss.backward()\n        optimizer.step()\n"
-    ).format(made)
+    )
     found = [one for one in lint_text(text, "train.py", DOUBTING) if one.code == "GPU505"]
     assert [one.fix and one.fix.applicability for one in found] == safety
 

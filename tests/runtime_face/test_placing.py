@@ -82,7 +82,9 @@ trainer.evaluate()
 """
 
 
-def verified(text: str, folder: Path, code: str, row: int | None = None, claim: Claim | None = None) -> tuple[str, str]:
+def verified(
+    text: str, folder: Path, code: str, row: int | None = None, claim: Claim | None = None
+) -> tuple[str, str]:
     """The status and the text of the verdict on the finding of this code."""
     script = folder / "script.py"
     script.write_text(text, encoding="utf-8")
@@ -107,7 +109,9 @@ def test_a_collect_that_frees_tensors_is_no_waste(tmp_path: Path) -> None:
 @needs_torch
 @pytest.mark.usefixtures("warm_scripts")
 def test_a_collect_that_frees_none_is_told_as_before(tmp_path: Path) -> None:
-    status, text = verified(TRAINING.format(cycles=False, before="", after="gc.collect()"), tmp_path, "GPU502")
+    status, text = verified(
+        TRAINING.format(cycles=False, before="", after="gc.collect()"), tmp_path, "GPU502"
+    )
     assert status == "confirmed"
     assert "it freed nothing on the device" in text
 
@@ -124,9 +128,7 @@ def test_a_collector_that_is_off_matters_where_something_waits_for_it(
 
 @needs_torch
 @pytest.mark.usefixtures("warm_scripts")
-@pytest.mark.parametrize(
-    ("more", "status"), [("", "confirmed"), (", eval_accumulation_steps=1", "refuted")]
-)
+@pytest.mark.parametrize(("more", "status"), [("", "confirmed"), (", eval_accumulation_steps=1", "refuted")])
 def test_an_evaluation_gathers_or_moves_on(more: str, status: str, tmp_path: Path) -> None:
     (tmp_path / "transformers.py").write_text(TRANSFORMERS, encoding="utf-8")
     text = EVALUATION.format(more=more)
@@ -137,7 +139,9 @@ def test_an_evaluation_gathers_or_moves_on(more: str, status: str, tmp_path: Pat
 # -- what only a machine with GPUs measures, judged by figures -------------------------------------------------------
 
 
-def judged(claim: Claim, environment: Environment, line: LineFigures, samples: tuple[Sample, ...] = ()) -> tuple[str, str]:
+def judged(
+    claim: Claim, environment: Environment, line: LineFigures, samples: tuple[Sample, ...] = ()
+) -> tuple[str, str]:
     rank = RankResult(
         rank=0, world_size=1, environment=environment, end=End("finished", ""), boundary="optimizer", warmup=0,
         samples=samples, drifts=(), holders=(), trends=(), lines=(line,), calls=(), forwards=(), notes=(),
@@ -212,7 +216,9 @@ def test_a_rank_that_chooses_its_card_late_has_two_contexts(first: bool, status:
     script = tmp_path / "ranks.py"
     lines = ["model = torch.nn.Linear(64, 64).cuda()", "torch.cuda.set_device(int(os.environ['LOCAL_RANK']))"]
     script.write_text(
-        "import os\nimport torch\n" + "\n".join(reversed(lines) if first else lines) + "\nmodel = model.cuda()\n"
+        "import os\nimport torch\n"
+        + "\n".join(reversed(lines) if first else lines)
+        + "\nmodel = model.cuda()\n"
         "optimizer = torch.optim.SGD(model.parameters(), lr=0.1)\nfor _ in range(30):\n"
         "    model(torch.randn(8, 64).cuda()).mean().backward()\n    optimizer.step()\n    optimizer.zero_grad()\n"
     )

@@ -192,7 +192,10 @@ def _suspicion(file: FileAnalysis, late: LateCard) -> Suspicion:
         "torch.cuda.set_device",
         "the card is chosen when the process has used the first one already",
         "what goes to `cuda` before that goes to card 0: every rank makes a context there, which stays as long as it runs",
-        Cost("a context on card 0 for each rank that has another one", "524 MiB each before anything is put there; H200, torch 2.11"),
+        Cost(
+            "a context on card 0 for each rank that has another one",
+            "524 MiB each before anything is put there; H200, torch 2.11",
+        ),
         until_refuted(_answers(file, late)),
         related=(RelatedNode("the first card is used here", late.touched),),
         repair=partial(_repair, late),

@@ -245,7 +245,9 @@ def _is_network(file: FileAnalysis, late: LateCast, sizes: NetworkSizes, makers:
     size = sizes.of(late.function, late.name)
     if file.treated_as_module(late.function, late.name) or (size is not None and size.most.about > 0):
         return proven(Question.TENSOR, f"`{late.name}` is a network")
-    if any((qualified(file, late.function, call.func.path) or "").endswith("from_pretrained") for call in makers):
+    if any(
+        (qualified(file, late.function, call.func.path) or "").endswith("from_pretrained") for call in makers
+    ):
         return proven(Question.TENSOR, f"`{late.name}` is a network")
     return refuted(Question.TENSOR, f"`{late.name}` is not seen to be a network")
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import partial
 from typing import TYPE_CHECKING
 
 from gpulint.rules.detect.lifetimes.suspicion import Suspicion
@@ -18,14 +17,13 @@ from gpulint.analysis.questions.reached.dead import is_dead
 from gpulint.analysis.torch.making import ALIKE, COPIED, MADE, RANDOM
 from gpulint.answers import Answer, Question, left_open, proven, refuted, until_refuted
 from gpulint.findings import Severity
-from gpulint.rule import Cost, Repair, Replace
+from gpulint.rule import Cost
 
 if TYPE_CHECKING:
     from gpulint.analysis.file.facts import Loop
     from gpulint.analysis.file.program import FileAnalysis
 
 _MOVES = frozenset({"to", "cuda"})
-_OF_THE_FIRST = frozenset({"requires_grad", "pin_memory", "out", None})  # of the tensor that is moved, not of its copy
 _PURE = frozenset({"len", "int", "float", "size", "range", "list", "tuple", "dim", "numel", "min", "max"})
 
 
@@ -47,11 +45,10 @@ class Move:
         return self.call.func.base
 
 
-def repeated_moves(file: FileAnalysis) -> list[Suspicion]:
+def repeated_moves(file: FileAnalysis) -> list[tuple[Move, Suspicion]]:
     """The moves of a file that a step repeats."""
-    return [
-        _suspicion(file, move) for function in with_words(file, _MOVES) for move in _found(file, function)
-    ]
+    found = [move for function in with_words(file, _MOVES) for move in _found(file, function)]
+    return [(move, _suspicion(file, move)) for move in found]
 
 
 def _found(file: FileAnalysis, function: ir.Function) -> Iterator[Move]:
@@ -115,7 +112,6 @@ def _suspicion(file: FileAnalysis, move: Move) -> Suspicion:
         ),
         until_refuted(_answers(file, move)),
         Severity.INFO,
-        repair=partial(_repair, file, move),
     )
 
 
@@ -194,6 +190,9 @@ def _changed(loop: Loop) -> set[str]:
                 target = target.base
             if target.path is not None:
                 found.add(target.path)
+        for comp in (part for part in ir.own_parts(statement) if isinstance(part, ir.Comp)):
+            bound = (part.path for target, _, _ in comp.clauses for part in ir.walk(target))
+            found |= {path for path in bound if path is not None}
         for call in ir.own_calls(statement):
             if isinstance(call.func, ir.Attr) and call.func.base.path is not None:
                 if call.method.endswith("_") or call.method in (
@@ -231,36 +230,3 @@ def _place(file: FileAnalysis, move: Move) -> Iterator[Answer]:
     else:
         yield left_open(Question.TENSOR, f"that `{path}` is a tensor is not shown")
         yield left_open(Question.DEVICE, f"that `{path}` is on the host is not shown")
-
-
-# --- mending --------------------------------------------------------------------------------------------------------
-
-
-def _repair(file: FileAnalysis, move: Move) -> Repair | None:
-    """`torch.zeros(n, device=device)` for `torch.zeros(n).to(device)`."""
-    import libcst as cst
-
-    from gpulint.fix.nodes import with_argument
-
-    if move.made is None:
-        return None
-    full = qualified(file, move.function, move.made.func.path) or ""
-    if full in COPIED or full in RANDOM - ALIKE or len(move.call.args) + len(move.call.keywords) > 1:
-        return None
-    if {name for name, _ in move.made.keywords} & _OF_THE_FIRST:
-        return None
-    device = device_of_move(move.call) if move.call.method == "to" else None
-    if move.call.method == "cuda" and (move.call.args or move.call.keywords):
-        return None
-    text = '"cuda"' if device is None else cst.Module([]).code_for_node(device.node)
-    new = with_argument(move.made.node, "device", text, position=1000)
-    why = ""
-    if full not in ALIKE:
-        why = "the last digit of what the GPU makes may be another"
-    elif device is not None and not is_gpu(file, move.function, device) and not _names_device(device):
-        why = f"`{text}` may be a type or a tensor, and no device"
-    return Repair.unless(why, "make it on the device", (Replace(move.call.node, new),))
-
-
-def _names_device(device: ir.Expr) -> bool:
-    return isinstance(device, ir.Attr) and device.attr == "device"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import partial
 from typing import TYPE_CHECKING
 
 from gpulint.rules.detect.lifetimes.suspicion import Suspicion
@@ -25,13 +24,10 @@ from gpulint.analysis.torch.trainers import (
 )
 from gpulint.answers import Answer, Question, left_open, proven, refuted, until_refuted
 from gpulint.findings import Severity
-from gpulint.rule import Cost, Repair, Replace
+from gpulint.rule import Cost
 
 if TYPE_CHECKING:
     from gpulint.analysis.file.program import FileAnalysis
-
-
-_NEVER = 1000  # no argument stands there: it is given by name
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,9 +41,9 @@ class Made:
     own: ClassInfo | None
 
 
-def gathering_trainers(file: FileAnalysis) -> list[Suspicion]:
+def gathering_trainers(file: FileAnalysis) -> list[tuple[Made, Suspicion]]:
     """The trainers of a file that are given metrics to compute."""
-    return [_suspicion(file, made) for made in _made(file)]
+    return [(made, _suspicion(file, made)) for made in _made(file)]
 
 
 def _made(file: FileAnalysis) -> Iterator[Made]:
@@ -85,7 +81,6 @@ def _suspicion(file: FileAnalysis, made: Made) -> Suspicion:
         ),
         answers,
         Severity.ERROR if more else Severity.WARNING,
-        repair=partial(_repair, file, made),
     )
 
 
@@ -250,20 +245,8 @@ def _says_no(given: ir.Expr) -> bool:
     return isinstance(given, ir.Const) and given.value in ("no", False, None)
 
 
-# --- mending --------------------------------------------------------------------------------------------------------
-
-
-def _repair(file: FileAnalysis, made: Made) -> Repair | None:
-    """`eval_accumulation_steps` for arguments that are made in this file. The metrics are computed of the same arrays."""
-    from gpulint.fix.nodes import with_argument
-
+def arguments_made(file: FileAnalysis, made: Made) -> ir.Call | None:
+    """The call that makes a trainer's arguments, where it stands in this file."""
     call = _arguments(file, made).call
-    if call is None or not _stands_in(file, call):
-        return None
-    new = with_argument(call.node, "eval_accumulation_steps", "1", position=_NEVER)
-    why = "what the GPU no longer holds the host must, and each batch waits for its copy"
-    return Repair("unsafe", "move each batch's outputs to the host", (Replace(call.node, new),), why)
-
-
-def _stands_in(file: FileAnalysis, call: ir.Call) -> bool:
-    return any(call is other for function in file.module.functions for _, other in ir.calls(function.body))
+    here = any(call is other for function in file.module.functions for _, other in ir.calls(function.body))
+    return call if here else None

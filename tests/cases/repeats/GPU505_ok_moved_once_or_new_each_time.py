@@ -26,3 +26,13 @@ def train(model: nn.Module, loader, optimizer, epochs):
             optimizer.step()
             kept = out.detach()
             kept = kept.to("cpu")
+
+
+def train_on_dicts(model: nn.Module, loader, optimizer):
+    for batch in loader:
+        batch = {key: value.to(device) for key, value in batch.items()}
+        x, y = (part.cuda() for part in (batch["x"], batch["y"]))
+        loss = F.cross_entropy(model(x), y)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
