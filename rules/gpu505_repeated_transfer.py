@@ -37,7 +37,6 @@ class RepeatedTransfer(Rule):
     | | batch on the GPU | batch moved as well |
     |---|---|---|
     | `torch.ones(n).to(device)` in every step | 21.28 ms | 21.68 ms |
-    | `torch.tensor(list, device=device)` in every step | 21.35 ms | 21.90 ms |
     | `torch.ones(n, device=device)` in every step | 20.59 ms | 21.14 ms |
     | moved once | 20.57 ms | 21.21 ms |
 

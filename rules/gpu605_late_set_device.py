@@ -16,7 +16,7 @@ class LateSetDevice(Rule):
     """
     ## What it does
     Finds `torch.cuda.set_device(rank)` behind something that has used the GPU: a tensor or a network that went to `cuda`
-    without a number, or a call that works on the current card. Programs that limit `CUDA_VISIBLE_DEVICES` are not
+    without a number, a call that works on the current card, or a barrier of NCCL. Programs that limit `CUDA_VISIBLE_DEVICES` are not
     reported, nor what goes to `cuda:{rank}`.
 
     With a doubt it also tells of programs of which it is not shown that several processes run them.
@@ -27,8 +27,18 @@ class LateSetDevice(Rule):
     memory that rank 0 needs.
 
     ## What it costs
-    A context takes 524 MiB of an H200 before anything is put there (torch 2.11): of seven ranks beside the first 3.6 GiB
-    of card 0, and what they have put there by then.
+    What the second of two ranks takes of card 0, and keeps, although it chooses card 1 right after (NVIDIA H200, torch 2.11):
+
+    | before `set_device` | of card 0 |
+    |---|---|
+    | `torch.cuda.synchronize()`, `mem_get_info()`, an event that is recorded | 524 MiB |
+    | `torch.zeros(1).cuda()` | 526 MiB |
+    | `torch.cuda.Stream()` | 594 MiB |
+    | `torch.zeros(1, device="cuda")` | 618 MiB |
+    | `is_available()`, `device_count()`, `manual_seed_all()`, `init()`, `current_device()`, `get_device_name()`, `empty_cache()` | 0 B |
+    | `torch.zeros(1, device=f"cuda:{rank}")` | 0 B |
+
+    A barrier of NCCL before `set_device` makes a context on card 0 as well, `init_process_group` alone does not.
 
     ## Example
     ```python

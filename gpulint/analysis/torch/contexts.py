@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Final
 
-# These make a context on the card that is current: the first, until one is chosen.
-MAKES_CONTEXT: Final = frozenset(
-    f"torch.cuda.{name}" for name in "synchronize mem_get_info Stream memory_summary".split()
-)
+# These make a context on the card that is current: the first, until one is chosen. Seen on torch 2.11; `init`,
+# `is_available`, `current_device`, `get_device_name`, `manual_seed_all` and `empty_cache` make none.
+MAKES_CONTEXT: Final = frozenset(f"torch.cuda.{name}" for name in "synchronize mem_get_info Stream".split())
 # From these on the process has a card of its own.
 CHOOSES: Final = frozenset(
     {"torch.cuda.set_device", "torch.set_default_device", "torch.accelerator.set_device_index"}

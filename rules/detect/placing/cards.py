@@ -22,9 +22,7 @@ if TYPE_CHECKING:
     from gpulint.analysis.file.program import FileAnalysis
 
 _DEPTH = 3
-_MAKING = frozenset(
-    "tensor zeros ones empty full rand randn randint arange eye as_tensor linspace Generator".split()
-)
+_MAKING = frozenset("tensor zeros ones empty full rand randn randint arange eye as_tensor linspace".split())
 
 
 @dataclass(slots=True)
@@ -143,6 +141,8 @@ def _touches(file: FileAnalysis, function: ir.Function, call: ir.Call, name: str
     if name is not None:
         if name in MAKES_CONTEXT:
             return not call.args and call.keyword("device") is None
+        if name == "torch.distributed.barrier":
+            return call.keyword("device_ids") is None and _over_nccl(file)
         made = name.startswith("torch.") and name.rpartition(".")[2] in _MAKING
         return made and _is_current(file, function, call.keyword("device"))
     if not isinstance(call.func, ir.Attr) or called(file, function, call) is not None:
@@ -150,6 +150,18 @@ def _touches(file: FileAnalysis, function: ir.Function, call: ir.Call, name: str
     if call.method == "cuda":
         return not call.args and call.keyword("device") is None
     return call.method == "to" and bool(call.args) and _is_current(file, function, call.args[0])
+
+
+def _over_nccl(file: FileAnalysis) -> bool:
+    """Whether the file's process groups are of NCCL, and are not told their card when they are made."""
+    made = [
+        call
+        for function in file.module.functions
+        for _, call in ir.calls(function.body)
+        if call.method == "init_process_group"
+    ]
+    nccl = any(template(part) == "nccl" for call in made for part in ir.walk(call))
+    return nccl and not any(call.keyword("device_id") is not None for call in made)
 
 
 def _is_current(file: FileAnalysis, function: ir.Function, device: ir.Expr | None, depth: int = 2) -> bool:
@@ -194,7 +206,7 @@ def _suspicion(file: FileAnalysis, late: LateCard) -> Suspicion:
         "what goes to `cuda` before that goes to card 0: every rank makes a context there, which stays as long as it runs",
         Cost(
             "a context on card 0 for each rank that has another one",
-            "524 MiB each before anything is put there; H200, torch 2.11",
+            "526 MiB for `torch.zeros(1).cuda()`, 618 MiB for what is made there; H200, torch 2.11",
         ),
         until_refuted(_answers(file, late)),
         related=(RelatedNode("the first card is used here", late.touched),),

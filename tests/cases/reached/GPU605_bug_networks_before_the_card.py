@@ -33,5 +33,11 @@ def worker(args):
     return weights.cuda()
 
 
+def after_a_barrier(args):
+    dist.barrier()
+    torch.cuda.set_device(args.local_rank)  # expect: GPU605
+    return nn.Linear(8, 8).cuda()
+
+
 if __name__ == "__main__":
     main()

@@ -16,6 +16,12 @@ def main():
 
 
 def by_number(rank):
+    torch.cuda.init()
+    torch.cuda.manual_seed_all(0)
+    torch.cuda.empty_cache()
+    generator = torch.Generator(device="cuda")
+    dist.barrier(device_ids=[rank])
+    print(torch.cuda.get_device_name(), generator)
     model = nn.Linear(64, 64).to(f"cuda:{rank}")
     weights = torch.ones(10, device=rank).cuda(rank)
     torch.cuda.set_device(rank)
