@@ -84,7 +84,12 @@ class RepeatedTransfer(Rule):
     name = "repeated-transfer"
     severity = Severity.INFO
     runtime_claim = Claim("transfer", device_only=True)
-    triggers = ((b".to(", b".cuda("), (b"for ", b"while "), (b"torch",))
+    triggers = (
+        (b".to(", b".cuda("),
+        (b"for ", b"while "),
+        (b"torch",),
+        (b"backward", b".step(", b"no_grad", b"inference_mode", b"eval()"),
+    )
     doubts = True
 
     def considers(self, facts: FileFacts, options: Mapping[str, Any]) -> Iterator[Considered]:
