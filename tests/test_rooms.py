@@ -65,6 +65,7 @@ FLOORS: dict[str, set[str]] = {
     | of_ours("atomic units"),
     "gpulint.allocator": of_ours("memory"),
     "gpulint.operator": of_ours("allocator memory atomic units") | below(RUNTIME, "record parent"),
+    "gpulint.gate": below(RUNTIME, "record parent") | of_ours("operator source atomic units"),
     "gpulint.codemods": of_ours("source config atomic memory"),
     REPORTS: of_ours("source config findings rule"),
     f"{REPORTS}.lint": {REPORTS} | of_ours("source lint findings rule version"),
@@ -75,11 +76,13 @@ FLOORS: dict[str, set[str]] = {
     | of_ours("source config units version trial")
     | below(RUNTIME, "record"),
     "gpulint.server": of_ours("source lint answers config findings rule fix api version"),
-    "gpulint.cli": of_ours("source lint trial answers atomic config findings rule units verifying version")
+    "gpulint.cli": of_ours(
+        "source lint trial gate answers atomic config findings rule units verifying version"
+    )
     | {REPORTS, f"{REPORTS}.lint", f"{REPORTS}.verify", f"{REPORTS}.trial"}
     | below(RUNTIME, "record parent"),
     "gpulint.cli.commands": {"gpulint.cli", RULES, REPORTS}
-    | of_ours("codemods config lint memory operator server trial units")
+    | of_ours("codemods config gate lint memory operator server trial units")
     | below(RUNTIME, "record"),
 }
 
