@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from gpulint.allocator.blocks import Block, Heap, Pool, Segment
 from gpulint.allocator.settings import (
@@ -49,6 +51,15 @@ class Snapshot:
         return 1 - self.largest_free / cached if cached else 0.0
 
 
+class Piece(NamedTuple):
+    """A block of a segment that is taken over: allocated, free, or (of an expandable one) without memory behind it."""
+
+    address: int
+    size: int
+    allocated: bool
+    mapped: bool = True
+
+
 class Allocator:
     """One device. `capacity` is what the driver can give (None: no end), `limit` what
     `set_per_process_memory_fraction` allows. Addresses identify allocations."""
@@ -90,6 +101,25 @@ class Allocator:
         block.allocated = False
         self.allocated -= block.size
         self._heap.settle(self._pools[block.small], block)
+
+    def adopt(self, pieces: Sequence[Piece], stream: int, small: bool, expandable: bool) -> None:
+        """Take over a segment as it lies: pieces that follow one another, no two free ones side by side."""
+        first, last = pieces[0], pieces[-1]
+        segment = Segment(first.address, last.address + last.size - first.address, expandable)
+        pool = self._pools[small]
+        before: Block | None = None
+        for piece in pieces:
+            block = Block(piece.address, piece.size, stream, small, segment, before)
+            block.allocated, block.mapped, block.requested = piece.allocated, piece.mapped, piece.size
+            if before is not None:
+                before.next = block
+            before = self._heap.blocks[block.address] = block
+            self.allocated += block.size if block.allocated else 0
+            self.reserved += block.size if block.mapped else 0
+            if not block.allocated:
+                self._heap.insert(pool, block)
+        self.segments += 1
+        self.reset_peak()
 
     def empty_cache(self) -> None:
         """Return to the driver what no tensor shares a segment with."""

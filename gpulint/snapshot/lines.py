@@ -1,0 +1,82 @@
+"""Which line of a stack is the user's. A snapshot comes from another machine, so the paths alone must tell."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from typing import Final, NamedTuple
+
+from gpulint.snapshot.recording import Frame, Recording, Stack
+
+# Python's own files, installed packages, compiled code, and what is no Python at all.
+_LIBRARY: Final = re.compile(
+    r"[/\\](?:site|dist)-packages[/\\]"
+    r"|[/\\]lib(?:64)?[/\\]python3(?:\.\d+)?[/\\]"
+    r"|[/\\]Lib[/\\]\w+\.py$"
+    r"|[/\\]torch[/\\](?:nn|optim|utils|autograd|cuda|_\w+|distributed|fx|jit|ao|_functorch|_inductor)[/\\]"
+    r"|torchinductor_|[/\\]\.triton[/\\]"
+    r"|^<"
+)
+_PYTHON: Final = re.compile(r"\.py[wc]?$|^<|^/tmp/ipykernel|\[\d+\]$", re.IGNORECASE)
+_CELL: Final = re.compile(r"ipykernel_\d+|^<ipython-input|^<stdin>|^<string>")
+OLDER: Final = "older than the trace"
+
+
+class Line(NamedTuple):
+    """Where bytes come from, for people: the user's lines, innermost first. `kind` says what stands there instead:
+    "" for the user's own, "library" where no line of the user's is in the stack, "backward" where it is the forward's line of what a
+    backward allocated, "older" for what was allocated before the trace, and "unknown"."""
+
+    frames: tuple[Frame, ...]
+    kind: str = ""
+
+    def __str__(self) -> str:
+        return " < ".join(f"{one.file}:{one.line} {one.name}" for one in self.frames)
+
+
+UNKNOWN: Final = Line((), "unknown")
+BEFORE: Final = Line((), "older")
+
+
+def is_users(frame: Frame) -> bool:
+    """Whether a frame is of the program, not of Python, torch or another package."""
+    if _CELL.search(frame.file):
+        return True
+    return bool(_PYTHON.search(frame.file)) and not _LIBRARY.search(frame.file)
+
+
+def line_of(stack: Stack, depth: int = 1) -> Line:
+    """The innermost `depth` lines of the user's; 0 stands for the whole stack."""
+    frames = tuple(_with_originals(stack.frames))
+    if not frames:
+        return UNKNOWN
+    kind = "backward" if stack.forward else ""
+    if depth == 0:
+        return Line(frames, kind)
+    users = [frame for frame in frames if is_users(frame)][:depth]
+    if users:
+        return Line(tuple(users), kind)
+    python = [frame for frame in frames if _PYTHON.search(frame.file)]
+    return Line((python or list(frames))[-1:], "library") if python else UNKNOWN
+
+
+def _with_originals(frames: Iterable[Frame]) -> Iterable[Frame]:
+    """The frames, with the model's own lines before the compiled ones that were made of them."""
+    for frame in frames:
+        yield from frame.original
+        yield frame
+
+
+class Lines:
+    """The line of every stack of a recording, looked up once each."""
+
+    def __init__(self, recording: Recording, depth: int = 1) -> None:
+        self._stacks: Sequence[Stack] = recording.stacks
+        self._depth = depth
+        self._found: dict[int, Line] = {}
+
+    def __getitem__(self, stack: int) -> Line:
+        line = self._found.get(stack)
+        if line is None:
+            line = self._found[stack] = line_of(self._stacks[stack], self._depth)
+        return line

@@ -1,0 +1,229 @@
+"""What the recorded allocations would have needed under other settings, or on another card.
+
+The trace is played through the model of the allocator: first as it was recorded, which shows how far the model is from what the
+GPU did on this very trace; then under each of the settings that are asked about.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from gpulint.allocator import Allocator, Settings, parse_settings
+from gpulint.allocator.model import OutOfMemory
+from gpulint.snapshot.beginning import Keys, Range, lay_out, ranges_at_start
+from gpulint.snapshot.lines import Lines
+from gpulint.snapshot.recording import Action, Recording, Trace
+from gpulint.snapshot.settings import settings_of
+from gpulint.snapshot.usage import Usage, blocks_at_start, usage_of
+
+SENSIBLE: Final = (
+    "",
+    "expandable_segments:True",
+    "max_split_size_mb:128",
+    "max_split_size_mb:512",
+    "roundup_power2_divisions:4",
+    "expandable_segments:True,roundup_power2_divisions:8",
+)
+MODELLED: Final = frozenset(
+    "expandable_segments max_split_size_mb max_non_split_rounding_mb roundup_power2_divisions"
+    " garbage_collection_threshold backend".split()
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What the model says of one choice of settings; bytes. `failed` is the size of the request that finds no room."""
+
+    setting: str
+    peak_allocated: int
+    peak_reserved: int
+    end_reserved: int
+    retries: int
+    failed: int | None = None
+
+    @property
+    def fits(self) -> bool:
+        return self.failed is None
+
+
+@dataclass(frozen=True, slots=True)
+class WhatIf:
+    """The outcomes for one device, the best first, and how far they can be trusted.
+
+    `as_recorded` is the model under the recorded settings and without an end of memory; `error` its peak of reserved memory against the
+    recorded one, as a part of that. `capacity` in bytes; None where nothing says what the card has.
+    """
+
+    device: int
+    recorded: str
+    recorded_reserved: int
+    recorded_allocated: int
+    as_recorded: Outcome
+    error: float
+    capacity: int | None
+    outcomes: tuple[Outcome, ...]
+    doubts: tuple[str, ...]
+
+
+def what_if(
+    recording: Recording,
+    device: int,
+    settings: Sequence[str],
+    capacity: int | None = None,
+    told: Callable[[str], None] | None = None,
+) -> WhatIf:
+    """Play the trace of a device under each of the settings. `told` hears which one comes. Raises ValueError for settings that
+    are not of torch's form, and where there is no trace."""
+    parsed = {text: parse_settings(text) for text in dict.fromkeys(settings)}
+    trace = recording.trace_of(device)
+    if Action.ALLOC not in trace.action:
+        raise ValueError(
+            f"device {device} has no trace of allocations: record with torch.cuda.memory._record_memory_history(max_entries=…)"
+        )
+    usage = usage_of(recording, device, Lines(recording))
+    player = _Player(recording, device)
+    capacity = capacity if capacity is not None else _capacity(usage)
+    _tell(told, "the recorded settings")
+    control = player.play(settings_of(recording)[1], player.recorded, None)
+    outcomes = []
+    for text, one in parsed.items():
+        _tell(told, text or "the default")
+        outcomes.append(player.play(text, one, capacity))
+    return WhatIf(
+        device=device,
+        recorded=settings_of(recording)[1],
+        recorded_reserved=usage.peak_reserved,
+        recorded_allocated=usage.peak_allocated,
+        as_recorded=control,
+        error=(control.peak_reserved - usage.peak_reserved) / max(1, usage.peak_reserved),
+        capacity=capacity,
+        outcomes=tuple(sorted(outcomes, key=lambda one: (not one.fits, one.peak_reserved, len(one.setting)))),
+        doubts=tuple(_doubts(recording, usage, player, parsed)),
+    )
+
+
+def _tell(told: Callable[[str], None] | None, what: str) -> None:
+    if told is not None:
+        told(what)
+
+
+def _capacity(usage: Usage) -> int | None:
+    """What the process could have had, as an out-of-memory error tells it: reserved, and what the driver had left."""
+    return max((oom.reserved + oom.free for oom in usage.ooms), default=None)
+
+
+class _Player:
+    """Plays one device's trace."""
+
+    def __init__(self, recording: Recording, device: int) -> None:
+        self.recorded = settings_of(recording)[0]
+        self.trace = recording.trace_of(device)
+        self.keys = Keys(recording)
+        self.ranges = ranges_at_start(recording, device, self.keys)
+        self.blocks = blocks_at_start(recording, device)
+        self._emptied = set(_emptied(self.trace, _emptying(recording)))
+        actions = self.trace.action
+        self._freed = Action.FREE_COMPLETED if Action.FREE_COMPLETED in actions else Action.FREE_REQUESTED
+
+    @property
+    def cached_at_start(self) -> int:
+        return max(0, sum(one.size for one in self.ranges) - sum(self.blocks.values()))
+
+    def play(self, text: str, settings: Settings, capacity: int | None) -> Outcome:
+        """What the model says. Without a capacity nothing fails."""
+        model = Allocator(settings, capacity)
+        failed = None
+        try:
+            self._run(model, self._begin(model))
+        except OutOfMemory as error:
+            failed = error.requested
+        return Outcome(
+            text, model.peak_allocated, model.peak_reserved, model.reserved, model.retries, failed
+        )
+
+    def _begin(self, model: Allocator) -> dict[int, int]:
+        """Put what is older than the trace in: as it lay where the kind of segments is the same, otherwise one behind another.
+        Where each recorded address is in the model."""
+        if model.settings.expandable == self.recorded.expandable:
+            return {address: address for address in lay_out(model, self.ranges, self.blocks)}
+        streams = _Streams(self.ranges)
+        return {address: model.malloc(size, streams.of(address)) for address, size in sorted(self.blocks.items())}
+
+    def _run(self, model: Allocator, where: dict[int, int]) -> None:
+        malloc, free, streams, freed = model.malloc, model.free, self.keys.of_place, self._freed
+        emptied = self._emptied
+        for index, (action, address, size, place, _) in enumerate(self.trace):
+            if action == Action.ALLOC:
+                if address in where:  # its end was not recorded
+                    free(where.pop(address))
+                where[address] = malloc(size, streams[place])
+            elif action == freed:
+                if address in where:
+                    free(where.pop(address))
+            elif action == Action.OOM and model.capacity < 1 << 62:
+                free(malloc(size, streams[place]))  # would it find room?
+            elif index in emptied:
+                model.empty_cache()
+
+
+class _Streams:
+    """The stream of an old block, by the range it lies in."""
+
+    def __init__(self, ranges: Sequence[Range]) -> None:
+        self._ranges = ranges
+
+    def of(self, address: int) -> int:
+        return next((one.stream for one in self._ranges if one.address <= address < one.end), 0)
+
+
+def _emptying(recording: Recording) -> set[int]:
+    """The stacks that go through `torch.cuda.empty_cache`."""
+    return {
+        stack.number
+        for stack in recording.stacks
+        if any(frame.name in ("empty_cache", "emptyCache") for frame in stack.frames)
+    }
+
+
+def _emptied(trace: Trace, emptying: set[int]) -> Iterable[int]:
+    """The events at which the program emptied the cache: it gives segments back, and no request that found no room asks for a
+    new one right after it, unless the stack names `empty_cache`."""
+    giving = (Action.SEGMENT_FREE, Action.SEGMENT_UNMAP)
+    first = None
+    for index, action in enumerate(trace.action):
+        if action in giving:
+            first = index if first is None else first
+        elif first is not None:
+            retried = action in (Action.SEGMENT_ALLOC, Action.SEGMENT_MAP, Action.OOM)
+            if not retried or trace.stack[first] in emptying:
+                yield first
+            first = None
+    if first is not None:
+        yield first
+
+
+def _doubts(
+    recording: Recording, usage: Usage, player: _Player, settings: dict[str, Settings]
+) -> Iterable[str]:
+    from gpulint.memory.alloc_conf import parse
+    from gpulint.units import format_bytes
+
+    unknown = sorted({key for text in (*settings, settings_of(recording)[1]) for key in parse(text)} - MODELLED)
+    if unknown:
+        yield f"the model knows nothing of {', '.join(unknown)}"
+    old = sum(player.blocks.values())
+    if old and any(one.expandable != player.recorded.expandable for one in settings.values()):
+        yield (
+            f"{format_bytes(old)} are older than the trace: under segments of the other kind they are put in one behind another, without the"
+            f" {format_bytes(player.cached_at_start)} that were cached between and beside them"
+        )
+    private = {one.pool for one in recording.segments if one.device == usage.device} - {(0, 0)}
+    if private:
+        yield (
+            f"{len(private)} private memory pool{'s' * (len(private) > 1)} (CUDA graphs, MemPool): kept apart in the model, but given back there by"
+            " empty_cache, which a live graph's pool is not"
+        )
+    if usage.astray:
+        yield f"trace and segments do not agree about {format_bytes(usage.astray)}: the recording ended before the snapshot was taken"
