@@ -35,40 +35,49 @@ class Growth:
     changes: tuple[Change, ...]
 
 
-def growth_between(before: Recording, after: Recording, depth: int = 1) -> tuple[Growth, ...]:
+@dataclass(frozen=True, slots=True)
+class Alive:
+    """What one device has at the end of a recording: bytes, and by line bytes and blocks."""
+
+    allocated: int
+    reserved: int
+    lines: dict[Line, tuple[int, int]]
+
+
+_NOTHING = Alive(0, 0, {})
+
+
+def alive_in(recording: Recording, lines: Lines) -> dict[int, Alive]:
+    """By device, all that is left of a recording for `growth_between`."""
+    return {device: _alive(recording, device, lines) for device in recording.devices()}
+
+
+def growth_between(before: dict[int, Alive], after: dict[int, Alive]) -> tuple[Growth, ...]:
     """Every device of either snapshot."""
-    devices = sorted({*before.devices(), *after.devices()})
-    return tuple(_growth(before, after, device, depth) for device in devices)
-
-
-def _growth(before: Recording, after: Recording, device: int, depth: int) -> Growth:
-    one, other = _alive(before, device, depth), _alive(after, device, depth)
-    changes = []
-    for line in {**one, **other}:
-        (was, number), (now, numbers) = one.get(line, (0, 0)), other.get(line, (0, 0))
-        if was != now or number != numbers:
-            changes.append(Change(line, was, now, number, numbers))
-    changes.sort(key=lambda change: (-change.grown, str(change.line)))
-    return Growth(
-        device,
-        sum(bytes_ for bytes_, _ in one.values()),
-        sum(bytes_ for bytes_, _ in other.values()),
-        _reserved(before, device),
-        _reserved(after, device),
-        tuple(changes),
+    return tuple(
+        _growth(device, before.get(device, _NOTHING), after.get(device, _NOTHING))
+        for device in sorted({*before, *after})
     )
 
 
-def _alive(recording: Recording, device: int, depth: int) -> dict[Line, tuple[int, int]]:
-    lines = Lines(recording, depth)
+def _growth(device: int, one: Alive, other: Alive) -> Growth:
+    changes = []
+    for line in {**one.lines, **other.lines}:
+        (was, number), (now, numbers) = one.lines.get(line, (0, 0)), other.lines.get(line, (0, 0))
+        if was != now or number != numbers:
+            changes.append(Change(line, was, now, number, numbers))
+    changes.sort(key=lambda change: (-change.grown, str(change.line)))
+    return Growth(device, one.allocated, other.allocated, one.reserved, other.reserved, tuple(changes))
+
+
+def _alive(recording: Recording, device: int, lines: Lines) -> Alive:
+    segments = [segment for segment in recording.segments if segment.device == device]
     found: dict[Line, tuple[int, int]] = {}
-    for segment in recording.segments:
-        for block in segment.blocks if segment.device == device else ():
+    for segment in segments:
+        for block in segment.blocks:
             if block.allocated:
                 size, number = found.get(lines[block.stack], (0, 0))
                 found[lines[block.stack]] = (size + block.size, number + 1)
-    return found
-
-
-def _reserved(recording: Recording, device: int) -> int:
-    return sum(segment.size for segment in recording.segments if segment.device == device)
+    return Alive(
+        sum(size for size, _ in found.values()), sum(segment.size for segment in segments), found
+    )
