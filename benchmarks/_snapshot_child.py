@@ -149,17 +149,22 @@ def out_of_memory() -> None:
     out_of_memory.kept = held  # type: ignore[attr-defined]
 
 
-def long(seconds: float = 75.0) -> None:
-    """Training for so long that its trace makes more than a gigabyte."""
+def long(seconds: float = 45.0) -> None:
+    """Training for so long, and so deep in a program, that its trace makes more than a gigabyte."""
     torch.manual_seed(0)
     layer = nn.TransformerEncoderLayer(64, 4, 128, dropout=0.0, batch_first=True)
     model = nn.Sequential(nn.Embedding(100, 64), nn.TransformerEncoder(layer, 12), nn.Linear(64, 100)).cuda()
     optimizer = torch.optim.AdamW(model.parameters(), foreach=False)
     chance = random.Random(4)
     end = time.monotonic() + seconds
+
+    def below(depth: int) -> None:
+        if depth:
+            return below(depth - 1)
+        _step(model, optimizer, torch.randint(100, (4, chance.randrange(8, 64)), device="cuda"))
+
     while time.monotonic() < end:
-        for _ in range(10):
-            _step(model, optimizer, torch.randint(100, (4, chance.randrange(8, 64)), device="cuda"))
+        below(80)
 
 
 WORKLOADS: dict[str, Callable[[], None]] = {

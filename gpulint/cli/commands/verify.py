@@ -120,6 +120,13 @@ _output = heading("Output")
     callback=size,
     help="Bytes a step that may stay on the GPU (512B, 1.5MiB).",
 )
+@_output(
+    "--snapshot",
+    metavar="FILE",
+    type=click.Path(dir_okay=False),
+    callback=can_be_written,
+    help="Record allocations on the GPU, and write torch's memory snapshot to FILE at the end (of each rank: FILE-rank0).",
+)
 @_output("-s", "--show-output", is_flag=True, help="Let the script's own output through.")
 @colour("Output")
 @_output("-q", "--quiet", is_flag=True, help="No progress.")

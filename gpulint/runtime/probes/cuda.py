@@ -9,15 +9,14 @@ snapshots cheap.
 from __future__ import annotations
 
 import bisect
-import contextlib
 import functools
-import sys
 import time
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Hashable
 from typing import Any
 
 import torch
 
+from gpulint.runtime.probes import history
 from gpulint.runtime.probes.base import Block, Figures
 from gpulint.runtime.probes.frames import Frames
 from gpulint.runtime.record.result import Place, Site
@@ -38,6 +37,7 @@ class CudaProbe:
         self._frames = frames
         self._started = False
         self._closely = False  # whether births shall be recorded with their lines
+        self._whole = False  # whether all that happens is recorded, for a snapshot at the end
         self.on_first_use: Callable[[], None] | None = None
         self._marks = 0
         self._snapshots: list[tuple[int, _Live]] = []  # mark, what was alive then
@@ -62,20 +62,30 @@ class CudaProbe:
     def _begin(self) -> None:
         self._started = True
         self._share_peaks()
-        if self._closely:
+        if self._closely or self._whole:
             self._record(True)
         if self.on_first_use is not None:
             self.on_first_use()
 
+    def keep_history(self) -> None:
+        """Record all that happens, to the end. Before `start`."""
+        self._whole = True
+
+    def dump(self, path: str) -> str:
+        """Write the snapshot; what came of it, for people."""
+        return history.dump(path) if self._started else "No memory snapshot: the script did not use CUDA."
+
     def watch(self, closely: bool) -> None:
         changed, self._closely = closely != self._closely, closely
-        if changed and self._started:
+        if changed and self._started and not self._whole:
             self._record(closely)
 
     def _record(self, closely: bool) -> None:
         """Blocks that are alive keep their lines when recording ends."""
         try:
-            if closely:
+            if self._whole:
+                history.record()
+            elif closely:
                 torch.cuda.memory._record_memory_history("state", context="state", stacks="python")
             else:
                 torch.cuda.memory._record_memory_history(None)
@@ -103,6 +113,7 @@ class CudaProbe:
         return min(found)
 
     def stop(self) -> None:
+        self._whole = False
         self.watch(False)
         for undo in self._undo:
             undo()
@@ -315,27 +326,8 @@ def _current(device: int, what: str) -> int:
 
 def _segments() -> Any:
     """The allocator's segments, without traces where this torch can leave them out (2.13 on)."""
-    with without_inductor():
+    with history.without_inductor():
         try:
             return torch._C._cuda_memorySnapshot((0, 0, False))["segments"]
         except (TypeError, IndexError, RuntimeError):
             return torch._C._cuda_memorySnapshot(None)["segments"]
-
-
-@contextlib.contextmanager
-def without_inductor() -> Iterator[None]:
-    """Keep torch from importing inductor meanwhile, unless the script has done so.
-
-    To name a block's lines torch asks whether it has an attribute `_inductor`, which imports that, and dynamo with it, on
-    the spot: seconds in the middle of a step of a script that compiles nothing and has no optimizer.
-    """
-    lazy = getattr(torch, "_lazy_modules", None)
-    name = "_inductor"
-    if not isinstance(lazy, set) or name not in lazy or f"torch.{name}" in sys.modules:
-        yield
-        return
-    lazy.discard(name)
-    try:
-        yield
-    finally:
-        lazy.add(name)

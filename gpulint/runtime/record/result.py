@@ -378,7 +378,7 @@ class Options(Record):
     constant. Once `steps` steps are sampled the script may go on for `reach` seconds more, until each of the
     lines in `awaited` has run, and an evaluation where the program looks as if it had one (`evaluates`). With `cut_epochs`
     epochs that have trained may end early for that. In a `trial` places of interest are counted and nothing more. `home` is the
-    folder of the script, or the one a module is run from."""
+    folder of the script, or the one a module is run from. `snapshot` is the file for a memory snapshot, empty for none."""
 
     steps: int = 20
     warmup: int | None = None
@@ -391,6 +391,7 @@ class Options(Record):
     evaluates: bool = False
     trial: TrialOptions | None = None
     home: str = ""
+    snapshot: str = ""
 
 
 def join_lines(places: Iterable[tuple[str, int] | tuple[str, int, int]]) -> tuple[Lines, ...]:
