@@ -8,6 +8,7 @@ The allocator's settings are those of the environment. A workload does the same 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import random
 import time
@@ -21,7 +22,9 @@ from torch import nn
 def _language_model(width: int = 512, layers: int = 6) -> nn.Module:
     torch.manual_seed(0)
     layer = nn.TransformerEncoderLayer(width, 8, 4 * width, dropout=0.0, batch_first=True)
-    return nn.Sequential(nn.Embedding(8000, width), nn.TransformerEncoder(layer, layers), nn.Linear(width, 8000)).cuda()
+    return nn.Sequential(
+        nn.Embedding(8000, width), nn.TransformerEncoder(layer, layers), nn.Linear(width, 8000)
+    ).cuda()
 
 
 def _step(model: nn.Module, optimizer: torch.optim.Optimizer, tokens: torch.Tensor) -> None:
@@ -142,10 +145,8 @@ def out_of_memory() -> None:
     torch.cuda.set_per_process_memory_fraction((4 << 30) / total)
     held = [torch.empty(96 << 20, dtype=torch.uint8, device="cuda") for _ in range(40)]
     del held[::3]
-    try:
+    with contextlib.suppress(torch.cuda.OutOfMemoryError):
         torch.empty(1 << 30, dtype=torch.uint8, device="cuda")
-    except torch.cuda.OutOfMemoryError:
-        pass
     out_of_memory.kept = held  # type: ignore[attr-defined]
 
 

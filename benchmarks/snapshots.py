@@ -104,7 +104,9 @@ class Bench:
 
     # -- workloads ---------------------------------------------------------------------------------------------
 
-    def run(self, workload: str, settings: str, snapshot: str, *more: str, limit: float = 150) -> dict[str, Any]:
+    def run(
+        self, workload: str, settings: str, snapshot: str, *more: str, limit: float = 150
+    ) -> dict[str, Any]:
         """The figures of one workload in a process of its own."""
         environment = {k: v for k, v in os.environ.items() if k not in (OLD, NEW)}
         if settings:
@@ -149,7 +151,9 @@ class Bench:
                 "doubts": tried.doubts,
             }
             self.found["predictions"].append(row)
-            print(f"{workload:<14} {recorded or 'default':<26} {outcome.setting or 'default':<50} {row['error']:+.2%}")
+            print(
+                f"{workload:<14} {recorded or 'default':<26} {outcome.setting or 'default':<50} {row['error']:+.2%}"
+            )
 
     def path(self, workload: str, recorded: str) -> Path:
         return self.scratch / f"{workload}-{'expandable' if recorded else 'default'}.pickle"
@@ -209,7 +213,18 @@ class Bench:
         script, path = self.scratch / "train.py", self.scratch / "verified.pickle"
         script.write_text(VERIFIED)
         done = subprocess.run(
-            [sys.executable, "-m", "gpulint", "verify", "-q", "--output-format", "json", "--snapshot", str(path), str(script)],
+            [
+                sys.executable,
+                "-m",
+                "gpulint",
+                "verify",
+                "-q",
+                "--output-format",
+                "json",
+                "--snapshot",
+                str(path),
+                str(script),
+            ],
             capture_output=True,
             text=True,
             timeout=100,

@@ -16,7 +16,9 @@ from gpulint.snapshot.cards import CARDS, capacity_of
 from gpulint.snapshot.growth import growth_between
 from gpulint.snapshot.reading import NotASnapshot, read
 from gpulint.snapshot.summary import Asked, Difference, Summary, summary_of
-from gpulint.snapshot.whatif import SENSIBLE
+from gpulint.snapshot.whatif import SENSIBLE, check
+
+SOME = "sensible settings"  # what --what-if stands for without a value
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +41,9 @@ class Request:
 
 def perform(request: Request) -> int:
     """Read the snapshots, print what they say, write the page; the exit status."""
-    asked = Asked(0 if request.full else request.depth, request.device, _settings(request), _capacity(request))
+    asked = Asked(
+        0 if request.full else request.depth, request.device, _settings(request), _capacity(request)
+    )
     try:
         with _progress(request.quiet) as progress:
             summaries = [_summary(path, asked, progress) for path in request.files]
@@ -78,21 +82,21 @@ def _write(request: Request, summaries: list[Summary], differences: list[Differe
 
 def _settings(request: Request) -> tuple[str, ...] | None:
     """The settings to try. Raises click.UsageError for what is none."""
-    from gpulint.allocator import parse_settings
-    from gpulint.cli.commands.snapshot import SENSIBLE as ALL
 
     if not request.what_if:
         if request.capacity is not None or request.card is not None:
-            raise click.UsageError("--capacity and --card say what has to be enough: use them with --what-if.")
+            raise click.UsageError(
+                "--capacity and --card say what has to be enough: use them with --what-if."
+            )
         return None
     found: dict[str, None] = {}
     for text in request.what_if:
-        if text == ALL:
+        if text == SOME:
             found |= dict.fromkeys(SENSIBLE)
             continue
         text = "" if text == "default" else text
         try:
-            parse_settings(text)
+            check(text)
         except ValueError as error:
             hint = "; FILE stands before --what-if" if os.path.exists(text) else ""
             raise click.UsageError(f"--what-if {text}: {error}{hint}") from error

@@ -142,7 +142,9 @@ def _refuse_nonsense(request: Request) -> None:
         )
     if request.snapshot is not None:
         if request.fix:
-            raise click.UsageError("--snapshot cannot be used with --fix, which runs the script several times.")
+            raise click.UsageError(
+                "--snapshot cannot be used with --fix, which runs the script several times."
+            )
         for path in _snapshots(request.snapshot):  # of an earlier run
             with contextlib.suppress(FileNotFoundError):
                 os.unlink(path)

@@ -97,7 +97,11 @@ def _joined(grains: dict[int, Range]) -> list[Range]:
     for address in sorted(grains):
         kind = grains[address]
         last = found[-1] if found else None
-        if last is not None and last.end == address and (last.stream, last.small) == (kind.stream, kind.small):
+        if (
+            last is not None
+            and last.end == address
+            and (last.stream, last.small) == (kind.stream, kind.small)
+        ):
             found[-1] = Range(last.address, last.size + _GRAIN, last.stream, last.small, True)
         else:
             found.append(Range(address, _GRAIN, kind.stream, kind.small, True))

@@ -78,6 +78,4 @@ def _alive(recording: Recording, device: int, lines: Lines) -> Alive:
             if block.allocated:
                 size, number = found.get(lines[block.stack], (0, 0))
                 found[lines[block.stack]] = (size + block.size, number + 1)
-    return Alive(
-        sum(size for size, _ in found.values()), sum(segment.size for segment in segments), found
-    )
+    return Alive(sum(size for size, _ in found.values()), sum(segment.size for segment in segments), found)

@@ -73,6 +73,7 @@ class Machine:
         self._memo: list[Any] = []
         self._runs: dict[bytes, Any] = {}  # what a list of references alone stood for
         self._texts: dict[bytes, str] = {}  # short ones: torch writes some anew for each event
+        self._numbers: dict[tuple[int, ...], tuple[int, ...]] = {}  # of pools: each event has one of its own
         self._stopped = False
         self._handlers = self._table()
 
@@ -173,7 +174,10 @@ class Machine:
             b"r": self._put4,
             b"h": self._get1,
             b"j": self._get4,
-            **{code: self._constant(value) for code, value in ((b"N", None), (b"\x88", True), (b"\x89", False))},
+            **{
+                code: self._constant(value)
+                for code, value in ((b"N", None), (b"\x88", True), (b"\x89", False))
+            },
         }
         for code, handler in known.items():
             table[code[0]] = handler
@@ -181,7 +185,9 @@ class Machine:
 
     def _unknown(self, data: bytes, at: int) -> int:
         code = data[at - 1]
-        why = _REFUSED.get(code, f"opcode 0x{code:02x} at byte {self._before + at - 1} does not belong in one")
+        why = _REFUSED.get(
+            code, f"opcode 0x{code:02x} at byte {self._before + at - 1} does not belong in one"
+        )
         raise NotPlainData(why)
 
     def _protocol(self, data: bytes, at: int) -> int:
@@ -288,7 +294,11 @@ class Machine:
     def _tuple_of(self, number: int) -> Callable[[bytes, int], int]:
         def push(data: bytes, at: int) -> int:
             items = tuple(self._stack[-number:])
+            if len(items) < number:
+                raise IndexError(at)
             del self._stack[-number:]
+            if all(type(one) is int for one in items):
+                items = self._numbers.setdefault(items, items)
             self._stack.append(items)
             return at
 

@@ -170,7 +170,10 @@ class _Reader:
         return self._frames.setdefault(frame, frame)
 
     def _stack(self, frames: tuple[Frame, ...], forward: bool = False) -> Stack:
-        key = (forward, *map(id, frames))  # of frames that are interned, so the same wherever they are the same
+        key = (
+            forward,
+            *map(id, frames),
+        )  # of frames that are interned, so the same wherever they are the same
         stack = self._stacks.get(key)
         if stack is None:
             stack = self._stacks[key] = Stack(len(self.recording.stacks), frames, forward)

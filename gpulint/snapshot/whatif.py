@@ -67,6 +67,11 @@ class WhatIf:
     doubts: tuple[str, ...]
 
 
+def check(text: str) -> None:
+    """Raises ValueError for settings that are not of torch's form."""
+    parse_settings(text)
+
+
 def what_if(
     recording: Recording,
     device: int,
@@ -139,9 +144,7 @@ class _Player:
             self._run(model, self._begin(model))
         except OutOfMemory as error:
             failed = error.requested
-        return Outcome(
-            text, model.peak_allocated, model.peak_reserved, model.reserved, model.retries, failed
-        )
+        return Outcome(text, model.peak_allocated, model.peak_reserved, model.reserved, model.retries, failed)
 
     def _begin(self, model: Allocator) -> dict[int, int]:
         """Put what is older than the trace in: as it lay where the kind of segments is the same, otherwise one behind another.
@@ -149,7 +152,9 @@ class _Player:
         if model.settings.expandable == self.recorded.expandable:
             return {address: address for address in lay_out(model, self.ranges, self.blocks)}
         streams = _Streams(self.ranges)
-        return {address: model.malloc(size, streams.of(address)) for address, size in sorted(self.blocks.items())}
+        return {
+            address: model.malloc(size, streams.of(address)) for address, size in sorted(self.blocks.items())
+        }
 
     def _run(self, model: Allocator, where: dict[int, int]) -> None:
         malloc, free, streams, freed = model.malloc, model.free, self.keys.of_place, self._freed
@@ -210,7 +215,9 @@ def _doubts(
     from gpulint.memory.alloc_conf import parse
     from gpulint.units import format_bytes
 
-    unknown = sorted({key for text in (*settings, settings_of(recording)[1]) for key in parse(text)} - MODELLED)
+    unknown = sorted(
+        {key for text in (*settings, settings_of(recording)[1]) for key in parse(text)} - MODELLED
+    )
     if unknown:
         yield f"the model knows nothing of {', '.join(unknown)}"
     old = sum(player.blocks.values())

@@ -98,7 +98,9 @@ class Program:
 
     def empty_cache(self) -> None:
         self.model.empty_cache()
-        self._flush(self._stack((("/venv/lib/python3.12/site-packages/torch/cuda/memory.py", 224, "empty_cache"),)))
+        self._flush(
+            self._stack((("/venv/lib/python3.12/site-packages/torch/cuda/memory.py", 224, "empty_cache"),))
+        )
 
     def snapshot(self) -> dict[str, Any]:
         self._event("snapshot", 0, self.model.allocated, 0, None)
@@ -128,7 +130,9 @@ class Program:
             self._event(action, address, size, 0, stack)
         self.model.happened.clear()
 
-    def _event(self, action: str, address: int, size: int, stream: int, stack: list[dict[str, Any]] | None) -> None:
+    def _event(
+        self, action: str, address: int, size: int, stream: int, stack: list[dict[str, Any]] | None
+    ) -> None:
         self._clock += 7
         if not self.recording:
             return
@@ -196,7 +200,9 @@ class Program:
             "release_lock_on_cudamalloc": False,
             "pinned_use_cuda_host_register": False,
             "graph_capture_record_stream_reuse": False,
-            "roundup_power2_divisions": {str(1 << index): value for index, value in enumerate(given.divisions)},
+            "roundup_power2_divisions": {
+                str(1 << index): value for index, value in enumerate(given.divisions)
+            },
         }
 
 
@@ -205,9 +211,11 @@ LIBRARY = "/venv/lib/python3.12/site-packages/torch/nn/modules/linear.py"
 
 def training(program: Program, steps: int = 20, depth: int = 30, layers: int = 8) -> None:
     """Steps of a network's training: weights, activations up to the backward, gradients."""
-    below: Lines = tuple((f"/home/me/train.py", 100 + number, f"level_{number}") for number in range(depth))
+    below: Lines = tuple(("/home/me/train.py", 100 + number, f"level_{number}") for number in range(depth))
     weights = [
-        program.malloc(4 << 20, (LIBRARY, 100, "__init__"), ("/home/me/model.py", 10 + layer, "build"), *below)
+        program.malloc(
+            4 << 20, (LIBRARY, 100, "__init__"), ("/home/me/model.py", 10 + layer, "build"), *below
+        )
         for layer in range(layers)
     ]
     for step in range(steps):

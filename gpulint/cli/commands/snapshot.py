@@ -13,11 +13,13 @@ _what = heading("What to show")
 _tried = heading("What if")
 _output = heading("Output")
 
-SENSIBLE = "sensible settings"
 
-
-@click.command(cls=GroupedCommand, short_help="Read PyTorch's memory snapshots: the peak by line, growth, what if.")
-@click.argument("files", metavar="FILE...", nargs=-1, required=True, type=click.Path(exists=True, dir_okay=False))
+@click.command(
+    cls=GroupedCommand, short_help="Read PyTorch's memory snapshots: the peak by line, growth, what if."
+)
+@click.argument(
+    "files", metavar="FILE...", nargs=-1, required=True, type=click.Path(exists=True, dir_okay=False)
+)
 @_what("--device", type=click.IntRange(min=0), metavar="N", help="Only this GPU.")
 @_what(
     "--depth",
@@ -29,13 +31,18 @@ SENSIBLE = "sensible settings"
 )
 @_what("--full", is_flag=True, help="Whole stacks, torch's lines too.")
 @_what(
-    "--top", type=click.IntRange(min=1), default=10, show_default=True, metavar="N", help="Rows of each table."
+    "--top",
+    type=click.IntRange(min=1),
+    default=10,
+    show_default=True,
+    metavar="N",
+    help="Rows of each table.",
 )
 @_tried(
     "--what-if",
     "what_if",
     is_flag=False,
-    flag_value=SENSIBLE,
+    flag_value="sensible settings",  # `_snapshot.SOME`
     multiple=True,
     metavar="[SETTINGS]",
     help="Play the trace under these allocator settings, the best first; may be given again. Without a value: some that are sensible.",

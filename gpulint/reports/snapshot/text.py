@@ -86,9 +86,7 @@ def _stack(head: Line, line: SourceLine, paths: words.Paths) -> Iterable[Line]:
         yield [(" " * margin + one, "faint")]
 
 
-def _shares(
-    title: str, shares: Sequence[Share], total: int, paths: words.Paths, most: int
-) -> Iterable[Line]:
+def _shares(title: str, shares: Sequence[Share], total: int, paths: words.Paths, most: int) -> Iterable[Line]:
     rows: list[Line] = []
     for share in shares[:most]:
         old = " (older)" if share.older and share.line.kind != "older" and share.older < share.bytes else ""
@@ -100,7 +98,9 @@ def _shares(
     rest = shares[most:]
     if rest:
         left = format_bytes(sum(share.bytes for share in rest))
-        rows.append([(f"    {left:>11}       in {plural(len(rest), 'other line')} (--top shows more)", "faint")])
+        rows.append(
+            [(f"    {left:>11}       in {plural(len(rest), 'other line')} (--top shows more)", "faint")]
+        )
     yield from _titled(title, rows)
 
 
@@ -113,7 +113,9 @@ def _fragmentation(device: DeviceSummary, paths: words.Paths, most: int) -> Iter
     if len(found.parts) > 1:
         for part in found.parts[:most]:
             pool = "" if part.pool == (0, 0) else f", private pool {part.pool[0]}.{part.pool[1]}"
-            said = f"stream {part.stream}{pool}: {format_bytes(part.allocated)} of {format_bytes(part.reserved)}"
+            said = (
+                f"stream {part.stream}{pool}: {format_bytes(part.allocated)} of {format_bytes(part.reserved)}"
+            )
             rows.append([(f"    {said} in {plural(part.segments, 'segment')}", "faint")])
     yield from _titled("Reserved and not allocated, at the end", rows)
 

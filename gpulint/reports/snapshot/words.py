@@ -21,9 +21,7 @@ class Paths:
     """File names without the folder that all of the program's files have in common."""
 
     def __init__(self, lines: Iterable[Line]) -> None:
-        files = {
-            frame.file for line in lines if line.kind in ("", "backward") for frame in line.frames
-        }
+        files = {frame.file for line in lines if line.kind in ("", "backward") for frame in line.frames}
         folders = {os.path.dirname(file) for file in files if os.path.isabs(file)}
         try:
             self.folder = os.path.commonpath(folders) if folders else ""
@@ -73,8 +71,14 @@ def has_trace(usage: Usage) -> bool:
 def covered(usage: Usage) -> str:
     """What the trace covers."""
     if not has_trace(usage):
-        return "no trace: only what was there when the snapshot was taken (record with enabled=\"all\" for more)"
-    began = "" if not usage.start_allocated else f", which begins with {format_bytes(usage.start_allocated)} allocated"
+        return (
+            'no trace: only what was there when the snapshot was taken (record with enabled="all" for more)'
+        )
+    began = (
+        ""
+        if not usage.start_allocated
+        else f", which begins with {format_bytes(usage.start_allocated)} allocated"
+    )
     return f"{usage.events:,} events over {usage.seconds:.1f} s{began}"
 
 
@@ -108,7 +112,9 @@ def fragmentation(device: DeviceSummary) -> list[str]:
         f"{format_bytes(free)} are reserved and not allocated, the largest free block {format_bytes(found.largest_free)}"
     ]
     if found.whole:
-        said.append(f"{format_bytes(found.whole)} in segments without any block: empty_cache() gives these back")
+        said.append(
+            f"{format_bytes(found.whole)} in segments without any block: empty_cache() gives these back"
+        )
     if found.split:
         said.append(f"{format_bytes(found.split)} in pieces between blocks that live")
     if found.pending:
