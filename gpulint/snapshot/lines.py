@@ -19,13 +19,12 @@ _LIBRARY: Final = re.compile(
 )
 _PYTHON: Final = re.compile(r"\.py[wc]?$|^<|^/tmp/ipykernel|\[\d+\]$", re.IGNORECASE)
 _CELL: Final = re.compile(r"ipykernel_\d+|^<ipython-input|^<stdin>|^<string>")
-OLDER: Final = "older than the trace"
 
 
 class Line(NamedTuple):
     """Where bytes come from, for people: the user's lines, innermost first. `kind` says what stands there instead:
     "" for the user's own, "library" where no line of the user's is in the stack, "backward" where it is the forward's line of what a
-    backward allocated, "older" for what was allocated before the trace, and "unknown"."""
+    backward allocated, "older" for what was allocated before the trace by nobody knows whom, and "unknown"."""
 
     frames: tuple[Frame, ...]
     kind: str = ""
@@ -56,8 +55,8 @@ def line_of(stack: Stack, depth: int = 1) -> Line:
     users = [frame for frame in frames if is_users(frame)][:depth]
     if users:
         return Line(tuple(users), kind)
-    python = [frame for frame in frames if _PYTHON.search(frame.file)]
-    return Line((python or list(frames))[-1:], "library") if python else UNKNOWN
+    python = next((frame for frame in frames if _PYTHON.search(frame.file)), None)
+    return UNKNOWN if python is None else Line((python,), "library")
 
 
 def _with_originals(frames: Iterable[Frame]) -> Iterable[Frame]:

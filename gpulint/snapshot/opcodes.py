@@ -382,9 +382,14 @@ class Machine:
 
     def _replace(self, target: Any, stands: Any) -> None:
         self._stack[-1] = stands
-        slot = getattr(target, "slot", -1)
+        slot = target.slot if isinstance(target, (_List, _Dict)) else self._last_slot(target)
         if slot >= 0:
             self._memo[slot] = stands
+
+    def _last_slot(self, value: Any) -> int:
+        """Where in the memo something stands that already is in place of a list: of one that goes on, which pickle writes by the
+        thousand items."""
+        return next((slot for slot in range(len(self._memo) - 1, -1, -1) if self._memo[slot] is value), -1)
 
     # -- the memo ----------------------------------------------------------------------------------------------
 

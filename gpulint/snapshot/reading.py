@@ -100,7 +100,7 @@ class _Reader:
         self._events = Trace()
         self._stacks: dict[tuple[Any, ...], Stack] = {}
         self._frames: dict[Frame, Frame] = {}
-        self._shapes: dict[tuple[Any, ...], _Shape | None] = {}
+        self._shapes: dict[tuple[Any, ...], _Shape | None] = {}  # by the keys; None for what is no event
         self._places: dict[tuple[int, tuple[int, int] | None], int] = {}
 
     # -- as the pickle goes on ---------------------------------------------------------------------------------
@@ -125,9 +125,9 @@ class _Reader:
 
     def dictionary(self, items: list[Any]) -> Any:
         keys = tuple(items[::2])
-        shape = self._shapes.get(keys, _EVENT)
-        if shape is _EVENT:
-            shape = self._shapes[keys] = _shape_of(keys)
+        if keys not in self._shapes:
+            self._shapes[keys] = _shape_of(keys)
+        shape = self._shapes[keys]
         if shape is not None:
             return self._event(shape, items)
         if "filename" in keys and "line" in keys and "name" in keys:

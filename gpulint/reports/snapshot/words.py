@@ -14,7 +14,7 @@ from gpulint.snapshot.whatif import Outcome, WhatIf
 from gpulint.units import format_bytes
 
 UNKNOWN = "no Python stack (a backward's own thread, or recorded without stacks)"
-OLDER = "older than the trace, and freed during it"
+OLDER = "older than the trace"
 
 
 class Paths:
