@@ -144,6 +144,10 @@ class _Player:
             self._run(model, self._begin(model))
         except OutOfMemory as error:
             failed = error.requested
+        except (KeyError, AssertionError) as error:
+            raise ValueError(
+                "the trace cannot be played: its segments and blocks contradict one another"
+            ) from error
         return Outcome(text, model.peak_allocated, model.peak_reserved, model.reserved, model.retries, failed)
 
     def _begin(self, model: Allocator) -> dict[int, int]:
