@@ -17,6 +17,7 @@ from gpulint.snapshot.growth import growth_between
 from gpulint.snapshot.reading import NotASnapshot, read
 from gpulint.snapshot.summary import Asked, Difference, Summary, summary_of
 from gpulint.snapshot.whatif import SENSIBLE, check
+from gpulint.units import format_bytes, parse_bytes
 
 SOME = "sensible settings"  # what --what-if stands for without a value
 
@@ -106,7 +107,6 @@ def _settings(request: Request) -> tuple[str, ...] | None:
 
 def _capacity(request: Request) -> int | None:
     from gpulint.config import did_you_mean
-    from gpulint.units import parse_bytes
 
     if request.capacity is not None and request.card is not None:
         raise click.UsageError("--capacity and --card say the same; leave one out.")
@@ -141,7 +141,8 @@ class _Progress:
         now = time.monotonic()
         if now - self.last > 0.2 and now - self.began > 0.5:
             self.last = now
-            self.say(f"reading {self.path}: {done / max(1, total):.0%}, {now - self.began:.0f} s")
+            part = f"{done / total:.0%}" if total else format_bytes(done)
+            self.say(f"reading {self.path}: {part}, {now - self.began:.0f} s")
 
     def trying(self, what: str) -> None:
         self.say(f"playing the trace under {what}")

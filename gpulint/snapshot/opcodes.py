@@ -52,7 +52,7 @@ _REFUSED: Final = {
 }
 _GETS: Final = re.compile(rb"\((?:h.|j.{4})+e|(?:h.|j.{4})a", re.DOTALL)
 _GET: Final = re.compile(rb"h(.)|j(.{4})", re.DOTALL)
-_MARK: Final = object()
+_GET1: Final = ord("h")
 _I4, _U4, _F8 = (struct.Struct(form) for form in ("<i", "<I", ">d"))
 
 
@@ -83,13 +83,18 @@ class Machine:
         if self._data[:1] != b"\x80":
             raise NotPlainData("it does not begin as a pickle of protocol 2 or later does")
         at = 0
-        handlers = self._handlers
+        handlers, memo, push = self._handlers, self._memo, self._stack.append
         while not self._stopped:
             data = self._data
             last = len(data) - _LONGEST
             try:
                 while at < last:
-                    at = handlers[data[at]](data, at + 1)
+                    code = data[at]
+                    if code == _GET1:  # every other opcode of a snapshot is this one
+                        push(memo[data[at + 1]])
+                        at += 2
+                        continue
+                    at = handlers[code](data, at + 1)
                     if data is not self._data:  # a long string has moved on in the file
                         break
                 else:

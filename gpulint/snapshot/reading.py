@@ -42,8 +42,7 @@ def read(path: str | Path, progress: Progress | None = None) -> Recording:
     reader = _Reader()
     total = Path(path).stat().st_size
     with open(path, "rb") as file:
-        head = file.read(4)
-        file.seek(0)
+        head = file.peek(4)[:4]
         if not head:
             raise NotASnapshot(f"{path} is empty")
         _refuse_others(path, head)
@@ -76,7 +75,7 @@ def _refuse_others(path: str | Path, head: bytes) -> None:
 
 
 def _telling(progress: Progress, file: BinaryIO, total: int) -> Callable[[int], None]:
-    return lambda _: progress(file.tell(), total)
+    return lambda read: progress(file.tell() if file.seekable() else read, total)
 
 
 class _Shape(NamedTuple):

@@ -126,17 +126,19 @@ def _shares(shares: Sequence[Share], paths: words.Paths, most: int) -> str:
             format_bytes(share.bytes),
             f"{share.bytes / max(1, total):.1%}",
             f"{share.blocks:,}",
-            format_bytes(share.older) if share.older else "",
             _stack(share.line, paths),
+            format_bytes(share.older) if share.older else "",
         ]
         for share in shares[:most]
     ]
     rest = shares[most:]
     if rest:
         left = sum(share.bytes for share in rest)
-        rows.append([format_bytes(left), f"{left / max(1, total):.1%}", "", "", f"{len(rest)} others"])
-    head = ("Bytes", "Share", "Blocks", "Older than the trace", "Line")
-    return table(head, rows, (0, 1, 2, 3))
+        rows.append([format_bytes(left), f"{left / max(1, total):.1%}", "", f"{len(rest)} others", ""])
+    head = ["Bytes", "Share", "Blocks", "Line", "Older than the trace"]
+    if not any(share.older for share in shares):
+        head, rows = head[:-1], [row[:-1] for row in rows]
+    return table(head, rows, (0, 1, 2, 4))
 
 
 def _fragmentation(device: DeviceSummary, paths: words.Paths, most: int) -> str:
