@@ -143,14 +143,14 @@ def out_of_memory() -> None:
     """Fills what it may have, punches holes, and asks for too much."""
     total = torch.cuda.get_device_properties(0).total_memory
     torch.cuda.set_per_process_memory_fraction((4 << 30) / total)
-    held = [torch.empty(96 << 20, dtype=torch.uint8, device="cuda") for _ in range(40)]
-    del held[::3]
+    held = [torch.empty(8 << 20, dtype=torch.uint8, device="cuda") for _ in range(380)]
+    del held[::2]
     with contextlib.suppress(torch.cuda.OutOfMemoryError):
-        torch.empty(1 << 30, dtype=torch.uint8, device="cuda")
+        torch.empty(2 << 30, dtype=torch.uint8, device="cuda")
     out_of_memory.kept = held  # type: ignore[attr-defined]
 
 
-def long(seconds: float = 45.0) -> None:
+def long(seconds: float = 70.0) -> None:
     """Training for so long, and so deep in a program, that its trace makes more than a gigabyte."""
     torch.manual_seed(0)
     layer = nn.TransformerEncoderLayer(64, 4, 128, dropout=0.0, batch_first=True)
@@ -165,7 +165,7 @@ def long(seconds: float = 45.0) -> None:
         _step(model, optimizer, torch.randint(100, (4, chance.randrange(8, 64)), device="cuda"))
 
     while time.monotonic() < end:
-        below(80)
+        below(120)
 
 
 WORKLOADS: dict[str, Callable[[], None]] = {

@@ -62,10 +62,18 @@ class Piece(NamedTuple):
 
 class Allocator:
     """One device. `capacity` is what the driver can give (None: no end), `limit` what
-    `set_per_process_memory_fraction` allows. Addresses identify allocations."""
+    `set_per_process_memory_fraction` allows. Addresses identify allocations.
+
+    Of free blocks of the same size the one with the lowest address is taken, so where new segments come to lie has its part in what
+    is reserved. The driver puts each below the one before, as far as was seen (H200); `ascending` is the other extreme.
+    """
 
     def __init__(
-        self, settings: Settings | str = "", capacity: int | None = None, limit: int | None = None
+        self,
+        settings: Settings | str = "",
+        capacity: int | None = None,
+        limit: int | None = None,
+        ascending: bool = False,
     ) -> None:
         self.settings = parse_settings(settings) if isinstance(settings, str) else settings
         self.capacity = UNLIMITED if capacity is None else capacity
@@ -74,7 +82,9 @@ class Allocator:
         self.retries = self.segments = 0
         self._pools = {True: Pool(True), False: Pool(False)}
         self._heap = Heap()
-        self._next_address = 1 << 32
+        self._ascending = ascending
+        self._next_address = 1 << 32  # of ranges, and of segments that ascend
+        self._last_address = 1 << 46  # of segments that descend
 
     # -- the interface -----------------------------------------------------------------------------------------
 
@@ -236,7 +246,7 @@ class Allocator:
         if not self._reserve(wanted):
             return None
         self.segments += 1
-        address = self._addresses(wanted)
+        address = self._addresses(wanted) if self._ascending else self._address_below(wanted)
         block = Block(address, wanted, stream, pool.small, Segment(address, wanted, False))
         self._heap.blocks[address] = block
         return block
@@ -252,6 +262,10 @@ class Allocator:
         address = self._next_address
         self._next_address += -(-size // ROUND_LARGE) * ROUND_LARGE + ROUND_LARGE
         return address
+
+    def _address_below(self, size: int) -> int:
+        self._last_address -= -(-size // ROUND_LARGE) * ROUND_LARGE
+        return self._last_address
 
     # -- expandable segments -----------------------------------------------------------------------------------
 

@@ -52,7 +52,7 @@ def perform(request: Request) -> int:
         print(f"gpulint: {error}", file=sys.stderr)
         return 2
     except OSError as error:
-        print(f"gpulint: {error.filename}: {error.strerror or error}", file=sys.stderr)
+        print(f"gpulint: {error.filename or request.files[0]}: {error.strerror or error}", file=sys.stderr)
         return 2
     differences = [
         Difference(one.path, other.path, growth_between(one.alive, other.alive))

@@ -14,17 +14,19 @@ _LIBRARY: Final = re.compile(
     r"|[/\\]lib(?:64)?[/\\]python3(?:\.\d+)?[/\\]"
     r"|[/\\]Lib[/\\]\w+\.py$"
     r"|[/\\]torch[/\\](?:nn|optim|utils|autograd|cuda|_\w+|distributed|fx|jit|ao|_functorch|_inductor)[/\\]"
-    r"|torchinductor_|[/\\]\.triton[/\\]"
+    r"|torchinductor_|[/\\]\.triton[/\\]|[/\\]gpulint[/\\]runtime[/\\]"
     r"|^<"
 )
 _PYTHON: Final = re.compile(r"\.py[wc]?$|^<|^/tmp/ipykernel|\[\d+\]$", re.IGNORECASE)
+# What autograd calls a function's backward, in C++.
+_NODE: Final = re.compile(r"autograd::(?:generated::)?(?P<node>\w*Backward\d*|AccumulateGrad)::apply\b")
 _CELL: Final = re.compile(r"ipykernel_\d+|^<ipython-input|^<stdin>|^<string>")
 
 
 class Line(NamedTuple):
     """Where bytes come from, for people: the user's lines, innermost first. `kind` says what stands there instead:
     "" for the user's own, "library" where no line of the user's is in the stack, "backward" where it is the forward's line of what a
-    backward allocated, "older" for what was allocated before the trace by nobody knows whom, and "unknown"."""
+    backward allocated, "node" for a backward without any Python of which C++ lines tell the function, "older" for what was allocated before the trace by nobody knows whom, and "unknown"."""
 
     frames: tuple[Frame, ...]
     kind: str = ""
@@ -56,7 +58,15 @@ def line_of(stack: Stack, depth: int = 1) -> Line:
     if users:
         return Line(tuple(users), kind)
     python = next((frame for frame in frames if _PYTHON.search(frame.file)), None)
-    return UNKNOWN if python is None else Line((python,), "library")
+    return Line((python,), "library") if python is not None else _node_of(frames)
+
+
+def _node_of(frames: Sequence[Frame]) -> Line:
+    for frame in frames:
+        node = _NODE.search(frame.name)
+        if node is not None:
+            return Line((Frame("", 0, node["node"]),), "node")
+    return UNKNOWN
 
 
 def _with_originals(frames: Iterable[Frame]) -> Iterable[Frame]:

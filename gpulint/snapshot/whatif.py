@@ -7,14 +7,15 @@ GPU did on this very trace; then under each of the settings that are asked about
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from gpulint.allocator import Allocator, Settings, parse_settings
 from gpulint.allocator.model import OutOfMemory
 from gpulint.snapshot.beginning import Keys, Range, lay_out, ranges_at_start
 from gpulint.snapshot.lines import Lines
-from gpulint.snapshot.recording import Action, Recording, Trace
+from gpulint.snapshot.recording import Action, Recording
+from gpulint.snapshot.room import emptied, emptying, room_of
 from gpulint.snapshot.settings import settings_of
 from gpulint.snapshot.usage import Usage, blocks_at_start, usage_of
 
@@ -34,7 +35,8 @@ MODELLED: Final = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What the model says of one choice of settings; bytes. `failed` is the size of the request that finds no room."""
+    """What the model says of one choice of settings; bytes. `failed` is the size of the request that finds no room, and `unsure` what
+    `peak_reserved` changes by where the driver gives new segments the opposite order of addresses."""
 
     setting: str
     peak_allocated: int
@@ -42,6 +44,7 @@ class Outcome:
     end_reserved: int
     retries: int
     failed: int | None = None
+    unsure: int = 0
 
     @property
     def fits(self) -> bool:
@@ -52,8 +55,8 @@ class Outcome:
 class WhatIf:
     """The outcomes for one device, the best first, and how far they can be trusted.
 
-    `as_recorded` is the model under the recorded settings and without an end of memory; `error` its peak of reserved memory against the
-    recorded one, as a part of that. `capacity` in bytes; None where nothing says what the card has.
+    `as_recorded` is the model under the recorded settings, with the room that the trace shows there was; `error` its peak of reserved
+    memory against the recorded one, as a part of that. `capacity` in bytes; None where nothing says what the card has.
     """
 
     device: int
@@ -63,6 +66,7 @@ class WhatIf:
     as_recorded: Outcome
     error: float
     capacity: int | None
+    inferred: bool  # whether the capacity is the most that the trace leaves open, and was not given
     outcomes: tuple[Outcome, ...]
     doubts: tuple[str, ...]
 
@@ -89,13 +93,15 @@ def what_if(
         )
     usage = usage_of(recording, device, Lines(recording))
     player = _Player(recording, device)
-    capacity = capacity if capacity is not None else _capacity(usage)
+    room = room_of(recording, usage)
+    inferred = capacity is None and room is not None
+    capacity = room if capacity is None else capacity
     _tell(told, "the recorded settings")
-    control = player.play(settings_of(recording)[1], player.recorded, None)
+    control = player.play(settings_of(recording)[1], player.recorded, room)
     outcomes = []
     for text, one in parsed.items():
         _tell(told, text or "the default")
-        outcomes.append(player.play(text, one, capacity))
+        outcomes.append(player.both_ways(text, one, capacity))
     return WhatIf(
         device=device,
         recorded=settings_of(recording)[1],
@@ -104,6 +110,7 @@ def what_if(
         as_recorded=control,
         error=(control.peak_reserved - usage.peak_reserved) / max(1, usage.peak_reserved),
         capacity=capacity,
+        inferred=inferred,
         outcomes=tuple(sorted(outcomes, key=lambda one: (not one.fits, one.peak_reserved, len(one.setting)))),
         doubts=tuple(_doubts(recording, usage, player, parsed)),
     )
@@ -112,11 +119,6 @@ def what_if(
 def _tell(told: Callable[[str], None] | None, what: str) -> None:
     if told is not None:
         told(what)
-
-
-def _capacity(usage: Usage) -> int | None:
-    """What the process could have had, as an out-of-memory error tells it: reserved, and what the driver had left."""
-    return max((oom.reserved + oom.free for oom in usage.ooms), default=None)
 
 
 class _Player:
@@ -128,7 +130,7 @@ class _Player:
         self.keys = Keys(recording)
         self.ranges = ranges_at_start(recording, device, self.keys)
         self.blocks = blocks_at_start(recording, device)
-        self._emptied = set(_emptied(self.trace, _emptying(recording)))
+        self._emptied = set(emptied(self.trace, emptying(recording)))
         actions = self.trace.action
         self._freed = Action.FREE_COMPLETED if Action.FREE_COMPLETED in actions else Action.FREE_REQUESTED
 
@@ -136,9 +138,17 @@ class _Player:
     def cached_at_start(self) -> int:
         return max(0, sum(one.size for one in self.ranges) - sum(self.blocks.values()))
 
-    def play(self, text: str, settings: Settings, capacity: int | None) -> Outcome:
+    def both_ways(self, text: str, settings: Settings, capacity: int | None) -> Outcome:
+        """What the model says, and how much of it the driver's choice of addresses decides."""
+        one = self.play(text, settings, capacity)
+        if settings.expandable or not one.fits:
+            return one
+        other = self.play(text, settings, capacity, ascending=True)
+        return replace(one, unsure=abs(one.peak_reserved - other.peak_reserved) if other.fits else 0)
+
+    def play(self, text: str, settings: Settings, capacity: int | None, ascending: bool = False) -> Outcome:
         """What the model says. Without a capacity nothing fails."""
-        model = Allocator(settings, capacity)
+        model = Allocator(settings, capacity, ascending=ascending)
         failed = None
         try:
             self._run(model, self._begin(model))
@@ -162,7 +172,7 @@ class _Player:
 
     def _run(self, model: Allocator, where: dict[int, int]) -> None:
         malloc, free, streams, freed = model.malloc, model.free, self.keys.of_place, self._freed
-        emptied = self._emptied
+        emptied_at = self._emptied
         for index, (action, address, size, place, _) in enumerate(self.trace):
             if action == Action.ALLOC:
                 if address in where:  # its end was not recorded
@@ -173,7 +183,7 @@ class _Player:
                     free(where.pop(address))
             elif action == Action.OOM and model.capacity < 1 << 62:
                 free(malloc(size, streams[place]))  # would it find room?
-            elif index in emptied:
+            elif index in emptied_at:
                 model.empty_cache()
 
 
@@ -185,32 +195,6 @@ class _Streams:
 
     def of(self, address: int) -> int:
         return next((one.stream for one in self._ranges if one.address <= address < one.end), 0)
-
-
-def _emptying(recording: Recording) -> set[int]:
-    """The stacks that go through `torch.cuda.empty_cache`."""
-    return {
-        stack.number
-        for stack in recording.stacks
-        if any(frame.name in ("empty_cache", "emptyCache") for frame in stack.frames)
-    }
-
-
-def _emptied(trace: Trace, emptying: set[int]) -> Iterable[int]:
-    """The events at which the program emptied the cache: it gives segments back, and no request that found no room asks for a
-    new one right after it, unless the stack names `empty_cache`."""
-    giving = (Action.SEGMENT_FREE, Action.SEGMENT_UNMAP)
-    first = None
-    for index, action in enumerate(trace.action):
-        if action in giving:
-            first = index if first is None else first
-        elif first is not None:
-            retried = action in (Action.SEGMENT_ALLOC, Action.SEGMENT_MAP, Action.OOM)
-            if not retried or trace.stack[first] in emptying:
-                yield first
-            first = None
-    if first is not None:
-        yield first
 
 
 def _doubts(

@@ -51,7 +51,7 @@ def agrees(recording: Recording, written: dict[str, Any]) -> None:
         ):
             assert action == ACTIONS[entry["action"]]
             assert (address, size) == (entry.get("addr", entry.get("device_free")), entry["size"])
-            assert recording.places[place] == (entry["stream"], entry["pool_id"])
+            assert recording.places[place] == (entry["stream"], entry.get("pool_id"))
             assert frames(stack) == written_frames(entry)
             assert time == entry["time_us"]
 

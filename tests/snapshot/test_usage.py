@@ -84,7 +84,7 @@ def test_the_peak_by_line(tmp_path: Path) -> None:
 
 def test_what_is_older_than_the_trace(tmp_path: Path) -> None:
     """What is still there at the end has its stack, where torch recorded it; what went during the trace has none."""
-    program = Program(entries=4)
+    program = Program(entries=3)
     program.malloc(3 * MIB, LOAD)
     program.recording = False
     gone = program.malloc(10 * MIB, LOAD)

@@ -63,9 +63,12 @@ def test_emptied_caches_are_played_and_retries_are_not(tmp_path: Path) -> None:
     program.malloc(70 * MIB, STEP)  # gives the 60 MiB back first
     recording = recorded(program, tmp_path)
     assert program.model.retries == 1
-    [alone] = what_if(recording, 0, [""]).outcomes
-    assert (alone.peak_reserved, alone.retries) == (130 * MIB, 0)
-    [tight] = what_if(recording, 0, [""], capacity=100 * MIB).outcomes
+    [roomy] = what_if(recording, 0, [""], capacity=1 << 40).outcomes
+    assert (roomy.peak_reserved, roomy.retries) == (130 * MIB, 0)
+    found = what_if(recording, 0, [""])
+    assert (found.inferred, found.error) == (True, 0)
+    assert found.capacity == 130 * MIB - 1  # that much more, and nothing would have been given back
+    [tight] = found.outcomes
     assert (tight.peak_reserved, tight.retries, tight.fits) == (70 * MIB, 1, True)
     other = Program()
     other.free(other.malloc(60 * MIB, STEP))

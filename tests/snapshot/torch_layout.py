@@ -2,7 +2,7 @@
 
 A snapshot can only be made on a GPU. This one has the keys of torch 2.11 to 2.13 in their order, shares what torch shares (the keys, a
 frame's dictionary, the list of an allocation that is still alive) and writes anew what torch writes anew (`compile_context`,
-pool ids). `test_layout.py` holds it to a real one.
+pool ids). `test_real.py` holds it to real ones.
 """
 
 from __future__ import annotations
@@ -66,6 +66,9 @@ class Program:
     entries: int = 1 << 60
     recording: bool = True
     stacks: bool = True
+    pools: bool = (
+        True  # whether events name their memory pool, as those of torch 2.13 do and those of 2.11 do not
+    )
     _trace: list[dict[str, Any]] = field(default_factory=list)
     _frames: dict[tuple[str, int, str], dict[str, Any]] = field(default_factory=dict)
     _born: dict[int, list[dict[str, Any]]] = field(default_factory=dict)
@@ -103,7 +106,6 @@ class Program:
         )
 
     def snapshot(self) -> dict[str, Any]:
-        self._event("snapshot", 0, self.model.allocated, 0, None)
         return {
             "segments": [self._segment(blocks) for blocks in self._segments()],
             "device_traces": [[] for _ in range(self.device)] + [self._trace[-self.entries :]],
@@ -144,8 +146,9 @@ class Program:
             "time_us": self._clock,
             "compile_context": "".join(("N", "/A")),  # a new string each time, as torch's is
             "user_metadata": "",
-            "pool_id": (0, stream - stream),
         }
+        if self.pools:
+            entry["pool_id"] = (0, stream - stream)
         if stack is not None and self.stacks:
             entry["frames"] = stack
         self._trace.append(entry)

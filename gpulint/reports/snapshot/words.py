@@ -44,6 +44,8 @@ class Paths:
             return [OLDER]
         if line.kind == "unknown":
             return [UNKNOWN]
+        if line.kind == "node":
+            return [f"{line.frames[0].name}, a backward without Python in its stack"]
         frames = [self.frame(frame) for frame in line.frames]
         if line.kind == "backward":
             frames[0] = f"backward of {frames[0]}"
@@ -64,7 +66,7 @@ def _lines(summary: Summary) -> Iterable[Iterable[Line]]:
 
 
 def has_trace(usage: Usage) -> bool:
-    """Whether there is more than the state at the end: torch records at least the snapshot itself."""
+    """Whether there is more than the state at the end: with enabled=\"state\" torch keeps the last event."""
     return usage.events > 1
 
 
@@ -130,14 +132,14 @@ def recommendation(tried: WhatIf) -> str:
         return "none of these settings has room for all that the trace asks for"
     if best.setting == tried.recorded:
         return "the recorded settings reserve as little as any of these"
-    name = best.setting or "the default"
+    name = f"`{best.setting}`" if best.setting else "the default"
     if not under.fits:
-        return f"`{name}` fits, and the recorded settings do not"
+        return f"{name} fits, and the recorded settings do not"
     saved = under.peak_reserved - best.peak_reserved
-    doubt = abs(tried.error) * tried.recorded_reserved
+    doubt = unsure(best, tried) + unsure(under, tried)
     if saved <= max(doubt, 0.01 * tried.recorded_reserved):
-        return f"`{name}` would reserve {format_bytes(saved)} less, which is within what the model may be wrong by: no choice can be based on it"
-    return f"`{name}` would reserve {format_bytes(saved)} less ({saved / max(1, under.peak_reserved):.0%})"
+        return f"{name} would reserve {format_bytes(saved)} less, which is within what the model may be wrong by: no choice can be based on it"
+    return f"{name} would reserve {format_bytes(saved)} less ({saved / max(1, under.peak_reserved):.0%})"
 
 
 def error(tried: WhatIf) -> str:
@@ -150,7 +152,15 @@ def error(tried: WhatIf) -> str:
 
 def room(tried: WhatIf) -> str:
     """What there is to fit into."""
-    return f"what has to fit into {format_bytes(tried.capacity)}" if tried.capacity is not None else ""
+    if tried.capacity is None:
+        return ""
+    most = ", the most room that the trace leaves open" if tried.inferred else ""
+    return f"what has to fit into {format_bytes(tried.capacity)}{most}"
+
+
+def unsure(one: Outcome, tried: WhatIf) -> int:
+    """What the model may be wrong by: its error on this trace, or what the driver's choice of addresses changes if that is more."""
+    return max(round(abs(tried.error) * one.peak_reserved), one.unsure)
 
 
 def outcome(one: Outcome, tried: WhatIf) -> tuple[str, str, str, str]:
@@ -159,7 +169,7 @@ def outcome(one: Outcome, tried: WhatIf) -> tuple[str, str, str, str]:
     if not one.fits:
         return name, "out of memory", f"no room for {format_bytes(one.failed or 0)}", ""
     against = (one.peak_reserved - tried.recorded_reserved) / max(1, tried.recorded_reserved)
-    wide = f" ± {abs(tried.error):.1%}"
+    wide = f" ± {unsure(one, tried) / max(1, one.peak_reserved):.1%}"
     fits = "fits" if tried.capacity is not None else ""
     retried = f", {plural(one.retries, 'retry')}".replace("retrys", "retries") if one.retries else ""
     return name, fits + retried, format_bytes(one.peak_reserved) + wide, f"{against:+.1%}"
