@@ -66,7 +66,7 @@ def _lines(summary: Summary) -> Iterable[Iterable[Line]]:
 
 
 def has_trace(usage: Usage) -> bool:
-    """Whether there is more than the state at the end: with enabled=\"state\" torch keeps the last event."""
+    """Whether there is more than the state at the end: with enabled="state" torch keeps the last event."""
     return usage.events > 1
 
 
