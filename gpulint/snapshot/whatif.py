@@ -35,8 +35,11 @@ MODELLED: Final = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What the model says of one choice of settings; bytes. `failed` is the size of the request that finds no room, and `unsure` what
-    `peak_reserved` changes by where the driver gives new segments the opposite order of addresses."""
+    """What the model says of one choice of settings; bytes. `failed` is the size of the request that finds no room.
+
+    `unsure` is what `peak_reserved` changes by where the driver gives new segments the opposite order of addresses; and where blocks
+    that are older than the trace had to be laid out anew, what was cached beside them.
+    """
 
     setting: str
     peak_allocated: int
@@ -139,12 +142,16 @@ class _Player:
         return max(0, sum(one.size for one in self.ranges) - sum(self.blocks.values()))
 
     def both_ways(self, text: str, settings: Settings, capacity: int | None) -> Outcome:
-        """What the model says, and how much of it the driver's choice of addresses decides."""
+        """What the model says, and how much of it is for the driver and for the time before the trace to decide."""
         one = self.play(text, settings, capacity)
-        if settings.expandable or not one.fits:
+        if not one.fits:
             return one
-        other = self.play(text, settings, capacity, ascending=True)
-        return replace(one, unsure=abs(one.peak_reserved - other.peak_reserved) if other.fits else 0)
+        anew = settings.expandable != self.recorded.expandable
+        unsure = self.cached_at_start if anew and self.blocks else 0
+        if not settings.expandable:
+            other = self.play(text, settings, capacity, ascending=True)
+            unsure = max(unsure, abs(one.peak_reserved - other.peak_reserved))
+        return replace(one, unsure=unsure)
 
     def play(self, text: str, settings: Settings, capacity: int | None, ascending: bool = False) -> Outcome:
         """What the model says. Without a capacity nothing fails."""

@@ -6,6 +6,7 @@ from __future__ import annotations
 import gzip
 import json
 import pickle
+import random
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from programs import varied
 from test_reading import agrees
 from torch_layout import Program
 
+from gpulint.allocator import Allocator
 from gpulint.snapshot.lines import Lines
 from gpulint.snapshot.reading import read
 from gpulint.snapshot.usage import Usage, usage_of
@@ -72,6 +74,52 @@ def test_the_lines_are_those_of_the_program() -> None:
 
 def test_a_private_pool_is_named() -> None:
     assert any("private memory pool" in doubt for doubt in what_if(read(path_of("graphs")), 0, [""]).doubts)
+
+
+def test_what_the_ring_leaves_open_covers_what_was_measured() -> None:
+    """The ring is the end of a run of `validation`, which was also run under each of the settings."""
+    real = {
+        row["setting"]: row["real_reserved"]
+        for row in json.loads(RESULTS.read_text())["predictions"]
+        if row["workload"] == "validation"
+    }
+    found = what_if(read(path_of("ring")), 0, SENSIBLE)
+    for one in found.outcomes:
+        # max_split_size_mb:128 reserves more and more: it is further on at the beginning of the ring than this recording is
+        if one.setting != "max_split_size_mb:128":
+            assert abs(one.peak_reserved - real[one.setting]) <= one.unsure + 0.05 * real[one.setting], (
+                one.setting
+            )
+
+
+def _growing_caches(settings: str) -> Allocator:
+    """What `fragmentation` in benchmarks/_snapshot_child.py allocates and frees."""
+    model, chance = Allocator(settings), random.Random(1)
+    caches: list[tuple[int, int] | None] = [None] * 24
+    for number in range(300):
+        slot = chance.randrange(24)
+        old, size = caches[slot], chance.randrange(1, 48) << 18
+        new = (model.malloc(4 * size), size)
+        if old is None or old[1] > 96 << 20:
+            caches[slot] = new
+        else:
+            caches[slot] = (model.malloc(4 * (old[1] + size)), old[1] + size)
+        if old is not None:
+            model.free(old[0])
+        if caches[slot] is not new:
+            model.free(new[0])
+        if number % 10 == 0:
+            model.malloc(chance.randrange(1, 3 << 20))
+    return model
+
+
+@pytest.mark.parametrize("settings", SENSIBLE)
+def test_the_order_of_addresses_is_the_drivers(settings: str) -> None:
+    """To the byte, under every setting; with segments one above the other it is up to 3.4 % off under three of them."""
+    rows = json.loads(RESULTS.read_text())["predictions"]
+    real = next(row for row in rows if (row["workload"], row["setting"]) == ("fragmentation", settings))
+    model = _growing_caches(settings)
+    assert (model.peak_reserved, model.peak_allocated) == (real["real_reserved"], real["real_allocated"])
 
 
 def test_the_ring_begins_in_the_middle() -> None:
