@@ -13,15 +13,13 @@ import struct
 from collections.abc import Callable
 from typing import Any, BinaryIO, Final, Protocol
 
+from gpulint.snapshot.memo import OPEN, Dict, List, Memo, NotPlainData
+
 CHUNK: Final = 1 << 20
 _LONGEST: Final = 64  # bytes of an opcode with its argument, strings and runs apart
 _MOST_WAITING: Final = 20_000_000  # values that wait for their list or dictionary to be complete
 _MOST_ITEMS: Final = 4_000_000  # in one list of other things than events
 _SHORT: Final = 64  # characters
-
-
-class NotPlainData(ValueError):
-    """The bytes are no pickle of dictionaries, lists, numbers and strings; the text says why in one clause."""
 
 
 class Reading(Protocol):
@@ -34,16 +32,6 @@ class Reading(Protocol):
         """What stands for a list, or None where it is the list of its items as before."""
 
 
-class _List(list[Any]):
-    __slots__ = ("slot",)
-    slot: int
-
-
-class _Dict(dict[Any, Any]):
-    __slots__ = ("slot",)
-    slot: int
-
-
 _REFUSED: Final = {
     **dict.fromkeys(b"ci\x93", "it names a class or a function"),
     **dict.fromkeys(b"Rbo\x81\x92", "it would call something"),
@@ -52,7 +40,7 @@ _REFUSED: Final = {
 }
 _GETS: Final = re.compile(rb"\((?:h.|j.{4})+e|(?:h.|j.{4})a", re.DOTALL)
 _GET: Final = re.compile(rb"h(.)|j(.{4})", re.DOTALL)
-_GET1: Final = ord("h")
+_GET1, _GET4 = ord("h"), ord("j")
 _I4, _U4, _F8 = (struct.Struct(form) for form in ("<i", "<I", ">d"))
 
 
@@ -70,7 +58,7 @@ class Machine:
         self._before = 0  # bytes of the file before `_data`
         self._stack: list[Any] = []
         self._marks: list[int] = []
-        self._memo: list[Any] = []
+        self._memo = Memo()
         self._runs: dict[bytes, Any] = {}  # what a list of references alone stood for
         self._texts: dict[bytes, str] = {}  # short ones: torch writes some anew for each event
         self._numbers: dict[tuple[int, ...], tuple[int, ...]] = {}  # of pools: each event has one of its own
@@ -83,17 +71,26 @@ class Machine:
         if self._data[:1] != b"\x80":
             raise NotPlainData("it does not begin as a pickle of protocol 2 or later does")
         at = 0
-        handlers, memo, push = self._handlers, self._memo, self._stack.append
+        handlers, push = self._handlers, self._stack.append
+        memo, values, wide = self._memo.numbers, self._memo.values, _U4.unpack_from
         while not self._stopped:
             data = self._data
             last = len(data) - _LONGEST
             try:
                 while at < last:
                     code = data[at]
-                    if code == _GET1:  # every other opcode of a snapshot is this one
-                        push(memo[data[at + 1]])
-                        at += 2
-                        continue
+                    if code == _GET4:  # every other opcode of a snapshot is this one
+                        value = values[memo[wide(data, at + 1)[0]]]
+                        if value is not OPEN:
+                            push(value)
+                            at += 5
+                            continue
+                    elif code == _GET1:
+                        value = values[memo[data[at + 1]]]
+                        if value is not OPEN:
+                            push(value)
+                            at += 2
+                            continue
                     at = handlers[code](data, at + 1)
                     if data is not self._data:  # a long string has moved on in the file
                         break
@@ -310,7 +307,7 @@ class Machine:
         return push
 
     def _empty_list(self, data: bytes, at: int) -> int:
-        made = _List()
+        made = List()
         made.slot = -1
         self._stack.append(made)
         put = at
@@ -326,7 +323,7 @@ class Machine:
         whole = run[0]
         known = self._runs.get(whole)
         if known is None:
-            added = [self._memo[one] for one in _references(whole)]
+            added = [self._memo.get(one) for one in _references(whole)]
             known = self._reading.extended(made, added)
             if known is None:
                 return at
@@ -348,7 +345,7 @@ class Machine:
         target = self._stack[-1]
         stands = self._reading.extended(target, added)
         if stands is None:
-            if not isinstance(target, _List):
+            if not isinstance(target, List):
                 raise NotPlainData("it appends to something that is no list")
             target.extend(added)
             if len(target) > _MOST_ITEMS:
@@ -357,7 +354,7 @@ class Machine:
             self._replace(target, stands)
 
     def _empty_dict(self, data: bytes, at: int) -> int:
-        made = _Dict()
+        made = Dict()
         made.slot = -1
         self._stack.append(made)
         return at
@@ -374,7 +371,7 @@ class Machine:
 
     def _fill(self, items: list[Any]) -> None:
         target = self._stack[-1]
-        if not isinstance(target, _Dict):
+        if not isinstance(target, Dict):
             raise NotPlainData("it sets items of something that is no dictionary")
         stands = self._reading.dictionary(items) if not target else None
         if stands is None:
@@ -387,37 +384,20 @@ class Machine:
 
     def _replace(self, target: Any, stands: Any) -> None:
         self._stack[-1] = stands
-        slot = target.slot if isinstance(target, (_List, _Dict)) else self._last_slot(target)
+        slot = target.slot if isinstance(target, (List, Dict)) else self._memo.last(target)
         if slot >= 0:
-            self._memo[slot] = stands
-
-    def _last_slot(self, value: Any) -> int:
-        """Where in the memo something stands that already is in place of a list: of one that goes on, which pickle writes by the
-        thousand items."""
-        return next((slot for slot in range(len(self._memo) - 1, -1, -1) if self._memo[slot] is value), -1)
+            self._memo.put(slot, stands)
 
     # -- the memo ----------------------------------------------------------------------------------------------
 
     def _memoize(self, data: bytes, at: int) -> int:
-        top = self._stack[-1]
-        if type(top) is _List or type(top) is _Dict:
-            top.slot = len(self._memo)
-        self._memo.append(top)
+        self._memo.append(self._stack[-1])
         return at
 
     def _put(self, slot: int) -> None:
-        memo, top = self._memo, self._stack[-1]
-        if type(top) is _List or type(top) is _Dict:
-            top.slot = slot
-        if slot == len(memo):
-            memo.append(top)
-        elif slot < len(memo):
-            memo[slot] = top
+        if slot < len(self._memo.numbers):
             self._runs.clear()
-        elif slot <= len(memo) + CHUNK:
-            memo += [None] * (slot - len(memo)) + [top]
-        else:
-            raise NotPlainData(f"it numbers its values up to {slot} and has not so many")
+        self._memo.put(slot, self._stack[-1])
 
     def _put1(self, data: bytes, at: int) -> int:
         self._put(data[at])
@@ -428,11 +408,11 @@ class Machine:
         return at + 4
 
     def _get1(self, data: bytes, at: int) -> int:
-        self._stack.append(self._memo[data[at]])
+        self._stack.append(self._memo.get(data[at]))
         return at + 1
 
     def _get4(self, data: bytes, at: int) -> int:
-        self._stack.append(self._memo[_U4.unpack_from(data, at)[0]])
+        self._stack.append(self._memo.get(_U4.unpack_from(data, at)[0]))
         return at + 4
 
 

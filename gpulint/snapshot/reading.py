@@ -13,7 +13,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO, Final, NamedTuple
 
-from gpulint.snapshot.opcodes import Machine, NotPlainData
+from gpulint.snapshot.memo import NotPlainData
+from gpulint.snapshot.opcodes import Machine
 from gpulint.snapshot.recording import (
     ACTIONS,
     NOWHERE,

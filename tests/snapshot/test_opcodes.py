@@ -13,7 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as some
 
 from gpulint.snapshot import opcodes
-from gpulint.snapshot.opcodes import Machine, NotPlainData
+from gpulint.snapshot.memo import NotPlainData
+from gpulint.snapshot.opcodes import Machine
 
 
 class _AsItIs:
