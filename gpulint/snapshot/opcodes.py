@@ -381,6 +381,14 @@ class Machine:
                 raise NotPlainData(f"it has a dictionary that cannot be one: {error}") from error
         else:
             self._replace(target, stands)
+            if List in map(type, items):
+                self._close(items)
+
+    def _close(self, items: list[Any]) -> None:
+        """Lists that are still empty when what they stand in is complete stay so: let one stand for all, of which there are millions."""
+        for value in items:
+            if type(value) is List and not value and value.slot >= 0:
+                self._memo.put(value.slot, ())
 
     def _replace(self, target: Any, stands: Any) -> None:
         self._stack[-1] = stands
