@@ -77,13 +77,11 @@ FLOORS: dict[str, set[str]] = {
     | below(RUNTIME, "record"),
     f"{REPORTS}.snapshot": {REPORTS, f"{REPORTS}.verify"} | of_ours("snapshot units"),
     "gpulint.server": of_ours("source lint answers config findings rule fix api version"),
-    "gpulint.cli": of_ours(
-        "source lint trial snapshot answers atomic config findings rule units verifying version"
-    )
-    | {REPORTS, f"{REPORTS}.lint", f"{REPORTS}.snapshot", f"{REPORTS}.verify", f"{REPORTS}.trial"}
+    "gpulint.cli": of_ours("source lint trial answers atomic config findings rule units verifying version")
+    | {REPORTS, f"{REPORTS}.lint", f"{REPORTS}.verify", f"{REPORTS}.trial"}
     | below(RUNTIME, "record parent"),
-    "gpulint.cli.commands": {"gpulint.cli", RULES, REPORTS}
-    | of_ours("codemods config lint memory operator server trial units")
+    "gpulint.cli.commands": {"gpulint.cli", RULES, REPORTS, f"{REPORTS}.snapshot"}
+    | of_ours("codemods config lint memory operator server snapshot trial units")
     | below(RUNTIME, "record"),
 }
 

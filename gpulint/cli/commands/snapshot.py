@@ -77,6 +77,6 @@ def command(**given: Any) -> int:
 
     Exit status: 0, or 2 where a FILE is no snapshot.
     """
-    from gpulint.cli import _snapshot
+    from gpulint.cli.commands import _snapshot
 
     return _snapshot.perform(_snapshot.Request(**given))
