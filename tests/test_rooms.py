@@ -64,6 +64,7 @@ FLOORS: dict[str, set[str]] = {
     | below(RUNTIME, "record probes holding")
     | of_ours("atomic units"),
     "gpulint.allocator": of_ours("memory"),
+    "gpulint.snapshot": of_ours("allocator units") | {"gpulint.memory"},
     "gpulint.operator": of_ours("allocator memory atomic units") | below(RUNTIME, "record parent"),
     "gpulint.gate": below(RUNTIME, "record parent") | of_ours("operator source atomic units"),
     "gpulint.codemods": of_ours("source config atomic memory"),
@@ -75,14 +76,15 @@ FLOORS: dict[str, set[str]] = {
     f"{REPORTS}.trial": {REPORTS, f"{REPORTS}.lint", f"{REPORTS}.verify"}
     | of_ours("source config units version trial")
     | below(RUNTIME, "record"),
+    f"{REPORTS}.snapshot": {REPORTS, f"{REPORTS}.verify"} | of_ours("snapshot units"),
     "gpulint.server": of_ours("source lint answers config findings rule fix api version"),
     "gpulint.cli": of_ours(
         "source lint trial gate answers atomic config findings rule units verifying version"
     )
     | {REPORTS, f"{REPORTS}.lint", f"{REPORTS}.verify", f"{REPORTS}.trial"}
     | below(RUNTIME, "record parent"),
-    "gpulint.cli.commands": {"gpulint.cli", RULES, REPORTS}
-    | of_ours("codemods config gate lint memory operator server trial units")
+    "gpulint.cli.commands": {"gpulint.cli", RULES, REPORTS, f"{REPORTS}.snapshot"}
+    | of_ours("codemods config gate lint memory operator server snapshot trial units")
     | below(RUNTIME, "record"),
 }
 

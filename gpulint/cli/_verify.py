@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import glob
 import itertools
 import json
 import os
@@ -9,7 +11,6 @@ import shlex
 import shutil
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -54,6 +55,7 @@ class Request:
     confidence: str | None
     output_format: str
     report: str | None
+    snapshot: str | None
     max_drift: int
     max_peak: int | None
     baseline: str | None
@@ -90,7 +92,7 @@ def perform(request: Request) -> int:
     return _verified(request, lambda verification: verification)
 
 
-@contextmanager
+@contextlib.contextmanager
 def of_cells(request: Request) -> Iterator[tuple[Request, CellScript]]:
     """The request for the script of a notebook's cells."""
     from gpulint.cli._notebook import cell_script
@@ -113,12 +115,32 @@ def _verified(request: Request, told: Callable[[Verification], Verification]) ->
     if verification.gate is not None:
         summarize(gate_markdown(verification))
     _say_how_it_ended(request, verification)
+    written = _say_snapshot(request)
     if request.report is not None:  # last: that the disk is full must cost nobody the rest
         from gpulint.reports.verify.html import write_page
 
         write_report(request.report, write_page(verification))
         print(f"gpulint: report written to {shown_path(os.path.abspath(request.report))}", file=sys.stderr)
-    return verification.exit_code
+    return verification.exit_code if written else 2
+
+
+def _say_snapshot(request: Request) -> bool:
+    """Name the snapshots that the run has left; whether there is one where one was asked for."""
+    if request.snapshot is None:
+        return True
+    found = [path for path in _snapshots(request.snapshot) if os.path.exists(path)]
+    for path in found:
+        said = shown_path(path)
+        print(f"gpulint: snapshot written to {said}: gpulint snapshot {said} reads it", file=sys.stderr)
+    if not found:
+        print("gpulint: no snapshot was written: the script used no GPU", file=sys.stderr)
+    return bool(found)
+
+
+def _snapshots(path: str) -> list[str]:
+    """The file, and those of the ranks."""
+    stem, extension = os.path.splitext(os.path.abspath(path))
+    return [stem + extension, *sorted(glob.glob(f"{glob.escape(stem)}-rank*{extension}"))]
 
 
 def prepare(request: Request) -> None:
@@ -153,6 +175,14 @@ def _refuse_nonsense(request: Request) -> None:
         raise click.UsageError(
             f"{option} cannot be used with --fix, which compares what several runs do and print."
         )
+    if request.snapshot is not None:
+        if request.fix:
+            raise click.UsageError(
+                "--snapshot cannot be used with --fix, which runs the script several times."
+            )
+        for path in _snapshots(request.snapshot):  # of an earlier run
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(path)
     if request.show_output and request.output_format == "json":
         raise click.UsageError("--show-output would mix the script's output into the JSON; leave one out.")
     if not request.module and not os.path.exists(request.target):
@@ -224,6 +254,7 @@ def run_of(request: Request) -> Run:
         cut_epochs=request.cut_epochs,
         launch=request.launch,
         capture=not request.show_output,
+        snapshot="" if request.snapshot is None else os.path.abspath(request.snapshot),
         cwd=request.home,
         environment={} if request.home is None else {"PYTHONPATH": _paths(request.home)},
     )

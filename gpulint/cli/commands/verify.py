@@ -152,6 +152,13 @@ _output = heading("Output")
     callback=can_be_written,
     help="Write an HTML report to FILE.",
 )
+@_output(
+    "--snapshot",
+    metavar="FILE",
+    type=click.Path(dir_okay=False),
+    callback=can_be_written,
+    help="Record allocations on the GPU, and write torch's memory snapshot to FILE at the end (of each rank: FILE-rank0).",
+)
 @_output("-s", "--show-output", is_flag=True, help="Let the script's own output through.")
 @colour("Output")
 @_output("-q", "--quiet", is_flag=True, help="No progress.")

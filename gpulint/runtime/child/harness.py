@@ -153,6 +153,8 @@ class Harness:
         session.probe = watching.make_probe(session.options.device, session.frames)
         session.peaking = Peaking(session, session.options.peaks)
         session.peaking.prepare()
+        if session.options.snapshot and hasattr(session.probe, "keep_history"):
+            session.probe.keep_history()
         self._undo.append(watching.watch_optimizers(self._optimizer_made, self._optimizer_stepped))
         self._undo.append(watching.watch_scalers(self._optimizer_stepped))
         self._undo.append(watching.watch_loaders(self._batch, self._pass_ended, self._loading))
@@ -401,7 +403,18 @@ class Harness:
         if self.done:
             return
         self._session.done = True
+        self._write_snapshot()
         self._session.send({"result": self.result(end).to_json()})
+
+    def _write_snapshot(self) -> None:
+        """Where one was asked for, and there is a GPU to speak of."""
+        session = self._session
+        dump = getattr(session.probe, "dump", None)
+        if session.options.snapshot and dump is not None:
+            from gpulint.runtime.probes.history import path_of
+
+            alone = session.world_size == 1 and not session.process
+            self.note(dump(path_of(session.options.snapshot, session.rank, alone)))
 
     def result(self, end: End) -> RankResult:
         """Everything measured so far."""

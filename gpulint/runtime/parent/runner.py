@@ -58,7 +58,7 @@ class Run:
     epochs that have trained may end early. `evaluates` says that the program looks as if it evaluated a model, which is
     worth going on for as well. `peaks` and `limited` are told to the child as they are in `Options`.
     `timeout` is in seconds, None for no limit. `capture` keeps the last megabyte of output instead of passing
-    it through.
+    it through. `snapshot` is the file that a memory snapshot is written to at the end, empty for none; see `runtime/probes/history.py`.
     """
 
     target: str
@@ -79,6 +79,7 @@ class Run:
     limited: bool = False
     trial: TrialOptions | None = None
     capture: bool = False
+    snapshot: str = ""
     cwd: str | None = None
     environment: Mapping[str, str] = field(default_factory=dict)
 
@@ -119,6 +120,7 @@ class Run:
                 "limited": self.limited,
                 "trial": None if self.trial is None else self.trial.to_json(),
                 "home": self._home,
+                "snapshot": self.snapshot,
             }
         )
 

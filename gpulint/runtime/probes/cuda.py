@@ -9,15 +9,15 @@ snapshots cheap.
 from __future__ import annotations
 
 import bisect
-import contextlib
 import functools
 import sys
 import time
-from collections.abc import Callable, Container, Hashable, Iterator
+from collections.abc import Callable, Container, Hashable
 from typing import Any
 
 import torch
 
+from gpulint.runtime.probes import history
 from gpulint.runtime.probes.base import Block, Figures
 from gpulint.runtime.probes.crests import TRACED, CudaCrests
 from gpulint.runtime.probes.frames import Frames
@@ -40,6 +40,7 @@ class CudaProbe:
         self._frames = frames
         self._started = False
         self._closely = False  # whether births shall be recorded with their lines
+        self._whole = False  # whether all that happens is recorded, for a snapshot at the end
         self.on_first_use: Callable[[], None] | None = None
         self._marks = 0
         self._snapshots: list[tuple[int, _Live]] = []  # mark, what was alive then
@@ -67,14 +68,22 @@ class CudaProbe:
         self._started = True
         self.first_use = self._frames.index(sys._getframe())
         self._share_peaks()
-        if self._closely or self.crests is not None:
+        if self._closely or self._whole or self.crests is not None:
             self._record(True)
         if self.on_first_use is not None:
             self.on_first_use()
 
+    def keep_history(self) -> None:
+        """Record all that happens, to the end. Before `start`."""
+        self._whole = True
+
+    def dump(self, path: str) -> str:
+        """Write the snapshot; what came of it, for people."""
+        return history.dump(path) if self._started else "No memory snapshot: the script did not use CUDA."
+
     def watch(self, closely: bool) -> None:
         changed, self._closely = closely != self._closely, closely
-        if changed and self._started and self.crests is None:
+        if changed and self._started and not self._whole and self.crests is None:
             self._record(closely)
 
     def follow_peaks(self) -> None:
@@ -89,7 +98,9 @@ class CudaProbe:
     def _record(self, closely: bool) -> None:
         """Blocks that are alive keep their lines when recording ends."""
         try:
-            if closely and self.crests is not None:
+            if self._whole:
+                history.record()
+            elif closely and self.crests is not None:
                 torch.cuda.memory._record_memory_history(
                     "all", context="alloc", stacks="python", max_entries=TRACED
                 )
@@ -123,6 +134,7 @@ class CudaProbe:
     def stop(self) -> None:
         self.crests = None
         self._closely = True  # so that recording ends, whoever asked for it
+        self._whole = False
         self.watch(False)
         for undo in self._undo:
             undo()
@@ -192,9 +204,10 @@ class CudaProbe:
                     here[block.get("address", address)] = (size, self._site(block.get("frames") or ()))
                 address += size
         if self.crests is not None:
-            self.crests.fold(found["device_traces"], by_device, cleared=True)
-            self._record(False)  # what was made use of is forgotten
-            self._record(True)
+            self.crests.fold(found["device_traces"], by_device, cleared=not self._whole)
+            if not self._whole:  # what was made use of is forgotten
+                self._record(False)
+                self._record(True)
             return self.crests.live
         for here in by_device.values():
             live |= here
@@ -354,7 +367,7 @@ def _current(device: int, what: str) -> int:
 
 def _segments() -> Any:
     """The allocator's segments, without traces where this torch can leave them out (2.13 on)."""
-    with without_inductor():
+    with history.without_inductor():
         try:
             return torch._C._cuda_memorySnapshot((0, 0, False))["segments"]
         except (TypeError, IndexError, RuntimeError):
@@ -363,24 +376,5 @@ def _segments() -> Any:
 
 def _snapshot() -> Any:
     """Segments and traces."""
-    with without_inductor():
+    with history.without_inductor():
         return torch._C._cuda_memorySnapshot(None)
-
-
-@contextlib.contextmanager
-def without_inductor() -> Iterator[None]:
-    """Keep torch from importing inductor meanwhile, unless the script has done so.
-
-    To name a block's lines torch asks whether it has an attribute `_inductor`, which imports that, and dynamo with it, on
-    the spot: seconds in the middle of a step of a script that compiles nothing and has no optimizer.
-    """
-    lazy = getattr(torch, "_lazy_modules", None)
-    name = "_inductor"
-    if not isinstance(lazy, set) or name not in lazy or f"torch.{name}" in sys.modules:
-        yield
-        return
-    lazy.discard(name)
-    try:
-        yield
-    finally:
-        lazy.add(name)

@@ -406,7 +406,7 @@ class Options(Record):
     lines in `awaited` has run, and an evaluation where the program looks as if it had one (`evaluates`). With `cut_epochs`
     epochs that have trained may end early for that. With `peaks` what the highest moments are made of is kept, and `limited` says
     that a limit on a GPU's memory makes `device` what it is, and not the user. In a `trial` places of interest are counted and nothing more. `home` is the
-    folder of the script, or the one a module is run from."""
+    folder of the script, or the one a module is run from. `snapshot` is the file for a memory snapshot, empty for none."""
 
     steps: int = 20
     warmup: int | None = None
@@ -421,6 +421,7 @@ class Options(Record):
     limited: bool = False
     trial: TrialOptions | None = None
     home: str = ""
+    snapshot: str = ""
 
 
 def join_lines(places: Iterable[tuple[str, int] | tuple[str, int, int]]) -> tuple[Lines, ...]:
