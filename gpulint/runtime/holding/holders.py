@@ -15,7 +15,7 @@ import os
 import sys
 import types
 from collections import OrderedDict, deque
-from collections.abc import Callable, Hashable, Iterator, Mapping, Set
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -69,6 +69,7 @@ class _Walk:
     finds: list[Find] = field(default_factory=list)
     found: set[Hashable] = field(default_factory=set)
     nodes: dict[int, int] = field(default_factory=dict)  # id of a tensor -> old nodes behind it
+    closed: tuple[str, ...] = ("gpulint.",)  # modules whose objects are not looked into
     skipped: dict[type, bool] = field(default_factory=dict)
 
     @property
@@ -109,6 +110,23 @@ def find(
                 _graphs(walk)
         lost = [block for key, block in targets.items() if key in leaking and key not in walk.found]
         return _group(walk, lost, frames)
+    finally:
+        walk.forget()
+
+
+def reached(
+    roots: Iterable[Any],
+    targets: Mapping[Hashable, Block],
+    key_of: Callable[[Any], Hashable | None],
+    closed: tuple[str, ...] = (),
+) -> set[Hashable]:
+    """Which of `targets` are kept alive by these objects, through autograd graphs too. Objects of classes whose modules' names
+    begin as one of `closed` does are not looked into."""
+    walk = _Walk(targets, key_of, range(0), closed=("gpulint.", *closed))
+    try:
+        _explore(walk, ((one, Root("object", "", None)) for one in roots))
+        _graphs(walk)
+        return set(walk.found)
     finally:
         walk.forget()
 
@@ -232,7 +250,7 @@ def _reach(walk: _Walk, queue: deque[Any], value: Any, parent: Any) -> None:
         return
     skip = walk.skipped.get(kind)
     if skip is None:
-        skip = walk.skipped[kind] = _is_closed(kind)
+        skip = walk.skipped[kind] = _is_closed(kind, walk.closed)
     if skip:
         return
     walk.parents[id(value)] = parent
@@ -246,13 +264,13 @@ def _reach(walk: _Walk, queue: deque[Any], value: Any, parent: Any) -> None:
     queue.append(value)
 
 
-def _is_closed(kind: type) -> bool:
+def _is_closed(kind: type, closed: tuple[str, ...]) -> bool:
     """Types not to look into: modules are roots of their own, autograd nodes come in the second pass, and the
     verifier is not the user's."""
     if hasattr(kind, "next_functions"):
         return True
     return issubclass(kind, (types.ModuleType, *_ATOMS)) or str(getattr(kind, "__module__", "")).startswith(
-        "gpulint."
+        closed
     )
 
 
