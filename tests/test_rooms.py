@@ -59,6 +59,7 @@ FLOORS: dict[str, set[str]] = {
     f"{RUNTIME}.trying": below(RUNTIME, "record"),
     f"{RUNTIME}.child": below(RUNTIME, "record probes holding observing trying") | of_ours("marks"),
     f"{RUNTIME}.parent": below(RUNTIME, "record") | of_ours("claims findings units"),
+    "gpulint.gate": below(RUNTIME, "record") | of_ours("atomic units"),
     "gpulint.trial": of_ours("source findings atomic units") | below(RUNTIME, "record parent trying"),
     "gpulint.memory": {f"{ANALYSIS}.torch"}
     | below(RUNTIME, "record probes holding")
