@@ -100,7 +100,9 @@ def size_of(marker: str, keyword: str, given: Any) -> int:
             return parse_bytes(given)
         except ValueError as error:
             raise Misuse(f"{marker}: {keyword}: {error}") from error
-    raise Misuse(f"{marker}: {keyword} must be a size such as '512MiB', or a number of bytes, and is {given!r}")
+    raise Misuse(
+        f"{marker}: {keyword} must be a size such as '512MiB', or a number of bytes, and is {given!r}"
+    )
 
 
 def _is_number(value: Any) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Hashable
+from collections.abc import Hashable
 from typing import Any
 
 from torch.utils._python_dispatch import _get_current_dispatch_mode_stack
@@ -11,7 +11,7 @@ from torch.utils._python_dispatch import _get_current_dispatch_mode_stack
 from gpulint.runtime.observing.calls import collect
 from gpulint.runtime.probes.frames import Frames
 from gpulint.runtime.probes.host import HostProbe
-from gpulint.testing.devices import Piece, Pieces
+from gpulint.testing.devices import Crossed, Piece, Pieces
 
 _RISE = 1.01  # a peak that is higher by less has the composition of the one before
 
@@ -22,17 +22,16 @@ class PeakProbe(HostProbe):
     def __init__(self, frames: Frames) -> None:
         super().__init__(frames, everything=True)
         self._limit: int | None = None
-        self._crossed: Callable[[], None] | None = None
-        self._passed = False
+        self._crossed: Crossed | None = None
         self._measuring = False
         self._top = 0
         self._rising = False
         self._composed = 0  # the level that `_composition` is of
         self._composition: dict[int, int] = {}
 
-    def begin(self, limit: int | None, crossed: Callable[[], None]) -> None:
+    def begin(self, limit: int | None, crossed: Crossed) -> None:
         self.peak(reset=True)
-        self._limit, self._crossed, self._passed = limit, crossed, False
+        self._limit, self._crossed = limit, crossed
         self._measuring, self._rising = True, True
         self._top, self._composed, self._composition = self.allocated(), 0, {}
 
@@ -50,8 +49,6 @@ class PeakProbe(HostProbe):
         super()._account(place, size)
         if self._measuring and self._live[0] > self._top:
             self._top, self._rising = self._live[0], True
-            if self._limit is not None and self._top > self._limit and not self._passed:
-                self._passed = True
 
     def _died(self, ref: Any) -> None:
         if self._rising and self._measuring:
@@ -71,9 +68,9 @@ class PeakProbe(HostProbe):
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         out = super().__torch_dispatch__(func, types, args, kwargs)
-        if self._passed and self._crossed is not None:
-            crossed, self._crossed = self._crossed, None
-            crossed()
+        if self._limit is not None and self._top > self._limit and self._crossed is not None:
+            level, self._limit = self._top, None
+            self._limit = self._crossed(level)
         return out
 
     def pieces(self) -> Pieces:
@@ -113,8 +110,8 @@ class Cpu:
                 self._probe.stop()
             self._probe = None
 
-    def settle(self) -> None:
-        collect()
+    def settle(self, wholly: bool = True) -> None:
+        collect(2 if wholly else 1)
 
     def levels(self) -> list[int]:
         return [self._running.allocated()]
@@ -133,7 +130,7 @@ class Cpu:
     def card_of(self, key: Hashable) -> int:
         return 0
 
-    def begin_peak(self, limit: int | None, crossed: Callable[[], None]) -> None:
+    def begin_peak(self, limit: int | None, crossed: Crossed) -> None:
         self._running.begin(limit, crossed)
 
     def peaks(self) -> list[int]:

@@ -35,6 +35,8 @@ class Piece(NamedTuple):
 
 
 Pieces = dict[Hashable, Piece]
+# Told the level, in bytes, that has passed the limit; gives the next limit, or None where no more is to be told.
+Crossed = Callable[[int], int | None]
 
 
 class Device(Protocol):
@@ -54,8 +56,9 @@ class Device(Protocol):
     def leave(self) -> None:
         """End what the last `enter` began."""
 
-    def settle(self) -> None:
-        """Let go of what is only waiting to be let go of: garbage, workspaces, work in flight."""
+    def settle(self, wholly: bool = True) -> None:
+        """Let go of what is only waiting to be let go of: garbage, workspaces, work in flight. Not `wholly`: garbage that is
+        young, because to collect it all takes longer than most tests."""
 
     def levels(self) -> list[int]:
         """Bytes allocated now, card by card."""
@@ -69,8 +72,8 @@ class Device(Protocol):
     def card_of(self, key: Hashable) -> int:
         """The position in `levels` of the card that a piece is on."""
 
-    def begin_peak(self, limit: int | None, crossed: Callable[[], None]) -> None:
-        """Measure a peak from here on. `crossed` is called once, soon after the first card has `limit` bytes."""
+    def begin_peak(self, limit: int | None, crossed: Crossed) -> None:
+        """Measure a peak from here on. `crossed` is called soon after the first card has more than `limit` bytes."""
 
     def peaks(self) -> list[int]:
         """The most bytes since `begin_peak`, card by card."""
@@ -133,7 +136,7 @@ def holders_of(device: Device, pieces: Mapping[Hashable, Piece], thoroughly: boo
     user's leads to, which takes a second or more."""
     blocks = {key: Block(piece.site, "device", 0, piece.size, 1) for key, piece in pieces.items()}
     leaking = frozenset(blocks) if thoroughly else frozenset()
-    return holders.find(blocks, device.key, range(0), device.frames, leaking=leaking)
+    return holders.find(blocks, device.key, range(0), device.frames, leaking=leaking, modules=True)
 
 
 def reached_from(device: Device, roots: list[Any], pieces: Mapping[Hashable, Piece]) -> set[Hashable]:
@@ -161,8 +164,13 @@ def births_of(device: Device, pieces: Mapping[Hashable, Piece], root: str, most:
 def by_line(device: Device, totals: Mapping[int, int], root: str, most: int = 5) -> list[str]:
     """Lines with their bytes, largest first; how many more there are, at the end."""
     ranked = sorted(((size, site) for site, size in totals.items() if size > 0), reverse=True)
-    said = [f"{format_bytes(size)} born in {place_of(device.frames.sites[site], root)}" for size, site in ranked[:most]]
+    said = [
+        f"{format_bytes(size)} born in {place_of(device.frames.sites[site], root)}"
+        for size, site in ranked[:most]
+    ]
     rest = ranked[most:]
     if rest:
-        said.append(f"{format_bytes(sum(size for size, _ in rest))} born at {len(rest)} other line{'s' * (len(rest) > 1)}")
+        said.append(
+            f"{format_bytes(sum(size for size, _ in rest))} born at {len(rest)} other line{'s' * (len(rest) > 1)}"
+        )
     return said

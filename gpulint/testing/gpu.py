@@ -18,10 +18,12 @@ from gpulint.runtime.observing.calls import collect
 from gpulint.runtime.probes.cuda import _segments, without_inductor
 from gpulint.runtime.probes.frames import Frames
 from gpulint.runtime.record.result import Site
-from gpulint.testing.devices import Piece, Pieces, identity
+from gpulint.testing.devices import Crossed, Piece, Pieces, identity
 
 ROUND: Final = 512  # the caching allocator's smallest block
-MOST_EVENTS: Final = 500_000  # allocations and frees of one test's call that are kept to tell what makes its peak
+MOST_EVENTS: Final = (
+    500_000  # allocations and frees of one test's call that are kept to tell what makes its peak
+)
 
 _Block = tuple[int, int]  # size, site
 
@@ -55,8 +57,8 @@ class Gpu:
         if self._entered == 0 and _started():
             _history(None)
 
-    def settle(self) -> None:
-        collect()
+    def settle(self, wholly: bool = True) -> None:
+        collect(2 if wholly else 1)
         if _started():
             for card in range(torch.cuda.device_count()):
                 if _stats(card)["reserved_bytes"]["all"]["current"]:
@@ -119,7 +121,7 @@ class Gpu:
     def card_of(self, key: Hashable) -> int:
         return int(key[0])  # type: ignore[index]
 
-    def begin_peak(self, limit: int | None, crossed: Callable[[], None]) -> None:
+    def begin_peak(self, limit: int | None, crossed: Crossed) -> None:
         self.end_peak()
         self._peak = _Peak(self, limit, crossed)
         self._peak.start()
@@ -144,10 +146,10 @@ class _Peak:
     """One stretch of which the peak is wanted. The program may reset torch's counters meanwhile, for ends of its own: what
     they said before is kept."""
 
-    def __init__(self, gpu: Gpu, limit: int | None, crossed: Callable[[], None]) -> None:
+    def __init__(self, gpu: Gpu, limit: int | None, crossed: Crossed) -> None:
         self._gpu = gpu
         self._limit = limit
-        self._crossed: Callable[[], None] | None = crossed
+        self._crossed: Crossed | None = crossed
         self._kept: dict[tuple[str, int], int] = {}
         self._before: dict[Hashable, _Block] = {}
         self._recorded = False
@@ -183,7 +185,11 @@ class _Peak:
         if not _started():
             return [0] * torch.cuda.device_count()
         read = torch.cuda.max_memory_allocated if what == "allocated" else torch.cuda.max_memory_reserved
-        return [max(read(card), self._kept.get((what, card), 0)) for card in range(torch.cuda.device_count())]
+        for card in range(
+            torch.cuda.device_count()
+        ):  # whoever resets the counters, or takes them back, takes nothing from us
+            self._kept[what, card] = max(read(card), self._kept.get((what, card), 0))
+        return [self._kept[what, card] for card in range(torch.cuda.device_count())]
 
     # -- the limit
 
@@ -204,9 +210,9 @@ class _Peak:
     def _look(self) -> None:
         if self._crossed is None or self._limit is None or torch.compiler.is_compiling() or not _started():
             return
-        if max(self.figures("allocated")) > self._limit:
-            crossed, self._crossed = self._crossed, None
-            crossed()
+        level = max(self.figures("allocated"))
+        if level > self._limit:
+            self._limit = self._crossed(level)
 
     # -- what the program does with the same counters
 
@@ -216,8 +222,7 @@ class _Peak:
         @functools.wraps(original)
         def reset_peak_memory_stats(device: Any = None) -> None:
             for what in ("allocated", "reserved"):
-                for card, size in enumerate(self.figures(what)):
-                    self._kept[what, card] = max(size, self._kept.get((what, card), 0))
+                self.figures(what)
             original(device)
 
         self._replace("reset_peak_memory_stats", reset_peak_memory_stats)
@@ -237,7 +242,9 @@ class _Peak:
     def _replace(self, name: str, replacement: Any) -> None:
         for module in (torch.cuda, torch.cuda.memory):
             if hasattr(module, name):
-                self._undo.append(functools.partial(setattr, module, name, getattr(module, name)))
+                self._undo.append(
+                    functools.partial(_put_back, module, name, replacement, getattr(module, name))
+                )
                 setattr(module, name, replacement)
 
     # -- what makes the peak
@@ -291,6 +298,12 @@ def _stats(card: int) -> Any:
 
 def _started() -> bool:
     return bool(torch.cuda.is_initialized())  # type: ignore[no-untyped-call]
+
+
+def _put_back(module: Any, name: str, replacement: Any, original: Any) -> None:
+    """Unless somebody has put something else there meanwhile: the watch over steps, which ended before."""
+    if getattr(module, name) is replacement:
+        setattr(module, name, original)
 
 
 def _history(*args: Any, **kwargs: Any) -> None:

@@ -62,6 +62,8 @@ class GpuMemory:
         """Everything measured. Ends the watch; call it while what may leak is still held."""
         if self._running:
             self._running = False
+            if self._meter is not None:
+                self._meter.note()  # the watch shares torch's counters, and takes its own back
             self._watch.leave(anew)
         found = self._watch.result
         assert found is not None

@@ -89,13 +89,15 @@ def find(
     frames: Frames,
     extra_frames: tuple[types.FrameType, ...] = (),
     leaking: Set[Hashable] = frozenset(),
+    modules: bool = False,
 ) -> list[Holder]:
     """The holders of `targets` (storage key -> its block), largest first.
 
     `old` are the sequence numbers of autograd nodes made in the judged steps; holders of such nodes are
     reported even where they hold no target, because nodes cost host memory. `extra_frames` are frames to
     search besides the running ones. What no variable of the user's leads to is searched for in everything that there is
-    where it is `leaking`: that takes a second or more. Never raises for what it finds: objects that cannot be looked into are
+    where it is `leaking`: that takes a second or more. With `modules` a network is the holder of its parameters and buffers,
+    with those of its submodules. Never raises for what it finds: objects that cannot be looked into are
     passed over.
     """
     walk = _Walk(targets, key_of, old)
@@ -109,7 +111,7 @@ def find(
                 _explore(walk, roots)
                 _graphs(walk)
         lost = [block for key, block in targets.items() if key in leaking and key not in walk.found]
-        return _group(walk, lost, frames)
+        return _group(walk, lost, frames, modules)
     finally:
         walk.forget()
 
@@ -430,7 +432,7 @@ class _Group:
     nodes: int = 0
 
 
-def _group(walk: _Walk, lost: list[Block], frames: Frames) -> list[Holder]:
+def _group(walk: _Walk, lost: list[Block], frames: Frames, modules: bool) -> list[Holder]:
     epochs: dict[int, set[int]] = {}
     paths: list[tuple[Find, list[Any]]] = []
     for one in walk.finds:
@@ -441,7 +443,8 @@ def _group(walk: _Walk, lost: list[Block], frames: Frames) -> list[Holder]:
     enough = max(2, min(3, len({one.block.epoch for one in walk.finds})))
     groups: dict[tuple[int, str], _Group] = {}
     for one, path in paths:
-        group = _group_for(groups, path, _holding(path, epochs, enough), one.block.place)
+        position = (_network(path) if modules else 0) or _holding(path, epochs, enough)
+        group = _group_for(groups, path, position, one.block.place)
         group.blocks.append(one.block)
         group.tensors.add(id(one.tensor))
         group.graph |= one.graph
@@ -465,6 +468,27 @@ def _holding(path: list[Any], epochs: dict[int, set[int]], enough: int) -> int:
         if len(epochs.get(id(above), ())) >= enough:
             return position
     return _nearest_container(path)
+
+
+def _network(path: list[Any]) -> int:
+    """Position in the path of the outermost module of which the path's beginning is a parameter, buffer or gradient; 0 where
+    there is none."""
+    found = 0
+    for position, above in enumerate(path[:-1]):
+        if isinstance(above, torch.nn.Module):
+            found = position
+        elif not isinstance(above, torch.Tensor) and not any(
+            isinstance(module, torch.nn.Module) and _is_part(module, above)
+            for module in path[position + 1 : position + 3]
+        ):
+            break
+    return found
+
+
+def _is_part(module: torch.nn.Module, one: Any) -> bool:
+    """Whether it is one of the dicts that a module is made of."""
+    parts = (module.__dict__, module._parameters, module._buffers, module._modules)
+    return any(one is part for part in parts)
 
 
 def _nearest_container(path: list[Any]) -> int:
