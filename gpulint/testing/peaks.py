@@ -127,8 +127,9 @@ class Meter:
         found = holders_of(self.device, ours, thoroughly=False)
         return tuple(f"{format_bytes(one.bytes)} held by {one.text}" for one in found[:_MOST_HOLDERS])
 
-    def reading(self, lines: bool = True) -> Reading:
-        """What was measured so far. `lines` asks for those that make the peak and for holders, which takes a moment."""
+    def reading(self, lines: bool = True, holders: bool = True) -> Reading:
+        """What was measured so far. `lines` asks for those that make the peak, `holders` for who holds the memory: each takes a
+        moment."""
         counted = self._counted()
         peak = max(counted, default=0)
         card = counted.index(peak) if counted else 0
@@ -148,7 +149,7 @@ class Meter:
             foreign,
             tuple((sites[site], size) for site, size in ranked if size > 0),
             tuple(by_line(self.device, totals, self.root)),
-            passed or self._held(),
+            passed or (self._held() if holders else ()),
             self._when if passed else "now",
         )
 

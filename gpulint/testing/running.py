@@ -256,7 +256,7 @@ class Running:
         if not self._holds(item) or (meter.peak == 0 and item.get_closest_marker(LIMITS) is None):
             return None
         if self._settings.writes_baseline:
-            item.stash[_PEAK] = self._peaks.entry(item.nodeid, meter.reading())
+            item.stash[_PEAK] = self._peaks.entry(item.nodeid, meter.reading(holders=False))
             return None
         known = self._peaks.look_up(item.nodeid, meter.device)
         if known is None:
