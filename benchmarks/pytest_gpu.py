@@ -77,11 +77,13 @@ class Runs:
         command += (
             ["-p", "gpulint.pytest_plugin"] if plugin else ["-W", "ignore::pytest.PytestUnknownMarkWarning"]
         )
-        command += ["-p", "xdist.plugin", "-p", "pytest_rerunfailures"]
+        command += ["-p", "xdist.plugin", "-p", "pytest_rerunfailures", "-p", "dumping"]
         given = {
             **os.environ,
             "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
-            "PYTHONPATH": os.pathsep.join(filter(None, [str(HERE.parent), os.environ.get("PYTHONPATH")])),
+            "PYTHONPATH": os.pathsep.join(
+                filter(None, [str(HERE.parent), str(SUITES), os.environ.get("PYTHONPATH")])
+            ),
             "SUITE_DEVICE": self.device,
             "SUITE_RESULT": str(result),
             **environment,

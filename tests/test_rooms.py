@@ -75,6 +75,7 @@ FLOORS: dict[str, set[str]] = {
     f"{REPORTS}.trial": {REPORTS, f"{REPORTS}.lint", f"{REPORTS}.verify"}
     | of_ours("source config units version trial")
     | below(RUNTIME, "record"),
+    "gpulint.testing": below(RUNTIME, "record probes holding observing child") | of_ours("gate units"),
     "gpulint.server": of_ours("source lint answers config findings rule fix api version"),
     "gpulint.cli": of_ours("source lint trial answers atomic config findings rule units verifying version")
     | {REPORTS, f"{REPORTS}.lint", f"{REPORTS}.verify", f"{REPORTS}.trial"}

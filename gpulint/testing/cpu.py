@@ -16,7 +16,7 @@ from gpulint.testing.devices import Crossed, Piece, Pieces
 _RISE = 1.01  # a peak that is higher by less has the composition of the one before
 
 
-class PeakProbe(HostProbe):
+class PeakProbe(HostProbe):  # type: ignore[no-untyped-call]
     """Knows besides which lines' memory was alive at the highest point, and says when a limit is passed."""
 
     def __init__(self, frames: Frames) -> None:
@@ -60,7 +60,8 @@ class PeakProbe(HostProbe):
         self._rising = False
         if self._top < self._composed * _RISE:
             return
-        self._composed, totals = self._top, {}
+        self._composed = self._top
+        totals: dict[int, int] = {}
         for cells in self._cells:
             for cell in cells.values():
                 totals[cell[2]] = totals.get(cell[2], 0) + cell[0]
@@ -103,7 +104,7 @@ class Cpu:
     def leave(self) -> None:
         self._entered -= 1
         if self._entered == 0 and self._probe is not None:
-            stack = _get_current_dispatch_mode_stack()  # type: ignore[no-untyped-call]
+            stack = _get_current_dispatch_mode_stack()
             if stack and stack[-1] is self._probe:
                 self._probe.leave()
             else:  # a test has entered a mode and left it open: ours cannot be taken from under it

@@ -15,7 +15,6 @@ from typing import Any, Final, NamedTuple, Protocol
 import torch
 
 from gpulint.runtime.holding import holders
-from gpulint.runtime.observing.watching import has_cuda
 from gpulint.runtime.probes.base import Block
 from gpulint.runtime.probes.frames import Frames
 from gpulint.runtime.record.result import Holder, Site
@@ -86,19 +85,6 @@ class Device(Protocol):
 
     def end_peak(self) -> None:
         """Measure it no more."""
-
-
-def choose(asked: str, root: str) -> Device:
-    """The device for auto, cuda or cpu; `root` is the folder whose code is the user's."""
-    frames = Frames(root)
-    frames.foreign = (os.path.dirname(os.path.abspath(torch.__file__)) + os.sep,)
-    if asked == "cuda" or (asked == "auto" and has_cuda()):
-        from gpulint.testing.gpu import Gpu
-
-        return Gpu(frames)
-    from gpulint.testing.cpu import Cpu
-
-    return Cpu(frames)
 
 
 def told(device: Device) -> str:

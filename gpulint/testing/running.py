@@ -67,7 +67,7 @@ class Running:
         return bool(self._settings.baseline) and (limits is not None or self._settings.every_test)
 
     def _device(self, asked: str) -> Device:
-        from gpulint.testing.devices import choose
+        from gpulint.testing.choosing import choose
         from gpulint.testing.fixtures import Fixtures
 
         if asked not in self._devices:
