@@ -10,8 +10,10 @@ records its own error. Exit status 1: the plugin said something wrong.
 from __future__ import annotations
 
 import argparse
+import datetime
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -28,7 +30,6 @@ SUITES = HERE / "suites"
 sys.path[:0] = [str(HERE), str(HERE.parent)]
 
 from _measure import hardware  # noqa: E402
-from verify_fixtures import result_path  # noqa: E402
 
 MIB = 1024 * 1024
 HELD = "Failed: an attempt before this one still holds its tensor"
@@ -282,7 +283,9 @@ def main() -> int:
         "hardware": hardware(),
         "parts": {},
     }
-    target = Path(arguments.out) if arguments.out else result_path("pytest", report)
+    card = re.sub(r"[^a-z0-9]+", "-", report["environment"]["device_name"].lower()).strip("-") or "cpu"
+    default = HERE / "results" / f"pytest-{card}-{datetime.date.today().isoformat()}.json"
+    target = Path(arguments.out) if arguments.out else default
     wrong = 0
     for part in PARTS:
         if arguments.only and part.__name__ not in arguments.only:
