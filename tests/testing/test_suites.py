@@ -116,7 +116,7 @@ def test_by_pattern(name):
     assert "a cache of the project" in done.stdout
     done, _ = run(tmp_path, suite, "--gpu-memory-leaks", "--junitxml", str(tmp_path / "junit.xml"))
     assert done.returncode == 0
-    assert "3 of 4 tests left 11.72 KiB behind" in done.stdout, done.stdout
+    assert "3 of 4 tests left 12.00 KiB behind" in done.stdout, done.stdout
     assert len(list(ET.parse(tmp_path / "junit.xml").iter("testcase"))) == 4
     done, _ = run(tmp_path, suite, "--gpu-memory-leaks=error", "--gpu-memory-leaks-above", "1MiB")
     assert done.returncode == 0
@@ -217,7 +217,7 @@ def test_unmarked():
     grown, _ = run(tmp_path, suite, *given, SIZE="200")
     assert grown.returncode == 1
     assert "the peak of this test grew from 400.00 KiB to 800.00 KiB" in grown.stdout
-    assert "grown by 400.00 KiB: test_it, test_it.py:9" in grown.stdout
+    assert "grown by 400.00 KiB: test_it, test_it.py:10" in grown.stdout
     assert "--gpu-memory-write-baseline 'test_it.py::test_it'" in grown.stdout
     assert run(tmp_path, suite, *given, "--gpu-memory-tolerance", "150", SIZE="200")[0].returncode == 0
     fallen, _ = run(tmp_path, suite, *given, SIZE="50")
@@ -291,8 +291,10 @@ def test_after():
     (tmp_path / "debugger.py").write_text(
         """
 class Debugger:
+    quitting = False
     def __init__(self, *args, **kwargs): pass
     def reset(self): pass
+    def setup(self, *args): pass
     def interaction(self, frame, trace):
         while getattr(trace, "tb_next", None): trace = trace.tb_next
         where = trace.tb_frame if hasattr(trace, "tb_frame") else trace.__traceback__.tb_frame
