@@ -111,6 +111,9 @@ class Cpu:
                 self._probe.stop()
             self._probe = None
 
+    def resume(self) -> None:
+        """Nobody else can end it."""
+
     def settle(self, wholly: bool = True) -> None:
         collect(2 if wholly else 1)
 

@@ -55,6 +55,9 @@ class Device(Protocol):
     def leave(self) -> None:
         """End what the last `enter` began."""
 
+    def resume(self) -> None:
+        """Record births again, where somebody else has ended that."""
+
     def settle(self, wholly: bool = True) -> None:
         """Let go of what is only waiting to be let go of: garbage, workspaces, work in flight. Not `wholly`: garbage that is
         young, because to collect it all takes longer than most tests."""

@@ -57,6 +57,10 @@ class Gpu:
         if self._entered == 0 and _started():
             _history(None)
 
+    def resume(self) -> None:
+        if _started():
+            self._record()
+
     def settle(self, wholly: bool = True) -> None:
         collect(2 if wholly else 1)
         if _started():

@@ -7,12 +7,13 @@ import inspect
 import sys
 from collections.abc import Generator
 from dataclasses import replace
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
 from gpulint.testing import failures
-from gpulint.testing.asking import FEWEST, LIMITS, NO_SYNC, Limits, limits_of, syncs_of
+from gpulint.testing.asking import FEWEST, LIMITS, NO_SYNC, Limits, Misuse, limits_of, syncs_of
 from gpulint.testing.held import Peaks, explain_missing
 from gpulint.testing.settings import Settings
 
@@ -49,14 +50,24 @@ class Running:
     # -- what is needed
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:
-        self._wanted = self._wanted or any(map(self._measures, session.items))
+        """Fixtures that are measured later may be set up by tests that are not: they are watched from the beginning."""
+        measured = [item for item in session.items if self._measures(item)]
+        self._wanted = self._wanted or bool(measured)
+        if measured and find_spec("torch") is not None:
+            for asked in {
+                (self._limits(item) or Limits(device=self._settings.device)).device for item in measured
+            }:
+                self._device(asked)
 
     def _limits(self, item: pytest.Item) -> Limits | None:
         """What the test's marker asks for, measured where the marker or else the command line says; None without one."""
         marker = item.get_closest_marker(LIMITS)
         if marker is None:
             return None
-        limits = limits_of(marker.args, marker.kwargs)
+        try:
+            limits = limits_of(marker.args, marker.kwargs)
+        except Misuse as error:  # put there after the collection, which tells all others
+            raise pytest.UsageError(f"{item.nodeid}: {error}") from error
         return replace(limits, device=self._settings.device) if limits.device == "auto" else limits
 
     def _measures(self, item: pytest.Item) -> bool:
@@ -189,7 +200,7 @@ class Running:
             if meter is not None:
                 meter.end()
             if memory is not None:
-                memory.result(anew=False)
+                self._end_watch(memory)
         problems = [problem, _judge_drift(memory)]
         said = "\n".join(one for one in problems if one is not None)
         if said:
@@ -233,8 +244,13 @@ class Running:
 
     def take_back(self, item: pytest.Item) -> None:
         """After the test."""
-        item.stash[_WATCH].result(anew=False)
+        self._end_watch(item.stash[_WATCH])
         del item.stash[_WATCH]
+
+    def _end_watch(self, memory: GpuMemory) -> None:
+        memory.result(anew=False)
+        for device in self._devices.values():
+            device.resume()
 
     def _begin_peak(self, item: pytest.Item, meter: Meter) -> None:
         if self._holds(item):

@@ -22,6 +22,11 @@ def input_of_test(device: str) -> Iterator[torch.Tensor]:
     return mib(6, device)
 
 
+def test_that_is_not_measured(network: nn.Module) -> None:
+    """Sets the session's network up, which is no less the later tests' for that."""
+    assert network.weight.numel() == MIB
+
+
 @pytest.mark.gpu_memory(max_peak="100MiB")
 def test_three_at_once(device: str) -> None:
     """48 MiB."""
