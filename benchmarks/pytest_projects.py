@@ -29,14 +29,26 @@ from pytest_gpu import environment  # noqa: E402
 # Checkout -> what is run of it. Long suites in part: those files that train, or that take most of the project's code.
 PROJECTS: dict[str, tuple[str, ...]] = {
     "pytorch_ema": ("tests",),
-    "x-transformers": ("tests", "-k", "not flash"),
-    "geoopt": ("tests", "-W", "ignore::DeprecationWarning"),
     "pytorch_optimizer": (
         "tests/test_lr_schedulers.py",
         "tests/test_loss_functions.py",
         "tests/test_utils.py",
         "tests/test_wrapper_optimizers.py",
-        "tests/test_create_optimizer.py",
+    ),
+    "geoopt": (
+        "tests/test_adam.py",
+        "tests/test_rsgd.py",
+        "tests/test_sparse_adam.py",
+        "tests/test_origin.py",
+        "tests/test_tensor_api.py",
+        "tests/test_euclidean.py",
+        "-W",
+        "ignore::DeprecationWarning",
+    ),
+    "x-transformers": (
+        "tests/test_x_transformers.py",
+        "-k",
+        "kv_cache or readme or memory or cope or l2 or rotary",
     ),
 }
 WAYS = {"leaks": ("--gpu-memory-leaks",)}
