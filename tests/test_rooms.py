@@ -59,13 +59,13 @@ FLOORS: dict[str, set[str]] = {
     f"{RUNTIME}.trying": below(RUNTIME, "record"),
     f"{RUNTIME}.child": below(RUNTIME, "record probes holding observing trying") | of_ours("marks"),
     f"{RUNTIME}.parent": below(RUNTIME, "record") | of_ours("claims findings units"),
-    "gpulint.gate": below(RUNTIME, "record") | of_ours("atomic units"),
     "gpulint.trial": of_ours("source findings atomic units") | below(RUNTIME, "record parent trying"),
     "gpulint.memory": {f"{ANALYSIS}.torch"}
     | below(RUNTIME, "record probes holding")
     | of_ours("atomic units"),
     "gpulint.allocator": of_ours("memory"),
     "gpulint.operator": of_ours("allocator memory atomic units") | below(RUNTIME, "record parent"),
+    "gpulint.gate": below(RUNTIME, "record parent") | of_ours("operator atomic units"),
     "gpulint.codemods": of_ours("source config atomic memory"),
     REPORTS: of_ours("source config findings rule"),
     f"{REPORTS}.lint": {REPORTS} | of_ours("source lint findings rule version"),
@@ -77,11 +77,13 @@ FLOORS: dict[str, set[str]] = {
     | below(RUNTIME, "record"),
     "gpulint.testing": below(RUNTIME, "record probes holding observing child") | of_ours("gate units"),
     "gpulint.server": of_ours("source lint answers config findings rule fix api version"),
-    "gpulint.cli": of_ours("source lint trial answers atomic config findings rule units verifying version")
+    "gpulint.cli": of_ours(
+        "source lint trial gate answers atomic config findings rule units verifying version"
+    )
     | {REPORTS, f"{REPORTS}.lint", f"{REPORTS}.verify", f"{REPORTS}.trial"}
     | below(RUNTIME, "record parent"),
     "gpulint.cli.commands": {"gpulint.cli", RULES, REPORTS}
-    | of_ours("codemods config lint memory operator server trial units")
+    | of_ours("codemods config gate lint memory operator server trial units")
     | below(RUNTIME, "record"),
 }
 

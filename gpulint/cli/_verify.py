@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import os
+import shlex
 import shutil
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -14,15 +15,20 @@ from typing import TYPE_CHECKING
 
 import click
 
+from gpulint.cli._job import summarize
 from gpulint.config import ConfigResolver, shown_path
 from gpulint.findings import DIAGNOSTICS, Confidence, Finding
+from gpulint.gate.baselines import BadBaseline
+from gpulint.gate.judging import subject_of
+from gpulint.gate.running import check, run_limited
 from gpulint.lint.selection import BUILT_IN, known_rules, refuse_unknown
 from gpulint.runtime.parent.runner import Run
 from gpulint.runtime.parent.verdict import Verification
-from gpulint.runtime.parent.verifying import verification_of
+from gpulint.runtime.parent.verifying import OnProgress, verification_of
+from gpulint.runtime.record.gate import Limits
 from gpulint.runtime.record.result import StepKind, count_steps, said_steps
 from gpulint.source.notebooks import is_notebook
-from gpulint.verifying import least_confidence, program_findings, with_claims
+from gpulint.verifying import both, least_confidence, program_findings, with_claims
 
 if TYPE_CHECKING:
     from gpulint.cli._notebook import CellScript
@@ -49,6 +55,11 @@ class Request:
     output_format: str
     report: str | None
     max_drift: int
+    max_peak: int | None
+    baseline: str | None
+    write_baseline: bool
+    tolerance: float
+    exclusive: bool
     show_output: bool
     colour: str
     quiet: bool
@@ -58,6 +69,11 @@ class Request:
     launch: tuple[str, ...]  # torchrun's own flags; none where torchrun is not wanted
     home: str | None = None  # of a notebook: where its cells run
     place: str = ""  # of a notebook: where their script counts as lying
+
+    @property
+    def limits(self) -> Limits:
+        """What the run is held against, besides the drift."""
+        return Limits(self.max_peak, self.baseline or "", self.tolerance, self.write_baseline, self.exclusive)
 
     @property
     def title(self) -> str:
@@ -90,8 +106,12 @@ def _verified(request: Request) -> int:
         from gpulint.reports.verify.json import write as write_json
 
         write_json(verification, sys.stdout)
+    elif request.output_format == "markdown":
+        sys.stdout.write(gate_markdown(verification))
     else:
         _print_text(request, verification)
+    if verification.gate is not None:
+        summarize(gate_markdown(verification))
     _say_how_it_ended(request, verification)
     if request.report is not None:  # last: that the disk is full must cost nobody the rest
         from gpulint.reports.verify.html import write_page
@@ -110,9 +130,24 @@ def prepare(request: Request) -> None:
 
 
 def _refuse_nonsense(request: Request) -> None:
-    if not request.fix and (request.dry_run or request.output_format == "markdown"):
-        option = "--dry-run" if request.dry_run else "--output-format markdown"
-        raise click.UsageError(f"{option} is about fixes that are tried: use it with --fix.")
+    limited = request.limits.on_peak or request.exclusive
+    if not request.fix and request.dry_run:
+        raise click.UsageError("--dry-run is about fixes that are tried: use it with --fix.")
+    if not request.fix and not limited and request.output_format == "markdown":
+        raise click.UsageError(
+            "--output-format markdown is about fixes that are tried, or limits: use it with --fix, --max-peak or --baseline."
+        )
+    if request.fix and limited:
+        raise click.UsageError(
+            "--max-peak, --baseline and --exclusive hold one run against limits: use them without --fix."
+        )
+    try:
+        check(request.limits, request.device)
+    except BadBaseline as error:
+        hint = "" if os.path.exists(request.baseline or "") else f": {_writing(request)}"
+        raise click.UsageError(f"{error}{hint}") from error
+    except ValueError as error:
+        raise click.UsageError(f"{error}.") from error
     if request.fix and (request.show_output or request.cut_epochs):
         option = "--show-output" if request.show_output else "--cut-epochs"
         raise click.UsageError(
@@ -142,14 +177,34 @@ def misplaced(arguments: Sequence[str]) -> list[str]:
 
 def _measure(request: Request) -> Verification:
     findings = chosen_findings(request)
-    what = run_of(request)
     least = _least(request)
-    if request.quiet:
-        return verification_of(what, findings, request.max_drift, least=least)
-    from gpulint.reports.verify.progress import following
 
-    with following(replace(what, target=request.title), sys.stderr, request.colour) as on_progress:
-        return verification_of(what, findings, request.max_drift, on_progress, least)
+    def measure(what: Run, told: OnProgress) -> Verification:
+        if request.quiet:
+            return verification_of(what, findings, request.max_drift, told, least)
+        from gpulint.reports.verify.progress import following
+
+        with following(replace(what, target=request.title), sys.stderr, request.colour) as on_progress:
+            return verification_of(what, findings, request.max_drift, both(told, on_progress), least)
+
+    limits = request.limits
+    target = request.place.removesuffix(".py") or request.target
+    subject = subject_of(target, request.arguments, request.module, limits.baseline)
+    return run_limited(run_of(request), limits, subject, _writing(request), measure)
+
+
+def _writing(request: Request) -> str:
+    """The command that writes the peaks which a baseline lacks."""
+    device = ["--device", "cpu"] if request.device == "cpu" else []
+    module = ["-m"] if request.module else []
+    target = shown_path(request.place.removesuffix(".py")) if request.place else request.target
+    return shlex.join(
+        [
+            *("gpulint", "verify", "--baseline", request.baseline or "", "--write-baseline"),
+            *(device + list(request.launch) + module),
+            *(target, *request.arguments),
+        ]
+    )
 
 
 def run_of(request: Request) -> Run:
@@ -254,6 +309,13 @@ def _print_text(request: Request, verification: Verification) -> None:
 
     columns = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
     write(verification, sys.stdout, colour_wanted(sys.stdout, request.colour), columns)
+
+
+def gate_markdown(verification: Verification) -> str:
+    """How the run stands to its limits, for a pull request or a job's page."""
+    from gpulint.reports.verify.gate import markdown
+
+    return markdown(verification)
 
 
 def _say_how_it_ended(request: Request, verification: Verification) -> None:

@@ -63,13 +63,14 @@ class Peak(Record):
 
     `allocated` is what is compared. `others` are peaks of other stretches by name ("start", "evaluation"), each compared where
     both have it. `reserved`, which depends on what ran before, and `drift`, in bytes a step, are there to be read. `lines` are
-    those with most bytes at the peak, largest first, at most `MOST_LINES`."""
+    those with most bytes at the peak, largest first, at most `MOST_LINES`, and `other_lines` the same of the other stretches."""
 
     allocated: int
     reserved: int | None = None
     drift: float = 0.0
     others: dict[str, int] = field(default_factory=dict)
     lines: tuple[Line, ...] = ()
+    other_lines: dict[str, tuple[Line, ...]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,12 +128,10 @@ class Baselines:
         return Baselines({key: peak for key, peak in self.peaks.items() if key not in gone})
 
     def to_text(self) -> str:
-        """The file's text: sorted, so that it is the same whoever writes it."""
+        """The file's text: sorted, so that it is the same whoever writes it, and with a source line in one row."""
         entries = [{**key.to_json(), **_plain(peak)} for key, peak in sorted(self.peaks.items())]
-        return (
-            json.dumps({"schema": SCHEMA, "unit": "bytes", "peaks": entries}, indent=1, ensure_ascii=False)
-            + "\n"
-        )
+        data = {"schema": SCHEMA, "unit": "bytes", "peaks": entries}
+        return _indented(data, 0) + "\n"
 
 
 def read(path: str, missing_is_empty: bool = False) -> Baselines:
@@ -225,10 +224,23 @@ def torch_minor(version: str) -> str:
 def _plain(peak: Peak) -> dict[str, Any]:
     """An entry's figures, without what it has none of."""
     data = peak.to_json()
-    data["drift"] = round(peak.drift, 1)
+    data["drift"] = round(float(peak.drift), 1)
     data["others"] = dict(sorted(peak.others.items()))
     data["lines"] = data["lines"][:MOST_LINES]
+    data["other_lines"] = {name: data["other_lines"][name][:MOST_LINES] for name in sorted(peak.other_lines)}
     return {name: value for name, value in data.items() if value not in ({}, [], None)}
+
+
+def _indented(value: Any, depth: int) -> str:
+    """JSON in which what holds no other collection takes one row, unless it is at the top."""
+    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    if not any(isinstance(one, (dict, list)) for one in inner):
+        return json.dumps(value, ensure_ascii=False)
+    margin, end = "\n" + " " * (depth + 1), "\n" + " " * depth
+    if isinstance(value, list):
+        return f"[{margin}" + f",{margin}".join(_indented(one, depth + 1) for one in value) + f"{end}]"
+    rows = [f"{json.dumps(name)}: {_indented(one, depth + 1)}" for name, one in value.items()]
+    return f"{{{margin}" + f",{margin}".join(rows) + f"{end}}}"
 
 
 def _list(value: Any, path: str) -> list[Any]:

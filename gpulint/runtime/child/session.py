@@ -40,6 +40,7 @@ class Session:
         self.recorder: Any = None  # in a trial
         self.marks: list[Mark] = []
         self.series: dict[StepKind, Series] = {kind: Series(kind) for kind in KINDS}
+        self.peaking: Any = None  # a `peaking.Peaking`, which is given a session
         self.lingering: Lingering | None = None  # set once enough steps are sampled
         self.notes: list[str] = []
         self.done = False

@@ -15,6 +15,7 @@ from gpulint.runtime.parent import judging
 from gpulint.runtime.parent.evidence import Evidence, Share, real
 from gpulint.runtime.parent.growth import Harmless, Phase, Unexplained, harmless, phases, unexplained
 from gpulint.runtime.parent.judging import NEGLIGIBLE, Judgement
+from gpulint.runtime.record.gate import ForeignContext, Gate
 from gpulint.runtime.record.records import Record
 from gpulint.runtime.record.result import ForwardFigures, Holder, Place, RunResult, Site, Trend
 
@@ -105,7 +106,7 @@ class Wasted(Record):
 @dataclass(frozen=True, slots=True)
 class Verification(Record):
     """A run with its verdicts. `target` is the script or module; `max_drift` bytes per step on the GPU are
-    allowed."""
+    allowed. `gate` is the run held against further limits, where there are any; `foreign` are contexts of ranks on the cards of others."""
 
     target: str
     run: RunResult
@@ -117,6 +118,8 @@ class Verification(Record):
     wasted: tuple[Wasted, ...] = ()
     harmless: tuple[Harmless, ...] = ()
     unexplained: tuple[Unexplained, ...] = ()
+    gate: Gate | None = None
+    foreign: tuple[ForeignContext, ...] = ()
 
     @property
     def on_gpu(self) -> bool:
@@ -159,15 +162,18 @@ class Verification(Record):
         """Whether the script failed, or could not be run as far as it takes to judge it."""
         reason = self.run.end.reason
         if reason == "timeout":
-            return not self.drifting
+            return not (self.drifting or (self.gate is not None and self.gate.exceeded))
         return reason in _FAILED or reason == "interrupted" or not self.sampled
 
     @property
     def exit_code(self) -> int:
-        """0: no drift above `max_drift`; 1: drift; 2: the script failed, or nothing was sampled; 130: interrupted."""
+        """0: no drift above `max_drift`, no limit exceeded; 1: drift, or a limit that was exceeded; 2: the script failed, nothing was
+        sampled, or it could not be held against its limits; 130: interrupted."""
         if self.run.end.reason == "interrupted":
             return 130
-        return 2 if self.failed else int(self.drifting)
+        if self.failed or (self.gate is not None and self.gate.problems):
+            return 2
+        return int(self.drifting or (self.gate is not None and bool(self.gate.exceeded)))
 
     def count(self, status: VerdictStatus) -> int:
         """How many findings have this status."""

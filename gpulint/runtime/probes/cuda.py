@@ -13,13 +13,15 @@ import contextlib
 import functools
 import sys
 import time
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Container, Hashable, Iterator
 from typing import Any
 
 import torch
 
 from gpulint.runtime.probes.base import Block, Figures
+from gpulint.runtime.probes.crests import TRACED, CudaCrests
 from gpulint.runtime.probes.frames import Frames
+from gpulint.runtime.record.peaks import Stretch
 from gpulint.runtime.record.result import Place, Site
 
 # Share of the sampled time that snapshots may take, beyond those that the judgement needs.
@@ -53,6 +55,8 @@ class CudaProbe:
         self._step_peak: dict[int, int] = {}
         self._user_peaks: dict[tuple[int, str], int] = {}
         self._notes: list[str] = []
+        self.crests: CudaCrests | None = None  # where the lines of peaks are asked for
+        self.first_use = 0  # the site at which CUDA was first used
         self._undo: list[Callable[[], None]] = []
 
     def start(self) -> None:
@@ -61,21 +65,35 @@ class CudaProbe:
 
     def _begin(self) -> None:
         self._started = True
+        self.first_use = self._frames.index(sys._getframe())
         self._share_peaks()
-        if self._closely:
+        if self._closely or self.crests is not None:
             self._record(True)
         if self.on_first_use is not None:
             self.on_first_use()
 
     def watch(self, closely: bool) -> None:
         changed, self._closely = closely != self._closely, closely
-        if changed and self._started:
+        if changed and self._started and self.crests is None:
             self._record(closely)
+
+    def follow_peaks(self) -> None:
+        self.crests = CudaCrests(self._site)
+
+    def peaks(self) -> dict[Stretch, tuple[int, dict[int, int]]]:
+        if self.crests is None or not self._started:
+            return {}
+        self._snapshot()
+        return {stretch: (crest.allocated, crest.parts) for stretch, crest in self.crests.best.items()}
 
     def _record(self, closely: bool) -> None:
         """Blocks that are alive keep their lines when recording ends."""
         try:
-            if closely:
+            if closely and self.crests is not None:
+                torch.cuda.memory._record_memory_history(
+                    "all", context="alloc", stacks="python", max_entries=TRACED
+                )
+            elif closely:
                 torch.cuda.memory._record_memory_history("state", context="state", stacks="python")
             else:
                 torch.cuda.memory._record_memory_history(None)
@@ -103,6 +121,8 @@ class CudaProbe:
         return min(found)
 
     def stop(self) -> None:
+        self.crests = None
+        self._closely = True  # so that recording ends, whoever asked for it
         self.watch(False)
         for undo in self._undo:
             undo()
@@ -113,6 +133,8 @@ class CudaProbe:
 
     def mark(self, wanted: bool) -> Figures:
         number, self._marks = self._marks, self._marks + 1
+        if self.crests is not None:
+            self.crests.split()
         if not self._started:
             return Figures(allocated=0, reserved=0, active=0, inactive_split=0, retries=0, ooms=0, peak=0)
         if number < 5 or not self._devices:
@@ -159,13 +181,23 @@ class CudaProbe:
 
     def _snapshot(self) -> _Live:
         live: _Live = {}
-        for segment in _segments():
+        found = _snapshot() if self.crests is not None else {"segments": _segments()}
+        by_device: dict[int, _Live] = {}
+        for segment in found["segments"]:
             address = segment["address"]
+            here = by_device.setdefault(segment["device"], {})
             for block in segment["blocks"]:
                 size = block["size"]
                 if block["state"] == "active_allocated":
-                    live[block.get("address", address)] = (size, self._site(block.get("frames") or ()))
+                    here[block.get("address", address)] = (size, self._site(block.get("frames") or ()))
                 address += size
+        if self.crests is not None:
+            self.crests.fold(found["device_traces"], by_device, cleared=True)
+            self._record(False)  # what was made use of is forgotten
+            self._record(True)
+            return self.crests.live
+        for here in by_device.values():
+            live |= here
         return live
 
     def _site(self, stack: Any) -> int:
@@ -229,6 +261,13 @@ class CudaProbe:
         return {
             address: Block(self._settled[address][1], "device", epoch, self._settled[address][0], 1)
             for address, epoch in self._births(since).items()
+        }
+
+    def alive(self, sites: Container[int]) -> dict[Hashable, Block]:
+        return {
+            address: Block(site, "device", -1, size, 1)
+            for address, (size, site) in self._settled.items()
+            if site in sites
         }
 
     def key(self, tensor: Any) -> Hashable | None:
@@ -320,6 +359,12 @@ def _segments() -> Any:
             return torch._C._cuda_memorySnapshot((0, 0, False))["segments"]
         except (TypeError, IndexError, RuntimeError):
             return torch._C._cuda_memorySnapshot(None)["segments"]
+
+
+def _snapshot() -> Any:
+    """Segments and traces."""
+    with without_inductor():
+        return torch._C._cuda_memorySnapshot(None)
 
 
 @contextlib.contextmanager

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
+from gpulint.runtime.record.peaks import CardUse, StretchPeak
 from gpulint.runtime.record.recording import Recording, TrialOptions
 from gpulint.runtime.record.records import Record
 
@@ -52,6 +53,20 @@ NO_TORCH = (
     "torch is not installed in {}: install it there (pip install torch), or name the interpreter that has it "
     "with --python"
 )
+
+
+# Why a GPU has to be there, where a limit asks for it and not the user.
+LIMITED = "a limit is about the memory of a GPU"
+INSTEAD = (
+    "--device cpu holds it against the live tensors of a run on the CPU, as the allocator would round them"
+)
+
+
+def never_used_gpu(limited: bool) -> str:
+    """The script left the GPU alone that it was to be measured on; `limited` as in `Options`."""
+    if limited:
+        return f"{LIMITED}, and the script never used one; {INSTEAD}"
+    return "--device cuda was asked for, and the script never used the GPU"
 
 
 @dataclass(frozen=True, slots=True)
@@ -282,6 +297,9 @@ class End(Record):
 class RankResult(Record):
     """Everything one process measured. `boundary` says what marked its steps; `recording` is what a trial compares.
 
+    `peaks` are those of the stretches of the run, in no order. `cards` are those that the process sees, `pid` is its number there,
+    and `first_use` the line that used CUDA first (None without CUDA).
+
     A worker that the script started with `multiprocessing` has a number for each generation in `process`, as that counts
     them: (2,) is the second process that the script's own process started."""
 
@@ -301,6 +319,10 @@ class RankResult(Record):
     notes: tuple[str, ...] = ()
     recording: Recording | None = None
     process: tuple[int, ...] = ()
+    peaks: tuple[StretchPeak, ...] = ()
+    cards: tuple[CardUse, ...] = ()
+    first_use: Site | None = None
+    pid: int = 0
     schema: int = SCHEMA
 
     def steps(self, kind: StepKind | None = None) -> int:
@@ -377,7 +399,8 @@ class Options(Record):
     """What the parent asks of the child. `warmup` None means: at least 3 steps, until optimizer state is
     constant. Once `steps` steps are sampled the script may go on for `reach` seconds more, until each of the
     lines in `awaited` has run, and an evaluation where the program looks as if it had one (`evaluates`). With `cut_epochs`
-    epochs that have trained may end early for that. In a `trial` places of interest are counted and nothing more. `home` is the
+    epochs that have trained may end early for that. With `peaks` what the highest moments are made of is kept, and `limited` says
+    that a limit on a GPU's memory makes `device` what it is, and not the user. In a `trial` places of interest are counted and nothing more. `home` is the
     folder of the script, or the one a module is run from."""
 
     steps: int = 20
@@ -389,6 +412,8 @@ class Options(Record):
     reach: float = 0.0
     cut_epochs: bool = False
     evaluates: bool = False
+    peaks: bool = False
+    limited: bool = False
     trial: TrialOptions | None = None
     home: str = ""
 
