@@ -8,7 +8,7 @@ import os
 import shlex
 import shutil
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
@@ -85,9 +85,9 @@ def perform(request: Request) -> int:
     """Run the script, print what was found, write the reports; the exit status."""
     prepare(request)
     if is_notebook(request.target) and not request.module:
-        with of_cells(request) as (script, _):
-            return _verified(script)
-    return _verified(request)
+        with of_cells(request) as (script, cells):
+            return _verified(script, cells.as_measured)
+    return _verified(request, lambda verification: verification)
 
 
 @contextmanager
@@ -100,8 +100,8 @@ def of_cells(request: Request) -> Iterator[tuple[Request, CellScript]]:
         yield replace(request, target=cells.path, home=cells.home, place=cells.place), cells
 
 
-def _verified(request: Request) -> int:
-    verification = _measure(request)
+def _verified(request: Request, told: Callable[[Verification], Verification]) -> int:
+    verification = told(_measure(request))
     if request.output_format == "json":
         from gpulint.reports.verify.json import write as write_json
 

@@ -361,7 +361,7 @@ def _graph(walk: _Walk, tensor: Any) -> int:
         walk.parents[id(node)] = tensor
         walk.kept.append(node)
         old += _sequence(node) in walk.old
-        for saved in _saved(node):
+        for saved in saved_by(node):
             _reach(walk, queue, saved, tensor)
         stack.extend(following for following, _ in node.next_functions if following is not None)
     _drain(walk, queue)
@@ -370,7 +370,7 @@ def _graph(walk: _Walk, tensor: Any) -> int:
     return old
 
 
-def _saved(node: Any) -> Iterator[Any]:
+def saved_by(node: Any) -> Iterator[Any]:
     """What a node keeps: saved tensors as they are stored (packed, if hooks packed them), and a Python node's
     fields."""
     for name in dir(node):

@@ -189,9 +189,17 @@ def environment(probe: str) -> dict[str, Any]:
     with contextlib.suppress(Exception):
         found["device_name"] = torch.cuda.get_device_name()
         found["driver"] = _driver()
+        found["card"] = torch.cuda.current_device()
+        found["contexts"] = _contexts()
         found["allocator_backend"] = torch.cuda.get_allocator_backend()
         found["allocator"] = _settings(torch.cuda.memory._snapshot().get("allocator_settings", {}))
     return found
+
+
+def _contexts() -> tuple[int, ...]:
+    """The cards on which this process has a context, as far as torch tells; asking makes none."""
+    has = getattr(torch._C, "_cuda_hasPrimaryContext", None)
+    return tuple(card for card in range(torch.cuda.device_count()) if has(card)) if has is not None else ()
 
 
 def _settings(settings: dict[str, Any]) -> str:

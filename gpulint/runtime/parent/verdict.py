@@ -14,7 +14,7 @@ from gpulint.findings import Confidence, Finding, in_words
 from gpulint.runtime.parent import judging
 from gpulint.runtime.parent.evidence import Evidence, Share, real
 from gpulint.runtime.parent.growth import Harmless, Phase, Unexplained, harmless, phases, unexplained
-from gpulint.runtime.parent.judging import NEGLIGIBLE, Judgement
+from gpulint.runtime.parent.judgement import NEGLIGIBLE, Judgement, place, size, times
 from gpulint.runtime.record.gate import ForeignContext, Gate
 from gpulint.runtime.record.records import Record
 from gpulint.runtime.record.result import ForwardFigures, Holder, Place, RunResult, Site, Trend
@@ -370,12 +370,10 @@ def _forwards_for_nothing(one: Evidence) -> list[ForwardFigures]:
 def _wasted_forward(forward: ForwardFigures, one: Evidence) -> Wasted:
     mode: Literal["eval", "train"] = "train" if forward.training else "eval"
     kept = forward.wasted or 0
-    followed = (
-        "" if forward.dead == forward.count else f" ({judging.times(forward.dead)} followed to the end)"
-    )
+    followed = "" if forward.dead == forward.count else f" ({times(forward.dead)} followed to the end)"
     text = (
-        f"`{forward.module}` ran {judging.times(forward.count)} with grad enabled in {mode} mode, and no backward "
-        f"went through it{followed}: each call keeps {judging.size(kept)} of activations for nothing; "
+        f"`{forward.module}` ran {times(forward.count)} with grad enabled in {mode} mode, and no backward "
+        f"went through it{followed}: each call keeps {size(kept)} of activations for nothing; "
         "run it under `torch.no_grad()`"
     )
     site = forward.site
@@ -398,10 +396,7 @@ def _garbage(evidence: Sequence[Evidence]) -> list[str]:
     for one in evidence:
         for drift in one.rank.drifts:
             if drift.status == "gc-garbage" and drift.place == "device":
-                said.append(
-                    f"{judging.size(drift.bytes_per_step)} a step born at {judging.place(drift.site)} "
-                    f"{drift.reason}"
-                )
+                said.append(f"{size(drift.bytes_per_step)} a step born at {place(drift.site)} {drift.reason}")
     return list(dict.fromkeys(said))
 
 

@@ -15,6 +15,7 @@ from gpulint.runtime.record.recording import Recording, TrialOptions
 from gpulint.runtime.record.records import Record
 
 SCHEMA = 1
+MEASURED_HITS = 50  # of a line; more of them are only counted
 REACH = 60.0  # seconds a run may go on to reach lines with findings, at its own speed
 
 StepKind = Literal["train", "eval", "explicit"]
@@ -72,7 +73,7 @@ def never_used_gpu(limited: bool) -> str:
 @dataclass(frozen=True, slots=True)
 class Environment(Record):
     """Where the figures come from. `date` is ISO 8601 in UTC, `allocator` the allocator's settings as read
-    back."""
+    back. `card` is the number of the GPU that is current, `contexts` are those on which the process has a context."""
 
     python: str
     executable: str
@@ -86,6 +87,8 @@ class Environment(Record):
     probe: Literal["cuda-allocator", "host-storages", "none"] = "none"
     allocator: str | None = None
     allocator_backend: str | None = None
+    card: int | None = None
+    contexts: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,7 +222,7 @@ class LineFigures(Record):
     the largest net change of `allocated` over one such stretch, `peak` the largest rise of `allocated` within
     it (None where not measured). `level` is the highest `allocated` seen in the line, `tensors` maps the
     frame's local names to the bytes of their storages when the line was reached in a sampled step. `early` is
-    the largest rise of `allocated` within the line before sampling began.
+    the largest rise of `allocated` within the line before sampling began, `left` the net change of that run of it.
     """
 
     file: str
@@ -234,6 +237,7 @@ class LineFigures(Record):
     early: int | None = None
     column: int = 0
     judged_hits: int | None = None
+    left: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,7 +245,7 @@ class CallFigures(Record):
     """Calls of one function from one place: `what` is `torch.cuda.empty_cache`, `torch.cuda.synchronize`,
     `gc.collect`, `Tensor.item`, `Tensor.tolist` or `Tensor.cpu`. `sampled` counts the calls after warm-up,
     `seconds` the time spent in those; `released` is how much `reserved` (None without CUDA) fell over
-    them."""
+    them, `freed` how much `allocated` did (of `gc.collect` alone)."""
 
     what: str
     site: Site
@@ -249,6 +253,7 @@ class CallFigures(Record):
     sampled: int
     seconds: float
     released: int | None = None
+    freed: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
