@@ -77,6 +77,7 @@ FLOORS: dict[str, set[str]] = {
     | of_ours("source config units version trial")
     | below(RUNTIME, "record"),
     f"{REPORTS}.snapshot": {REPORTS, f"{REPORTS}.verify"} | of_ours("snapshot units"),
+    "gpulint.testing": below(RUNTIME, "record probes holding observing child") | of_ours("gate units"),
     "gpulint.server": of_ours("source lint answers config findings rule fix api version"),
     "gpulint.cli": of_ours(
         "source lint trial gate answers atomic config findings rule units verifying version"

@@ -50,17 +50,21 @@ class _Ref(weakref.ref):  # type: ignore[type-arg]
 
 
 class HostProbe(TorchDispatchMode):  # type: ignore[no-untyped-call]
-    """See the module's docstring. One instance per process, entered on the thread that trains."""
+    """See the module's docstring. One instance per process, entered on the thread that trains.
+
+    `everything` counts each tensor as the device's, wherever it would live, and changes nothing that the program does:
+    for test suites, which do not say what is on a device."""
 
     name = "host-storages"
 
-    def __init__(self, frames: Frames) -> None:
+    def __init__(self, frames: Frames, everything: bool = False) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
         self.active = True
         self.loading = 0  # > 0 while a DataLoader makes a batch: what is born then is on the host
-        self.transfers = 0
+        self.transfers = 1 if everything else 0
         self._frames = frames
-        self._forced: int | None = None
+        self._everything = everything
+        self._forced: int | None = DEVICE if everything else None
         self._table: dict[int, _Ref] = {}
         self._fresh: dict[Any, bool] = {}
         self._cells: list[dict[int, list[int]]] = [{}]  # per epoch: site * 4 + place -> cell
@@ -78,6 +82,9 @@ class HostProbe(TorchDispatchMode):  # type: ignore[no-untyped-call]
     def start(self) -> None:
         """Enter the mode and make transfers real."""
         self.__enter__()  # type: ignore[no-untyped-call]
+        if self._everything:
+            self._follow_clones()
+            return
         self._patch("to", _moving(self, torch.Tensor.to, to_cpu=None))
         self._patch("cpu", _moving(self, torch.Tensor.cpu, to_cpu=True))
         self._notice_compile()
@@ -151,7 +158,9 @@ class HostProbe(TorchDispatchMode):  # type: ignore[no-untyped-call]
                     storage = one.untyped_storage()
                     size = (storage.nbytes() + ROUND - 1) // ROUND * ROUND
                     if size and storage._cdata not in self._table and storage.device.type == "cpu":
-                        moved = parameters_on_device and isinstance(one, torch.nn.Parameter)
+                        moved = self._everything or (
+                            parameters_on_device and isinstance(one, torch.nn.Parameter)
+                        )
                         self._born(storage, storage._cdata, 0, DEVICE if moved else PRESUMED, size)
 
     def _patch(self, name: str, replacement: Any) -> None:
