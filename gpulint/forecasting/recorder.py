@@ -14,8 +14,8 @@ import time
 from dataclasses import dataclass
 from typing import Any, Final
 
-from gpulint.forecast.cards import Card
-from gpulint.forecast.recording import CHANNEL, OPTIONS, Recording
+from gpulint.forecasting.cards import Card
+from gpulint.forecasting.recording import CHANNEL, OPTIONS, Recording
 from gpulint.runtime.parent import processes
 from gpulint.runtime.parent.capture import Tail
 
@@ -34,7 +34,8 @@ class ForecastError(Exception):
 @dataclass(frozen=True, slots=True)
 class Program:
     """What to run. `timeout` is in seconds; `steps` the most to train in one epoch. `change` is one of `changing.py`,
-    `share` the part of its elements that a mask is taken to choose whose values nobody knows."""
+    `share` the part of its elements that a mask is taken to choose and `number` a whole number read from the
+    card, where nobody knows the values."""
 
     target: str
     arguments: tuple[str, ...] = ()
@@ -45,6 +46,7 @@ class Program:
     show_output: bool = False
     change: str = ""
     share: float = 1.0
+    number: int = 1
 
     @property
     def home(self) -> str:
@@ -105,6 +107,7 @@ def _environment(program: Program, card: Card, descriptor: int, mark: str) -> di
         "timeout": program.timeout,
         "change": program.change,
         "share": program.share,
+        "number": program.number,
     }
     environment = {**os.environ, CHANNEL: str(descriptor), OPTIONS: json.dumps(options), processes.RUN: mark}
     environment["CUDA_VISIBLE_DEVICES"] = ""  # a card that is there shall not be touched

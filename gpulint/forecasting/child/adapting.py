@@ -12,7 +12,7 @@ from typing import Any
 import torch
 from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
 
-from gpulint.forecast.child.tape import Tape
+from gpulint.forecasting.child.tape import Tape
 
 _kept: list[Any] = []
 

@@ -22,6 +22,6 @@ def _adopt_package() -> None:
 
 if __name__ == "__main__":
     _adopt_package()
-    from gpulint.forecast.child import running
+    from gpulint.forecasting.child import running
 
     running.main(sys.argv[1], sys.argv[2:])

@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import dataclass
 
 from gpulint.allocator import Allocator, OutOfMemory
-from gpulint.forecast.recording import Mark, Phase, Recording
+from gpulint.forecasting.recording import Mark, Phase, Recording
 
 _OF_PHASE = {
     Phase.FORWARD: "activations",

@@ -12,8 +12,8 @@ from typing import Any, Final
 import torch
 
 from gpulint import marks
-from gpulint.forecast.child.tape import Tape
-from gpulint.forecast.recording import Mark, Phase
+from gpulint.forecasting.child.tape import Tape
+from gpulint.forecasting.recording import Mark, Phase
 from gpulint.runtime.observing.stepping import Stepper
 from gpulint.runtime.record.result import StepKind
 

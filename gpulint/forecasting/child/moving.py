@@ -10,8 +10,8 @@ import torch
 from torch._subclasses.fake_tensor import FakeTensor
 from torch.overrides import TorchFunctionMode
 
-from gpulint.forecast.child.tape import Tape
-from gpulint.forecast.recording import Phase
+from gpulint.forecasting.child.tape import Tape
+from gpulint.forecasting.recording import Phase
 
 _MOVES = ("to", "cuda")
 _READS = ("numpy", "tolist", "__array__")

@@ -17,9 +17,9 @@ from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from gpulint.allocator import Allocator
-from gpulint.forecast.cards import Card
-from gpulint.forecast.child.deciding import Deciding
-from gpulint.forecast.recording import Phase
+from gpulint.forecasting.cards import Card
+from gpulint.forecasting.child.deciding import Deciding
+from gpulint.forecasting.recording import Phase
 from gpulint.runtime.probes.frames import Frames
 
 _CAST: Final = torch.ops.aten._to_copy.default
@@ -36,13 +36,13 @@ _sequence: Final = torch._C._autograd._get_sequence_nr
 class Tape(TorchDispatchMode):
     """Records. `hooks` run operators instead of torch, for what a GPU takes besides their results."""
 
-    def __init__(self, card: Card, frames: Frames, hooks: dict[Any, Any], share: float) -> None:
+    def __init__(self, card: Card, frames: Frames, hooks: dict[Any, Any], deciding: tuple[float, int]) -> None:
         super().__init__()
         self.card = card
         self.frames = frames
         self.hooks = hooks
         self.fakes = FakeTensorMode(allow_non_fake_inputs=True)
-        self.deciding = Deciding(self, share)
+        self.deciding = Deciding(self, *deciding)
         self.events: list[Any] = []
         self.operators: dict[str, int] = {"": 0}
         self.model = Allocator()
@@ -66,7 +66,14 @@ class Tape(TorchDispatchMode):
     def temporary(self, nbytes: int) -> None:
         """A kernel takes memory and gives it back."""
         if nbytes > 0:
-            self._free(self._allocate(nbytes, Phase.KERNEL))
+            self.release(self.hold(nbytes))
+
+    def hold(self, nbytes: int) -> int:
+        """A kernel takes memory, until `release` of what is returned."""
+        return self._allocate(max(1, nbytes), Phase.KERNEL)
+
+    def release(self, number: int) -> None:
+        self._free(number)
 
     def permanent(self, nbytes: int, what: str) -> None:
         """A library takes memory for as long as the process lives; said again, nothing happens."""

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any, Final
 import torch
 from torch._subclasses.fake_tensor import FakeTensor
 
-from gpulint.forecast.recording import Phase
+from gpulint.forecasting.recording import Phase
 
 if TYPE_CHECKING:
-    from gpulint.forecast.child.tape import Tape
+    from gpulint.forecasting.child.tape import Tape
 
 aten = torch.ops.aten
 _FOLLOWED: Final = 1 << 18  # elements of a tensor whose values go along
@@ -26,11 +26,13 @@ _MASKS: Final = (torch.bool, torch.uint8)
 
 
 class Deciding:
-    """Answers for `tape`. `share` is the part of its elements that an unknown mask is taken to choose."""
+    """Answers for `tape`. `share` is the part of its elements that an unknown mask is taken to choose, `number`
+    what an unknown whole number is taken to be."""
 
-    def __init__(self, tape: Tape, share: float) -> None:
+    def __init__(self, tape: Tape, share: float, number: int) -> None:
         self.tape = tape
         self.share = share
+        self.number = number
         self.doubts: dict[tuple[str, str, int], int] = {}
         self._special = {
             aten._local_scalar_dense.default: self._scalar,
@@ -112,7 +114,7 @@ class Deciding:
             return False
         if not fake.dtype.is_floating_point:
             self.doubt("number")
-            return 1
+            return self.number
         return 1.0
 
     def _copied_to_host(self, func: Any, args: Any, kwargs: Any) -> Any:

@@ -11,7 +11,7 @@ import time
 import traceback
 from typing import Any
 
-from gpulint.forecast.recording import CHANNEL, OPTIONS
+from gpulint.forecasting.recording import CHANNEL, OPTIONS
 from gpulint.runtime.child import running
 from gpulint.runtime.probes.frames import Frames
 
@@ -81,7 +81,7 @@ def main(target: str, arguments: list[str]) -> None:
     except ImportError as error:
         report.end(NO_TORCH, str(error))
         return
-    from gpulint.forecast.child import guard
+    from gpulint.forecasting.child import guard
 
     try:
         _run(torch, options, target, report)
@@ -99,17 +99,17 @@ def main(target: str, arguments: list[str]) -> None:
 
 
 def _run(torch: Any, options: dict[str, Any], target: str, report: Report) -> None:
-    from gpulint.forecast import emulating
-    from gpulint.forecast.cards import Card
-    from gpulint.forecast.child import adapting, changing, face, guard
-    from gpulint.forecast.child.moving import Moving
-    from gpulint.forecast.child.tape import Tape
-    from gpulint.forecast.child.watching import Watch
+    from gpulint.forecasting import emulating
+    from gpulint.forecasting.cards import Card
+    from gpulint.forecasting.child import adapting, changing, face, guard
+    from gpulint.forecasting.child.moving import Moving
+    from gpulint.forecasting.child.tape import Tape
+    from gpulint.forecasting.child.watching import Watch
 
     guard.pretend(torch)
     frames = Frames(options["home"])
     frames.foreign = (os.path.dirname(torch.__file__) + os.sep,)
-    tape = Tape(Card.from_json(options["card"]), frames, emulating.HOOKS, options["share"])
+    tape = Tape(Card.from_json(options["card"]), frames, emulating.HOOKS, (options["share"], options["number"]))
     watch = Watch(tape, options["steps"], lambda: report.end("enough"))
     report.tape, report.watch = tape, watch
     face.put_on(tape)

@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from gpulint.forecast.child.tape import Tape
+from gpulint.forecasting.child.tape import Tape
 
 
 class Stream:
