@@ -73,7 +73,7 @@ def _run_again(run: Recorded, forecast: Forecast, say: Callable[[str], None]) ->
             continue
         say(f"forecasting with a change: {text}")
         try:
-            recording = record(replace(run.program, change=name), run.card)
+            recording = record(replace(run.program, change=name, show_output=False), run.card)
             played = replay(recording, forecast.settings)
         except ForecastError as error:
             yield Change(name, text, problem=f"could not be tried: {error}")

@@ -34,7 +34,7 @@ def recorded(program: Program, card: Card) -> Recorded:
     others = None
     if any(doubt.code in DECIDED for doubt in first.doubts):
         try:
-            others = record(replace(program, share=0.1, number=8), card)
+            others = record(replace(program, share=0.1, number=8, show_output=False), card)
         except ForecastError:
             others = None
     return Recorded(program, card, first, others, round(time.monotonic() - begin, 1))

@@ -28,6 +28,7 @@ def adapt(tape: Tape) -> None:
     _plain_loaders()
     _write_nothing()
     _run_eagerly(tape)
+    _host_generators()
     _torchvision()
 
 
@@ -106,6 +107,23 @@ def _to_card(value: Any) -> Any:
     if type(value) in (list, tuple):
         return type(value)(map(_to_card, value))
     return value
+
+
+def _host_generators() -> None:
+    """A generator of random numbers for the card is made on the host; `moving` takes it out of the calls that draw there."""
+
+    class Generator(torch._C.Generator):
+        def __new__(cls, device: Any = "cpu") -> Any:
+            return super().__new__(cls)
+
+        def __init__(self, device: Any = "cpu") -> None:
+            self._named = torch.device(device)
+
+        @property
+        def device(self) -> torch.device:  # type: ignore[override]
+            return self._named
+
+    torch.Generator = Generator  # type: ignore[misc, assignment]
 
 
 def _run_eagerly(tape: Tape) -> None:

@@ -131,7 +131,7 @@ class Deciding:
         if device is None or device.type != "cpu" or not isinstance(args[0], FakeTensor):
             return NotImplemented
         known, dtype = self.values(args[0]), kwargs.get("dtype") or args[0].dtype
-        return torch.zeros(args[0].shape, dtype=dtype) if known is None else known.to(dtype, copy=True)
+        return torch.zeros(args[0].shape, dtype=dtype, device="cpu") if known is None else known.to(dtype, copy=True)
 
     def _chosen(self, mask: Any) -> torch.Tensor | int:
         """The indices that a mask chooses, or how many are assumed."""

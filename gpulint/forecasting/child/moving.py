@@ -36,6 +36,8 @@ class Moving(TorchFunctionMode):
         if name in _READS and isinstance(args[0], FakeTensor):
             return func(self._on_host(args[0]), *args[1:], **kwargs)
         device = _device_of(name, args, kwargs)
+        if kwargs.get("generator") is not None and (device is not None or isinstance(args[0], FakeTensor)):
+            kwargs = {key: value for key, value in kwargs.items() if key != "generator"}
         if device is None or device.type != "cuda":
             return func(*args, **kwargs)
         if name in _MOVES and args and isinstance(args[0], torch.Tensor) and not isinstance(args[0], FakeTensor):
@@ -46,7 +48,7 @@ class Moving(TorchFunctionMode):
 
     def _on_host(self, fake: Any) -> torch.Tensor:
         known = self.tape.deciding.values(fake)
-        return torch.zeros(fake.shape, dtype=fake.dtype) if known is None else known
+        return torch.zeros(fake.shape, dtype=fake.dtype, device="cpu") if known is None else known
 
     def _moved(self, args: Any, kwargs: Any) -> Any:
         """A tensor of the host, on the card: of the same strides, and no part of the graph that it had there."""

@@ -51,14 +51,14 @@ def _figures(forecast: Forecast, columns: int) -> Iterator[Line]:
     figures = words.figures(forecast)
     widest = max(len(words.interval(figure)) for _, figure in figures)
     for name, figure in figures:
-        head = f"  {name}  {format_bytes(figure.value):>11}"
+        head = f"  {name:<14}  {format_bytes(figure.value):>11}"
         interval = f"  {words.interval(figure):<{widest}}  "
         rest = textwrap.wrap(figure.rests_on, max(30, columns - len(head) - len(interval)))
         for number, line in enumerate(rest):
             if number:
                 yield [(" " * (len(head) + len(interval)) + line, "faint")]
             else:
-                yield [(f"  {name}  ", ""), (f"{format_bytes(figure.value):>11}", "strong"), (interval, ""), (line, "faint")]
+                yield [(f"  {name:<14}  ", ""), (f"{format_bytes(figure.value):>11}", "strong"), (interval, ""), (line, "faint")]
 
 
 def _table(rows: list[tuple[str, int, str]], whole: int) -> Iterator[Line]:
