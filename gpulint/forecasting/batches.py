@@ -72,10 +72,16 @@ def search(
         fits(_next(tried, card, good, bad))
     good = max((one for one in tried if fits(one)), default=0)
     bad = min((one for one in tried if not fits(one)), default=0)
-    if good and tried[good].process.value == min(one.process.value for one in tried.values()) and len(tried) > 2:
+    if (
+        good
+        and tried[good].process.value == min(one.process.value for one in tried.values())
+        and len(tried) > 2
+    ):
         sizes = {one.process.value for one in tried.values()}
         if len(sizes) == 1:
-            raise ForecastError(f"{option.rstrip('=')} does not change what {program.target} takes; is it the batch size?")
+            raise ForecastError(
+                f"{option.rstrip('=')} does not change what {program.target} takes; is it the batch size?"
+            )
     return Search(option.rstrip("="), good, tuple(tried[one] for one in sorted(tried)), bound=bad != good + 1)
 
 

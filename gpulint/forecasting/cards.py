@@ -49,7 +49,7 @@ class UnknownCard(ValueError):
 
 H200: Final = Card(
     "h200", "NVIDIA H200", 150_109_880_320, (9, 0), 132,
-    cublas_workspace=33_562_624, cublaslt_workspace=32 * MIB, measured=True,
+    cublas_workspace=32 * MIB, cublaslt_workspace=MIB, measured=True,
 )  # fmt: skip
 
 CARDS: Final[dict[str, Card]] = {
@@ -78,7 +78,5 @@ def card_for(text: str) -> Card:
     except ValueError:
         size = 0
     if size < GIB or text.strip().isdigit():
-        raise UnknownCard(
-            f'no card is known as "{text}"; one of {", ".join(CARDS)}, or a size like 24GiB'
-        )
+        raise UnknownCard(f'no card is known as "{text}"; one of {", ".join(CARDS)}, or a size like 24GiB')
     return Card(text.strip(), f"a card of {format_bytes(size)}", size, (8, 0), 108, known=False)

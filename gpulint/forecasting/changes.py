@@ -33,7 +33,9 @@ def _replayed(recording: Recording, settings: str) -> Iterator[Change]:
     if EXPANDABLE not in settings.replace(" ", ""):
         both = f"{settings},{EXPANDABLE}" if settings else EXPANDABLE
         played = replay(recording, both)
-        yield Change("expandable_segments", f"allocator setting {EXPANDABLE}", played.allocated, played.reserved)
+        yield Change(
+            "expandable_segments", f"allocator setting {EXPANDABLE}", played.allocated, played.reserved
+        )
     freed = without_leftovers(recording)
     played = replay(freed, settings)
     yield Change(
@@ -45,7 +47,11 @@ def without_leftovers(recording: Recording) -> Recording:
     """The recording with what a step made and the next one frees freed where the step ends: what `del` (or a function of its own)
     does to outputs and losses."""
     ends = [mark.events for mark in recording.marks if mark.kind in ("train", "explicit")]
-    keep = {number for kind in ("parameters", "gradients", "optimizer state") for number in recording.kinds.get(kind, ())}
+    keep = {
+        number
+        for kind in ("parameters", "gradients", "optimizer state")
+        for number in recording.kinds.get(kind, ())
+    }
     born: dict[int, int] = {}
     early: dict[int, list[int]] = {}
     moved: set[int] = set()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass
 from typing import Final
 
@@ -21,7 +22,13 @@ _WORDS: Final = {
     "graph": "CUDA graphs keep memory of their own, which is left out",
 }
 DECIDED: Final = ("mask", "unique", "number", "repeats", "bincount")  # other answers to these can be tried
-WIDENING: Final = {"compile": (0.30, 0.15), "repeats": (0.0, 0.10), "bincount": (0.0, 0.02), "parallel": (0.1, 0.3), "graph": (0.0, 0.2)}
+WIDENING: Final = {
+    "compile": (0.30, 0.15),
+    "repeats": (0.0, 0.10),
+    "bincount": (0.0, 0.02),
+    "parallel": (0.1, 0.3),
+    "graph": (0.0, 0.2),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,14 +42,15 @@ class Steps:
     def growth(self) -> int:
         """Bytes that each of the last steps has left behind more than the one before; 0 where not all have."""
         later = self.ends[2:]
-        steps = [after - before for before, after in zip(later, later[1:], strict=False)]
+        steps = [after - before for before, after in itertools.pairwise(later)]
         return min(steps) if len(steps) >= 2 and min(steps) > 0 else 0
 
     @property
     def spread(self) -> float:
         """By how much of the highest peak the peaks after the second step differ."""
         later = self.peaks[2:]
-        return 1 - min(later) / max(later) if later and max(later) else 0.0
+        most = max(later, default=0)
+        return 1 - min(later) / most if most else 0.0
 
 
 def said(recording: Recording, training: Steps) -> list[Said]:
@@ -53,7 +61,9 @@ def said(recording: Recording, training: Steps) -> list[Said]:
     ]
     facts = recording.facts
     if not training.peaks:
-        found.append(Said("no-steps", "no step of a training was seen: no optimizer stepped and no module ran twice"))
+        found.append(
+            Said("no-steps", "no step of a training was seen: no optimizer stepped and no module ran twice")
+        )
     elif len(training.peaks) < 3 and recording.end != "finished":
         found.append(Said("few-steps", f"only {len(training.peaks)} steps were seen"))
     if recording.end == "time":
@@ -62,15 +72,24 @@ def said(recording: Recording, training: Steps) -> list[Said]:
         found.append(Said("no-evaluation", "no evaluation was reached; if there is one it may take more"))
     if facts.get("cut_epochs"):
         found.append(
-            Said("cut", "epochs were ended early, once their batches took the same; a batch that is larger was not seen")
+            Said(
+                "cut",
+                "epochs were ended early, once their batches took the same; a batch that is larger was not seen",
+            )
         )
     if training.growth:
         each = format_bytes(training.growth)
         found.append(
-            Said("grows", f"each step leaves {each} behind, so the figures hold for {len(training.ends)} steps and not for more")
+            Said(
+                "grows",
+                f"each step leaves {each} behind, so the figures hold for {len(training.ends)} steps and not for more",
+            )
         )
     if training.spread > 0.02:
         found.append(
-            Said("varies", f"steps differ by up to {training.spread:.0%}; the upper end allows for one larger than those seen")
+            Said(
+                "varies",
+                f"steps differ by up to {training.spread:.0%}; the upper end allows for one larger than those seen",
+            )
         )
     return found

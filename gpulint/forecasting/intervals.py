@@ -46,7 +46,13 @@ class Peaks:
 
 
 def figures(
-    peaks: Peaks, others: Peaks | None, card: Card, torch: str, doubts: list[Said], training: Steps, settings: str
+    peaks: Peaks,
+    others: Peaks | None,
+    card: Card,
+    torch: str,
+    doubts: list[Said],
+    training: Steps,
+    settings: str,
 ) -> tuple[Figure, Figure, Figure]:
     """Allocated, reserved and the process as a whole. `others` are the peaks with other answers to what lies in the data."""
     extra, why = _extra(card, torch, doubts, training)
@@ -60,7 +66,9 @@ def figures(
     below, above = (CONTEXT_MEASURED,) * 2 if card.measured else CONTEXT_UNMEASURED
     process = reserved[0] + card.context - below, reserved[1] + card.context + above
     measured = f"every allocation of the run, kernels as measured on an H200{why}"
-    replayed = f"those allocations in torch's allocator, {f'with {settings}' if settings else 'default settings'}"
+    replayed = (
+        f"those allocations in torch's allocator, {f'with {settings}' if settings else 'default settings'}"
+    )
     context = f"reserved, and {format_bytes(card.context)} of CUDA context and kernels"
     context += "" if card.measured else " as on an H200"
     return (

@@ -10,7 +10,6 @@ import subprocess
 import sys
 import threading
 import time
-
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -169,5 +168,3 @@ def _raised(found: Recording) -> str:
     elif "Default process group" in text or "init_process_group" in text or "env://" in text:
         hint = "; training on several GPUs is outside of what a forecast covers: run it as on one"
     return f"the script raised {text}{hint}"
-
-

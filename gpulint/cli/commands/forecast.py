@@ -57,7 +57,11 @@ _output = heading("Output")
     metavar="OPTION",
     help="Find the largest value of this option of SCRIPT's that fits: --batch-size, or batch_size= where they are joined.",
 )
-@_more("--changes", is_flag=True, help="Forecast SCRIPT with each of several changes, and rank them by what they save.")
+@_more(
+    "--changes",
+    is_flag=True,
+    help="Forecast SCRIPT with each of several changes, and rank them by what they save.",
+)
 @_output(
     "--max-peak",
     metavar="SIZE",

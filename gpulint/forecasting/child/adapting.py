@@ -19,11 +19,11 @@ _kept: list[Any] = []
 
 def adapt(tape: Tape) -> None:
     """Change torch in this process."""
-    FakeTensorMode.avoid_device_init = property(lambda self: True)  # type: ignore[assignment, method-assign]
+    FakeTensorMode.avoid_device_init = property(lambda self: True)
     torch._C._set_only_lift_cpu_tensors(True)  # `torch.tensor(…)` within a fake mode
     torch.__future__.set_swap_module_params_on_conversion(True)
-    torch.utils.swap_tensors = _swap  # type: ignore[assignment]
-    sys.modules["torch.optim.optimizer"]._foreach_supported_types.append(FakeTensor)  # type: ignore[attr-defined]
+    torch.utils.swap_tensors = _swap
+    sys.modules["torch.optim.optimizer"]._foreach_supported_types.append(FakeTensor)
     _always_step()
     _plain_loaders()
     _write_nothing()
@@ -51,7 +51,7 @@ def _always_step() -> None:
     def step(self: Any, optimizer: Any, state: Any, *args: Any, **kwargs: Any) -> Any:
         return optimizer.step(*args, **kwargs)
 
-    torch.amp.GradScaler._maybe_opt_step = step  # type: ignore[method-assign]
+    torch.amp.GradScaler._maybe_opt_step = step
 
 
 def _plain_loaders() -> None:
@@ -70,7 +70,7 @@ def _plain_loaders() -> None:
             kwargs.pop(name, None)
         original(self, **kwargs)
 
-    torch.utils.data.DataLoader.__init__ = init  # type: ignore[method-assign]
+    torch.utils.data.DataLoader.__init__ = init
 
 
 def _write_nothing() -> None:
@@ -87,12 +87,12 @@ def _write_nothing() -> None:
         found = load(file, "cpu", *args, **kwargs)
         return found if _names_host(map_location) else _to_card(found)
 
-    torch.save = save  # type: ignore[assignment]
+    torch.save = save
     torch.load = loaded
     with contextlib.suppress(ImportError):
         import safetensors.torch
 
-        safetensors.torch.save_file = lambda *args, **kwargs: None  # type: ignore[assignment]
+        safetensors.torch.save_file = lambda *args, **kwargs: None
 
 
 def _names_host(location: Any) -> bool:
@@ -120,10 +120,10 @@ def _host_generators() -> None:
             self._named = torch.device(device)
 
         @property
-        def device(self) -> torch.device:  # type: ignore[override]
+        def device(self) -> torch.device:
             return self._named
 
-    torch.Generator = Generator  # type: ignore[misc, assignment]
+    torch.Generator = Generator
 
 
 def _run_eagerly(tape: Tape) -> None:
@@ -136,8 +136,8 @@ def _run_eagerly(tape: Tape) -> None:
     def compile_module(self: Any, *args: Any, **kwargs: Any) -> None:
         tape.deciding.doubt("compile")
 
-    torch.compile = compile_  # type: ignore[assignment]
-    torch.nn.Module.compile = compile_module  # type: ignore[method-assign, assignment]
+    torch.compile = compile_
+    torch.nn.Module.compile = compile_module
 
 
 def _torchvision() -> None:

@@ -23,7 +23,7 @@ def _no_grad_in_evaluation() -> None:
         with torch.no_grad():
             return original(module, *args, **kwargs)
 
-    torch.nn.Module.__call__ = __call__  # type: ignore[method-assign]
+    torch.nn.Module.__call__ = __call__
 
 
 def _set_to_none() -> None:
@@ -33,7 +33,7 @@ def _set_to_none() -> None:
         def zero_grad(self: Any, *args: Any, _original: Any = original, **kwargs: Any) -> None:
             _original(self, set_to_none=True)
 
-        kind.zero_grad = zero_grad  # type: ignore[method-assign]
+        kind.zero_grad = zero_grad
 
 
 def _without_foreach() -> None:
@@ -57,7 +57,7 @@ def _bf16() -> None:
         with torch.autocast("cuda", dtype=torch.bfloat16):
             return original(module, *args, **kwargs)
 
-    torch.nn.Module.__call__ = __call__  # type: ignore[method-assign]
+    torch.nn.Module.__call__ = __call__
 
 
 def _checkpointing() -> None:
@@ -72,7 +72,7 @@ def _checkpointing() -> None:
                 _checkpoint(block)
         return original(module, *args, **kwargs)
 
-    torch.nn.Module.__call__ = __call__  # type: ignore[method-assign]
+    torch.nn.Module.__call__ = __call__
 
 
 def _repeated(model: Any) -> list[Any]:

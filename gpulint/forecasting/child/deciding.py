@@ -94,7 +94,7 @@ class Deciding:
 
     def decide(self, func: Any, args: Any, kwargs: Any) -> Any:
         """The answer of such an operator; NotImplemented for all others."""
-        special = self._special.get(func)
+        special: Any = self._special.get(func)
         if special is None or not any(isinstance(one, FakeTensor) for one in _tensors(args)):
             return NotImplemented
         return special(func, args, kwargs)
@@ -131,13 +131,18 @@ class Deciding:
         if device is None or device.type != "cpu" or not isinstance(args[0], FakeTensor):
             return NotImplemented
         known, dtype = self.values(args[0]), kwargs.get("dtype") or args[0].dtype
-        return torch.zeros(args[0].shape, dtype=dtype, device="cpu") if known is None else known.to(dtype, copy=True)
+        return (
+            torch.zeros(args[0].shape, dtype=dtype, device="cpu")
+            if known is None
+            else known.to(dtype, copy=True)
+        )
 
     def _chosen(self, mask: Any) -> torch.Tensor | int:
         """The indices that a mask chooses, or how many are assumed."""
         known = self.values(mask) if isinstance(mask, FakeTensor) else mask
         if known is not None:
-            return known.nonzero()
+            chosen: torch.Tensor = known.nonzero()
+            return chosen
         self.doubt("mask")
         return math.ceil(self.share * mask.numel())
 
@@ -229,5 +234,3 @@ def _with_hosts(values: Any, hosts: dict[int, Any]) -> Any:
         else one
         for one in values
     )  # fmt: skip
-
-

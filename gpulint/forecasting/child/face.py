@@ -55,7 +55,7 @@ def put_on(tape: Tape) -> None:
         setattr(cuda.memory, name, getattr(cuda, name))
     cuda.random.get_rng_state = cuda.get_rng_state
     cuda.random.set_rng_state = cuda.set_rng_state
-    torch.backends.cuda.is_built = lambda: True  # type: ignore[assignment]
+    torch.backends.cuda.is_built = lambda: True
     for kind in ("Float", "Double", "Half", "BFloat16", "Long", "Int", "Short", "Byte", "Char", "Bool"):
         setattr(cuda, f"{kind}Tensor", _legacy(kind))
 
@@ -88,7 +88,8 @@ def _facts(tape: Tape) -> dict[str, Any]:
         "get_device_capability": lambda device=None: card.capability,
         "get_device_name": lambda device=None: card.label,
         "get_arch_list": lambda: [f"sm_{card.capability[0]}{card.capability[1]}"],
-        "is_bf16_supported": lambda including_emulation=True: including_emulation or card.capability >= (8, 0),
+        "is_bf16_supported": lambda including_emulation=True: including_emulation
+        or card.capability >= (8, 0),
         "current_stream": lambda device=None: stream,
         "default_stream": lambda device=None: stream,
         "stream": lambda one=None: Stream(),
@@ -130,7 +131,8 @@ def _memory(tape: Tape) -> dict[str, Any]:
         "reset_peak_memory_stats": reset,
         "reset_max_memory_allocated": reset,
         "memory_stats": figures,
-        "memory_summary": lambda device=None, abbreviated=False: f"forecast: {model.allocated} bytes allocated",
+        "memory_summary": lambda device=None,
+        abbreviated=False: f"forecast: {model.allocated} bytes allocated",
         "memory_snapshot": list,
         "mem_get_info": lambda device=None: (
             max(0, tape.card.memory - tape.card.context - model.reserved),
@@ -155,7 +157,7 @@ def _doing_nothing() -> dict[str, Callable[..., None]]:
         "set_device synchronize init _lazy_init manual_seed manual_seed_all seed seed_all set_rng_state "
         "set_rng_state_all ipc_collect reset_accumulated_memory_stats set_stream nvtx_range_push"
     )
-    return {name: nothing for name in names.split()}
+    return dict.fromkeys(names.split(), nothing)
 
 
 def _legacy(kind: str) -> Callable[..., Any]:

@@ -3,7 +3,6 @@ on the card is fake."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -18,19 +17,15 @@ _READS = ("numpy", "tolist", "__array__")
 
 
 class Moving(TorchFunctionMode):
-    """Stands in for the way between host and card; `instead` maps functions to what is called in their place."""
+    """Stands in for the way between host and card."""
 
-    def __init__(self, tape: Tape, instead: dict[Callable[..., Any], Callable[..., Any]]) -> None:
+    def __init__(self, tape: Tape) -> None:
         super().__init__()
         self.tape = tape
-        self.instead = instead
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
         name = getattr(func, "__name__", "")
-        other = self.instead.get(func)
-        if other is not None:
-            return other(*args, **kwargs)
         if name == "pin_memory":
             return args[0]
         if name in _READS and isinstance(args[0], FakeTensor):
@@ -40,7 +35,12 @@ class Moving(TorchFunctionMode):
             kwargs = {key: value for key, value in kwargs.items() if key != "generator"}
         if device is None or device.type != "cuda":
             return func(*args, **kwargs)
-        if name in _MOVES and args and isinstance(args[0], torch.Tensor) and not isinstance(args[0], FakeTensor):
+        if (
+            name in _MOVES
+            and args
+            and isinstance(args[0], torch.Tensor)
+            and not isinstance(args[0], FakeTensor)
+        ):
             return self._moved(args, kwargs)
         if any(isinstance(one, FakeTensor) for one in args):
             return func(*args, **kwargs)
@@ -56,7 +56,11 @@ class Moving(TorchFunctionMode):
         given = [kwargs.get("dtype"), *(one for one in args[1:] if isinstance(one, torch.dtype))]
         given += [one.dtype for one in args[1:] if isinstance(one, torch.Tensor)]
         dtype = next((one for one in given if one is not None), source.dtype)
-        shaped = source.contiguous(memory_format=kwargs["memory_format"]) if kwargs.get("memory_format") else source
+        shaped = (
+            source.contiguous(memory_format=kwargs["memory_format"])
+            if kwargs.get("memory_format")
+            else source
+        )
         strides = _dense(shaped)
         self.tape.operator = "to"
         out = self.tape.made(
@@ -95,13 +99,16 @@ def _device_of(name: str, args: Any, kwargs: Any) -> torch.device | None:
     if named is None and name == "cuda":
         return torch.device("cuda", 0)
     if named is None and name in ("to", "empty_permuted"):
-        for one in args[1:]:
-            if isinstance(one, torch.device) or (isinstance(one, str) and name == "to"):
-                named = one
-            elif isinstance(one, int) and not isinstance(one, bool) and name == "to":
-                named = one
-            elif isinstance(one, torch.Tensor):
-                named = one.device
-    if isinstance(named, int):
-        return torch.device("cuda", named)
-    return torch.device(named) if isinstance(named, str) else named
+        named = next((one for one in map(_as_device, args[1:]) if one is not None), None)
+    return _as_device(named)
+
+
+def _as_device(value: Any) -> torch.device | None:
+    """The device that an argument of `to` stands for; None for all else."""
+    if isinstance(value, torch.Tensor):
+        return value.device
+    if isinstance(value, int) and not isinstance(value, bool):
+        return torch.device("cuda", value)
+    if isinstance(value, str):
+        return torch.device(value)
+    return value if isinstance(value, torch.device) else None

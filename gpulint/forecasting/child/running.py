@@ -57,7 +57,9 @@ class Report:
         found["sites"] = [[site.file, site.line, site.function] for site in tape.frames.sites]
         found["operators"] = list(tape.operators)
         found["marks"] = [[mark.events, mark.kind] for mark in watch.marks]
-        found["kinds"] = {kind: sorted(numbers) for kind, numbers in (*watch.kinds.items(), ("logits", tape.logits))}
+        found["kinds"] = {
+            kind: sorted(numbers) for kind, numbers in (*watch.kinds.items(), ("logits", tape.logits))
+        }
         found["doubts"] = [
             {"code": code, "file": file, "line": line, "count": count}
             for (code, file, line), count in tape.deciding.doubts.items()
@@ -109,16 +111,22 @@ def _run(torch: Any, options: dict[str, Any], target: str, report: Report) -> No
     guard.pretend(torch)
     frames = Frames(options["home"])
     frames.foreign = (os.path.dirname(torch.__file__) + os.sep,)
-    tape = Tape(Card.from_json(options["card"]), frames, emulating.HOOKS, (options["share"], options["number"]))
+    tape = Tape(
+        Card.from_json(options["card"]), frames, emulating.HOOKS, (options["share"], options["number"])
+    )
     watch = Watch(tape, options["steps"], lambda: report.end("enough"))
     report.tape, report.watch = tape, watch
     face.put_on(tape)
     adapting.adapt(tape)
     watch.start()
+    for place, name, emulated in emulating.patches(tape):
+        setattr(place, name, emulated)
     changing.change(options["change"])
+    for where, name, instead in emulating.patches(tape):
+        setattr(where, name, instead)
     _end_at(options["timeout"], report)
     module = options["module"]
-    with tape, Moving(tape, emulating.functions()):
+    with tape, Moving(tape):
         running.run(target, module, lambda source, path: compile(source, path, "exec", dont_inherit=True))
 
 

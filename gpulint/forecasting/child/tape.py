@@ -36,7 +36,9 @@ _sequence: Final = torch._C._autograd._get_sequence_nr
 class Tape(TorchDispatchMode):
     """Records. `hooks` run operators instead of torch, for what a GPU takes besides their results."""
 
-    def __init__(self, card: Card, frames: Frames, hooks: dict[Any, Any], deciding: tuple[float, int]) -> None:
+    def __init__(
+        self, card: Card, frames: Frames, hooks: dict[Any, Any], deciding: tuple[float, int]
+    ) -> None:
         super().__init__()
         self.card = card
         self.frames = frames

@@ -101,7 +101,7 @@ class Watch:
             finally:
                 self._depth -= 1
 
-        torch.nn.Module.__call__ = __call__  # type: ignore[method-assign]
+        torch.nn.Module.__call__ = __call__
 
     def _outermost(self, module: Any) -> None:
         self.stepper.forward(id(module), bool(module.training))
@@ -151,7 +151,7 @@ class Watch:
             original(optimizer, *args, **kwargs)
             self.stepper.optimizer_created()
 
-        torch.optim.Optimizer.__init__ = init  # type: ignore[method-assign]
+        torch.optim.Optimizer.__init__ = init
         hooks.register_optimizer_step_pre_hook(before)
         hooks.register_optimizer_step_post_hook(after)
 
@@ -164,21 +164,21 @@ class Watch:
         def __iter__(self_: Any) -> Iterator[Any]:
             return self._batches(self_, original(self_))
 
-        loader.__iter__ = __iter__  # type: ignore[assignment, method-assign]
+        loader.__iter__ = __iter__
 
     def _batches(self, loader: Any, batches: Iterator[Any]) -> Iterator[Any]:
         """An epoch: it ends early once its batches tell nothing new, so that what comes after it is reached."""
-        before, seen, figures = self._trained, 0, []
+        before = self._trained
+        figures: list[tuple[int, int]] = []
         outer, self._in_loader = self._in_loader, True
         for batch in batches:
             self.stepper.batch(id(loader))
             yield batch
-            seen += 1
             trained = self._trained - before
             figures.append((self.tape.model.allocated, self.tape.most_reserved))
             same = len(set(figures[-ALIKE:])) == 1 and len(figures) > ALIKE
             if (trained and (self.settled or trained >= self.steps)) or (
-                not trained and (same or seen >= MOST_EVALUATED) and self._trained
+                not trained and (same or len(figures) >= MOST_EVALUATED) and self._trained
             ):
                 self.cut_epochs += 1
                 break

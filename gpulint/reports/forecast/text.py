@@ -33,7 +33,9 @@ def _lines(forecast: Forecast, columns: int) -> Iterator[Line]:
     yield from _table([(kind, size, "") for kind, size in forecast.kinds.items()], forecast.allocated.value)
     yield []
     shown = forecast.lines
-    rows = [(words.place(file, line), size, ", ".join(kinds)) for file, line, size, kinds in shown[:MOST_LINES]]
+    rows = [
+        (words.place(file, line), size, ", ".join(kinds)) for file, line, size, kinds in shown[:MOST_LINES]
+    ]
     if len(shown) > MOST_LINES:
         left = sum(size for _, _, size, _ in shown[MOST_LINES:])
         rows.append((words.counted(len(shown) - MOST_LINES, "other line"), left, ""))
@@ -58,7 +60,12 @@ def _figures(forecast: Forecast, columns: int) -> Iterator[Line]:
             if number:
                 yield [(" " * (len(head) + len(interval)) + line, "faint")]
             else:
-                yield [(f"  {name:<14}  ", ""), (f"{format_bytes(figure.value):>11}", "strong"), (interval, ""), (line, "faint")]
+                yield [
+                    (f"  {name:<14}  ", ""),
+                    (f"{format_bytes(figure.value):>11}", "strong"),
+                    (interval, ""),
+                    (line, "faint"),
+                ]
 
 
 def _table(rows: list[tuple[str, int, str]], whole: int) -> Iterator[Line]:
@@ -89,7 +96,10 @@ def _changes(forecast: Forecast) -> Iterator[Line]:
     yield [("What changes would make of it, each forecast by itself", "strong")]
     widest = max(len(one.text) for one in forecast.changes)
     for one in forecast.changes:
-        helps = not one.problem and one.allocated + one.reserved < forecast.allocated.value + forecast.reserved.value
+        helps = (
+            not one.problem
+            and one.allocated + one.reserved < forecast.allocated.value + forecast.reserved.value
+        )
         yield [(f"  {one.text:<{widest}}  ", ""), (words.change(one, forecast), "good" if helps else "faint")]
 
 

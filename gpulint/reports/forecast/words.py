@@ -37,7 +37,11 @@ def _ends(forecast: Forecast) -> str:
 
 def where(forecast: Forecast) -> str:
     """What was run and how."""
-    evaluated = f", {counted(forecast.evaluated, 'evaluation batch', 'evaluation batches')}" if forecast.evaluated else ""
+    evaluated = (
+        f", {counted(forecast.evaluated, 'evaluation batch', 'evaluation batches')}"
+        if forecast.evaluated
+        else ""
+    )
     seen = f"{counted(forecast.trained, 'step')}{evaluated}"
     return f"on {forecast.card.label}, torch {forecast.torch}, {seen} run with a faked GPU in {forecast.seconds:.0f} s"
 
