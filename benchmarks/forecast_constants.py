@@ -75,9 +75,15 @@ def convolutions() -> list[dict[str, Any]]:
         batch, inputs, outputs, size, kernel, stride, groups = shape
         dtype = getattr(torch, kind)
         memory = torch.channels_last if layout == "nhwc" else torch.contiguous_format
-        module = nn.Conv2d(inputs, outputs, kernel, stride, kernel // 2 if stride == 1 else 0, groups=groups, bias=False)
+        module = nn.Conv2d(
+            inputs, outputs, kernel, stride, kernel // 2 if stride == 1 else 0, groups=groups, bias=False
+        )
         module = module.cuda().to(dtype=dtype, memory_format=memory)
-        x = torch.randn(batch, inputs, size, size, device="cuda", dtype=dtype).contiguous(memory_format=memory).requires_grad_()
+        x = (
+            torch.randn(batch, inputs, size, size, device="cuda", dtype=dtype)
+            .contiguous(memory_format=memory)
+            .requires_grad_()
+        )
         found.append({"shape": shape, "dtype": kind, "layout": layout, **attempt(lambda: both(module, x))})
     return found
 
@@ -85,12 +91,20 @@ def convolutions() -> list[dict[str, Any]]:
 def recurrent() -> list[dict[str, Any]]:
     found = []
     for name, hidden, layers, batch, length, both_ways, kind in itertools.product(
-        ("LSTM", "GRU", "RNN"), (128, 512, 650), (1, 2), (16, 64), (16, 64), (False, True), ("float32", "float16")
+        ("LSTM", "GRU", "RNN"),
+        (128, 512, 650),
+        (1, 2),
+        (16, 64),
+        (16, 64),
+        (False, True),
+        ("float32", "float16"),
     ):
-        if name != "LSTM" and (layers == 1 or hidden == 512) or both_ways and length == 16:
+        if (name != "LSTM" and (layers == 1 or hidden == 512)) or (both_ways and length == 16):
             continue
         dtype = getattr(torch, kind)
-        module = getattr(nn, name)(hidden, hidden, layers, dropout=0.2 * (layers > 1), bidirectional=both_ways)
+        module = getattr(nn, name)(
+            hidden, hidden, layers, dropout=0.2 * (layers > 1), bidirectional=both_ways
+        )
         module = module.cuda().to(dtype)
         x = torch.randn(length, batch, hidden, device="cuda", dtype=dtype, requires_grad=True)
         weights = sum(weight.numel() * weight.element_size() for weight in module.parameters())
@@ -185,8 +199,12 @@ def contexts() -> dict[str, Any]:
     found["matrix product bfloat16"] = (a.bfloat16() @ a.bfloat16()) is not None and used()
     found["linear with bias"] = F.linear(a, a, a[0]) is not None and used()
     x = torch.randn(8, 16, 32, 32, device="cuda")
-    found["convolution float32"] = F.conv2d(x, torch.randn(16, 16, 3, 3, device="cuda")) is not None and used()
-    found["convolution float16"] = F.conv2d(x.half(), torch.randn(16, 16, 3, 3, device="cuda").half()) is not None and used()
+    found["convolution float32"] = (
+        F.conv2d(x, torch.randn(16, 16, 3, 3, device="cuda")) is not None and used()
+    )
+    found["convolution float16"] = (
+        F.conv2d(x.half(), torch.randn(16, 16, 3, 3, device="cuda").half()) is not None and used()
+    )
     q = torch.randn(2, 4, 128, 64, device="cuda", dtype=torch.bfloat16)
     found["flash attention"] = F.scaled_dot_product_attention(q, q, q) is not None and used()
     found["recurrent"] = nn.LSTM(32, 32).cuda()(torch.randn(8, 4, 32, device="cuda")) is not None and used()
@@ -200,8 +218,17 @@ def contexts() -> dict[str, Any]:
 
 def main() -> None:
     began = time.time()
-    found: dict[str, Any] = {"torch": torch.__version__, "card": torch.cuda.get_device_name(), "cudnn": torch.backends.cudnn.version()}
-    for name, part in (("contexts", contexts), ("operators", operators), ("convolutions", convolutions), ("recurrent", recurrent)):
+    found: dict[str, Any] = {
+        "torch": torch.__version__,
+        "card": torch.cuda.get_device_name(),
+        "cudnn": torch.backends.cudnn.version(),
+    }
+    for name, part in (
+        ("contexts", contexts),
+        ("operators", operators),
+        ("convolutions", convolutions),
+        ("recurrent", recurrent),
+    ):
         try:
             found[name] = part()
         except Exception as error:

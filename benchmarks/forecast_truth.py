@@ -120,7 +120,7 @@ def write_trace(path: Path) -> None:
 def said(frames: list[dict[str, Any]]) -> str:
     """The innermost frame, and the innermost of the workload."""
     shown = [f"{os.path.basename(one['filename'])}:{one['line']}:{one['name']}" for one in frames]
-    own = [text for text, one in zip(shown, frames) if "forecast_workloads" in one["filename"]]
+    own = [text for text, one in zip(shown, frames, strict=False) if "forecast_workloads" in one["filename"]]
     return " < ".join([*shown[:3], *own[:1]])
 
 
@@ -162,7 +162,13 @@ def main() -> None:
         if process.is_alive():
             process.kill()
         found["runs"][f"{name}-{batch}"] = answer
-        print(name, batch, {key: value for key, value in answer.items() if key != "error"}, answer["error"][-200:], flush=True)
+        print(
+            name,
+            batch,
+            {key: value for key, value in answer.items() if key != "error"},
+            answer["error"][-200:],
+            flush=True,
+        )
         Path(args.out).write_text(json.dumps(found, indent=1))
 
 

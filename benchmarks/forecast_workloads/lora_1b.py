@@ -17,12 +17,20 @@ def main() -> None:
     with torch.device("cuda"):
         base = LlamaForCausalLM(
             LlamaConfig(
-                vocab_size=32000, hidden_size=2048, intermediate_size=5632, num_hidden_layers=22, use_cache=False,
-                num_attention_heads=32, num_key_value_heads=4, max_position_embeddings=2048,
-            )  # fmt: skip
+                vocab_size=32000,
+                hidden_size=2048,
+                intermediate_size=5632,
+                num_hidden_layers=22,
+                use_cache=False,
+                num_attention_heads=32,
+                num_key_value_heads=4,
+                max_position_embeddings=2048,
+            )
         )
     torch.set_default_dtype(torch.float32)
-    model = get_peft_model(base, LoraConfig(r=16, lora_alpha=32, lora_dropout=0.05, target_modules=["q_proj", "v_proj"]))
+    model = get_peft_model(
+        base, LoraConfig(r=16, lora_alpha=32, lora_dropout=0.05, target_modules=["q_proj", "v_proj"])
+    )
     model.to("cuda").train()
     optimizer = torch.optim.AdamW((p for p in model.parameters() if p.requires_grad), lr=1e-4)
     for step in range(args.steps):

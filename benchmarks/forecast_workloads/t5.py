@@ -12,7 +12,13 @@ def main() -> None:
     parser.add_argument("--steps", type=int, default=4)
     args = parser.parse_args()
     config = T5Config(
-        d_model=768, d_ff=3072, d_kv=64, num_layers=12, num_heads=12, vocab_size=32128, decoder_start_token_id=0
+        d_model=768,
+        d_ff=3072,
+        d_kv=64,
+        num_layers=12,
+        num_heads=12,
+        vocab_size=32128,
+        decoder_start_token_id=0,
     )
     model = T5ForConditionalGeneration(config).to("cuda")
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4, fused=True)

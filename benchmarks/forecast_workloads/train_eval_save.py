@@ -18,11 +18,17 @@ class Net(nn.Module):
         for scale in (1, 2, 4):
             outputs = width * scale
             for _ in range(2):
-                parts += [nn.Conv2d(inputs, outputs, 3, padding=1, bias=False), nn.BatchNorm2d(outputs), nn.ReLU(inplace=True)]
+                parts += [
+                    nn.Conv2d(inputs, outputs, 3, padding=1, bias=False),
+                    nn.BatchNorm2d(outputs),
+                    nn.ReLU(inplace=True),
+                ]
                 inputs = outputs
             parts.append(nn.MaxPool2d(2))
         self.features = nn.Sequential(*parts)
-        self.classifier = nn.Sequential(nn.Flatten(), nn.Linear(inputs * 16, 512), nn.ReLU(), nn.Dropout(), nn.Linear(512, 10))
+        self.classifier = nn.Sequential(
+            nn.Flatten(), nn.Linear(inputs * 16, 512), nn.ReLU(), nn.Dropout(), nn.Linear(512, 10)
+        )
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         return self.classifier(self.features(x))
@@ -36,7 +42,12 @@ def evaluate(model: nn.Module, loader: DataLoader, device: torch.device) -> floa
             inputs, labels = inputs.to(device), labels.to(device)
             output = model(inputs)
             losses += F.cross_entropy(output, labels, reduction="sum").item()
-            right += output.argmax(dim=1, keepdim=True).eq(labels.view_as(output.argmax(dim=1, keepdim=True))).sum().item()
+            right += (
+                output.argmax(dim=1, keepdim=True)
+                .eq(labels.view_as(output.argmax(dim=1, keepdim=True)))
+                .sum()
+                .item()
+            )
     return losses / len(loader)
 
 
@@ -63,7 +74,10 @@ def main() -> None:
         current = evaluate(model, DataLoader(test, batch_size=args.batch * 2), device)
         if current <= best:
             best = current
-            torch.save({"model": model.state_dict(), "optimizer": optimizer.state_dict(), "epoch": epoch}, os.path.join(folder, "best.pt"))
+            torch.save(
+                {"model": model.state_dict(), "optimizer": optimizer.state_dict(), "epoch": epoch},
+                os.path.join(folder, "best.pt"),
+            )
         print(epoch, loss.item(), current)
 
 

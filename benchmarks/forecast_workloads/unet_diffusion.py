@@ -19,7 +19,9 @@ def embedding(times: torch.Tensor, width: int) -> torch.Tensor:
 class Block(nn.Module):
     def __init__(self, inputs: int, outputs: int, width: int) -> None:
         super().__init__()
-        self.first = nn.Sequential(nn.GroupNorm(32, inputs), nn.SiLU(), nn.Conv2d(inputs, outputs, 3, padding=1))
+        self.first = nn.Sequential(
+            nn.GroupNorm(32, inputs), nn.SiLU(), nn.Conv2d(inputs, outputs, 3, padding=1)
+        )
         self.time = nn.Linear(width, outputs)
         self.second = nn.Sequential(
             nn.GroupNorm(32, outputs), nn.SiLU(), nn.Dropout(0.1), nn.Conv2d(outputs, outputs, 3, padding=1)
@@ -58,17 +60,28 @@ class UNet(nn.Module):
         current, skips = channels, [channels]
         for level, scale in enumerate(scales):
             for _ in range(2):
-                self.down.append(nn.ModuleList([Block(current, channels * scale, width), self.look(level, channels * scale)]))
+                self.down.append(
+                    nn.ModuleList(
+                        [Block(current, channels * scale, width), self.look(level, channels * scale)]
+                    )
+                )
                 current = channels * scale
                 skips.append(current)
             if level < len(scales) - 1:
                 self.down.append(nn.ModuleList([nn.Conv2d(current, current, 3, stride=2, padding=1)]))
                 skips.append(current)
-        self.middle = nn.ModuleList([Block(current, current, width), Attention(current), Block(current, current, width)])
+        self.middle = nn.ModuleList(
+            [Block(current, current, width), Attention(current), Block(current, current, width)]
+        )
         for level, scale in reversed(list(enumerate(scales))):
             for _ in range(3):
                 self.up.append(
-                    nn.ModuleList([Block(current + skips.pop(), channels * scale, width), self.look(level, channels * scale)])
+                    nn.ModuleList(
+                        [
+                            Block(current + skips.pop(), channels * scale, width),
+                            self.look(level, channels * scale),
+                        ]
+                    )
                 )
                 current = channels * scale
             if level > 0:
@@ -118,7 +131,7 @@ def main() -> None:
         loss.backward()
         optimizer.step()
         with torch.no_grad():
-            for mean, weight in zip(average.parameters(), model.parameters()):
+            for mean, weight in zip(average.parameters(), model.parameters(), strict=False):
                 mean.lerp_(weight, 1e-3)
         print(step, loss.item())
 
