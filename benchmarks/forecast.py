@@ -40,7 +40,9 @@ def write(args: argparse.Namespace) -> None:
             continue
         begin = time.monotonic()
         try:
-            told = forecast(WORKLOADS / f"{name}.py", ("--batch", str(batch)), card=args.card, python=args.python)
+            told = forecast(
+                WORKLOADS / f"{name}.py", ("--batch", str(batch)), card=args.card, python=args.python
+            )
         except ForecastError as error:
             print(key, error, file=sys.stderr, flush=True)
             continue
@@ -54,7 +56,11 @@ def write(args: argparse.Namespace) -> None:
             "sealed": batch in SEALED.get(name, ()),
         }
         out.write_text(json.dumps(found, indent=1) + "\n")
-        print(key, *(f"{figure} {getattr(told, figure).value / 2**20:.0f} MiB" for figure in FIGURES), flush=True)
+        print(
+            key,
+            *(f"{figure} {getattr(told, figure).value / 2**20:.0f} MiB" for figure in FIGURES),
+            flush=True,
+        )
 
 
 def wanted(sizes: str) -> Iterator[tuple[str, int]]:
@@ -116,7 +122,9 @@ def table(found: Sequence[Row]) -> list[str]:
             for figure in FIGURES
         ]
         other = "" if row.other is None else f"{row.other / row.truth['allocated'] - 1:+.1%}"
-        lines.append(f"| {row.key} | {'sealed' if row.sealed else 'open'} | {' | '.join(cells)} | {other} | {row.seconds:.0f} |")
+        lines.append(
+            f"| {row.key} | {'sealed' if row.sealed else 'open'} | {' | '.join(cells)} | {other} | {row.seconds:.0f} |"
+        )
     return lines
 
 
@@ -163,7 +171,9 @@ def compare(args: argparse.Namespace) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     commands = parser.add_subparsers(required=True)
     writing = commands.add_parser("write")
     writing.add_argument("out")

@@ -9,6 +9,7 @@ reserved as torch counts them, and what the driver says that the process took (c
 from __future__ import annotations
 
 import argparse
+import contextlib
 import gzip
 import json
 import multiprocessing
@@ -125,9 +126,9 @@ def said(frames: list[dict[str, Any]]) -> str:
 
 
 def _child(pipe: Any, name: str, batch: int, traces: str | None) -> None:
-    sys.stdout = open(os.devnull, "w")
     try:
-        pipe.send(measured(name, batch, traces))
+        with open(os.devnull, "w") as nowhere, contextlib.redirect_stdout(nowhere):
+            pipe.send(measured(name, batch, traces))
     except BaseException:
         pipe.send({"error": traceback.format_exc()[-800:]})
     pipe.close()

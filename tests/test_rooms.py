@@ -65,6 +65,8 @@ FLOORS: dict[str, set[str]] = {
     | of_ours("atomic units"),
     "gpulint.allocator": of_ours("memory"),
     "gpulint.operator": of_ours("allocator memory atomic units") | below(RUNTIME, "record parent"),
+    "gpulint.forecasting": of_ours("allocator marks units")
+    | below(RUNTIME, "record parent child observing probes"),
     "gpulint.codemods": of_ours("source config atomic memory"),
     REPORTS: of_ours("source config findings rule"),
     f"{REPORTS}.lint": {REPORTS} | of_ours("source lint findings rule version"),
@@ -74,9 +76,12 @@ FLOORS: dict[str, set[str]] = {
     f"{REPORTS}.trial": {REPORTS, f"{REPORTS}.lint", f"{REPORTS}.verify"}
     | of_ours("source config units version trial")
     | below(RUNTIME, "record"),
+    f"{REPORTS}.forecast": {REPORTS, f"{REPORTS}.verify"} | of_ours("config forecasting units version"),
     "gpulint.server": of_ours("source lint answers config findings rule fix api version"),
-    "gpulint.cli": of_ours("source lint trial answers atomic config findings rule units verifying version")
-    | {REPORTS, f"{REPORTS}.lint", f"{REPORTS}.verify", f"{REPORTS}.trial"}
+    "gpulint.cli": of_ours(
+        "source lint trial forecasting allocator answers atomic config findings rule units verifying version"
+    )
+    | {REPORTS, *below(REPORTS, "lint verify trial forecast")}
     | below(RUNTIME, "record parent"),
     "gpulint.cli.commands": {"gpulint.cli", RULES, REPORTS}
     | of_ours("codemods config lint memory operator server trial units")

@@ -79,7 +79,11 @@ def test_what_is_allocated_and_freed_is_on_the_tape_in_order(tmp_path: Path) -> 
     first, second = found.events[0][0], found.events[1][0]
     assert sizes[:5] == [1024 * KIB, 1024 * KIB, first, 0, KIB]
     assert second not in sizes[2:4]
-    assert [found.sites[event[2]][1] for event in (found.events[0], found.events[1], found.events[4])] == [4, 6, 9]
+    assert [found.sites[event[2]][1] for event in (found.events[0], found.events[1], found.events[4])] == [
+        4,
+        6,
+        9,
+    ]
     assert found.events[4][4] == Phase.INPUT
 
 
@@ -129,7 +133,7 @@ def test_values_that_were_written_to_are_not_known_any_more(tmp_path: Path) -> N
         print(int(counts.max()))
         """,
     )
-    assert codes(found) == {("number", 6)}
+    assert codes(found) == {("number", 7)}
 
 
 def test_what_lies_in_the_data_is_assumed_and_said(tmp_path: Path) -> None:
@@ -310,7 +314,10 @@ def test_an_interpreter_without_torch_is_named(tmp_path: Path) -> None:
 
 
 def test_a_replay_with_too_little_memory_says_where_it_ends(tmp_path: Path) -> None:
-    found = run(tmp_path, "a = [torch.zeros(1 << 20, device='cuda') for _ in range(30)]\nb = torch.zeros(1 << 28, device='cuda')")
+    found = run(
+        tmp_path,
+        "a = [torch.zeros(1 << 20, device='cuda') for _ in range(30)]\nb = torch.zeros(1 << 28, device='cuda')",
+    )
     assert replay(found).out_of_memory is None
     stopped = replay(found, limit=512 << 20).out_of_memory
     assert stopped is not None

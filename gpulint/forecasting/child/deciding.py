@@ -8,28 +8,36 @@ all elements are chosen by a mask (a second forecast with fewer shows how much h
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Callable, Iterable
+from typing import Any, Final, Protocol
 
 import torch
 from torch._subclasses.fake_tensor import FakeTensor
 
 from gpulint.forecasting.recording import Phase
-
-if TYPE_CHECKING:
-    from gpulint.forecasting.child.tape import Tape
+from gpulint.runtime.probes.frames import Frames
 
 aten = torch.ops.aten
-_FOLLOWED: Final = 1 << 18  # elements of a tensor whose values go along
+FOLLOWED: Final = 1 << 18  # elements of a tensor whose values go along
 _FEW: Final = 1 << 12  # of one of floating-point numbers
 _MASKS: Final = (torch.bool, torch.uint8)
+
+
+class Recorder(Protocol):
+    """What is needed of the tape."""
+
+    frames: Frames
+
+    def made(self, make: Callable[[], Any], phase: Phase | None = None) -> Any: ...
+
+    def execute(self, func: Any, args: Any, kwargs: Any) -> Any: ...
 
 
 class Deciding:
     """Answers for `tape`. `share` is the part of its elements that an unknown mask is taken to choose, `number`
     what an unknown whole number is taken to be."""
 
-    def __init__(self, tape: Tape, share: float, number: int) -> None:
+    def __init__(self, tape: Recorder, share: float, number: int) -> None:
         self.tape = tape
         self.share = share
         self.number = number
@@ -53,7 +61,7 @@ class Deciding:
 
     def remember(self, fake: Any, host: torch.Tensor) -> None:
         """The values of a tensor on the card, if they may decide something and are few."""
-        most = _FEW if host.dtype.is_floating_point or host.dtype.is_complex else _FOLLOWED
+        most = _FEW if host.dtype.is_floating_point or host.dtype.is_complex else FOLLOWED
         if host.numel() <= most and not host.requires_grad:
             fake._gpulint_values = (host.detach(), fake._version)
 
@@ -64,8 +72,9 @@ class Deciding:
         return kept[0] if kept is not None and kept[1] == fake._version else None
 
     def follow(self, func: Any, args: Any, kwargs: Any, out: Any) -> None:
-        """After an operator: its result is known if all that it came from is."""
-        if type(out) is not FakeTensor or out.numel() > _FOLLOWED or func._schema.is_mutable:
+        """After an operator: its results are known if all that they came from is."""
+        results = out if isinstance(out, (list, tuple)) else (out,)
+        if not all(map(_is_worth_following, results)) or func._schema.is_mutable:
             return
         tensors = list(_tensors(args))
         if not tensors or torch.Tag.nondeterministic_seeded in func.tags:
@@ -73,13 +82,13 @@ class Deciding:
         hosts = {id(one): self.values(one) if isinstance(one, FakeTensor) else one for one in tensors}
         if any(host is None for host in hosts.values()):
             return
-        if out.dtype.is_floating_point and out.numel() > _FEW:
-            return
         kwargs = {**kwargs, "device": torch.device("cpu")} if kwargs.get("device") is not None else kwargs
         try:
-            self.remember(out, func(*_with_hosts(args, hosts), **kwargs))
+            real = func(*_with_hosts(args, hosts), **kwargs)
         except (RuntimeError, TypeError, NotImplementedError, IndexError):
             return
+        for one, host in zip(results, real if isinstance(real, (list, tuple)) else (real,), strict=True):
+            self.remember(one, host)
 
     def fresh(self, host: torch.Tensor, phase: Phase | None = None) -> Any:
         """A tensor on the card with these values."""
@@ -216,6 +225,12 @@ class Deciding:
 
     def _empty(self, like: Any, shape: Iterable[int], dtype: torch.dtype) -> Any:
         return like.new_empty(tuple(shape), dtype=dtype) if isinstance(like, FakeTensor) else None
+
+
+def _is_worth_following(out: Any) -> bool:
+    if type(out) is not FakeTensor:
+        return False
+    return out.numel() <= (_FEW if out.dtype.is_floating_point else FOLLOWED)
 
 
 def _tensors(values: Any) -> Iterable[Any]:

@@ -9,10 +9,12 @@ import torch
 from torch._subclasses.fake_tensor import FakeTensor
 from torch.overrides import TorchFunctionMode
 
+from gpulint.forecasting.child.deciding import FOLLOWED
 from gpulint.forecasting.child.tape import Tape
 from gpulint.forecasting.recording import Phase
 
 _MOVES = ("to", "cuda")
+_CERTAIN = ("arange", "zeros", "ones", "full", "eye")  # made of nothing, and the same each time
 _READS = ("numpy", "tolist", "__array__")
 
 
@@ -78,7 +80,10 @@ class Moving(TorchFunctionMode):
         args = tuple(fakes.from_tensor(one) if _is_host(one) else one for one in args)
         kwargs = {key: fakes.from_tensor(one) if _is_host(one) else one for key, one in kwargs.items()}
         self.tape.operator = name
-        return self.tape.made(lambda: func(*args, **kwargs))
+        out = self.tape.made(lambda: func(*args, **kwargs))
+        if name in _CERTAIN and isinstance(out, FakeTensor) and out.numel() <= FOLLOWED:
+            self.tape.deciding.remember(out, func(*args, **{**kwargs, "device": "cpu"}))
+        return out
 
 
 def _dense(source: torch.Tensor) -> tuple[int, ...]:
