@@ -1,12 +1,13 @@
 """What torch-preflight says of the same workloads: `python benchmarks/forecast_preflight.py OUT.json`, where it is installed.
 
 It takes a configuration, or reads one off a script; what it was given is written down. A model that it knows by name was named;
-of the others the script is given. Its parts are allocated bytes except "CUDA_context" and "fragmentation".
+of some the class is named, which it builds itself; of the others the script is given. Its parts are allocated bytes except "CUDA_context" and "fragmentation".
 """
 
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -24,6 +25,9 @@ GIVEN: dict[str, list[str]] = {
     "t5": "--model t5-base --seq-len 384 --optimizer adamw --dtype fp32".split(),
     "llama_1b": "--params 1.03B --seq-len 1024 --optimizer adamw --dtype pure-bf16 --checkpointing --flash".split(),
     "lora_1b": "--params 1.03B --seq-len 1024 --optimizer adamw --dtype pure-bf16 --flash".split(),
+    "train_eval_save": "--model train_eval_save:Net --image-size 32 --optimizer adam --dtype fp32".split(),
+    "unet_diffusion": "--model unet_diffusion:UNet --image-size 64 --optimizer adamw --dtype fp32".split(),
+    "lstm": "--model lstm:Words --seq-len 35 --optimizer sgd --dtype fp32".split(),
 }
 NOT_ALLOCATED = ("CUDA_context", "fragmentation")
 
@@ -32,7 +36,9 @@ def estimate(name: str, batch: int) -> dict[str, Any]:
     """Its estimate, or what it says instead."""
     options = [*GIVEN.get(name, ()), "--batch-size", str(batch), "--gpu", "h200", "-f", "json"]
     command = [sys.executable, "-m", "torch_preflight", "estimate", str(WORKLOADS / f"{name}.py"), *options]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=300)
+    path = os.pathsep.join([str(WORKLOADS), os.environ.get("PYTHONPATH", "")])
+    environment = {**os.environ, "PYTHONPATH": path}
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, env=environment)
     try:
         found = json.loads(done.stdout)
     except ValueError:

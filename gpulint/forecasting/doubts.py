@@ -18,16 +18,12 @@ _WORDS: Final = {
     "repeats": "how often elements are repeated lies in the data; once is taken",
     "bincount": "the largest value lies in the data; the result is taken to be as short as it may be",
     "compile": "torch.compile is left out and the model is run as it is; compiled code keeps and takes other memory",
-    "parallel": "training on several GPUs is left out and one process is forecast",
-    "graph": "CUDA graphs keep memory of their own, which is left out",
 }
 DECIDED: Final = ("mask", "unique", "number", "repeats", "bincount")  # other answers to these can be tried
 WIDENING: Final = {
     "compile": (0.30, 0.15),
     "repeats": (0.0, 0.10),
     "bincount": (0.0, 0.02),
-    "parallel": (0.1, 0.3),
-    "graph": (0.0, 0.2),
 }
 
 

@@ -160,6 +160,8 @@ def _raised(found: Recording) -> str:
     text = found.message
     if text.startswith("the script called"):
         return text
+    if text.startswith("Outside: "):
+        return text.removeprefix("Outside: ")
     hint = ""
     if text.startswith("FileNotFoundError"):
         hint = "; a forecast runs the script itself, which needs the files that it reads"

@@ -46,6 +46,17 @@ class Stream:
         return None
 
 
+class Outside(RuntimeError):
+    """Something that a forecast does not cover."""
+
+
+class CUDAGraph:
+    """Its memory is a pool of its own, which is not modelled."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        raise Outside("CUDA graphs are outside of what a forecast covers: leave them out for it")
+
+
 def put_on(tape: Tape) -> None:
     """Give `torch.cuda` this face."""
     cuda = torch.cuda
@@ -55,6 +66,7 @@ def put_on(tape: Tape) -> None:
         setattr(cuda.memory, name, getattr(cuda, name))
     cuda.random.get_rng_state = cuda.get_rng_state
     cuda.random.set_rng_state = cuda.set_rng_state
+    cuda.CUDAGraph = cuda.graphs.CUDAGraph = CUDAGraph
     torch.backends.cuda.is_built = lambda: True
     for kind in ("Float", "Double", "Half", "BFloat16", "Long", "Int", "Short", "Byte", "Char", "Bool"):
         setattr(cuda, f"{kind}Tensor", _legacy(kind))
