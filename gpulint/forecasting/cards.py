@@ -29,7 +29,7 @@ class Card:
     memory: int
     capability: tuple[int, int]
     processors: int
-    context: int = 770 * MIB
+    context: int = 767 * MIB
     cublas_workspace: int = 8_519_680
     cublaslt_workspace: int = MIB
     measured: bool = False

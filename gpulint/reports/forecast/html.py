@@ -76,7 +76,7 @@ def _peak(forecast: Forecast) -> str:
     return (
         f"<section><h2>What makes the peak</h2><p>It is reached {escape(words.moment(forecast.peak_at))}.</p>"
         f"{table(('Kind', 'Size', 'Share'), kinds, (1, 2))}"
-        f"<h3>By line</h3>{table(('Line', 'Size', 'Share', 'Kinds'), lines, (1, 2))}</section>"
+        f"</section><section><h2>The peak by line</h2>{table(('Line', 'Size', 'Share', 'Kinds'), lines, (1, 2))}</section>"
     )
 
 
