@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import sys
@@ -12,17 +13,19 @@ import click
 from gpulint.cli._verify import misplaced, write_report
 from gpulint.config import shown_path
 from gpulint.forecasting import batches, changes
+from gpulint.forecasting.calibrating import calibrate
 from gpulint.forecasting.cards import Card, UnknownCard, card_for
 from gpulint.forecasting.forecasting import judged, recorded
 from gpulint.forecasting.recorder import ForecastError, Program
 from gpulint.forecasting.result import Forecast
+from gpulint.units import format_bytes
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
     """The options of the command, as given."""
 
-    target: str
+    target: str | None
     arguments: tuple[str, ...]
     card: str
     module: bool
@@ -32,6 +35,7 @@ class Request:
     python: str | None
     find_batch: str | None
     changes: bool
+    calibrate: str | None
     max_peak: int | None
     output_format: str
     report: str | None
@@ -40,6 +44,7 @@ class Request:
     quiet: bool
 
     def program(self) -> Program:
+        assert self.target is not None
         return Program(
             self.target,
             self.arguments,
@@ -53,6 +58,10 @@ class Request:
 
 def perform(request: Request) -> int:
     """Forecast, tell, write the report; the exit status."""
+    if request.calibrate is not None:
+        return _calibrate(request, request.calibrate)
+    if request.target is None:
+        raise click.UsageError("name a script to forecast.")
     card = _card(request)
     _say_what_went_to_the_script(request)
     try:
@@ -72,6 +81,25 @@ def perform(request: Request) -> int:
         write_report(request.report, write_page(forecast))
         print(f"gpulint: report written to {shown_path(os.path.abspath(request.report))}", file=sys.stderr)
     return _status(request, forecast)
+
+
+def _calibrate(request: Request, path: str) -> int:
+    """Measure the card of this machine and write its file."""
+    from gpulint.atomic import write_atomic
+
+    try:
+        found = calibrate(request.python or sys.executable)
+    except ForecastError as error:
+        print(f"gpulint: {error}", file=sys.stderr)
+        return 2
+    try:
+        write_atomic(path, (json.dumps(found, indent=1) + "\n").encode())
+    except OSError as error:
+        raise click.UsageError(f"--calibrate {path}: {error.strerror or error}.") from error
+    print(
+        f"{found['label']}, torch {found['torch']}: {format_bytes(found['context'])} of context, written to {path}"
+    )
+    return 0
 
 
 def _card(request: Request) -> Card:

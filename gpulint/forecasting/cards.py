@@ -6,7 +6,8 @@ taken from the measured card, which their intervals say.
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, replace
+import json
+from dataclasses import asdict, dataclass, fields, replace
 from typing import Any, Final
 
 from gpulint.units import format_bytes, parse_bytes
@@ -40,7 +41,9 @@ class Card:
 
     @staticmethod
     def from_json(data: dict[str, Any]) -> Card:
-        return Card(**{**data, "capability": tuple(data["capability"])})
+        names = {one.name for one in fields(Card)}
+        given = {key: value for key, value in data.items() if key in names}
+        return Card(**{**given, "capability": tuple(data["capability"])})
 
 
 class UnknownCard(ValueError):
@@ -69,7 +72,10 @@ CARDS: Final[dict[str, Card]] = {
 
 
 def card_for(text: str) -> Card:
-    """The card with this name, or one of this size ("24GiB") of which nothing else is known. Raises UnknownCard."""
+    """The card with this name, that of a file which `--calibrate` wrote, or one of this size ("24GiB") of which nothing else is
+    known. Raises UnknownCard."""
+    if text.endswith(".json"):
+        return _card_in(text)
     known = CARDS.get(text.strip().lower().replace(" ", "").replace("_", "-"))
     if known is not None:
         return known
@@ -80,3 +86,13 @@ def card_for(text: str) -> Card:
     if size < GIB or text.strip().isdigit():
         raise UnknownCard(f'no card is known as "{text}"; one of {", ".join(CARDS)}, or a size like 24GiB')
     return Card(text.strip(), f"a card of {format_bytes(size)}", size, (8, 0), 108, known=False)
+
+
+def _card_in(path: str) -> Card:
+    try:
+        with open(path, encoding="utf-8") as source:
+            return Card.from_json(json.load(source))
+    except OSError as error:
+        raise UnknownCard(f"{path} cannot be read: {error.strerror or error}") from error
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise UnknownCard(f"{path} is not what gpulint forecast --calibrate writes") from error

@@ -49,8 +49,8 @@ class Steps:
         return 1 - min(later) / most if most else 0.0
 
 
-def said(recording: Recording, training: Steps) -> list[Said]:
-    """Every doubt about a run, those with a line first."""
+def said(recording: Recording, training: Steps, evaluates: bool = True) -> list[Said]:
+    """Every doubt about a run, those with a line first; `evaluates` says that an evaluation is to be expected."""
     found = [
         Said(one.code, _WORDS[one.code], one.file, one.line)
         for one in sorted(recording.doubts, key=lambda one: (one.file, one.line))
@@ -64,7 +64,7 @@ def said(recording: Recording, training: Steps) -> list[Said]:
         found.append(Said("few-steps", f"only {len(training.peaks)} steps were seen"))
     if recording.end == "time":
         found.append(Said("time", "the time was up before enough was seen (--timeout)"))
-    if recording.end == "enough" and not facts.get("evaluated"):
+    if recording.end == "enough" and evaluates and not facts.get("evaluated"):
         found.append(Said("no-evaluation", "no evaluation was reached; if there is one it may take more"))
     if facts.get("cut_epochs"):
         found.append(

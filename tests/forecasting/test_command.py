@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-pytest.importorskip("torch")
+torch = pytest.importorskip("torch")
 
 import gpulint
 
@@ -80,6 +80,7 @@ def test_a_peak_above_the_one_that_is_allowed_exits_with_1(script: Path) -> None
     [
         (("--card", "banana", "rows.py"), "no card is known as"),
         (("--alloc-conf", "nonsense", "rows.py"), "not of this form"),
+        ((), "name a script to forecast"),
         (("no-such.py",), "the script no-such.py does not exist"),
         (("--python", "/no/python", "rows.py"), "does not exist or cannot be executed"),
         (("--report", "no/folder/f.html", "rows.py"), "no/folder"),
@@ -93,6 +94,25 @@ def test_wrong_use_is_told_in_a_sentence_before_anything_runs(
     assert done.returncode == 2
     assert said in done.stderr
     assert "Traceback" not in done.stderr
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="there is a card to measure")
+def test_without_a_card_there_is_nothing_to_calibrate(tmp_path: Path) -> None:
+    done = run("--calibrate", "card.json", cwd=tmp_path)
+    assert done.returncode == 2
+    assert done.stderr == "gpulint: the card could not be measured: torch finds no CUDA device\n"
+    assert not (tmp_path / "card.json").exists()
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
+def test_a_card_is_measured(tmp_path: Path) -> None:
+    done = run("--calibrate", "card.json", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    found = json.loads((tmp_path / "card.json").read_text())
+    assert found["memory"] == torch.cuda.get_device_properties(0).total_memory
+    assert 100 << 20 < found["context"] < 3 << 30
+    assert found["cublas_workspace"] > 0
 
 
 @pytest.mark.slow

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from io import StringIO
+from pathlib import Path
 
 import pytest
 
@@ -176,6 +178,25 @@ def test_a_size_is_a_card_and_nonsense_is_none() -> None:
     for text in ("banana", "24", "12MiB", ""):
         with pytest.raises(UnknownCard, match="a size like 24GiB"):
             card_for(text)
+
+
+def test_a_measured_card_is_read_from_its_file(tmp_path: Path) -> None:
+    path = tmp_path / "card.json"
+    measured = {
+        **card_for("l4").to_json(),
+        "name": "mine",
+        "context": 5 * MIB,
+        "measured": True,
+        "torch": "2.11.0",
+    }
+    path.write_text(json.dumps(measured))
+    card = card_for(str(path))
+    assert (card.name, card.context, card.capability, card.measured) == ("mine", 5 * MIB, (8, 9), True)
+    path.write_text("{}")
+    with pytest.raises(UnknownCard, match="is not what gpulint forecast --calibrate writes"):
+        card_for(str(path))
+    with pytest.raises(UnknownCard, match="cannot be read"):
+        card_for(str(tmp_path / "none.json"))
 
 
 @pytest.mark.parametrize(

@@ -20,14 +20,14 @@ _output = heading("Output")
     context_settings={"allow_interspersed_args": False},
     options_metavar="[OPTIONS]",
 )
-@click.argument("target", metavar="SCRIPT")
+@click.argument("target", metavar="SCRIPT", required=False)
 @click.argument("arguments", metavar="[ARGS]...", nargs=-1, type=click.UNPROCESSED)
 @_what(
     "--card",
     metavar="CARD",
     default="h200",
     show_default=True,
-    help="The card: h200, h100, a100-80, a100-40, l4, t4, v100, rtx4090, rtx3090, or a size like 24GiB.",
+    help="The card: h200, h100, a100-80, a100-40, l4, t4, v100, rtx4090, rtx3090, a size like 24GiB, or a file of --calibrate.",
 )
 @_what("-m", "module", is_flag=True, help="SCRIPT is a module's name, as for python -m.")
 @_what(
@@ -61,6 +61,13 @@ _output = heading("Output")
     "--changes",
     is_flag=True,
     help="Forecast SCRIPT with each of several changes, and rank them by what they save.",
+)
+@_more(
+    "--calibrate",
+    metavar="FILE",
+    type=click.Path(dir_okay=False),
+    callback=can_be_written,
+    help="Measure the card of this machine instead, and write its constants to FILE, for --card.",
 )
 @_output(
     "--max-peak",
