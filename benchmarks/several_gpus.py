@@ -1,9 +1,12 @@
-"""Runs data-parallel programs with and without a leak on one rank, and checks which rank the verifier names.
+"""Runs data-parallel programs with and without a leak on one rank, and checks which rank the verifier names; and holds
+them against limits: peaks and baselines of each rank, growth on one, contexts on foreign cards.
 
     python benchmarks/several_gpus.py                       # NCCL, one process for each of two GPUs
     python benchmarks/several_gpus.py --backend gloo        # two processes on the CPU, to try the script
+    python benchmarks/several_gpus.py --part limits         # only the second half
 
-Writes `benchmarks/results/ranks-<gpu>-<date>.json` and prints a table. Exit status 1: a program was judged wrongly.
+Writes `benchmarks/results/ranks-<gpu>-<date>.json` (`rank-limits-…` of the second half) and prints tables. Exit status 1: a program
+was judged wrongly.
 """
 
 from __future__ import annotations
@@ -19,6 +22,7 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent)]
 
+from _limited_ranks import LimitedRanks  # noqa: E402
 from _measure import hardware, table  # noqa: E402
 from verify_fixtures import result_path  # noqa: E402
 
@@ -125,27 +129,64 @@ def run_program(wrapper: str, leak: str, backend: str, steps: int, folder: Path)
     return Outcome(wrapper, leak, expected, run(what))
 
 
+def limited(backend: str, out: Path | None) -> int:
+    """The programs held against limits. What is known is written after each part."""
+    device = "cuda" if backend == "nccl" else "cpu"
+    with tempfile.TemporaryDirectory() as folder:
+        done = [LimitedRanks(name, device, Path(folder), foreign=name == "DDP") for name in WRAPPERS]
+        for one in done:
+            imports, wrap = WRAPPERS[one.wrapper]
+            one.run(imports, wrap, backend, lambda: _save(done, Path(folder), backend, out))
+    problems = [problem for one in done for problem in one.problems]
+    print("\n".join(problems) or "limits: all as it should be")
+    return 1 if problems else 0
+
+
+def _save(done: Sequence[LimitedRanks], folder: Path, backend: str, out: Path | None) -> None:
+    baseline = folder / "ranks.json"
+    written = json.loads(baseline.read_text()) if baseline.exists() else None
+    card = next((peak["card"] for peak in (written or {}).get("peaks", ())), "cpu")
+    record: dict[str, object] = {
+        "hardware": hardware(),
+        "environment": {"device": "cuda" if backend == "nccl" else "cpu", "device_name": card},
+        "backend": backend,
+        "programs": {one.wrapper: {**one.record, "problems": one.problems} for one in done},
+        "baseline": written,
+    }
+    path = out or result_path("rank-limits", record)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(record, indent=1).replace(f"{folder}/", "") + "\n", encoding="utf-8")
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--backend", choices=("nccl", "gloo"), default="nccl")
     parser.add_argument("--steps", type=int, default=30)
-    parser.add_argument("--out", type=Path, help="where the JSON goes, instead of benchmarks/results/")
+    parser.add_argument("--part", choices=("leaks", "limits", "all"), default="all")
+    parser.add_argument("--out", type=Path, help="where the JSON of one part goes, not benchmarks/results/")
     given = parser.parse_args(arguments)
+    if given.out is not None and given.part == "all":
+        parser.error("--out is for one part: --part leaks or --part limits")
+    done = [leaking(given.backend, given.steps, given.out)] if given.part != "limits" else []
+    done += [limited(given.backend, given.out)] if given.part != "leaks" else []
+    return max(done)
+
+
+def leaking(backend: str, steps: int, out: Path | None) -> int:
+    """The programs with and without a leak."""
     with tempfile.TemporaryDirectory() as folder:
         outcomes = [
-            run_program(wrapper, leak, given.backend, given.steps, Path(folder))
-            for wrapper in WRAPPERS
-            for leak in LEAKS
+            run_program(wrapper, leak, backend, steps, Path(folder)) for wrapper in WRAPPERS for leak in LEAKS
         ]
     environments = [rank.environment for outcome in outcomes for rank in outcome.result.ranks[:1]]
     head = {**environments[0].to_json(), "executable": None} if environments else {}
     record: dict[str, object] = {
         "hardware": hardware(),
         "environment": head,
-        "backend": given.backend,
+        "backend": backend,
         "programs": [outcome.to_json() for outcome in outcomes],
     }
-    path = given.out or result_path("ranks", record)
+    path = out or result_path("ranks", record)
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
     rows = [

@@ -75,5 +75,19 @@ def __getattr__(name: str) -> Any:
     return value
 
 
+def load_ipython_extension(shell: Any) -> None:
+    """`%load_ext gpulint`: the magics `%%gpu_memory` and `%gpu_memory`, and failed cells that let go of their memory."""
+    from gpulint.memory.notebook.extension import load
+
+    load(shell)
+
+
+def unload_ipython_extension(shell: Any) -> None:
+    """`%unload_ext gpulint`."""
+    from gpulint.memory.notebook.extension import unload
+
+    unload(shell)
+
+
 def __dir__() -> list[str]:
     return sorted({*globals(), *_HOMES})

@@ -20,8 +20,13 @@ Kind = Literal[
     "handler",  # the line runs inside an `except` block, while the failed step's tensors are alive
     "time",  # the calls cost time in the step
     "growth",  # the line allocates device memory
+    "transient",  # the line needs more memory for a moment than it leaves
     "alias",  # the line allocates nothing, although a copy was meant
     "useless",  # the line frees nothing
+    "gathered",  # an evaluation keeps what its network gives on the device, batch after batch
+    "transfer",  # the line copies to the device in every step, and the host waits for it
+    "garbage",  # tensors wait in reference cycles, more with every step
+    "context",  # a process has a context on a card that is not its own
     "setting",  # the allocator's settings, as read back from the process
     "code",  # a matter of the source, nothing to measure
 ]

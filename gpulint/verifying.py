@@ -10,13 +10,18 @@ from dataclasses import replace
 from gpulint.api import check_resolved
 from gpulint.config import CONFIDENCES, ConfigResolver, Overrides
 from gpulint.findings import Confidence, Finding
+from gpulint.gate.baselines import TOLERANCE
+from gpulint.gate.judging import subject_of
+from gpulint.gate.running import check, run_limited
 from gpulint.lint.checking import Checker
 from gpulint.runtime.parent import firstparty
 from gpulint.runtime.parent.runner import Run
 from gpulint.runtime.parent.verdict import Verification
 from gpulint.runtime.parent.verifying import OnProgress, verification_of
-from gpulint.runtime.record.result import REACH
+from gpulint.runtime.record.gate import Limits
+from gpulint.runtime.record.result import REACH, Progress
 from gpulint.source.files import decode, read_bytes
+from gpulint.units import parse_bytes
 
 
 def verify(
@@ -33,6 +38,11 @@ def verify(
     reach: float = REACH,
     cut_epochs: bool = False,
     max_drift: int = 0,
+    max_peak: int | str | None = None,
+    baseline: str | os.PathLike[str] | None = None,
+    write_baseline: bool = False,
+    tolerance: float = TOLERANCE,
+    exclusive: bool = False,
     python: str | os.PathLike[str] | None = None,
     launch: Iterable[str] = (),
     cwd: str | os.PathLike[str] | None = None,
@@ -51,13 +61,26 @@ def verify(
     run confirms is in the result. Given `findings` are all in it.
     `device` is "auto", "cuda" or "cpu". `launch` are torchrun's flags, such as `("--nproc-per-node", "2")`.
     `max_drift` bytes a step on the GPU are allowed: `exit_code` and `drifting` of the result go by it.
+    `max_peak` (bytes, or "8GiB") limits what is allocated at the highest point of the run; `baseline` is a file of committed
+    peaks that this one may exceed by `tolerance` percent, and that gets it with `write_baseline`; `exclusive` does not run where
+    another process uses a card that the program sees. `gate` of the result tells of these. They are about a GPU's
+    memory: without one the run fails, unless `device` is "cpu".
     `capture` keeps the program's output in `result.run` instead of showing it. Never raises for what the
-    program does: `result.run.end` tells. Raises ValueError for options that make no sense.
+    program does: `result.run.end` tells. Raises ValueError for options that make no sense, and for a baseline that cannot be
+    read.
     """
     if device not in ("auto", "cuda", "cpu"):
         raise ValueError(f"device is {device!r}; it must be 'auto', 'cuda' or 'cpu'")
     if confidence not in (None, *CONFIDENCES):
         raise ValueError(f"confidence is {confidence!r}; it must be 'high', 'medium', 'low' or None")
+    limits = Limits(
+        parse_bytes(max_peak) if isinstance(max_peak, str) else max_peak,
+        os.fspath(baseline) if baseline is not None else "",
+        tolerance,
+        write_baseline,
+        exclusive,
+    )
+    check(limits, device)
     where = os.fspath(cwd) if cwd is not None else None
     what = Run(
         os.fspath(target),
@@ -76,10 +99,30 @@ def verify(
         environment=environment or {},
     )
     if findings is not None:
-        return verification_of(what, with_claims(findings), max_drift, on_progress)
-    least = least_confidence(confidence, what.target, module, where)
-    known = program_findings(what)
-    return verification_of(what, known, max_drift, on_progress, least)
+        known, least = with_claims(findings), Confidence.LOW
+    else:
+        least = least_confidence(confidence, what.target, module, where)
+        known = program_findings(what)
+
+    def measure(run: Run, told: OnProgress) -> Verification:
+        return verification_of(run, known, max_drift, both(told, on_progress), least)
+
+    script = what.target if module or where is None else os.path.join(where, what.target)
+    subject = subject_of(script, what.arguments, module, limits.baseline)
+    command = f"gpulint.verify({what.target!r}, ..., write_baseline=True)"
+    return run_limited(what, limits, subject, command, measure)
+
+
+def both(first: OnProgress, second: OnProgress | None) -> OnProgress:
+    """What tells two listeners."""
+    if second is None:
+        return first
+
+    def tell(progress: Progress) -> None:
+        first(progress)
+        second(progress)
+
+    return tell
 
 
 def program_findings(what: Run, place: str = "") -> list[Finding]:

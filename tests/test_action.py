@@ -10,6 +10,7 @@ import subprocess
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -224,6 +225,28 @@ def test_findings_need_not_fail(runner: Runner) -> None:
     done, outputs = runner.run({"output-format": "sarif", "args": "--exit-zero"})
     assert done.returncode == 0, done.stderr
     assert len(json.loads(Path(outputs["sarif"]).read_text())["runs"][0]["results"]) == 2
+
+
+SHORT = """
+import torch
+model = torch.nn.Linear(4, 4)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for _ in range(100):
+    optimizer.zero_grad()
+    model(torch.ones(2, 4)).sum().backward()
+    optimizer.step()
+"""
+
+
+@pytest.mark.skipif(find_spec("torch") is None, reason="torch is not installed")
+@pytest.mark.parametrize(("limit", "status"), [("1GiB", 0), ("1KiB", 1)])
+def test_a_run_is_held_against_limits(runner: Runner, limit: str, status: int) -> None:
+    (runner.workspace / "clean" / "short.py").write_text(SHORT)
+    words = f"--python {sys.executable} --device cpu --steps 5 --max-peak {limit} clean/short.py"
+    done, _ = runner.run({"paths": "clean", "verify": words})
+    assert done.returncode == status, done.stderr
+    assert ("exceeded --max-peak" in done.stdout) is bool(status)
+    assert "### GPU memory of `clean/short.py`" in (runner.temp / "summary.md").read_text()
 
 
 def test_wrong_inputs_say_so(runner: Runner) -> None:

@@ -119,8 +119,20 @@ def test_a_wrong_option_is_found() -> None:
         parse(["gpu", "kill", "--all"])
 
 
+def options_of_the_plugin() -> set[str]:
+    """What pytest knows with the plugin, its own options included."""
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "--help", "-p", "gpulint.pytest_plugin"],
+        env={**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return set(re.findall(r"--[a-z][\w-]*", done.stdout))
+
+
 def test_options_in_running_text_exist() -> None:
-    known = set()
+    known = options_of_the_plugin()
 
     def walk(command: click.Command, context: click.Context) -> None:
         known.update(
@@ -136,7 +148,10 @@ def test_options_in_running_text_exist() -> None:
     known |= {"--help", "--version"}
     for path in PAGES:
         text = re.sub(
-            r"^\|.*torch-preflight.*$", "", BLOCK.sub("", path.read_text(encoding="utf-8")), flags=re.M
+            r"^\|.*(torch-preflight|torch_|--torch-).*$",
+            "",
+            BLOCK.sub("", path.read_text(encoding="utf-8")),
+            flags=re.M,
         )
         for option in re.findall(r"`(--[a-z][\w-]*)", text):
             assert option in known, f"{path.name}: {option}"

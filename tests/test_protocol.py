@@ -42,6 +42,7 @@ SUBJECTS = {
     "GPU105": ["activations"],
     "GPU106": ["FEATURES"],
     "GPU107": ["self.shadow[name]"],
+    "GPU108": ["Trainer"],
     "GPU201": ["model"],
     "GPU202": ["teacher"],
     "GPU203": ["fake"],
@@ -56,14 +57,18 @@ SUBJECTS = {
     "GPU404": ["best"],
     "GPU405": ["model"],
     "GPU406": [""],
+    "GPU407": ["model"],
+    "GPU408": ["gc.disable"],
     "GPU501": ["torch.cuda.empty_cache"],
     "GPU502": ["gc.collect"],
     "GPU503": ["torch.cuda.synchronize"],
     "GPU504": ["predicted"],
+    "GPU505": ["torch.zeros"],
     "GPU601": ["PYTORCH_CUDA_ALLOC_CONF"],
     "GPU602": ["PYTORCH_CUDA_ALLOC_CONF"],
     "GPU603": ["torch.cuda.amp.GradScaler", "torch.cuda.memory_cached"],
     "GPU604": ["PYTORCH_CUDA_ALLOC_CONF"],
+    "GPU605": ["torch.cuda.set_device"],
 }
 
 BY_CODE = {rule.code: rule for rule in all_rules()}

@@ -64,9 +64,11 @@ FLOORS: dict[str, set[str]] = {
     | below(RUNTIME, "record probes holding")
     | of_ours("atomic units"),
     "gpulint.allocator": of_ours("memory"),
+    "gpulint.snapshot": of_ours("allocator units") | {"gpulint.memory"},
     "gpulint.operator": of_ours("allocator memory atomic units") | below(RUNTIME, "record parent"),
     "gpulint.forecasting": of_ours("allocator marks units")
     | below(RUNTIME, "record parent child observing probes"),
+    "gpulint.gate": below(RUNTIME, "record parent") | of_ours("operator source atomic units"),
     "gpulint.codemods": of_ours("source config atomic memory"),
     REPORTS: of_ours("source config findings rule"),
     f"{REPORTS}.lint": {REPORTS} | of_ours("source lint findings rule version"),
@@ -77,14 +79,16 @@ FLOORS: dict[str, set[str]] = {
     | of_ours("source config units version trial")
     | below(RUNTIME, "record"),
     f"{REPORTS}.forecast": {REPORTS, f"{REPORTS}.verify"} | of_ours("config forecasting units version"),
+    f"{REPORTS}.snapshot": {REPORTS, f"{REPORTS}.verify"} | of_ours("snapshot units"),
+    "gpulint.testing": below(RUNTIME, "record probes holding observing child") | of_ours("gate units"),
     "gpulint.server": of_ours("source lint answers config findings rule fix api version"),
     "gpulint.cli": of_ours(
-        "source lint trial forecasting allocator answers atomic config findings rule units verifying version"
+        "source lint trial forecasting gate allocator answers atomic config findings rule units verifying version"
     )
     | {REPORTS, *below(REPORTS, "lint verify trial forecast")}
     | below(RUNTIME, "record parent"),
-    "gpulint.cli.commands": {"gpulint.cli", RULES, REPORTS}
-    | of_ours("codemods config lint memory operator server trial units")
+    "gpulint.cli.commands": {"gpulint.cli", RULES, REPORTS, f"{REPORTS}.snapshot"}
+    | of_ours("codemods config gate lint memory operator server snapshot trial units")
     | below(RUNTIME, "record"),
 }
 

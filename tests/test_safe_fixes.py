@@ -519,6 +519,11 @@ def offered(code: str, name: str) -> list[tuple[int, str | None, str]]:
         ("GPU401", "bug_name_of_a_script", ["unsafe"]),
         ("GPU401", "bug_segmentation_logits", ["safe"]),
         ("GPU403", "bug_own_way_of_loading", ["unsafe"]),
+        ("GPU407", "bug_vision_transformer_halved", ["safe", "safe"]),
+        ("GPU407", "bug_halved_for_training", ["unsafe"]),
+        ("GPU407", "bug_language_model_of_unknown_type", ["unsafe", "unsafe", None]),
+        ("GPU505", "bug_made_on_the_host_in_each_step", [None, "safe", None, "unsafe", None]),
+        ("GPU605", "bug_networks_before_the_card", [None, "unsafe", "unsafe"]),
         ("GPU405", "bug_figures_in_between", ["unsafe"]),
         ("GPU405", "bug_empty_cache_before_del", ["safe"]),
         ("GPU501", "bug_every_step", ["safe"]),
@@ -555,6 +560,31 @@ def test_a_fix_is_as_safe_as_can_be_proven(code: str, name: str, safety: list[st
 )
 def test_a_fix_that_would_be_wrong_is_never_safe(code: str, name: str) -> None:
     assert "safe" not in [applicability for _, applicability, _ in offered(code, name)]
+
+
+@pytest.mark.parametrize(
+    ("made", "safety"),
+    [
+        ("torch.zeros(3).to(device)", ["safe"]),
+        ("torch.eye(3).to(net.device)", ["safe"]),
+        ("torch.ones(3).cuda()", ["safe"]),
+        ("torch.arange(3).to(device)", ["unsafe"]),
+        ("torch.ones(3).to(kind)", ["unsafe"]),
+        ("torch.zeros(3, requires_grad=True).to(device)", [None]),  # a leaf on the host, and a copy of it
+        ("torch.tensor([1.0]).to(device)", [None]),  # it is copied wherever it is made
+        ("torch.ones(3).to(device, non_blocking=True)", []),
+    ],
+)
+def test_a_tensor_is_made_on_the_device_where_it_is_the_same_there(
+    made: str, safety: list[str | None]
+) -> None:
+    text = (
+        "import torch\n\ndevice = torch.device('cuda')\n\n\ndef train(net, loader, optimizer, kind):\n"
+        f"    for x in loader:\n        loss = (net(x.to(device)) * {made}).mean()\n        optimizer.zero_grad()\n"
+        "        loss.backward()\n        optimizer.step()\n"
+    )
+    found = [one for one in lint_text(text, "train.py", DOUBTING) if one.code == "GPU505"]
+    assert [one.fix and one.fix.applicability for one in found] == safety
 
 
 def test_an_average_that_starts_in_the_same_expression_is_cut_in_both_branches() -> None:

@@ -319,13 +319,13 @@ class _Unimported(importlib.abc.MetaPathFinder, importlib.abc.Loader):
     ) -> importlib.machinery.ModuleSpec | None:
         if fullname != self._name:
             return None
-        sys.meta_path.remove(self)
         origin = self._module.__file__
         spec = importlib.machinery.ModuleSpec(fullname, self, origin=origin, is_package=True)
         spec.submodule_search_locations = list(self._module.__path__)
         return spec
 
     def create_module(self, spec: importlib.machinery.ModuleSpec) -> types.ModuleType:
+        sys.meta_path.remove(self)  # now, and not when somebody asks whether there is such a module
         return self._module
 
     def exec_module(self, module: types.ModuleType) -> None:

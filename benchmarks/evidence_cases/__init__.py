@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from evidence_cases import gradients, held, modes, release, slow
-from evidence_cases.processes import CASES as PROCESS_CASES
+from evidence_cases import contexts, gradients, held, modes, newcomers, processes, release, slow
 from evidence_cases.setup import Case
+
+PROCESS_CASES = [*processes.CASES, *contexts.CASES]
 
 
 def all_cases() -> list[Case]:
     """Every case that runs in the measuring process, by code."""
-    found = [*held.CASES, *modes.CASES, *gradients.CASES, *release.CASES, *slow.CASES]
+    found = [*held.CASES, *modes.CASES, *gradients.CASES, *release.CASES, *slow.CASES, *newcomers.CASES]
     return sorted(found, key=lambda case: case.code)
 
 

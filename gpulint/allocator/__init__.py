@@ -8,7 +8,7 @@ Not modelled: frees that wait for events of other streams, private pools of CUDA
 fragmentation (it has none: it maps physical pages).
 """
 
-from gpulint.allocator.model import Allocator, OutOfMemory, Snapshot
+from gpulint.allocator.model import Allocator, OutOfMemory, Piece, Snapshot
 from gpulint.allocator.replay import Event, events_of, replay
 from gpulint.allocator.settings import LARGE_SEGMENT, MIB, Settings, parse_settings
 
@@ -18,6 +18,7 @@ __all__ = [
     "Allocator",
     "Event",
     "OutOfMemory",
+    "Piece",
     "Settings",
     "Snapshot",
     "events_of",

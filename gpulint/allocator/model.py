@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from gpulint.allocator.blocks import Block, Heap, Pool, Segment
 from gpulint.allocator.settings import (
@@ -49,12 +51,29 @@ class Snapshot:
         return 1 - self.largest_free / cached if cached else 0.0
 
 
+class Piece(NamedTuple):
+    """A block of a segment that is taken over: allocated, free, or (of an expandable one) without memory behind it."""
+
+    address: int
+    size: int
+    allocated: bool
+    mapped: bool = True
+
+
 class Allocator:
     """One device. `capacity` is what the driver can give (None: no end), `limit` what
-    `set_per_process_memory_fraction` allows. Addresses identify allocations."""
+    `set_per_process_memory_fraction` allows. Addresses identify allocations.
+
+    Of free blocks of the same size the one with the lowest address is taken, so where new segments come to lie has its part in what
+    is reserved. The driver puts each below the one before, as far as was seen (H200); `ascending` is the other extreme.
+    """
 
     def __init__(
-        self, settings: Settings | str = "", capacity: int | None = None, limit: int | None = None
+        self,
+        settings: Settings | str = "",
+        capacity: int | None = None,
+        limit: int | None = None,
+        ascending: bool = False,
     ) -> None:
         self.settings = parse_settings(settings) if isinstance(settings, str) else settings
         self.capacity = UNLIMITED if capacity is None else capacity
@@ -63,7 +82,9 @@ class Allocator:
         self.retries = self.segments = 0
         self._pools = {True: Pool(True), False: Pool(False)}
         self._heap = Heap()
-        self._next_address = 1 << 32
+        self._ascending = ascending
+        self._next_address = 1 << 32  # of ranges, and of segments that ascend
+        self._last_address = 1 << 46  # of segments that descend
 
     # -- the interface -----------------------------------------------------------------------------------------
 
@@ -90,6 +111,25 @@ class Allocator:
         block.allocated = False
         self.allocated -= block.size
         self._heap.settle(self._pools[block.small], block)
+
+    def adopt(self, pieces: Sequence[Piece], stream: int, small: bool, expandable: bool) -> None:
+        """Take over a segment as it lies: pieces that follow one another, no two free ones side by side."""
+        first, last = pieces[0], pieces[-1]
+        segment = Segment(first.address, last.address + last.size - first.address, expandable)
+        pool = self._pools[small]
+        before: Block | None = None
+        for piece in pieces:
+            block = Block(piece.address, piece.size, stream, small, segment, before)
+            block.allocated, block.mapped, block.requested = piece.allocated, piece.mapped, piece.size
+            if before is not None:
+                before.next = block
+            before = self._heap.blocks[block.address] = block
+            self.allocated += block.size if block.allocated else 0
+            self.reserved += block.size if block.mapped else 0
+            if not block.allocated:
+                self._heap.insert(pool, block)
+        self.segments += 1
+        self.reset_peak()
 
     def empty_cache(self) -> None:
         """Return to the driver what no tensor shares a segment with."""
@@ -206,7 +246,7 @@ class Allocator:
         if not self._reserve(wanted):
             return None
         self.segments += 1
-        address = self._addresses(wanted)
+        address = self._addresses(wanted) if self._ascending else self._address_below(wanted)
         block = Block(address, wanted, stream, pool.small, Segment(address, wanted, False))
         self._heap.blocks[address] = block
         return block
@@ -222,6 +262,10 @@ class Allocator:
         address = self._next_address
         self._next_address += -(-size // ROUND_LARGE) * ROUND_LARGE + ROUND_LARGE
         return address
+
+    def _address_below(self, size: int) -> int:
+        self._last_address -= -(-size // ROUND_LARGE) * ROUND_LARGE
+        return self._last_address
 
     # -- expandable segments -----------------------------------------------------------------------------------
 

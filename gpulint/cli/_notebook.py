@@ -10,9 +10,11 @@ from dataclasses import dataclass, replace
 
 import click
 
+from gpulint.cli._in_cells import InCells
 from gpulint.config import shown_path
 from gpulint.findings import Finding
 from gpulint.lint.cells import CellModule, Places, join
+from gpulint.runtime.parent.verdict import Verification
 from gpulint.source.files import FileError, SourceFile, read_bytes, read_source
 from gpulint.source.notebooks import Notebook, NotebookError, read_notebook
 from gpulint.trial.applying import NotWritten, encoded, write
@@ -69,6 +71,12 @@ class CellScript:
             originals=renamed(trial.originals),
             texts=renamed(trial.texts),
         )
+
+    def as_measured(self, verification: Verification) -> Verification:
+        """What was measured of the script, as of the notebook's cells."""
+        notebook = os.path.abspath(self.source.path)
+        told = InCells(self.path, notebook, Places(_HEAD + self.module.text)).told(verification)
+        return replace(told, target=shown_path(self.source.path))
 
     def note(self) -> str:
         """Which line of the script begins which cell."""

@@ -85,9 +85,12 @@ def can_be_written(_: click.Context, __: click.Parameter, path: PathLike) -> Pat
     return path
 
 
-def size(_: click.Context, __: click.Parameter, value: str) -> int:
-    """Bytes, from `512B` or `1.5MiB`."""
+def size(_: click.Context, __: click.Parameter, value: str | None) -> int | None:
+    """Bytes, from `512B` or `1.5MiB`; None where the option is not given."""
     from gpulint.units import parse_bytes
+
+    if value is None:
+        return None
 
     try:
         return parse_bytes(value)

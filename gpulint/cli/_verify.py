@@ -2,27 +2,34 @@
 
 from __future__ import annotations
 
+import contextlib
+import glob
 import itertools
 import json
 import os
+import shlex
 import shutil
 import sys
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import click
 
+from gpulint.cli._job import summarize
 from gpulint.config import ConfigResolver, shown_path
 from gpulint.findings import DIAGNOSTICS, Confidence, Finding
+from gpulint.gate.baselines import BadBaseline
+from gpulint.gate.judging import subject_of
+from gpulint.gate.running import check, run_limited
 from gpulint.lint.selection import BUILT_IN, known_rules, refuse_unknown
 from gpulint.runtime.parent.runner import Run
 from gpulint.runtime.parent.verdict import Verification
-from gpulint.runtime.parent.verifying import verification_of
+from gpulint.runtime.parent.verifying import OnProgress, verification_of
+from gpulint.runtime.record.gate import Limits
 from gpulint.runtime.record.result import StepKind, count_steps, said_steps
 from gpulint.source.notebooks import is_notebook
-from gpulint.verifying import least_confidence, program_findings, with_claims
+from gpulint.verifying import both, least_confidence, program_findings, with_claims
 
 if TYPE_CHECKING:
     from gpulint.cli._notebook import CellScript
@@ -48,7 +55,13 @@ class Request:
     confidence: str | None
     output_format: str
     report: str | None
+    snapshot: str | None
     max_drift: int
+    max_peak: int | None
+    baseline: str | None
+    write_baseline: bool
+    tolerance: float
+    exclusive: bool
     show_output: bool
     colour: str
     quiet: bool
@@ -60,6 +73,11 @@ class Request:
     place: str = ""  # of a notebook: where their script counts as lying
 
     @property
+    def limits(self) -> Limits:
+        """What the run is held against, besides the drift."""
+        return Limits(self.max_peak, self.baseline or "", self.tolerance, self.write_baseline, self.exclusive)
+
+    @property
     def title(self) -> str:
         """What runs, for people."""
         return shown_path(self.place.removesuffix(".py")) if self.place else self.target
@@ -69,12 +87,12 @@ def perform(request: Request) -> int:
     """Run the script, print what was found, write the reports; the exit status."""
     prepare(request)
     if is_notebook(request.target) and not request.module:
-        with of_cells(request) as (script, _):
-            return _verified(script)
-    return _verified(request)
+        with of_cells(request) as (script, cells):
+            return _verified(script, cells.as_measured)
+    return _verified(request, lambda verification: verification)
 
 
-@contextmanager
+@contextlib.contextmanager
 def of_cells(request: Request) -> Iterator[tuple[Request, CellScript]]:
     """The request for the script of a notebook's cells."""
     from gpulint.cli._notebook import cell_script
@@ -84,21 +102,45 @@ def of_cells(request: Request) -> Iterator[tuple[Request, CellScript]]:
         yield replace(request, target=cells.path, home=cells.home, place=cells.place), cells
 
 
-def _verified(request: Request) -> int:
-    verification = _measure(request)
+def _verified(request: Request, told: Callable[[Verification], Verification]) -> int:
+    verification = _measure(request, told)
     if request.output_format == "json":
         from gpulint.reports.verify.json import write as write_json
 
         write_json(verification, sys.stdout)
+    elif request.output_format == "markdown":
+        sys.stdout.write(gate_markdown(verification))
     else:
         _print_text(request, verification)
+    if verification.gate is not None:
+        summarize(gate_markdown(verification))
     _say_how_it_ended(request, verification)
+    written = _say_snapshot(request)
     if request.report is not None:  # last: that the disk is full must cost nobody the rest
         from gpulint.reports.verify.html import write_page
 
         write_report(request.report, write_page(verification))
         print(f"gpulint: report written to {shown_path(os.path.abspath(request.report))}", file=sys.stderr)
-    return verification.exit_code
+    return verification.exit_code if written else 2
+
+
+def _say_snapshot(request: Request) -> bool:
+    """Name the snapshots that the run has left; whether there is one where one was asked for."""
+    if request.snapshot is None:
+        return True
+    found = [path for path in _snapshots(request.snapshot) if os.path.exists(path)]
+    for path in found:
+        said = shown_path(path)
+        print(f"gpulint: snapshot written to {said}: gpulint snapshot {said} reads it", file=sys.stderr)
+    if not found:
+        print("gpulint: no snapshot was written: the script used no GPU", file=sys.stderr)
+    return bool(found)
+
+
+def _snapshots(path: str) -> list[str]:
+    """The file, and those of the ranks."""
+    stem, extension = os.path.splitext(os.path.abspath(path))
+    return [stem + extension, *sorted(glob.glob(f"{glob.escape(stem)}-rank*{extension}"))]
 
 
 def prepare(request: Request) -> None:
@@ -110,14 +152,37 @@ def prepare(request: Request) -> None:
 
 
 def _refuse_nonsense(request: Request) -> None:
-    if not request.fix and (request.dry_run or request.output_format == "markdown"):
-        option = "--dry-run" if request.dry_run else "--output-format markdown"
-        raise click.UsageError(f"{option} is about fixes that are tried: use it with --fix.")
+    limited = request.limits.on_peak or request.exclusive
+    if not request.fix and request.dry_run:
+        raise click.UsageError("--dry-run is about fixes that are tried: use it with --fix.")
+    if not request.fix and not limited and request.output_format == "markdown":
+        raise click.UsageError(
+            "--output-format markdown is about fixes that are tried, or limits: use it with --fix, --max-peak or --baseline."
+        )
+    if request.fix and limited:
+        raise click.UsageError(
+            "--max-peak, --baseline and --exclusive hold one run against limits: use them without --fix."
+        )
+    try:
+        check(request.limits, request.device)
+    except BadBaseline as error:
+        hint = "" if os.path.exists(request.baseline or "") else f": {_writing(request)}"
+        raise click.UsageError(f"{error}{hint}") from error
+    except ValueError as error:
+        raise click.UsageError(f"{error}.") from error
     if request.fix and (request.show_output or request.cut_epochs):
         option = "--show-output" if request.show_output else "--cut-epochs"
         raise click.UsageError(
             f"{option} cannot be used with --fix, which compares what several runs do and print."
         )
+    if request.snapshot is not None:
+        if request.fix:
+            raise click.UsageError(
+                "--snapshot cannot be used with --fix, which runs the script several times."
+            )
+        for path in _snapshots(request.snapshot):  # of an earlier run
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(path)
     if request.show_output and request.output_format == "json":
         raise click.UsageError("--show-output would mix the script's output into the JSON; leave one out.")
     if not request.module and not os.path.exists(request.target):
@@ -140,16 +205,38 @@ def misplaced(arguments: Sequence[str]) -> list[str]:
     return list(dict.fromkeys(name for one in before_end if (name := one.partition("=")[0]) in ours))
 
 
-def _measure(request: Request) -> Verification:
+def _measure(request: Request, as_told: Callable[[Verification], Verification]) -> Verification:
+    """`as_told` names places as people know them: limits and baselines do too."""
     findings = chosen_findings(request)
-    what = run_of(request)
     least = _least(request)
-    if request.quiet:
-        return verification_of(what, findings, request.max_drift, least=least)
-    from gpulint.reports.verify.progress import following
 
-    with following(replace(what, target=request.title), sys.stderr, request.colour) as on_progress:
-        return verification_of(what, findings, request.max_drift, on_progress, least)
+    def measure(what: Run, told: OnProgress) -> Verification:
+        if request.quiet:
+            return as_told(verification_of(what, findings, request.max_drift, told, least))
+        from gpulint.reports.verify.progress import following
+
+        with following(replace(what, target=request.title), sys.stderr, request.colour) as on_progress:
+            found = verification_of(what, findings, request.max_drift, both(told, on_progress), least)
+        return as_told(found)
+
+    limits = request.limits
+    target = request.place.removesuffix(".py") or request.target
+    subject = subject_of(target, request.arguments, request.module, limits.baseline)
+    return run_limited(run_of(request), limits, subject, _writing(request), measure)
+
+
+def _writing(request: Request) -> str:
+    """The command that writes the peaks which a baseline lacks."""
+    device = ["--device", "cpu"] if request.device == "cpu" else []
+    module = ["-m"] if request.module else []
+    target = shown_path(request.place.removesuffix(".py")) if request.place else request.target
+    return shlex.join(
+        [
+            *("gpulint", "verify", "--baseline", request.baseline or "", "--write-baseline"),
+            *(device + list(request.launch) + module),
+            *(target, *request.arguments),
+        ]
+    )
 
 
 def run_of(request: Request) -> Run:
@@ -167,6 +254,7 @@ def run_of(request: Request) -> Run:
         cut_epochs=request.cut_epochs,
         launch=request.launch,
         capture=not request.show_output,
+        snapshot="" if request.snapshot is None else os.path.abspath(request.snapshot),
         cwd=request.home,
         environment={} if request.home is None else {"PYTHONPATH": _paths(request.home)},
     )
@@ -254,6 +342,13 @@ def _print_text(request: Request, verification: Verification) -> None:
 
     columns = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
     write(verification, sys.stdout, colour_wanted(sys.stdout, request.colour), columns)
+
+
+def gate_markdown(verification: Verification) -> str:
+    """How the run stands to its limits, for a pull request or a job's page."""
+    from gpulint.reports.verify.gate import markdown
+
+    return markdown(verification)
 
 
 def _say_how_it_ended(request: Request, verification: Verification) -> None:

@@ -16,6 +16,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from gpulint.memory.accounts.booking import book
+    from gpulint.memory.accounts.records import Account
+    from gpulint.memory.accounts.taking import account
     from gpulint.memory.checkpoint import Saved, save_checkpoint
     from gpulint.memory.cleaning import Cleared, clear
     from gpulint.memory.figures import MemoryStats, stats
@@ -37,6 +40,7 @@ if TYPE_CHECKING:
 
 # No file here may bear the name of one of these: importing it would bind the module to that name.
 _HOMES = {
+    "Account": "accounts.records",
     "AllocatorSettingsError": "settings",
     "AllocatorSettingsWarning": "settings",
     "Cleared": "cleaning",
@@ -50,6 +54,8 @@ _HOMES = {
     "Released": "releasing",
     "Saved": "checkpoint",
     "Window": "window",
+    "account": "accounts.taking",
+    "book": "accounts.booking",
     "clear": "cleaning",
     "configure": "settings",
     "format_bytes": "gpulint.units",
@@ -66,6 +72,7 @@ _HOMES = {
 }
 
 __all__ = [
+    "Account",
     "AllocatorSettingsError",
     "AllocatorSettingsWarning",
     "Cleared",
@@ -79,6 +86,8 @@ __all__ = [
     "Released",
     "Saved",
     "Window",
+    "account",
+    "book",
     "clear",
     "configure",
     "format_bytes",

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import gc
+import sys
 from dataclasses import dataclass
 
 from gpulint.memory.device import cuda_missing, cuda_started, started_devices, torch_module
+from gpulint.memory.errors import forget_errors, interactive_shell
 from gpulint.memory.groups import Held, held
 from gpulint.memory.live import Lingering, lingering
+from gpulint.memory.notebook.holding import Holding, kept_results
+from gpulint.memory.notebook.roots import forget_results
 from gpulint.units import format_bytes
 
 
@@ -20,6 +24,10 @@ class Cleared:
     `allocated` is still held by tensors and `reserved` still with the allocator: no call of this kind can free
     these. Where it was asked for, `holders` says who holds most, with the number of its tensors and what their graphs pin, and
     `lingering` names the largest tensors.
+
+    `errors` is the number of stored errors that were let go of (a prompt and IPython keep the last one, with all variables of
+    the frames that it passed through), and `tracebacks` what that freed. In IPython, `results` is what only shown results still
+    hold, in `Out[n]`, `_` and their like.
     """
 
     objects: int
@@ -31,36 +39,54 @@ class Cleared:
     lingering: tuple[Lingering, ...] = ()
     holders: tuple[Held, ...] = ()
     missing: str = ""
+    errors: int = 0
+    tracebacks: int = 0
+    results: tuple[Holding, ...] = ()
 
     def __str__(self) -> str:
         lines = [f"gc.collect() found {self.objects} objects"]
+        if self.errors:
+            freed = "" if self.missing else f", freed {format_bytes(self.tracebacks)}"
+            lines.insert(0, f"let go of the last error and the variables in its traceback{freed}")
         if self.missing:
-            lines[0] += f"; nothing to clear on a GPU: {self.missing}"
+            lines[-1] += f"; nothing to clear on a GPU: {self.missing}"
         else:
-            lines[0] += f", freed {format_bytes(self.garbage)}"
+            lines[-1] += f", freed {format_bytes(self.garbage)}"
             lines.append(f"cuBLAS workspaces: {format_bytes(self.workspaces)}")
             lines.append(f"empty_cache() returned {format_bytes(self.returned)} to the driver")
             lines.append(
                 f"still allocated: {format_bytes(self.allocated)} (reserved {format_bytes(self.reserved)});"
                 " only letting go of the tensors frees it"
             )
+        if self.results:
+            lines.append("only results that were shown still hold (clear(outputs=True) forgets them):")
+        lines += [f"{each}" for each in self.results]
         lines += [f"  {each}" for each in self.holders or self.lingering]
         return "\n".join(lines)
 
 
-def clear(force: bool = False) -> Cleared:
+def clear(force: bool = False, *, outputs: bool = False) -> Cleared:
     """Collect garbage, drop cuBLAS workspaces, and return the cache to the driver; say what each step gave.
 
     For the end of a phase (after validation, before another process needs the card). In a training loop it
     lowers no peak, and the collection alone doubled the time of a step (46 against 21 ms; H200, torch 2.11). It cannot free what something still references:
     `force=True` finds who holds most of them, and the largest of them, which takes a scan of all objects.
+
+    At a prompt and in a notebook it also lets go of the last error, which no debugger finds afterwards, and names what shown
+    results (`Out[n]`, `_`) hold; `outputs=True` forgets these results first.
     """
     missing = cuda_missing()
     if missing is None and not cuda_started():
         missing = "CUDA has not been used in this process"
+    start = 0 if missing else _allocated()
+    errors = forget_errors()
+    shell = interactive_shell()
+    if shell is not None and outputs:
+        forget_results(shell)
     if missing:
-        return Cleared(gc.collect(), missing=missing)
-    start, before = _allocated(), _reserved()
+        objects = gc.collect()
+        return Cleared(objects, missing=missing, errors=errors, results=_results(shell, "cpu"))
+    forgotten, before = _allocated(), _reserved()
     objects = gc.collect()
     collected = _allocated()
     _drop_workspaces()
@@ -69,14 +95,23 @@ def clear(force: bool = False) -> Cleared:
     after = _reserved()
     return Cleared(
         objects=objects,
-        garbage=start - collected,
+        garbage=forgotten - collected,
         workspaces=collected - dropped,
         returned=before - after,
         allocated=_allocated(),
         reserved=after,
         lingering=lingering() if force else (),
         holders=held() if force else (),
+        errors=errors,
+        tracebacks=start - forgotten,
+        results=_results(shell, None),
     )
+
+
+def _results(shell: object, device: str | None) -> tuple[Holding, ...]:
+    if shell is None or sys.modules.get("torch") is None:
+        return ()
+    return tuple(kept_results(shell, None if device is None else torch_module().device(device)))
 
 
 def _allocated() -> int:

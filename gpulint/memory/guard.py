@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import gc
 import inspect
 import logging
 import os
@@ -22,6 +21,7 @@ from typing import Any, Final, Literal, TypeVar, cast
 
 from gpulint.memory.cleaning import Cleared, clear
 from gpulint.memory.device import cuda_started, logger, torch_module
+from gpulint.memory.errors import empty_frames
 from gpulint.memory.figures import MemoryStats, stats
 from gpulint.memory.oom.diagnosis import Diagnosis, diagnose
 from gpulint.memory.oom.messages import OomMessage, parse_message
@@ -120,7 +120,7 @@ class OomGuard:
             return False
         failure = _Failure(error, self._snapshot is not None)
         del kind, trace
-        _empty_frames(error)
+        empty_frames(error)
         self._recover(failure, error)
         return not self._reraise
 
@@ -155,7 +155,7 @@ class OomGuard:
                 failure, error = _Failure(caught, self._snapshot is not None), caught
             # Here the handler has ended. What the error still refers to are the frames of the failed call: they
             # are over, and emptied, they hold no tensor.
-            _empty_frames(error)
+            empty_frames(error)
             self._recover(failure, error)
             attempts += 1
             if sizes is not None:
@@ -295,18 +295,6 @@ def _where(error: BaseException) -> str:
         return "an unknown place"
     name = last[0].name if last[0].name.startswith("<") else f"{last[0].name}()"
     return f"{last[0].filename}:{last[0].lineno} in {name}"
-
-
-def _empty_frames(error: BaseException | None, seen: set[int] | None = None) -> None:
-    """Drop the local variables of all finished frames that an error and its causes refer to."""
-    seen = set() if seen is None else seen
-    if error is None or id(error) in seen:
-        return
-    seen.add(id(error))
-    traceback.clear_frames(error.__traceback__)
-    _empty_frames(error.__cause__, seen)
-    _empty_frames(error.__context__, seen)
-    gc.collect(0)
 
 
 class _Sizes:

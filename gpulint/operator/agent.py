@@ -22,6 +22,8 @@ from typing import Any
 
 FOLDER = "GPULINT_RUN_FOLDER"
 INTERVAL = "GPULINT_RUN_INTERVAL"
+LIBRARY = "GPULINT_RUN_LIBRARY"
+ASKED, ANSWER = "asked", "account.json"
 
 
 class Recorder:
@@ -29,6 +31,7 @@ class Recorder:
 
     def __init__(self, folder: str, interval: float) -> None:
         self.path = os.path.join(folder, f"{os.getpid()}.jsonl")
+        self.asked = os.path.join(folder, f"{os.getpid()}.{ASKED}")
         self.interval = interval
         self.began = time.time()
         self.lines: list[str] = []
@@ -56,13 +59,17 @@ class Recorder:
         # A signal that the program's own threads have blocked would be delivered here, and end the program.
         with contextlib.suppress(Exception):
             signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
-        flushed = time.time()
-        while not self.stopping.wait(self.pause()):
+        flushed = sampled = time.time()
+        while not self.stopping.wait(min(self.interval, 1.0)):
             try:
+                self.answer()
+                if time.time() - sampled < self.pause():
+                    continue
                 self.sample()
-                if time.time() - flushed > 1.0:
+                sampled = time.time()
+                if sampled - flushed > 1.0:
                     self.flush()
-                    flushed = time.time()
+                    flushed = sampled
             except Exception:  # a program that is shutting down, a torch that is half imported
                 continue
 
@@ -80,6 +87,19 @@ class Recorder:
         if figures is not None:
             found.update(figures)
         self.note(found)
+
+    def answer(self) -> None:
+        """Somebody asks where the bytes are (`gpulint gpu account`): gpulint itself answers, from where it was started."""
+        if not self.alive or not os.path.exists(self.asked):
+            return
+        os.unlink(self.asked)
+        library = os.environ.get(LIBRARY, "")
+        sys.path.append(library)
+        try:
+            from gpulint.memory.accounts.answering import answer
+        finally:
+            sys.path.remove(library)
+        answer(self.asked.replace(ASKED, ANSWER))
 
     def cuda_figures(self) -> dict[str, Any] | None:
         # Through sys.modules: attributes of torch itself may import things.

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from gpulint.memory.accounts.driver import NoDriver as NoDriver
+from gpulint.memory.accounts.driver import driver as driver
 from gpulint.operator import processes
 from gpulint.units import format_bytes
-
-
-class NoDriver(RuntimeError):
-    """NVML cannot be used: the message says what is missing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,27 +50,6 @@ class Card:
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)
-
-
-@contextlib.contextmanager
-def driver() -> Iterator[Any]:
-    """The initialised `pynvml` module. Raises NoDriver with what to install or start, also where the driver ceases
-    to answer within the block."""
-    try:
-        import pynvml  # type: ignore[import-untyped, unused-ignore]
-    except ImportError as error:
-        raise NoDriver("the library nvidia-ml-py is not installed: pip install nvidia-ml-py") from error
-    try:
-        pynvml.nvmlInit()
-    except Exception as error:
-        raise NoDriver(f"no NVIDIA driver answers on this machine ({error})") from error
-    try:
-        yield pynvml
-    except pynvml.NVMLError as error:
-        raise NoDriver(f"the NVIDIA driver answers with an error ({error})") from error
-    finally:
-        with contextlib.suppress(Exception):
-            pynvml.nvmlShutdown()
 
 
 def read_cards(nvml: Any) -> list[Card]:

@@ -122,6 +122,7 @@ def child_environment(
         return made
     made[agent.FOLDER] = str(folder)
     made[agent.INTERVAL] = str(interval)
+    made[agent.LIBRARY] = str(Path(__file__).resolve().parents[2])
     made["PYTHONPATH"] = os.pathsep.join([str(folder), *filter(None, [environment.get("PYTHONPATH")])])
     return made
 

@@ -19,7 +19,7 @@ _STAND_IN: Final = re.compile(r"([ \t]*)(.*)" + HIDDEN + r"([0-9]+)$")
 
 # Cell magics whose cell is Python that runs in the notebook's own process.
 _PYTHON: Final = frozenset(
-    "capture debug heat ipytest memit memray_flamegraph mprun prun scalene time timeit wandb".split()
+    "capture debug gpu_memory heat ipytest memit memray_flamegraph mprun prun scalene time timeit wandb".split()
 )
 # Line magics whose argument is a statement of the notebook's.
 _RUNS_ITS_LINE: Final = re.compile(r"%(?:time|timeit|prun|memit)\s+(?:-[a-z]+(?:\s*[0-9]+)?\s+)*")

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 
 from gpulint.findings import Finding
 from gpulint.source.files import FileError, is_regular, read_source, split_lines
 from gpulint.source.notebooks import Notebook, NotebookError, read_notebook
+
+_CELL = re.compile(r"(.+\.ipynb):cell ([0-9]+)")
 
 
 class Sources:
@@ -18,7 +21,10 @@ class Sources:
         self._notebooks: dict[str, Notebook | None] = {}
 
     def lines(self, path: str, cell: int | None = None) -> list[str]:
-        """The lines of a file, or of a notebook's cell, without their ends; none where it cannot be read."""
+        """The lines of a file, or of a notebook's cell, without their ends; none where it cannot be read. A cell may also be
+        named with its file: `book.ipynb:cell 3`."""
+        if cell is None and (named := _CELL.fullmatch(path)):
+            return self.lines(named[1], int(named[2]))
         if (path, cell) not in self._lines:
             self._lines[path, cell] = split_lines(
                 self._text(path) if cell is None else self._source(path, cell)

@@ -11,7 +11,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-import gpulint
+import gpulint  # noqa: E402
 
 ROWS = """
 import sys, torch

@@ -23,6 +23,8 @@ def nvmlDeviceGetHandleByIndex(index):
     if _cards()[index].get("lost"):
         raise NVMLError("GPU is lost")
     return _cards()[index]
+def nvmlDeviceGetHandleByUUID(uuid):
+    return next(card for card in _cards() if "GPU-" + card["name"] == uuid)
 def nvmlDeviceGetName(card):
     return card["name"].encode()
 def nvmlDeviceGetUUID(card):

@@ -210,7 +210,7 @@ def test_naming_the_lines_of_a_block_imports_no_compiler():
     program = """
 import sys, torch
 from torch._C._profiler import gather_traceback, symbolize_tracebacks
-from gpulint.runtime.probes.cuda import without_inductor
+from gpulint.runtime.probes.history import without_inductor
 with without_inductor():
     print(symbolize_tracebacks([gather_traceback(python=True, script=True, cpp=False)])[0][0]["name"])
 print("torch._inductor" in sys.modules, torch._inductor.__name__)

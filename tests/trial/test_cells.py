@@ -76,6 +76,29 @@ def test_a_fix_that_pays_is_written_into_its_cell(
     assert "total += loss." in sources[1]
 
 
+@pytest.mark.skipif(find_spec("torch") is None, reason="torch is not installed")
+def test_what_was_measured_is_told_of_the_cells(notebook: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    text = (
+        notebook.read_text().replace("total = 0", "total = []").replace("total += loss", "total.append(loss)")
+    )
+    notebook.write_text(text.replace("float(total)", "len(total)"))
+    assert dispatch(["verify", "-q", "--steps", "5", "--report", "page.html", "train.ipynb"]) == 1
+    shown = capsys.readouterr().out
+    assert shown.startswith("train.ipynb: on the CPU")
+    assert "train.ipynb:cell 2:9:5: confirmed" in shown
+    assert "9 |     total.append(loss)" in shown
+    assert "born:     train.ipynb:cell 2:5" in shown
+    assert "gpulint-cells" not in shown + Path("page.html").read_text(encoding="utf-8")
+
+
+def test_an_error_is_told_of_its_cell(notebook: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    notebook.write_text(notebook.read_text().replace("total = 0", "1 / 0"))
+    assert dispatch(["verify", "-q", "train.ipynb"]) == 2
+    said = capsys.readouterr()
+    assert "gpulint-cells" not in said.out + said.err
+    assert 'train.ipynb:cell 2", line 3' in said.err
+
+
 HELPER = """\
 size = 16
 

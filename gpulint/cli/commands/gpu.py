@@ -120,6 +120,41 @@ _OUTCOMES = {
 }
 
 
+@command.command("account", short_help="Where the bytes of a process are.")
+@click.argument("pid", metavar="PID", type=click.IntRange(min=1))
+@click.option("--json", "as_json", is_flag=True, help="All figures as JSON.")
+@click.option(
+    "--measure-context",
+    is_flag=True,
+    help="Start a process that makes a CUDA context on the card, to know its size: some seconds, and that much memory.",
+)
+@click.option(
+    "--timeout",
+    metavar="SECONDS",
+    type=click.FloatRange(min=0.1),
+    default=10.0,
+    show_default=True,
+    help="How long to wait for the process.",
+)
+def account(pid: int, as_json: bool, measure_context: bool, timeout: float) -> int:
+    """Say where the GPU memory of the process PID is: tensors, cache, workspaces, context, and what nobody explains.
+
+    The process answers itself if it runs under `gpulint run`, or if it and this command run on Python 3.14 or newer; of
+    others the driver's figures are shown. In a script, `print(gpulint.memory.account())` says the same.
+    """
+    import json
+
+    from gpulint.operator import accounting
+
+    try:
+        told = accounting.told(pid, timeout, measure_context)
+    except accounting.NoProcess as missing:
+        print(f"gpulint: {missing}", file=sys.stderr)
+        return 2
+    print(json.dumps(told.to_json(), indent=2) if as_json else "\n".join(told.lines()))
+    return 0 if told.accounts or told.cards else 2
+
+
 @command.command("clear", short_help="Why one process cannot empty another's cache.")
 def clear() -> int:
     """Say why one process cannot empty another's cache, and what can be done."""

@@ -9,12 +9,14 @@ import click
 from gpulint.cli._grouped import GroupedCommand, codes, heading
 from gpulint.cli._launch import flags, torchrun
 from gpulint.cli._options import CODES, CONFIDENCE, can_be_written, colour, size
+from gpulint.gate.baselines import TOLERANCE
 from gpulint.runtime.record.result import REACH
 from gpulint.trial.plan import MAX_RUNS
 
 _what = heading("What to measure")
 _findings = heading("Findings")
 _fixes = heading("Fixes")
+_limits = heading("Limits, for CI")
 _output = heading("Output")
 
 
@@ -98,12 +100,50 @@ _output = heading("Output")
     metavar="N",
     help="With --fix: run SCRIPT so many times at most.",
 )
+@_limits(
+    "--max-drift",
+    metavar="SIZE",
+    default="0B",
+    show_default=True,
+    callback=size,
+    help="Bytes a step that may stay on the GPU (512B, 1.5MiB).",
+)
+@_limits(
+    "--max-peak",
+    metavar="SIZE",
+    callback=size,
+    help="Bytes that may be allocated at the highest point of the run (8GiB). Without a GPU an error, or say --device cpu.",
+)
+@_limits(
+    "--baseline",
+    metavar="FILE",
+    type=click.Path(dir_okay=False),
+    help="Committed peaks: SCRIPT's entry for this card and torch may be exceeded by --tolerance. No entry is an error.",
+)
+@_limits(
+    "--write-baseline",
+    is_flag=True,
+    help="Write the peaks of this run into the file of --baseline; its other entries stay.",
+)
+@_limits(
+    "--tolerance",
+    metavar="PERCENT",
+    type=click.FloatRange(min=0),
+    default=TOLERANCE,
+    show_default=True,
+    help="How much more than the baseline is no failure.",
+)
+@_limits(
+    "--exclusive",
+    is_flag=True,
+    help="Do not run where another process uses a card that SCRIPT can see (CUDA_VISIBLE_DEVICES).",
+)
 @_output(
     "--output-format",
     metavar="FORMAT",
     type=click.Choice(["text", "json", "markdown"]),
     default="text",
-    help="text or json; with --fix also markdown, for a pull request.",
+    help="text, json, or markdown for a pull request: of limits, or of what --fix has tried.",
 )
 @_output(
     "--report",
@@ -113,12 +153,11 @@ _output = heading("Output")
     help="Write an HTML report to FILE.",
 )
 @_output(
-    "--max-drift",
-    metavar="SIZE",
-    default="0B",
-    show_default=True,
-    callback=size,
-    help="Bytes a step that may stay on the GPU (512B, 1.5MiB).",
+    "--snapshot",
+    metavar="FILE",
+    type=click.Path(dir_okay=False),
+    callback=can_be_written,
+    help="Record allocations on the GPU, and write torch's memory snapshot to FILE at the end (of each rank: FILE-rank0).",
 )
 @_output("-s", "--show-output", is_flag=True, help="Let the script's own output through.")
 @colour("Output")
@@ -129,7 +168,8 @@ def command(**given: Any) -> int:
 
     SCRIPT runs unchanged, with its arguments, in a process of its own, until enough steps are sampled.
 
-    Exit status: 0 no drift above --max-drift, 1 drift, 2 wrong use or SCRIPT failed. With --fix: 0 nothing left to
+    Exit status: 0 no drift above --max-drift and no other limit exceeded, 1 a limit exceeded, 2 wrong use, SCRIPT failed, or
+    nothing to compare with. With --fix: 0 nothing left to
     gain, 1 gains found and not applied, 2 SCRIPT could not be run.
     """
     from gpulint.cli import _trial, _verify

@@ -8,8 +8,10 @@ from html import escape
 
 from gpulint.config import shown_path
 from gpulint.reports import plural
+from gpulint.reports.verify.gatepage import gate_section
+from gpulint.reports.verify.notes import site_text
 from gpulint.reports.verify.page import fact_list, page, table, ticked
-from gpulint.reports.verify.text import growth_text, ranks_text, site_text, wasted_title
+from gpulint.reports.verify.text import growth_text, ranks_text, wasted_title
 from gpulint.reports.verify.timeline import timeline
 from gpulint.runtime.parent.evidence import Evidence
 from gpulint.runtime.parent.growth import movement_text, phases
@@ -36,6 +38,7 @@ def write_page(verification: Verification) -> str:
     title = f"gpulint {'run' if _only_watched(verification) else 'verify'}: {verification.target}"
     body = [
         _head(verification),
+        gate_section(verification),
         _timelines(verification),
         _verdicts(verification, sources),
         _unpredicted(verification, sources),
@@ -92,6 +95,12 @@ def _conclusion(verification: Verification) -> tuple[str, str, str]:
         more += f"; {plural(len(verification.wasted), 'forward')} for nothing"
     summary = f"{found}{': ' + ', '.join(counts) if counts else ''}{more}."
     drift = f"{format_bytes(round(verification.drift))} a step"
+    gate = verification.gate
+    if gate is not None and not verification.failed:
+        if gate.problems:
+            return "bad", "The run could not be held against its limits", f"{gate.problems[0]}. {summary}"
+        if gate.exceeded:
+            return "bad", "A limit on the peak was exceeded", f"{gate.exceeded[0].text}. {summary}"
     if verification.failed:
         return "bad", "The script could not be verified", f"{verification.run.end.message}. {summary}"
     if verification.drifting:

@@ -17,8 +17,6 @@
 
 from __future__ import annotations
 
-import os
-import textwrap
 from collections.abc import Iterator, Sequence
 from typing import TextIO
 
@@ -26,12 +24,14 @@ from gpulint.config import shown_path
 from gpulint.findings import Finding, Severity
 from gpulint.reports import plural
 from gpulint.reports.layout import STYLES, Line, paint, printable, quoted
+from gpulint.reports.verify.gate import gate_headline, gate_lines
+from gpulint.reports.verify.notes import note, remark, site_text, source_line
 from gpulint.reports.verify.plot import memory_plot
 from gpulint.runtime.parent.evidence import Evidence
 from gpulint.runtime.parent.growth import Phase, movement_text, phases
 from gpulint.runtime.parent.judging import nodes_text
 from gpulint.runtime.parent.verdict import Unpredicted, Verdict, Verification, Wasted
-from gpulint.runtime.record.result import RankResult, Sample, Site
+from gpulint.runtime.record.result import RankResult, Sample
 from gpulint.source.sources import Sources
 from gpulint.units import format_bytes
 
@@ -72,13 +72,14 @@ def summary_lines(verification: Verification, columns: int | None = None, dots: 
     lines += _unpredicted(verification, sources, columns)
     lines += _wasted(verification, sources, columns)
     for trend in verification.fragmentation:
-        lines += [[], *_remark("fragmentation", "warning", trend.reason, columns)]
-        lines += _note("advice", trend.advice, columns)
+        lines += [[], *remark("fragmentation", "warning", trend.reason, columns)]
+        lines += note("advice", trend.advice, columns)
     lines += _accounted(verification, columns)
     notes = dict.fromkeys(note for rank in verification.run.ranks for note in rank.notes)
     lines += [[]] if notes else []
-    for note in notes:
-        lines += _remark("note", "faint", note, columns, "faint")
+    for said in notes:
+        lines += remark("note", "faint", said, columns, "faint")
+    lines += gate_lines(verification, sources, columns)
     return [*lines, *([[]] if lines else []), closing(verification)]
 
 
@@ -165,13 +166,13 @@ def verdict_lines(verdict: Verdict, sources: Sources, columns: int | None = None
     shown = excerpt(_as_finding(verdict), sources.lines(verdict.file), margin)
     if shown:
         lines += [gutter, *shown, gutter]
-    lines += _note("measured", verdict.text, columns, margin)
+    lines += note("measured", verdict.text, columns, margin)
     if verdict.doubt:
-        lines += _note("doubt", verdict.doubt, columns, margin)
+        lines += note("doubt", verdict.doubt, columns, margin)
     if verdict.holder:
-        lines += _note("holder", verdict.holder, columns, margin)
+        lines += note("holder", verdict.holder, columns, margin)
     if verdict.born and verdict.status == "confirmed":
-        lines += _note("born", ", ".join(site_text(site) for site in verdict.born[:3]), columns, margin)
+        lines += note("born", ", ".join(site_text(site) for site in verdict.born[:3]), columns, margin)
     return lines
 
 
@@ -189,48 +190,14 @@ def _as_finding(verdict: Verdict) -> Finding:
     )
 
 
-def site_text(site: Site) -> str:
-    """`model.py:12 in forward`."""
-    if not site.file:
-        return "no Python line (backward, or a library's thread)"
-    return f"{os.path.basename(site.file)}:{site.line} in {site.function}"
-
-
-def _note(label: str, text: str, columns: int | None, margin: int = 2) -> list[Line]:
-    lead = " " * (margin + 1)
-    indent = len(lead) + len("= measured: ")
-    text = printable(text.replace("\n", " "))
-    wrapped = textwrap.wrap(text, max(columns - indent, 40), break_on_hyphens=False) if columns else [text]
-    first: Line = [
-        (lead + "= ", "gutter"),
-        (f"{label}:".ljust(10), "label"),
-        *quoted(wrapped[0] if wrapped else ""),
-    ]
-    return [first, *([(" " * indent, ""), *quoted(more)] for more in wrapped[1:])]
-
-
-def _remark(label: str, style: str, text: str, columns: int | None, body: str = "") -> list[Line]:
-    """`harmless: …`, wrapped at the terminal's width."""
-    said = printable(" ".join(text.split()))
-    if columns is None:
-        return [[(f"{label}: ", style), *quoted(said, body)]]
-    first, *more = textwrap.wrap(
-        f"{label}: {said}", max(columns, 40), subsequent_indent="  ", break_on_hyphens=False
-    )
-    return [
-        [(f"{label}: ", style), *quoted(first[len(label) + 2 :], body)],
-        *(quoted(line, body) for line in more),
-    ]
-
-
 def _accounted(verification: Verification, columns: int | None) -> Iterator[Line]:
     """The growth that is no drift, a line for each, and the growth of which nobody knows."""
     if verification.harmless or verification.unexplained:
         yield []
     for growth in verification.unexplained:
-        yield from _remark("unexplained", "warning", growth.text + ranks_text(growth.ranks), columns)
+        yield from remark("unexplained", "warning", growth.text + ranks_text(growth.ranks), columns)
     for harmless in verification.harmless[:_MOST_HARMLESS]:
-        yield from _remark("harmless", "good", harmless.text + ranks_text(harmless.ranks), columns)
+        yield from remark("harmless", "good", harmless.text + ranks_text(harmless.ranks), columns)
     left = len(verification.harmless) - _MOST_HARMLESS
     if left > 0:
         yield [(f"… and {left} more places of harmless growth (--output-format json has them all)", "faint")]
@@ -255,21 +222,12 @@ def _unpredicted_lines(found: Unpredicted, on_gpu: str, sources: Sources, column
     lines: list[Line] = [
         [(printable(where), "path"), ("unpredicted ", style), *quoted(growth_text(found, on_gpu))]
     ]
-    lines += _source_line(found.file, found.line, sources)
+    lines += source_line(found.file, found.line, sources)
     margin = len(str(found.line))
-    lines += _note("holder", found.text, columns, margin)
+    lines += note("holder", found.text, columns, margin)
     if found.born:
-        lines += _note("born", ", ".join(site_text(site) for site in found.born[:3]), columns, margin)
+        lines += note("born", ", ".join(site_text(site) for site in found.born[:3]), columns, margin)
     return lines
-
-
-def _source_line(file: str, line: int, sources: Sources) -> list[Line]:
-    source = sources.lines(file) if file else []
-    if not 1 <= line <= len(source):
-        return []
-    gutter: Line = [(" " * (len(str(line)) + 1) + "|", "gutter")]
-    code: Line = [(f"{line} | ", "gutter"), (printable(source[line - 1]).rstrip()[:160], "")]
-    return [gutter, code, gutter]
 
 
 def _wasted(verification: Verification, sources: Sources, columns: int | None) -> Iterator[Line]:
@@ -278,8 +236,8 @@ def _wasted(verification: Verification, sources: Sources, columns: int | None) -
         where = f"{printable(shown_path(found.file))}:{found.line}: "
         yield []
         yield [(where, "path"), ("found by running ", "warning"), *quoted(wasted_title(found))]
-        yield from _source_line(found.file, found.line, sources)
-        yield from _note("measured", found.text, columns, len(str(found.line)))
+        yield from source_line(found.file, found.line, sources)
+        yield from note("measured", found.text, columns, len(str(found.line)))
     left = len(verification.wasted) - _MOST_WASTED
     if left > 0:
         yield [(f"… and {left} more forwards that no backward goes through", "faint")]
@@ -326,4 +284,6 @@ def closing(verification: Verification) -> Line:
         return [*line, (f". {text} until then." if sampled else ".", "")]
     if not sampled:
         return [*line, (". No step was sampled.", "warning")]
-    return [*line, (". ", ""), (text, "error" if verification.drifting else "good"), (".", "")]
+    line = [*line, (". ", ""), (text, "error" if verification.drifting else "good"), (".", "")]
+    headline = gate_headline(verification)
+    return [*line, (" ", ""), headline, (".", "")] if headline is not None else line

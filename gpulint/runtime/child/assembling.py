@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime
+import os
 import platform
 import sys
 from collections.abc import Iterable
@@ -11,8 +13,9 @@ from typing import Any
 
 from gpulint.runtime.child.session import Session
 from gpulint.runtime.record import drift
+from gpulint.runtime.record.peaks import CardUse, StretchPeak
 from gpulint.runtime.record.recording import Recording
-from gpulint.runtime.record.result import End, Environment, RankResult, Trend
+from gpulint.runtime.record.result import ENDED_WELL, End, Environment, RankResult, Site, Trend
 from gpulint.runtime.record.series import united
 
 
@@ -38,7 +41,33 @@ def assemble(session: Session, end: End, notes: Iterable[str]) -> RankResult:
         notes=tuple(said),
         recording=_recording(session, end),
         process=session.process,
+        peaks=_peaks(session, end),
+        cards=_cards(session),
+        first_use=_first_use(session),
+        pid=os.getpid(),
     )
+
+
+def _peaks(session: Session, end: End) -> tuple[StretchPeak, ...]:
+    if session.peaking is None:
+        return ()
+    found: tuple[StretchPeak, ...] = session.peaking.result(end.reason in ENDED_WELL)
+    return found
+
+
+def _cards(session: Session) -> tuple[CardUse, ...]:
+    if session.probe is None or session.probe.name != "cuda-allocator":
+        return ()
+    from gpulint.runtime.child.peaking import cards_of
+
+    with contextlib.suppress(Exception):
+        return cards_of(session.torch)
+    return ()
+
+
+def _first_use(session: Session) -> Site | None:
+    number = getattr(session.probe, "first_use", 0)
+    return session.frames.sites[number] if number else None
 
 
 def _recording(session: Session, end: End) -> Recording | None:

@@ -25,6 +25,8 @@ class DeviceChoice:
             probe.on_first_use = self._use_cuda
             self.idle = probe
             host = HostProbe(session.frames)
+            if probe.crests is not None:
+                host.follow_peaks()
             host.start()
             host.adopt(parameters_on_device=True)
             self._switch(host)

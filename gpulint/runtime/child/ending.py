@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 from gpulint.runtime.child import running
 from gpulint.runtime.probes.frames import function_name
-from gpulint.runtime.record.result import NO_TORCH, End, Site, said_steps
+from gpulint.runtime.record.result import NO_TORCH, End, Site, never_used_gpu, said_steps
 
 _ASKED = "the script asked for input"
 _ALLOCATOR = ("allocator config", "allocator backend", "allocator setting")  # what torch's refusals speak of
@@ -22,7 +22,7 @@ _NO_INPUT = "EOF when reading a line"  # what `input()` says where there is none
 def finished(harness: Any) -> End:
     """The script ran to its end by itself."""
     if harness.asked_for_cuda_in_vain:
-        return End("no-device", "--device cuda was asked for, and the script never used the GPU", code=0)
+        return End("no-device", never_used_gpu(harness.limited), code=0)
     if harness.steps:
         few = "" if harness.sampled else ", all of them warm-up (--warmup 0 samples from the first step on)"
         return End("finished", f"the script ended by itself{_so_far(harness)}{few}", code=0)

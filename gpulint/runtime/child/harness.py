@@ -138,6 +138,7 @@ class Harness:
             self._session.notes.append(f"torch could not be watched: {type(error).__name__}: {error}")
 
     def _watch_torch(self, torch: Any) -> None:
+        from gpulint.runtime.child.peaking import Peaking
         from gpulint.runtime.observing import watching
         from gpulint.runtime.observing.forwards import Forwards
 
@@ -147,14 +148,22 @@ class Harness:
         folder = os.path.dirname(os.path.abspath(torch.__file__)) + os.sep
         session.frames.foreign = (folder,)
         if session.options.device == "cuda" and not watching.has_cuda():
-            self.report(End("no-device", watching.why_no_cuda()))
+            self.report(End("no-device", watching.why_no_cuda(session.options.limited)))
             self._stopping.raise_stop()
         session.probe = watching.make_probe(session.options.device, session.frames)
+        session.peaking = Peaking(session, session.options.peaks)
+        session.peaking.prepare()
+        if session.options.snapshot and hasattr(session.probe, "keep_history"):
+            session.probe.keep_history()
         self._undo.append(watching.watch_optimizers(self._optimizer_made, self._optimizer_stepped))
         self._undo.append(watching.watch_scalers(self._optimizer_stepped))
         self._undo.append(watching.watch_loaders(self._batch, self._pass_ended, self._loading))
         self._undo.append(watching.watch_replays(self._replayed))
-        self._undo.append(watching.watch_backwards(self._backward))
+        self._undo.append(
+            watching.watch_backwards(
+                session.peaking.backward_begins, session.peaking.backward_ended, self._backward
+            )
+        )
         if session.options.trial is not None:
             from gpulint.runtime.trying.recorder import Recorder
 
@@ -280,6 +289,7 @@ class Harness:
         if not self._optimizing and self._here():
             self._trains()
             self._stepper.optimizer("backward", 0)
+            self._session.peaking.stepped()
             self._steps.check_evaluation()
             self._stopping.stop_if_reached()
 
@@ -287,6 +297,7 @@ class Harness:
         if self._here():
             self._trains()
             self._stepper.replay(id(graph))
+            self._session.peaking.stepped()
             self._stopping.stop_if_reached()
 
     def _loading(self, change: int) -> None:
@@ -314,6 +325,8 @@ class Harness:
         if self._session.recorder is not None:
             self._session.recorder.stepped(optimizer)
         self._stepper.optimizer(id(parameters), id(optimizer))
+        if self._session.peaking is not None:
+            self._session.peaking.stepped()
         self._steps.check_evaluation()
         self._stopping.stop_if_reached()
 
@@ -360,6 +373,11 @@ class Harness:
         return self._session.torch is not None
 
     @property
+    def limited(self) -> bool:
+        """Whether a limit is why a GPU is measured."""
+        return self._session.options.limited
+
+    @property
     def asked_for_cuda_in_vain(self) -> bool:
         """Whether the GPU shall be measured, and the script has nothing on it."""
         return self._session.asked_for_cuda_in_vain
@@ -385,7 +403,18 @@ class Harness:
         if self.done:
             return
         self._session.done = True
+        self._write_snapshot()
         self._session.send({"result": self.result(end).to_json()})
+
+    def _write_snapshot(self) -> None:
+        """Where one was asked for, and there is a GPU to speak of."""
+        session = self._session
+        dump = getattr(session.probe, "dump", None)
+        if session.options.snapshot and dump is not None:
+            from gpulint.runtime.probes.history import path_of
+
+            alone = session.world_size == 1 and not session.process
+            self.note(dump(path_of(session.options.snapshot, session.rank, alone)))
 
     def result(self, end: End) -> RankResult:
         """Everything measured so far."""

@@ -32,7 +32,7 @@ class Session:
         self.send = send
         self.endless = endless
         self.frames = Frames(options.home)
-        self.calls = Calls(self.frames, self.reserved)
+        self.calls = Calls(self.frames, self.reserved, self.allocated)
         self.lines = LineCounter(options.lines, self.tensor_bytes, measuring=options.trial is None)
         self.torch: Any = None
         self.probe: Any = None
@@ -40,6 +40,7 @@ class Session:
         self.recorder: Any = None  # in a trial
         self.marks: list[Mark] = []
         self.series: dict[StepKind, Series] = {kind: Series(kind) for kind in KINDS}
+        self.peaking: Any = None  # a `peaking.Peaking`, which is given a session
         self.lingering: Lingering | None = None  # set once enough steps are sampled
         self.notes: list[str] = []
         self.done = False
@@ -100,3 +101,7 @@ class Session:
         if self.torch is None or self.probe is None or self.probe.name != "cuda-allocator":
             return None
         return int(self.torch.cuda.memory_reserved())
+
+    def allocated(self) -> int | None:
+        """What is on the GPU, or would be, as the probe reads it; None before there is one."""
+        return None if self.probe is None else int(self.probe.allocated())

@@ -47,11 +47,17 @@ class Steps:
         """Read everything; the number of the reading."""
         session = self._session
         if self.unwatched and session.marks:
+            if session.peaking is not None:
+                session.peaking.pass_over()
             return len(session.marks) - 1
         if session.probe is not None:
             self._device.check()
+        if session.peaking is not None:
+            session.peaking.turn()
         number = session.lines.mark = len(session.marks)
         figures = session.probe.mark(self._wants_reading()) if session.probe is not None else None
+        if session.peaking is not None:
+            session.peaking.account(figures)
         heap = self._memory.heap()
         if heap is not None and session.probe is not None:
             heap -= session.probe.raw_bytes()
@@ -106,6 +112,7 @@ class Steps:
             self._sample_from(series, mark)
         elif session.probe is not None and series.count - series.begun >= session.fewest_warmup - 1:
             session.probe.watch(True)  # warm-up is found to be over one step late
+            session.peaking.settle()
         self._tell(series, sample)
         self._looks.look_if_due(series)
 
@@ -115,6 +122,8 @@ class Steps:
         series.warm, series.boundaries = True, [mark]
         if series.kind != "eval":
             session.lines.forget()
+            if session.peaking is not None:
+                session.peaking.begin_sampling()
         session.watch_more(True)
         if session.probe is not None:
             collect(1)

@@ -13,7 +13,7 @@ from gpulint.runtime.child.looks import LOOKS, Looks
 from gpulint.runtime.child.session import KINDS, TRAINING, Session
 from gpulint.runtime.child.steps import Steps
 from gpulint.runtime.observing.lingering import Lingering, free_host_memory
-from gpulint.runtime.record.result import End, Progress, StepKind
+from gpulint.runtime.record.result import End, Progress, StepKind, never_used_gpu
 
 PATIENCE = 20.0  # seconds that an evaluation may take before the training that is to follow it is given up
 AFTERWARDS = 2.0  # seconds that a trial's first run goes on after what was to be sampled, unwatched
@@ -112,6 +112,10 @@ class Stopping:
         for series in trained:
             self._looks.look(series, 2)
         session.lines.settle()
+        if session.peaking is not None:
+            begin = time.perf_counter()
+            session.peaking.end_sampling()
+            session.looked += time.perf_counter() - begin
         if session.recorder is not None:
             begin = time.perf_counter()
             session.recorder.weigh("after the sampled steps")
@@ -172,7 +176,7 @@ class Stopping:
         self._looks.take_back()
         said = End("stopped", f"stopped after {session.sampled} sampled steps")
         if session.asked_for_cuda_in_vain:
-            said = End("no-device", "--device cuda was asked for, and the script never used the GPU")
+            said = End("no-device", never_used_gpu(session.options.limited))
         self._close(said)
         self.raise_stop()
 

@@ -15,7 +15,7 @@ import os
 import sys
 import types
 from collections import OrderedDict, deque
-from collections.abc import Callable, Hashable, Iterator, Mapping, Set
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -69,6 +69,7 @@ class _Walk:
     finds: list[Find] = field(default_factory=list)
     found: set[Hashable] = field(default_factory=set)
     nodes: dict[int, int] = field(default_factory=dict)  # id of a tensor -> old nodes behind it
+    closed: tuple[str, ...] = ("gpulint.",)  # modules whose objects are not looked into
     skipped: dict[type, bool] = field(default_factory=dict)
 
     @property
@@ -88,13 +89,15 @@ def find(
     frames: Frames,
     extra_frames: tuple[types.FrameType, ...] = (),
     leaking: Set[Hashable] = frozenset(),
+    modules: bool = False,
 ) -> list[Holder]:
     """The holders of `targets` (storage key -> its block), largest first.
 
     `old` are the sequence numbers of autograd nodes made in the judged steps; holders of such nodes are
     reported even where they hold no target, because nodes cost host memory. `extra_frames` are frames to
     search besides the running ones. What no variable of the user's leads to is searched for in everything that there is
-    where it is `leaking`: that takes a second or more. Never raises for what it finds: objects that cannot be looked into are
+    where it is `leaking`: that takes a second or more. With `modules` a network is the holder of its parameters and buffers,
+    with those of its submodules. Never raises for what it finds: objects that cannot be looked into are
     passed over.
     """
     walk = _Walk(targets, key_of, old)
@@ -108,7 +111,24 @@ def find(
                 _explore(walk, roots)
                 _graphs(walk)
         lost = [block for key, block in targets.items() if key in leaking and key not in walk.found]
-        return _group(walk, lost, frames)
+        return _group(walk, lost, frames, modules)
+    finally:
+        walk.forget()
+
+
+def reached(
+    roots: Iterable[Any],
+    targets: Mapping[Hashable, Block],
+    key_of: Callable[[Any], Hashable | None],
+    closed: tuple[str, ...] = (),
+) -> set[Hashable]:
+    """Which of `targets` are kept alive by these objects, through autograd graphs too. Objects of classes whose modules' names
+    begin as one of `closed` does are not looked into."""
+    walk = _Walk(targets, key_of, range(0), closed=("gpulint.", *closed))
+    try:
+        _explore(walk, ((one, Root("object", "", None)) for one in roots))
+        _graphs(walk)
+        return set(walk.found)
     finally:
         walk.forget()
 
@@ -232,7 +252,7 @@ def _reach(walk: _Walk, queue: deque[Any], value: Any, parent: Any) -> None:
         return
     skip = walk.skipped.get(kind)
     if skip is None:
-        skip = walk.skipped[kind] = _is_closed(kind)
+        skip = walk.skipped[kind] = _is_closed(kind, walk.closed)
     if skip:
         return
     walk.parents[id(value)] = parent
@@ -246,13 +266,13 @@ def _reach(walk: _Walk, queue: deque[Any], value: Any, parent: Any) -> None:
     queue.append(value)
 
 
-def _is_closed(kind: type) -> bool:
+def _is_closed(kind: type, closed: tuple[str, ...]) -> bool:
     """Types not to look into: modules are roots of their own, autograd nodes come in the second pass, and the
     verifier is not the user's."""
     if hasattr(kind, "next_functions"):
         return True
     return issubclass(kind, (types.ModuleType, *_ATOMS)) or str(getattr(kind, "__module__", "")).startswith(
-        "gpulint."
+        closed
     )
 
 
@@ -341,7 +361,7 @@ def _graph(walk: _Walk, tensor: Any) -> int:
         walk.parents[id(node)] = tensor
         walk.kept.append(node)
         old += _sequence(node) in walk.old
-        for saved in _saved(node):
+        for saved in saved_by(node):
             _reach(walk, queue, saved, tensor)
         stack.extend(following for following, _ in node.next_functions if following is not None)
     _drain(walk, queue)
@@ -350,7 +370,7 @@ def _graph(walk: _Walk, tensor: Any) -> int:
     return old
 
 
-def _saved(node: Any) -> Iterator[Any]:
+def saved_by(node: Any) -> Iterator[Any]:
     """What a node keeps: saved tensors as they are stored (packed, if hooks packed them), and a Python node's
     fields."""
     for name in dir(node):
@@ -412,7 +432,7 @@ class _Group:
     nodes: int = 0
 
 
-def _group(walk: _Walk, lost: list[Block], frames: Frames) -> list[Holder]:
+def _group(walk: _Walk, lost: list[Block], frames: Frames, modules: bool) -> list[Holder]:
     epochs: dict[int, set[int]] = {}
     paths: list[tuple[Find, list[Any]]] = []
     for one in walk.finds:
@@ -423,7 +443,8 @@ def _group(walk: _Walk, lost: list[Block], frames: Frames) -> list[Holder]:
     enough = max(2, min(3, len({one.block.epoch for one in walk.finds})))
     groups: dict[tuple[int, str], _Group] = {}
     for one, path in paths:
-        group = _group_for(groups, path, _holding(path, epochs, enough), one.block.place)
+        position = (_network(path) if modules else 0) or _holding(path, epochs, enough)
+        group = _group_for(groups, path, position, one.block.place)
         group.blocks.append(one.block)
         group.tensors.add(id(one.tensor))
         group.graph |= one.graph
@@ -447,6 +468,27 @@ def _holding(path: list[Any], epochs: dict[int, set[int]], enough: int) -> int:
         if len(epochs.get(id(above), ())) >= enough:
             return position
     return _nearest_container(path)
+
+
+def _network(path: list[Any]) -> int:
+    """Position in the path of the outermost module of which the path's beginning is a parameter, buffer or gradient; 0 where
+    there is none."""
+    found = 0
+    for position, above in enumerate(path[:-1]):
+        if isinstance(above, torch.nn.Module):
+            found = position
+        elif not isinstance(above, torch.Tensor) and not any(
+            isinstance(module, torch.nn.Module) and _is_part(module, above)
+            for module in path[position + 1 : position + 3]
+        ):
+            break
+    return found
+
+
+def _is_part(module: torch.nn.Module, one: Any) -> bool:
+    """Whether it is one of the dicts that a module is made of."""
+    parts = (module.__dict__, module._parameters, module._buffers, module._modules)
+    return any(one is part for part in parts)
 
 
 def _nearest_container(path: list[Any]) -> int:

@@ -19,11 +19,18 @@ collect = gc.collect  # the original, for our own use
 class Calls:
     """Wraps functions in place and counts what they cost. `sampling` is set once warm-up is over."""
 
-    def __init__(self, frames: Frames, reserved: Callable[[], int | None]) -> None:
+    def __init__(
+        self,
+        frames: Frames,
+        reserved: Callable[[], int | None],
+        allocated: Callable[[], int | None] = lambda: None,
+    ) -> None:
         self.sampling = False
         self._frames = frames
-        self._reserved = reserved
-        self._cells: dict[tuple[str, int], list[float]] = {}  # count, sampled, seconds, released
+        self._weighed = {"torch.cuda.empty_cache": reserved, "gc.collect": allocated}
+        self._cells: dict[
+            tuple[str, int], list[float]
+        ] = {}  # count, sampled, seconds, and what was given back
         self._undo: list[Callable[[], None]] = []
 
     def watch_collector(self) -> None:
@@ -50,18 +57,18 @@ class Calls:
     def _timed(self, what: str, original: Any) -> Callable[..., Any]:
         """Counted for the user's line behind the call, whoever calls."""
         frames, cells, clock = self._frames, self._cells, time.perf_counter
-        weighs = what == "torch.cuda.empty_cache"
+        weigh = self._weighed.get(what, _nothing)
 
         def timed(*args: Any, **kwargs: Any) -> Any:
             caller = sys._getframe(1)
-            before = self._reserved() if weighs else None
+            before = weigh()
             begin = clock()
             try:
                 return original(*args, **kwargs)
             finally:
                 took = clock() - begin
-                released = before - (self._reserved() or 0) if before is not None else 0
-                self._count(cells.setdefault((what, frames.index(caller)), [0, 0, 0.0, 0]), took, released)
+                given_back = before - (weigh() or 0) if before is not None else 0
+                self._count(cells.setdefault((what, frames.index(caller)), [0, 0, 0.0, 0]), took, given_back)
 
         return timed
 
@@ -95,12 +102,12 @@ class Calls:
 
         return timed
 
-    def _count(self, cell: list[float], took: float, released: int) -> None:
+    def _count(self, cell: list[float], took: float, given_back: int) -> None:
         cell[0] += 1
         if self.sampling:
             cell[1] += 1
             cell[2] += took
-            cell[3] += released
+            cell[3] += given_back
 
     def stop(self) -> None:
         """Put the originals back."""
@@ -110,7 +117,7 @@ class Calls:
 
     def figures(self) -> list[CallFigures]:
         """What was counted, by calls from the user's code; the most expensive first."""
-        has_reserved = self._reserved() is not None
+        known = {what: weigh() is not None for what, weigh in self._weighed.items()}
         found = [
             CallFigures(
                 what,
@@ -118,9 +125,14 @@ class Calls:
                 int(count),
                 int(sampled),
                 seconds,
-                int(released) if has_reserved and what == "torch.cuda.empty_cache" else None,
+                int(given_back) if what == "torch.cuda.empty_cache" and known[what] else None,
+                int(given_back) if what == "gc.collect" and known[what] else None,
             )
-            for (what, site), (count, sampled, seconds, released) in self._cells.items()
+            for (what, site), (count, sampled, seconds, given_back) in self._cells.items()
             if site
         ]
         return sorted(found, key=lambda call: (-call.seconds, call.what, call.site.line))
+
+
+def _nothing() -> None:
+    return None

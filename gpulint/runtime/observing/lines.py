@@ -19,11 +19,10 @@ from types import CodeType, FrameType
 from typing import Any, NamedTuple
 
 from gpulint.runtime.probes.frames import frame_locals
-from gpulint.runtime.record.result import LineFigures, Lines
+from gpulint.runtime.record.result import MEASURED_HITS, LineFigures, Lines
 
 Place = tuple[int, int]  # line, column; column 0 is the whole line
 
-MEASURED_HITS = 50  # per line; beyond that hits are only counted
 FEWEST_HITS = 5  # sampled runs of a line after which more of them are not waited for
 EARLY_HITS = 3  # of those before sampling begins, in which the program is set up
 _ENTER, _LEAVE = "__gpulint_enter__", "__gpulint_leave__"
@@ -41,6 +40,7 @@ class _Line:
         "growth",
         "hits",
         "judged",
+        "left",
         "level",
         "marks",
         "measured",
@@ -62,6 +62,7 @@ class _Line:
         self.taken = 0
         self.seconds = 0.0
         self.early: int | None = None
+        self.left: int | None = None
         self.growth: int | None = None
         self.peak: int | None = None
         self.tensors: dict[str, int] | None = None
@@ -189,6 +190,7 @@ class LineCounter:
                     one.early,
                     column,
                     one.judged,
+                    one.left,
                 )
             )
         return found
@@ -219,7 +221,8 @@ class LineCounter:
         before, clock = begin
         top = self.probe.since_reset()
         if clock is None:
-            one.early = max(one.early or 0, top - before)
+            if one.early is None or top - before > one.early:
+                one.early, one.left = top - before, self.probe.allocated() - before
             return
         one.taken += 1
         one.seconds += time.perf_counter() - clock

@@ -12,6 +12,7 @@ from typing import Any
 import torch
 
 from gpulint.runtime.probes.frames import Frames
+from gpulint.runtime.record.result import INSTEAD, LIMITED
 
 
 def has_cuda() -> bool:
@@ -85,12 +86,14 @@ def watch_scalers(stepped: Callable[[Any], None]) -> Callable[[], None]:
     return undo
 
 
-def why_no_cuda() -> str:
-    """Why CUDA, which was asked for, cannot be used: one sentence with what to do."""
+def why_no_cuda(limited: bool = False) -> str:
+    """Why CUDA, which was asked for, cannot be used: one sentence with what to do. `limited` as in `Options`."""
     if torch.version.cuda is None:
         why = f"torch {torch.__version__} is a build without CUDA"
     else:
         why = f"torch {torch.__version__} finds no usable GPU or driver"
+    if limited:
+        return f"{LIMITED}, but {why}; run where a GPU is; {INSTEAD}"
     return (
         f"--device cuda was asked for, but {why}; leave it out to measure on the host, or run where a GPU is"
     )
@@ -112,13 +115,20 @@ def watch_replays(replayed: Callable[[Any], None]) -> Callable[[], None]:
     return lambda: setattr(graph, "replay", original)
 
 
-def watch_backwards(called: Callable[[], None]) -> Callable[[], None]:
-    """Call `called` after each backward; returns what undoes it."""
+def watch_backwards(
+    begins: Callable[[], None], ended: Callable[[], None], called: Callable[[], None]
+) -> Callable[[], None]:
+    """Call `begins` before each backward, `ended` after it, however it ended, and `called` where it went well; returns what
+    undoes it."""
     original = torch.autograd.backward
 
     @functools.wraps(original)
     def backward(*args: Any, **kwargs: Any) -> None:
-        original(*args, **kwargs)
+        begins()
+        try:
+            original(*args, **kwargs)
+        finally:
+            ended()
         called()
 
     torch.autograd.backward = backward
@@ -179,9 +189,17 @@ def environment(probe: str) -> dict[str, Any]:
     with contextlib.suppress(Exception):
         found["device_name"] = torch.cuda.get_device_name()
         found["driver"] = _driver()
+        found["card"] = torch.cuda.current_device()
+        found["contexts"] = _contexts()
         found["allocator_backend"] = torch.cuda.get_allocator_backend()
         found["allocator"] = _settings(torch.cuda.memory._snapshot().get("allocator_settings", {}))
     return found
+
+
+def _contexts() -> tuple[int, ...]:
+    """The cards on which this process has a context, as far as torch tells; asking makes none."""
+    has = getattr(torch._C, "_cuda_hasPrimaryContext", None)
+    return tuple(card for card in range(torch.cuda.device_count()) if has(card)) if has is not None else ()
 
 
 def _settings(settings: dict[str, Any]) -> str:

@@ -13,7 +13,7 @@ from typing import Literal
 
 from gpulint.findings import Finding
 from gpulint.runtime.parent.evidence import Evidence, Share, real
-from gpulint.runtime.parent.judging import place
+from gpulint.runtime.parent.judgement import place
 from gpulint.runtime.record import drift as drifts
 from gpulint.runtime.record.records import Record
 from gpulint.runtime.record.result import (

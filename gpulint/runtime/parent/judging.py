@@ -2,69 +2,36 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
-from typing import Literal
+from dataclasses import replace
 
 from gpulint.claims import Claim, Kind
 from gpulint.findings import Finding
-from gpulint.runtime.parent import source
+from gpulint.runtime.parent import placing, source
 from gpulint.runtime.parent.evidence import Evidence, Share, Spot, real
+from gpulint.runtime.parent.judgement import (
+    FEWEST,
+    NEGLIGIBLE,
+    NOTABLE,
+    NOTICED,
+    NOTICED_SHARE,
+    OFTEN,
+    Judgement,
+    cannot_tell,
+    size,
+    times,
+    unmeasured,
+)
 from gpulint.runtime.record.result import (
     CallFigures,
     Drift,
     ForwardFigures,
     Holder,
-    Site,
-    count_steps,
-    said_steps,
 )
-from gpulint.units import format_bytes
 
-NEGLIGIBLE = 1024  # bytes per step on the GPU that nobody will miss: a scalar block or two
-FEWEST = 5  # sampled passes of a line below which nothing is refuted
-NOTABLE = 0.005  # of the time the step works; what is below does not matter
-OFTEN = 3  # graphs that died unused below which a forward was a try-out, or a model's first call
-# Bytes, and the share of the run's peak, that a call must have kept for nothing. What it kept goes with its output, so
-# less than this cannot move a peak: the allocator's smallest segment is 2 MiB.
-NOTICED, NOTICED_SHARE = 64 * 1024, 0.001
 FRAGMENTED = 1.3  # times the peak of allocated: reserved beyond this is lost to fragments
 _OFF = ("", "False", "None")
 TOP = 0.98  # of the step's peak: what is above is the peak
-
-Status = Literal["confirmed", "refuted", "inconclusive", "not reached"]
-
-
-@dataclass(frozen=True, slots=True)
-class Judgement:
-    """What one rank's figures say about one finding; fields as in `verdict.Verdict`."""
-
-    status: Status
-    text: str
-    device: float | None = None
-    host: float | None = None
-    nodes: float | None = None
-    bytes: int | None = None
-    seconds: float | None = None
-    hits: int | None = None
-    negligible: bool = False
-    holder: str = ""
-    born: tuple[Site, ...] = ()
-
-
-def size(amount: float) -> str:
-    """Bytes for people."""
-    return format_bytes(round(amount))
-
-
-def place(site: Site) -> str:
-    """`train.py:12`, or what stands for no Python line."""
-    return f"{os.path.basename(site.file)}:{site.line}" if site.file else "a place without a Python line"
-
-
-def times(number: int) -> str:
-    return "once" if number == 1 else f"{number} times"
 
 
 def nodes_text(number: float) -> str:
@@ -81,21 +48,6 @@ def judge(finding: Finding, evidence: Evidence) -> Judgement:
 
 
 # -- what every judge may have to say ------------------------------------------------------------------------
-
-
-def _unmeasured(finding: Finding, evidence: Evidence) -> Judgement | None:
-    """Why the line's figures bear no judgement: it never ran, or not while steps were sampled."""
-    figures = evidence.at(finding)
-    if figures is None or figures.hits is None:
-        return Judgement("inconclusive", "how often the line ran could not be counted")
-    if figures.hits == 0:
-        steps = said_steps(count_steps(evidence.rank.samples))
-        return Judgement("not reached", f"the line did not run within {steps}; run more (--steps, --reach)")
-    if evidence.steps() == 0:
-        return Judgement("inconclusive", f"the line ran {times(figures.hits)}, but no step was sampled")
-    if not figures.sampled_hits:
-        return Judgement("inconclusive", f"the line ran {times(figures.hits)}, before sampling began")
-    return None
 
 
 def _too_few(finding: Finding, evidence: Evidence) -> Judgement | None:
@@ -125,7 +77,7 @@ def _drift(finding: Finding, claim: Claim, evidence: Evidence) -> Judgement:
     weaker = [*born, *(drift for holder in holders for drift in evidence.drifts_of(holder))]
     return (
         _explained(claim, holders, weaker)
-        or _unmeasured(finding, evidence)
+        or unmeasured(finding, evidence)
         or _too_few(finding, evidence)
         or _refuted_drift(finding, evidence)
     )
@@ -238,7 +190,7 @@ def _forwards(finding: Finding, found: list[ForwardFigures], evidence: Evidence)
         if figures is not None and figures.hits:
             text = f"the line ran {times(figures.hits)}, but no module's forward was seen there"
             return Judgement("inconclusive", text)
-        return _unmeasured(finding, evidence) or Judgement(
+        return unmeasured(finding, evidence) or Judgement(
             "inconclusive", "no module's forward was seen there"
         )
     evaluating = [forward for forward in found if not forward.training]
@@ -276,7 +228,7 @@ def is_wasted(forward: ForwardFigures, evidence: Evidence) -> bool:
 
 
 def _late(finding: Finding, claim: Claim, evidence: Evidence) -> Judgement:
-    problem = _unmeasured(finding, evidence)
+    problem = unmeasured(finding, evidence)
     if problem is not None:
         return problem
     figures = evidence.at(finding)
@@ -312,7 +264,7 @@ def _level(evidence: Evidence, file: str, line: int) -> int:
 
 
 def _deferred(finding: Finding, claim: Claim, evidence: Evidence) -> Judgement:
-    problem = _unmeasured(finding, evidence)
+    problem = unmeasured(finding, evidence)
     if problem is not None:
         return problem
     figures = evidence.at(finding)
@@ -341,7 +293,7 @@ def _kept_in_training(evidence: Evidence) -> int:
 
 
 def _retained(finding: Finding, claim: Claim, evidence: Evidence) -> Judgement:
-    problem = _unmeasured(finding, evidence)
+    problem = unmeasured(finding, evidence)
     if problem is not None:
         return problem
     figures = evidence.at(finding)
@@ -363,10 +315,10 @@ def _cycle(finding: Finding, claim: Claim, evidence: Evidence) -> Judgement:
 
 def _growth(finding: Finding, claim: Claim, evidence: Evidence) -> Judgement:
     if claim.device_only and not evidence.on_device:
-        return _cannot_tell(finding, evidence, "where the tensors land shows only on a machine with a GPU")
+        return cannot_tell(finding, evidence, "where the tensors land shows only on a machine with a GPU")
     figures = evidence.at(finding)
     if figures is None or not figures.hits:
-        return _unmeasured(finding, evidence) or Judgement("inconclusive", "the line was not watched")
+        return unmeasured(finding, evidence) or Judgement("inconclusive", "the line was not watched")
     rise = max((b for b in (figures.early, figures.peak) if b is not None), default=None)
     if rise is None:
         return Judgement("inconclusive", "what the line allocates was not measured")
@@ -386,7 +338,7 @@ def _growth(finding: Finding, claim: Claim, evidence: Evidence) -> Judgement:
 
 
 def _useless(finding: Finding, claim: Claim, evidence: Evidence) -> Judgement:
-    problem = _unmeasured(finding, evidence)
+    problem = unmeasured(finding, evidence)
     if problem is not None:
         return problem
     figures = evidence.at(finding)
@@ -419,7 +371,7 @@ def _time(finding: Finding, claim: Claim, evidence: Evidence) -> Judgement:
     calls = [call for call in evidence.calls(finding, claim.calls) if call.sampled]
     steps = evidence.steps()
     if not calls or not steps:
-        return _unmeasured(finding, evidence) or Judgement(
+        return unmeasured(finding, evidence) or Judgement(
             "inconclusive", f"no call of {' or '.join(claim.calls)} was seen from the line"
         )
     return _timed(claim, evidence, calls, steps)
@@ -434,21 +386,24 @@ def _timed(claim: Claim, evidence: Evidence, calls: list[CallFigures], steps: in
         return Judgement(
             "inconclusive", f"{often}; without a GPU it does nothing, so its cost was not measured"
         )
+    freed = sum(call.freed or 0 for call in calls)
+    if freed / count > NEGLIGIBLE:
+        text = f"{often}, and freed {size(freed / count)} a call of tensors that wait in reference cycles"
+        return Judgement("refuted", text, bytes=round(freed / count), seconds=per_step)
     share = per_step / step if step else 0.0
     text = f"{often}: {per_step * 1000:.2f} ms a step, {share:.0%} of its time"
+    if any(call.freed is not None for call in calls):
+        text += (
+            ", and it freed nothing on the device"
+            if freed <= 0
+            else f", for {size(freed / count)} freed a call"
+        )
     released = sum(call.released or 0 for call in calls)
     if released > 0:
         text += f"; it gave back {size(released / count)} a call, which the next step takes again"
     if not work or per_step < NOTABLE * work:
         return Judgement("refuted", f"{often}, and took {per_step * 1e6:.0f} µs a step", seconds=per_step)
     return Judgement("confirmed", text, seconds=per_step)
-
-
-def _cannot_tell(finding: Finding, evidence: Evidence, why: str) -> Judgement:
-    figures = evidence.at(finding)
-    if figures is not None and figures.hits == 0:
-        return Judgement("not reached", "the line did not run")
-    return Judgement("inconclusive", why)
 
 
 def _setting(finding: Finding, claim: Claim, evidence: Evidence) -> Judgement:
@@ -460,7 +415,7 @@ def _setting(finding: Finding, claim: Claim, evidence: Evidence) -> Judgement:
     settings = evidence.rank.environment.allocator
     if settings is None:
         why = "the allocator's settings can be read back only on a machine with a GPU"
-        return _cannot_tell(finding, evidence, why)
+        return cannot_tell(finding, evidence, why)
     in_force = {key for key, _, value in (s.partition(":") for s in settings.split(",")) if value not in _OFF}
     missing = [name for name in claim.options if name not in in_force]
     if missing:
@@ -491,6 +446,11 @@ _JUDGES: Mapping[Kind, Callable[[Finding, Claim, Evidence], Judgement]] = {
     "handler": _handler,
     "time": _time,
     "growth": _growth,
+    "transient": placing.transient,
+    "gathered": placing.gathered,
+    "transfer": placing.transfer,
+    "garbage": placing.garbage,
+    "context": placing.context,
     "alias": _growth,
     "useless": _useless,
     "setting": _setting,

@@ -56,9 +56,9 @@ class Run:
     `launch` are torchrun's own flags (`--nproc-per-node 2 --nnodes …`); torchrun is used if there are any.
     `lines` are lines of interest; for those of them in `awaited` the script may run `reach` seconds longer, and with `cut_epochs`
     epochs that have trained may end early. `evaluates` says that the program looks as if it evaluated a model, which is
-    worth going on for as well.
+    worth going on for as well. `peaks` and `limited` are told to the child as they are in `Options`.
     `timeout` is in seconds, None for no limit. `capture` keeps the last megabyte of output instead of passing
-    it through.
+    it through. `snapshot` is the file that a memory snapshot is written to at the end, empty for none; see `runtime/probes/history.py`.
     """
 
     target: str
@@ -75,8 +75,11 @@ class Run:
     reach: float = 0.0
     cut_epochs: bool = False
     evaluates: bool = False
+    peaks: bool = False
+    limited: bool = False
     trial: TrialOptions | None = None
     capture: bool = False
+    snapshot: str = ""
     cwd: str | None = None
     environment: Mapping[str, str] = field(default_factory=dict)
 
@@ -113,8 +116,11 @@ class Run:
                 "reach": self.reach,
                 "cut_epochs": self.cut_epochs,
                 "evaluates": self.evaluates,
+                "peaks": self.peaks,
+                "limited": self.limited,
                 "trial": None if self.trial is None else self.trial.to_json(),
                 "home": self._home,
+                "snapshot": self.snapshot,
             }
         )
 

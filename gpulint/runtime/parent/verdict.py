@@ -14,7 +14,8 @@ from gpulint.findings import Confidence, Finding, in_words
 from gpulint.runtime.parent import judging
 from gpulint.runtime.parent.evidence import Evidence, Share, real
 from gpulint.runtime.parent.growth import Harmless, Phase, Unexplained, harmless, phases, unexplained
-from gpulint.runtime.parent.judging import NEGLIGIBLE, Judgement
+from gpulint.runtime.parent.judgement import NEGLIGIBLE, Judgement, place, size, times
+from gpulint.runtime.record.gate import ForeignContext, Gate
 from gpulint.runtime.record.records import Record
 from gpulint.runtime.record.result import ForwardFigures, Holder, Place, RunResult, Site, Trend
 
@@ -105,7 +106,7 @@ class Wasted(Record):
 @dataclass(frozen=True, slots=True)
 class Verification(Record):
     """A run with its verdicts. `target` is the script or module; `max_drift` bytes per step on the GPU are
-    allowed."""
+    allowed. `gate` is the run held against further limits, where there are any; `foreign` are contexts of ranks on the cards of others."""
 
     target: str
     run: RunResult
@@ -117,6 +118,8 @@ class Verification(Record):
     wasted: tuple[Wasted, ...] = ()
     harmless: tuple[Harmless, ...] = ()
     unexplained: tuple[Unexplained, ...] = ()
+    gate: Gate | None = None
+    foreign: tuple[ForeignContext, ...] = ()
 
     @property
     def on_gpu(self) -> bool:
@@ -159,15 +162,18 @@ class Verification(Record):
         """Whether the script failed, or could not be run as far as it takes to judge it."""
         reason = self.run.end.reason
         if reason == "timeout":
-            return not self.drifting
+            return not (self.drifting or (self.gate is not None and self.gate.exceeded))
         return reason in _FAILED or reason == "interrupted" or not self.sampled
 
     @property
     def exit_code(self) -> int:
-        """0: no drift above `max_drift`; 1: drift; 2: the script failed, or nothing was sampled; 130: interrupted."""
+        """0: no drift above `max_drift`, no limit exceeded; 1: drift, or a limit that was exceeded; 2: the script failed, nothing was
+        sampled, or it could not be held against its limits; 130: interrupted."""
         if self.run.end.reason == "interrupted":
             return 130
-        return 2 if self.failed else int(self.drifting)
+        if self.failed or (self.gate is not None and self.gate.problems):
+            return 2
+        return int(self.drifting or (self.gate is not None and bool(self.gate.exceeded)))
 
     def count(self, status: VerdictStatus) -> int:
         """How many findings have this status."""
@@ -364,12 +370,10 @@ def _forwards_for_nothing(one: Evidence) -> list[ForwardFigures]:
 def _wasted_forward(forward: ForwardFigures, one: Evidence) -> Wasted:
     mode: Literal["eval", "train"] = "train" if forward.training else "eval"
     kept = forward.wasted or 0
-    followed = (
-        "" if forward.dead == forward.count else f" ({judging.times(forward.dead)} followed to the end)"
-    )
+    followed = "" if forward.dead == forward.count else f" ({times(forward.dead)} followed to the end)"
     text = (
-        f"`{forward.module}` ran {judging.times(forward.count)} with grad enabled in {mode} mode, and no backward "
-        f"went through it{followed}: each call keeps {judging.size(kept)} of activations for nothing; "
+        f"`{forward.module}` ran {times(forward.count)} with grad enabled in {mode} mode, and no backward "
+        f"went through it{followed}: each call keeps {size(kept)} of activations for nothing; "
         "run it under `torch.no_grad()`"
     )
     site = forward.site
@@ -392,10 +396,7 @@ def _garbage(evidence: Sequence[Evidence]) -> list[str]:
     for one in evidence:
         for drift in one.rank.drifts:
             if drift.status == "gc-garbage" and drift.place == "device":
-                said.append(
-                    f"{judging.size(drift.bytes_per_step)} a step born at {judging.place(drift.site)} "
-                    f"{drift.reason}"
-                )
+                said.append(f"{size(drift.bytes_per_step)} a step born at {place(drift.site)} {drift.reason}")
     return list(dict.fromkeys(said))
 
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Container, Hashable
 from typing import Any, NamedTuple, Protocol
 
+from gpulint.runtime.record.peaks import Stretch
 from gpulint.runtime.record.result import Place
 
 
@@ -73,6 +74,16 @@ class Probe(Protocol):
 
     def free(self) -> int | None:
         """Bytes that could still be allocated, or None where this probe does not know."""
+
+    def follow_peaks(self) -> None:
+        """From now on keep what the highest moments are made of; before `start`."""
+
+    def peaks(self) -> dict[Stretch, tuple[int, dict[int, int]]]:
+        """The highest moment of each stretch so far: the bytes then, and of them those born at each site. `crests.begin` says
+        when another stretch begins."""
+
+    def alive(self, sites: Container[int]) -> dict[Hashable, Block]:
+        """The storages born at these sites that were alive when `settle` was called, as `keys` gives them."""
 
     def notes(self) -> list[str]:
         """What the reader of the figures has to know."""

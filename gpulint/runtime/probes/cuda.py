@@ -9,17 +9,19 @@ snapshots cheap.
 from __future__ import annotations
 
 import bisect
-import contextlib
 import functools
 import sys
 import time
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Container, Hashable
 from typing import Any
 
 import torch
 
+from gpulint.runtime.probes import history
 from gpulint.runtime.probes.base import Block, Figures
+from gpulint.runtime.probes.crests import TRACED, CudaCrests
 from gpulint.runtime.probes.frames import Frames
+from gpulint.runtime.record.peaks import Stretch
 from gpulint.runtime.record.result import Place, Site
 
 # Share of the sampled time that snapshots may take, beyond those that the judgement needs.
@@ -38,6 +40,7 @@ class CudaProbe:
         self._frames = frames
         self._started = False
         self._closely = False  # whether births shall be recorded with their lines
+        self._whole = False  # whether all that happens is recorded, for a snapshot at the end
         self.on_first_use: Callable[[], None] | None = None
         self._marks = 0
         self._snapshots: list[tuple[int, _Live]] = []  # mark, what was alive then
@@ -53,6 +56,8 @@ class CudaProbe:
         self._step_peak: dict[int, int] = {}
         self._user_peaks: dict[tuple[int, str], int] = {}
         self._notes: list[str] = []
+        self.crests: CudaCrests | None = None  # where the lines of peaks are asked for
+        self.first_use = 0  # the site at which CUDA was first used
         self._undo: list[Callable[[], None]] = []
 
     def start(self) -> None:
@@ -61,21 +66,45 @@ class CudaProbe:
 
     def _begin(self) -> None:
         self._started = True
+        self.first_use = self._frames.index(sys._getframe())
         self._share_peaks()
-        if self._closely:
+        if self._closely or self._whole or self.crests is not None:
             self._record(True)
         if self.on_first_use is not None:
             self.on_first_use()
 
+    def keep_history(self) -> None:
+        """Record all that happens, to the end. Before `start`."""
+        self._whole = True
+
+    def dump(self, path: str) -> str:
+        """Write the snapshot; what came of it, for people."""
+        return history.dump(path) if self._started else "No memory snapshot: the script did not use CUDA."
+
     def watch(self, closely: bool) -> None:
         changed, self._closely = closely != self._closely, closely
-        if changed and self._started:
+        if changed and self._started and not self._whole and self.crests is None:
             self._record(closely)
+
+    def follow_peaks(self) -> None:
+        self.crests = CudaCrests(self._site)
+
+    def peaks(self) -> dict[Stretch, tuple[int, dict[int, int]]]:
+        if self.crests is None or not self._started:
+            return {}
+        self._snapshot()
+        return {stretch: (crest.allocated, crest.parts) for stretch, crest in self.crests.best.items()}
 
     def _record(self, closely: bool) -> None:
         """Blocks that are alive keep their lines when recording ends."""
         try:
-            if closely:
+            if self._whole:
+                history.record()
+            elif closely and self.crests is not None:
+                torch.cuda.memory._record_memory_history(
+                    "all", context="alloc", stacks="python", max_entries=TRACED
+                )
+            elif closely:
                 torch.cuda.memory._record_memory_history("state", context="state", stacks="python")
             else:
                 torch.cuda.memory._record_memory_history(None)
@@ -103,6 +132,9 @@ class CudaProbe:
         return min(found)
 
     def stop(self) -> None:
+        self.crests = None
+        self._closely = True  # so that recording ends, whoever asked for it
+        self._whole = False
         self.watch(False)
         for undo in self._undo:
             undo()
@@ -113,6 +145,8 @@ class CudaProbe:
 
     def mark(self, wanted: bool) -> Figures:
         number, self._marks = self._marks, self._marks + 1
+        if self.crests is not None:
+            self.crests.split()
         if not self._started:
             return Figures(allocated=0, reserved=0, active=0, inactive_split=0, retries=0, ooms=0, peak=0)
         if number < 5 or not self._devices:
@@ -159,13 +193,24 @@ class CudaProbe:
 
     def _snapshot(self) -> _Live:
         live: _Live = {}
-        for segment in _segments():
+        found = _snapshot() if self.crests is not None else {"segments": _segments()}
+        by_device: dict[int, _Live] = {}
+        for segment in found["segments"]:
             address = segment["address"]
+            here = by_device.setdefault(segment["device"], {})
             for block in segment["blocks"]:
                 size = block["size"]
                 if block["state"] == "active_allocated":
-                    live[block.get("address", address)] = (size, self._site(block.get("frames") or ()))
+                    here[block.get("address", address)] = (size, self._site(block.get("frames") or ()))
                 address += size
+        if self.crests is not None:
+            self.crests.fold(found["device_traces"], by_device, cleared=not self._whole)
+            if not self._whole:  # what was made use of is forgotten
+                self._record(False)
+                self._record(True)
+            return self.crests.live
+        for here in by_device.values():
+            live |= here
         return live
 
     def _site(self, stack: Any) -> int:
@@ -229,6 +274,13 @@ class CudaProbe:
         return {
             address: Block(self._settled[address][1], "device", epoch, self._settled[address][0], 1)
             for address, epoch in self._births(since).items()
+        }
+
+    def alive(self, sites: Container[int]) -> dict[Hashable, Block]:
+        return {
+            address: Block(site, "device", -1, size, 1)
+            for address, (size, site) in self._settled.items()
+            if site in sites
         }
 
     def key(self, tensor: Any) -> Hashable | None:
@@ -315,27 +367,14 @@ def _current(device: int, what: str) -> int:
 
 def _segments() -> Any:
     """The allocator's segments, without traces where this torch can leave them out (2.13 on)."""
-    with without_inductor():
+    with history.without_inductor():
         try:
             return torch._C._cuda_memorySnapshot((0, 0, False))["segments"]
         except (TypeError, IndexError, RuntimeError):
             return torch._C._cuda_memorySnapshot(None)["segments"]
 
 
-@contextlib.contextmanager
-def without_inductor() -> Iterator[None]:
-    """Keep torch from importing inductor meanwhile, unless the script has done so.
-
-    To name a block's lines torch asks whether it has an attribute `_inductor`, which imports that, and dynamo with it, on
-    the spot: seconds in the middle of a step of a script that compiles nothing and has no optimizer.
-    """
-    lazy = getattr(torch, "_lazy_modules", None)
-    name = "_inductor"
-    if not isinstance(lazy, set) or name not in lazy or f"torch.{name}" in sys.modules:
-        yield
-        return
-    lazy.discard(name)
-    try:
-        yield
-    finally:
-        lazy.add(name)
+def _snapshot() -> Any:
+    """Segments and traces."""
+    with history.without_inductor():
+        return torch._C._cuda_memorySnapshot(None)

@@ -17,7 +17,7 @@ import linecache
 import os
 import sys
 import weakref
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Container, Hashable
 from types import FrameType
 from typing import Any
 
@@ -25,7 +25,9 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode, is_traceable_wrapper_subclass
 
 from gpulint.runtime.probes.base import Block, Figures
+from gpulint.runtime.probes.crests import Crests
 from gpulint.runtime.probes.frames import Frames
+from gpulint.runtime.record.peaks import Stretch
 from gpulint.runtime.record.result import Place
 
 ROUND = 512  # the caching allocator's smallest block
@@ -48,17 +50,21 @@ class _Ref(weakref.ref):  # type: ignore[type-arg]
 
 
 class HostProbe(TorchDispatchMode):  # type: ignore[no-untyped-call]
-    """See the module's docstring. One instance per process, entered on the thread that trains."""
+    """See the module's docstring. One instance per process, entered on the thread that trains.
+
+    `everything` counts each tensor as the device's, wherever it would live, and changes nothing that the program does:
+    for test suites, which do not say what is on a device."""
 
     name = "host-storages"
 
-    def __init__(self, frames: Frames) -> None:
+    def __init__(self, frames: Frames, everything: bool = False) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
         self.active = True
         self.loading = 0  # > 0 while a DataLoader makes a batch: what is born then is on the host
-        self.transfers = 0
+        self.transfers = 1 if everything else 0
         self._frames = frames
-        self._forced: int | None = None
+        self._everything = everything
+        self._forced: int | None = DEVICE if everything else None
         self._table: dict[int, _Ref] = {}
         self._fresh: dict[Any, bool] = {}
         self._cells: list[dict[int, list[int]]] = [{}]  # per epoch: site * 4 + place -> cell
@@ -70,11 +76,15 @@ class HostProbe(TorchDispatchMode):  # type: ignore[no-untyped-call]
         self._step_peaks = [0, 0]
         self._process = os.getpid()
         self._compiles = False  # whether the script asked for torch.compile
+        self.crests: Crests | None = None  # where the lines of peaks are asked for
         self._undo: list[Callable[[], None]] = []
 
     def start(self) -> None:
         """Enter the mode and make transfers real."""
         self.__enter__()  # type: ignore[no-untyped-call]
+        if self._everything:
+            self._follow_clones()
+            return
         self._patch("to", _moving(self, torch.Tensor.to, to_cpu=None))
         self._patch("cpu", _moving(self, torch.Tensor.cpu, to_cpu=True))
         self._notice_compile()
@@ -117,6 +127,28 @@ class HostProbe(TorchDispatchMode):  # type: ignore[no-untyped-call]
     def free(self) -> int | None:
         return None
 
+    def follow_peaks(self) -> None:
+        self.crests = Crests(lambda code: code % 4 in self._device_places)
+
+    def peaks(self) -> dict[Stretch, tuple[int, dict[int, int]]]:
+        if self.crests is None:
+            return {}
+        self.crests.fold()
+        found: dict[Stretch, tuple[int, dict[int, int]]] = {}
+        for stretch, crest in self.crests.best.items():
+            sites: dict[int, int] = {}
+            for code, size in crest.parts.items():
+                sites[code // 4] = sites.get(code // 4, 0) + size
+            found[stretch] = (crest.allocated, sites)
+        return found
+
+    def alive(self, sites: Container[int]) -> dict[Hashable, Block]:
+        return {
+            cdata: Block(ref.cell[2], "device", ref.cell[4] - 1, ref.size, 1)
+            for cdata, ref in list(self._table.items())
+            if ref.cell[2] in sites and ref.place in self._device_places
+        }
+
     def adopt(self, parameters_on_device: bool = False) -> None:
         """Take in the tensors that were there before: what is made from them would otherwise look like the
         host's."""
@@ -126,7 +158,9 @@ class HostProbe(TorchDispatchMode):  # type: ignore[no-untyped-call]
                     storage = one.untyped_storage()
                     size = (storage.nbytes() + ROUND - 1) // ROUND * ROUND
                     if size and storage._cdata not in self._table and storage.device.type == "cpu":
-                        moved = parameters_on_device and isinstance(one, torch.nn.Parameter)
+                        moved = self._everything or (
+                            parameters_on_device and isinstance(one, torch.nn.Parameter)
+                        )
                         self._born(storage, storage._cdata, 0, DEVICE if moved else PRESUMED, size)
 
     def _patch(self, name: str, replacement: Any) -> None:
@@ -205,6 +239,8 @@ class HostProbe(TorchDispatchMode):  # type: ignore[no-untyped-call]
         ref.cdata, ref.cell, ref.place, ref.size = cdata, cell, place, size
         self._table[cdata] = ref
         self._account(place, size)
+        if self.crests is not None:
+            self.crests.add(code, size)
 
     def _account(self, place: int, size: int) -> None:
         live = self._live
@@ -225,6 +261,8 @@ class HostProbe(TorchDispatchMode):  # type: ignore[no-untyped-call]
         cell[0] -= size
         cell[1] -= 1
         self._live[ref.place] -= size
+        if self.crests is not None:
+            self.crests.add(cell[2] * 4 + ref.place, -size)
 
     def _resized(self, tensor: torch.Tensor) -> None:
         storage = tensor.untyped_storage()
@@ -234,6 +272,8 @@ class HostProbe(TorchDispatchMode):  # type: ignore[no-untyped-call]
         size = (storage.nbytes() + ROUND - 1) // ROUND * ROUND
         ref.cell[0] += size - ref.size
         self._account(ref.place, size - ref.size)
+        if self.crests is not None:
+            self.crests.add(ref.cell[2] * 4 + ref.place, size - ref.size)
         ref.size = size
 
     # -- device or host
@@ -302,6 +342,8 @@ class HostProbe(TorchDispatchMode):  # type: ignore[no-untyped-call]
     # ------------------------------------------------------------------------------------------------------
 
     def mark(self, wanted: bool) -> Figures:
+        if self.crests is not None:
+            self.crests.fold()
         figures = Figures(
             allocated=self.allocated(),
             peak=self.peak(),

@@ -10,10 +10,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
+from gpulint.runtime.record.peaks import CardUse, StretchPeak
 from gpulint.runtime.record.recording import Recording, TrialOptions
 from gpulint.runtime.record.records import Record
 
 SCHEMA = 1
+MEASURED_HITS = 50  # of a line; more of them are only counted
 REACH = 60.0  # seconds a run may go on to reach lines with findings, at its own speed
 
 StepKind = Literal["train", "eval", "explicit"]
@@ -54,10 +56,24 @@ NO_TORCH = (
 )
 
 
+# Why a GPU has to be there, where a limit asks for it and not the user.
+LIMITED = "a limit is about the memory of a GPU"
+INSTEAD = (
+    "--device cpu holds it against the live tensors of a run on the CPU, as the allocator would round them"
+)
+
+
+def never_used_gpu(limited: bool) -> str:
+    """The script left the GPU alone that it was to be measured on; `limited` as in `Options`."""
+    if limited:
+        return f"{LIMITED}, and the script never used one; {INSTEAD}"
+    return "--device cuda was asked for, and the script never used the GPU"
+
+
 @dataclass(frozen=True, slots=True)
 class Environment(Record):
     """Where the figures come from. `date` is ISO 8601 in UTC, `allocator` the allocator's settings as read
-    back."""
+    back. `card` is the number of the GPU that is current, `contexts` are those on which the process has a context."""
 
     python: str
     executable: str
@@ -71,6 +87,8 @@ class Environment(Record):
     probe: Literal["cuda-allocator", "host-storages", "none"] = "none"
     allocator: str | None = None
     allocator_backend: str | None = None
+    card: int | None = None
+    contexts: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,7 +222,7 @@ class LineFigures(Record):
     the largest net change of `allocated` over one such stretch, `peak` the largest rise of `allocated` within
     it (None where not measured). `level` is the highest `allocated` seen in the line, `tensors` maps the
     frame's local names to the bytes of their storages when the line was reached in a sampled step. `early` is
-    the largest rise of `allocated` within the line before sampling began.
+    the largest rise of `allocated` within the line before sampling began, `left` the net change of that run of it.
     """
 
     file: str
@@ -219,6 +237,7 @@ class LineFigures(Record):
     early: int | None = None
     column: int = 0
     judged_hits: int | None = None
+    left: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,7 +245,7 @@ class CallFigures(Record):
     """Calls of one function from one place: `what` is `torch.cuda.empty_cache`, `torch.cuda.synchronize`,
     `gc.collect`, `Tensor.item`, `Tensor.tolist` or `Tensor.cpu`. `sampled` counts the calls after warm-up,
     `seconds` the time spent in those; `released` is how much `reserved` (None without CUDA) fell over
-    them."""
+    them, `freed` how much `allocated` did (of `gc.collect` alone)."""
 
     what: str
     site: Site
@@ -234,6 +253,7 @@ class CallFigures(Record):
     sampled: int
     seconds: float
     released: int | None = None
+    freed: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -282,6 +302,9 @@ class End(Record):
 class RankResult(Record):
     """Everything one process measured. `boundary` says what marked its steps; `recording` is what a trial compares.
 
+    `peaks` are those of the stretches of the run, in no order. `cards` are those that the process sees, `pid` is its number there,
+    and `first_use` the line that used CUDA first (None without CUDA).
+
     A worker that the script started with `multiprocessing` has a number for each generation in `process`, as that counts
     them: (2,) is the second process that the script's own process started."""
 
@@ -301,6 +324,10 @@ class RankResult(Record):
     notes: tuple[str, ...] = ()
     recording: Recording | None = None
     process: tuple[int, ...] = ()
+    peaks: tuple[StretchPeak, ...] = ()
+    cards: tuple[CardUse, ...] = ()
+    first_use: Site | None = None
+    pid: int = 0
     schema: int = SCHEMA
 
     def steps(self, kind: StepKind | None = None) -> int:
@@ -377,8 +404,9 @@ class Options(Record):
     """What the parent asks of the child. `warmup` None means: at least 3 steps, until optimizer state is
     constant. Once `steps` steps are sampled the script may go on for `reach` seconds more, until each of the
     lines in `awaited` has run, and an evaluation where the program looks as if it had one (`evaluates`). With `cut_epochs`
-    epochs that have trained may end early for that. In a `trial` places of interest are counted and nothing more. `home` is the
-    folder of the script, or the one a module is run from."""
+    epochs that have trained may end early for that. With `peaks` what the highest moments are made of is kept, and `limited` says
+    that a limit on a GPU's memory makes `device` what it is, and not the user. In a `trial` places of interest are counted and nothing more. `home` is the
+    folder of the script, or the one a module is run from. `snapshot` is the file for a memory snapshot, empty for none."""
 
     steps: int = 20
     warmup: int | None = None
@@ -389,8 +417,11 @@ class Options(Record):
     reach: float = 0.0
     cut_epochs: bool = False
     evaluates: bool = False
+    peaks: bool = False
+    limited: bool = False
     trial: TrialOptions | None = None
     home: str = ""
+    snapshot: str = ""
 
 
 def join_lines(places: Iterable[tuple[str, int] | tuple[str, int, int]]) -> tuple[Lines, ...]:

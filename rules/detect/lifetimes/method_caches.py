@@ -1,7 +1,9 @@
-"""`lru_cache` on a method: the cache is the class's, and keeps every object whose method was called, network and all."""
+"""`lru_cache` on a method: the cache is the class's, and keeps every object whose method was called, network and all. On a
+function that is given a network it keeps that one."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from gpulint.rules.detect.lifetimes.reaching_back import loops_around, own_name
@@ -11,18 +13,30 @@ from gpulint.analysis.code import ir
 from gpulint.analysis.torch.holders import HOLDS_NETWORKS
 from gpulint.analysis.values.values import Kind
 from gpulint.answers import Answer, Question, left_open, proven
+from gpulint.rule import Cost
 
 if TYPE_CHECKING:
     from gpulint.analysis.file.program import FileAnalysis
 
-_CACHES = frozenset({"functools.cache", "functools.lru_cache"})
+COST = Cost(
+    "the network on the GPU after the last reference to it is gone, once for each that the cache has seen",
+    "32 MiB for each object with an 8-layer MLP; H200, torch 2.11",
+)
+# What keeps its arguments as keys of one cache for all calls. `cachetools.cachedmethod` asks the object for its own.
+_CACHES = frozenset(
+    "functools.cache functools.lru_cache cachetools.cached cachetools.func.lru_cache cachetools.func.ttl_cache "
+    "async_lru.alru_cache".split()
+)
 
 
 def method_caches(file: FileAnalysis) -> list[Suspicion]:
-    """Memoised methods of objects that hold a network."""
+    """Memoised methods of objects that hold a network, and memoised functions that are given one."""
     found: list[Suspicion] = []
     for function in file.module.functions:
-        if function.cls is None or not function.decorators:
+        if not function.decorators:
+            continue
+        if function.cls is None:
+            found += _of_function(file, function)
             continue
         decorator = _cache(file, function)
         held = None if decorator is None else _held(file, function, function.cls)
@@ -31,10 +45,42 @@ def method_caches(file: FileAnalysis) -> list[Suspicion]:
     return found
 
 
+def _of_function(file: FileAnalysis, function: ir.Function) -> Iterator[Suspicion]:
+    """`@lru_cache` on `embed(model, text)`."""
+    decorator = _decorator(file, function)
+    evidence = file.evidence[function]
+    given = next((param.name for param in function.params if _is_network(param, evidence.modules)), None)
+    if decorator is None or given is None:
+        return
+    yield Suspicion(
+        decorator,
+        function.name,
+        f"the cache of `{function.name}` keeps the network `{given}` that it is given",
+        "each argument of a cached call is kept as a key: cache by what names the network, or hold the cache beside it",
+        COST,
+        (
+            proven(Question.SIZE, f"`{given}` is a network"),
+            left_open(
+                Question.OUTLIVES, f"whether the program is done with `{given}` before it ends is not shown"
+            ),
+        ),
+    )
+
+
+def _is_network(param: ir.Param, modules: set[str]) -> bool:
+    """Whether a parameter is declared to be a network, or treated as one."""
+    declared = None if param.annotation is None else param.annotation.path
+    return param.name in modules or (declared or "").rpartition(".")[2] == "Module"
+
+
 def _cache(file: FileAnalysis, function: ir.Function) -> ir.Expr | None:
     names = {decorator.path for decorator in function.decorators}
     if names & {"staticmethod", "classmethod"} or not own_name(function):
         return None
+    return _decorator(file, function)
+
+
+def _decorator(file: FileAnalysis, function: ir.Function) -> ir.Expr | None:
     for decorator in function.decorators:
         path = decorator.func.path if isinstance(decorator, ir.Call) else decorator.path
         if path is not None and file.names.qualify(path) in _CACHES:
@@ -79,7 +125,7 @@ def _suspicion(
         function.name,
         f"the cache of `{cls.name}.{function.name}` belongs to the class and keeps its `{own_name(function)}` alive, with all that it holds",
         "each argument of a cached call is kept as a key, the object too: keep the result on the object instead",
-        "the object's network on the GPU after the last reference to it is gone, for each entry of the cache",
+        COST,
         (held, _let_go(file, cls)),
     )
 

@@ -73,8 +73,8 @@ def wgan(loader, G, D, opt_g, opt_d, critics=5):
     for real, _ in loader:
         for _ in range(critics):
             fake = G(torch.randn(64, 100).cuda()).detach()
-            penalty = gradient_penalty(D, real.cuda(), fake)
-            (D(fake)[-1].mean() - D(real.cuda())[-1].mean() + 10 * penalty).backward()
+            penalty = gradient_penalty(D, real.cuda(), fake)  # low: GPU505
+            (D(fake)[-1].mean() - D(real.cuda())[-1].mean() + 10 * penalty).backward()  # low: GPU505
             opt_d.step()
             D.zero_grad()
         score = D(G(torch.randn(64, 100).cuda()))[-1]

@@ -165,7 +165,7 @@ def members(nets, loader):
         outs = [net(x.cuda()).detach() for net in nets]
         votes = {}
         for number, net in enumerate(nets):
-            votes[number] = net(x.cuda()).argmax(1)
+            votes[number] = net(x.cuda()).argmax(1)  # low: GPU505
         answers[len(answers)] = torch.stack(outs).mean(0).cpu()
         print(torch.stack(list(votes.values())).float().mean().item())
     return answers

@@ -30,7 +30,7 @@ def by_two_keys(loader, path, heads):
     for n, x in enumerate(loader):
         outs[n] = {}
         for name, head in heads.items():
-            out = net(head(x.cuda()))
+            out = net(head(x.cuda()))  # low: GPU505
             outs[n][name] = out  # low: GPU102
     torch.save(outs, path)
 

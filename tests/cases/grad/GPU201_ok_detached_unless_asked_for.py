@@ -12,6 +12,6 @@ class Posterior:
     def samples(self, x, count):
         found = []
         for number in range(count):
-            value, features = self.model(x.cuda())
+            value, features = self.model(x.cuda())  # low: GPU505
             found.append(value.detach() if not self.enable_backprop else value)
         return torch.stack(found)

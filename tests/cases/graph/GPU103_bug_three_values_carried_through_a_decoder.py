@@ -32,5 +32,5 @@ def main(texts, encoder: nn.Module):
     speaker = Speaker().cuda()
     for name, ids in texts:
         with torch.no_grad():
-            states = encoder.cuda()(ids.cuda())
+            states = encoder.cuda()(ids.cuda())  # low: GPU505
         speaker.speak(states).tofile(f"{name}.raw")

@@ -15,7 +15,7 @@ def train(model, loader, optimizer, trainer):
     for x, y in loader:
         terms = []
         for head in trainer.heads:
-            terms.append(crit(head(model(x.cuda())), y.cuda()))  # maybe: GPU303
+            terms.append(crit(head(model(x.cuda())), y.cuda()))  # maybe: GPU303  # low: GPU505
         optimizer.zero_grad()
         trainer._backward(sum(terms))  # maybe: GPU303
         optimizer.step()

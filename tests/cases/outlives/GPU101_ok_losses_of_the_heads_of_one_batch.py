@@ -11,7 +11,7 @@ def train(backbone, heads, loader, meters):
             features = backbone(x.cuda())
         losses = []
         for head, opt in heads:
-            loss = cross_entropy(head(features), y.cuda())
+            loss = cross_entropy(head(features), y.cuda())  # low: GPU505
             opt.zero_grad()
             loss.backward()
             opt.step()

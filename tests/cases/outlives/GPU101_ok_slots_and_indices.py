@@ -8,7 +8,7 @@ def train(nets, loader, opts):
     last = [None] * n
     for x, y in loader:
         for i, (net, opt) in enumerate(zip(nets, opts)):
-            loss = nn.functional.mse_loss(net(x.cuda()), y.cuda())
+            loss = nn.functional.mse_loss(net(x.cuda()), y.cuda())  # low: GPU505
             opt.zero_grad()
             loss.backward()
             opt.step()

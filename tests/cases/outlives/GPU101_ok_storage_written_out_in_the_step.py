@@ -24,7 +24,7 @@ def train(net: torch.nn.Module, loader, opt, path):
         for views, target in loader:
             opt.zero_grad()
             for view in views:
-                loss = F.mse_loss(net(view.cuda()), target.cuda())
+                loss = F.mse_loss(net(view.cuda()), target.cuda())  # low: GPU505
                 loss.backward()
                 note("terms", loss)
             note("grid", sum(p.norm() for p in net.parameters()))

@@ -179,7 +179,7 @@ def sampled(model, steps, shape):
     frames, means = [], []
     with torch.no_grad():
         for t in reversed(range(steps)):
-            noise = model(x, torch.full((shape[0],), t).cuda())
+            noise = model(x, torch.full((shape[0],), t).cuda())  # low: GPU505
             x = x - noise * 0.1
             if t % 100 == 0:
                 frames.append(x)  # maybe: GPU102

@@ -12,7 +12,7 @@ def at_several_sizes(net: nn.Module, x, sizes):
     net.cuda().eval()
     outs = []
     for height, width in sizes:
-        outs.append(net(F.interpolate(x.cuda(), (height, width))))
+        outs.append(net(F.interpolate(x.cuda(), (height, width))))  # low: GPU505
     return torch.stack(outs).mean(0).cpu()
 
 

@@ -47,7 +47,7 @@ def ensemble(model: torch.nn.Module, folder, image):
     kept = []
     for name in glob.glob(folder + "/*.pth"):
         model.load_state_dict(torch.load(name, map_location="cpu"))
-        kept.append(model(image.cuda()))
+        kept.append(model(image.cuda()))  # low: GPU505
     return torch.stack(kept).cpu()
 
 

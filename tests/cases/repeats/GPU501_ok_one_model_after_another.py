@@ -11,7 +11,7 @@ def sweep(paths, images):
         for path in paths:
             net = load_model(path).cuda()
             net.eval()
-            results[path] = net(images.cuda()).argmax(1).cpu()
+            results[path] = net(images.cuda()).argmax(1).cpu()  # low: GPU505
             del net
             gc.collect()
             torch.cuda.empty_cache()

@@ -7,7 +7,7 @@ def ensemble_losses(models, opts, loader):
     table = [[] for _ in models]
     for x, y in loader:
         for k, (m, o) in enumerate(zip(models, opts)):
-            l = nn.functional.mse_loss(m(x.cuda()), y.cuda())
+            l = nn.functional.mse_loss(m(x.cuda()), y.cuda())  # low: GPU505
             o.zero_grad()
             l.backward()
             o.step()

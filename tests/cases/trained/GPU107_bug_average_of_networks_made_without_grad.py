@@ -11,7 +11,7 @@ def train(build, phases_of, batches, beta=0.999):
     for batch in batches:
         for phase in phases_of(net):
             phase.module.requires_grad_(True)
-            phase.loss(batch.cuda()).backward()
+            phase.loss(batch.cuda()).backward()  # low: GPU505
             phase.opt.step()
             phase.opt.zero_grad(set_to_none=True)
             phase.module.requires_grad_(False)

@@ -1,0 +1,168 @@
+"""What `gpulint snapshot` does with its options."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+import click
+
+from gpulint.snapshot.cards import CARDS, capacity_of
+from gpulint.snapshot.growth import growth_between
+from gpulint.snapshot.reading import NotASnapshot, read
+from gpulint.snapshot.summary import Asked, Difference, Summary, summary_of
+from gpulint.snapshot.whatif import SENSIBLE, check
+from gpulint.units import format_bytes, parse_bytes
+
+SOME = "sensible settings"  # what --what-if stands for without a value
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """The options of the command, as given."""
+
+    files: tuple[str, ...]
+    device: int | None
+    depth: int
+    full: bool
+    top: int
+    what_if: tuple[str, ...]
+    capacity: str | None
+    card: str | None
+    output_format: str
+    report: str | None
+    colour: str
+    quiet: bool
+
+
+def perform(request: Request) -> int:
+    """Read the snapshots, print what they say, write the page; the exit status."""
+    asked = Asked(
+        0 if request.full else request.depth, request.device, _settings(request), _capacity(request)
+    )
+    try:
+        with _progress(request.quiet) as progress:
+            summaries = [_summary(path, asked, progress) for path in request.files]
+    except (NotASnapshot, ValueError) as error:
+        print(f"gpulint: {error}", file=sys.stderr)
+        return 2
+    except OSError as error:
+        print(f"gpulint: {error.filename or request.files[0]}: {error.strerror or error}", file=sys.stderr)
+        return 2
+    differences = [
+        Difference(one.path, other.path, growth_between(one.alive, other.alive))
+        for one, other in pairwise(summaries)
+    ]
+    _write(request, summaries, differences)
+    return 0
+
+
+def _write(request: Request, summaries: list[Summary], differences: list[Difference]) -> None:
+    if request.output_format == "json":
+        from gpulint.reports.snapshot.json import write as write_json
+
+        write_json(summaries, differences, sys.stdout)
+    else:
+        from gpulint.reports.layout import colour_wanted
+        from gpulint.reports.snapshot.text import write
+
+        write(summaries, differences, sys.stdout, colour_wanted(sys.stdout, request.colour), request.top)
+    if request.report is not None:
+        from gpulint.cli._verify import write_report
+        from gpulint.config import shown_path
+        from gpulint.reports.snapshot.html import write_page
+
+        write_report(request.report, write_page(summaries, differences, request.top))
+        print(f"gpulint: report written to {shown_path(os.path.abspath(request.report))}", file=sys.stderr)
+
+
+def _settings(request: Request) -> tuple[str, ...] | None:
+    """The settings to try. Raises click.UsageError for what is none."""
+
+    if not request.what_if:
+        if request.capacity is not None or request.card is not None:
+            raise click.UsageError(
+                "--capacity and --card say what has to be enough: use them with --what-if."
+            )
+        return None
+    found: dict[str, None] = {}
+    for text in request.what_if:
+        if text == SOME:
+            found |= dict.fromkeys(SENSIBLE)
+            continue
+        text = "" if text == "default" else text
+        try:
+            check(text)
+        except ValueError as error:
+            hint = "; FILE stands before --what-if" if os.path.exists(text) else ""
+            raise click.UsageError(f"--what-if {text}: {error}{hint}") from error
+        found[text] = None
+    return tuple(found)
+
+
+def _capacity(request: Request) -> int | None:
+    from gpulint.config import did_you_mean
+
+    if request.capacity is not None and request.card is not None:
+        raise click.UsageError("--capacity and --card say the same; leave one out.")
+    if request.capacity is not None:
+        try:
+            return parse_bytes(request.capacity)
+        except ValueError as error:
+            raise click.UsageError(f"--capacity: {error}") from error
+    if request.card is None:
+        return None
+    capacity = capacity_of(request.card)
+    if capacity is None:
+        near = did_you_mean(request.card, list(CARDS))
+        known = near or f"; known are {', '.join(CARDS)}, and --capacity takes a size"
+        raise click.UsageError(f'--card: no card "{request.card}" is known{known}')
+    return capacity
+
+
+# -- progress ------------------------------------------------------------------------------------------------
+
+
+@dataclass(slots=True)
+class _Progress:
+    """One line on a terminal that is written over."""
+
+    shown: bool
+    path: str = ""
+    began: float = field(default_factory=time.monotonic)
+    last: float = 0.0
+
+    def read(self, done: int, total: int) -> None:
+        now = time.monotonic()
+        if now - self.last > 0.2 and now - self.began > 0.5:
+            self.last = now
+            part = f"{done / total:.0%}" if total else format_bytes(done)
+            self.say(f"reading {self.path}: {part}, {now - self.began:.0f} s")
+
+    def trying(self, what: str) -> None:
+        self.say(f"playing the trace under {what}")
+
+    def say(self, text: str) -> None:
+        if self.shown:
+            print(f"\r\033[K{text}", end="", file=sys.stderr, flush=True)
+
+
+@contextmanager
+def _progress(quiet: bool) -> Iterator[_Progress]:
+    progress = _Progress(not quiet and sys.stderr.isatty())
+    try:
+        yield progress
+    finally:
+        progress.say("")
+
+
+def _summary(path: str, asked: Asked, progress: _Progress) -> Summary:
+    progress.path, progress.began = os.path.basename(path), time.monotonic()
+    recording = read(path, progress.read)
+    progress.say(f"looking at {progress.path}")
+    return summary_of(recording, path, asked, progress.trying)

@@ -1,0 +1,82 @@
+"""`gpulint snapshot`: what is in PyTorch's memory snapshots, and what other settings would have changed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from gpulint.cli._grouped import GroupedCommand, heading
+from gpulint.cli._options import can_be_written, colour
+
+_what = heading("What to show")
+_tried = heading("What if")
+_output = heading("Output")
+
+
+@click.command(
+    cls=GroupedCommand, short_help="Read PyTorch's memory snapshots: the peak by line, growth, what if."
+)
+@click.argument(
+    "files", metavar="FILE...", nargs=-1, required=True, type=click.Path(exists=True, dir_okay=False)
+)
+@_what("--device", type=click.IntRange(min=0), metavar="N", help="Only this GPU.")
+@_what(
+    "--depth",
+    type=click.IntRange(min=1),
+    default=1,
+    show_default=True,
+    metavar="N",
+    help="So many of the program's own lines of each stack.",
+)
+@_what("--full", is_flag=True, help="Whole stacks, torch's lines too.")
+@_what(
+    "--top",
+    type=click.IntRange(min=1),
+    default=10,
+    show_default=True,
+    metavar="N",
+    help="Rows of each table.",
+)
+@_tried(
+    "--what-if",
+    "what_if",
+    is_flag=False,
+    flag_value="sensible settings",  # `_snapshot.SOME`
+    multiple=True,
+    metavar="[SETTINGS]",
+    help="Play the trace under these allocator settings, the best first; may be given again. Without a value: some that are sensible.",
+)
+@_tried(
+    "--capacity",
+    metavar="SIZE",
+    help="What torch may reserve on the card (79GiB); by default what an out-of-memory error in the trace tells.",
+)
+@_tried("--card", metavar="NAME", help="The capacity of a card by its name: H100, A100-40GB, RTX4090.")
+@_output(
+    "--output-format",
+    metavar="FORMAT",
+    type=click.Choice(["text", "json"]),
+    default="text",
+    help="text or json.",
+)
+@_output(
+    "--report",
+    metavar="FILE",
+    type=click.Path(dir_okay=False),
+    callback=can_be_written,
+    help="Write an HTML report to FILE.",
+)
+@colour("Output")
+@_output("-q", "--quiet", is_flag=True, help="No progress.")
+def command(**given: Any) -> int:
+    """Read memory snapshots (FILE is what torch.cuda.memory._dump_snapshot wrote, gzip or not): what makes the peak, line by line,
+    what stays, where reserved memory lies idle, and between several snapshots what grew.
+
+    Nothing in FILE is run, and torch is not needed. With --what-if: what would be reserved under other settings.
+
+    Exit status: 0, or 2 where a FILE is no snapshot.
+    """
+    from gpulint.cli.commands import _snapshot
+
+    return _snapshot.perform(_snapshot.Request(**given))

@@ -1,0 +1,256 @@
+"""Peaks that a project has committed: one JSON file for all its programs or tests, cards and versions of torch.
+
+A peak is known by its `Key`. On another card, or under another minor version of torch, the same program has another peak, so
+what was measured there is not compared: it gets an entry of its own. The file is read by people and changes in small
+differences: entries are sorted, paths are relative to it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final, Literal
+
+from gpulint.atomic import write_atomic
+from gpulint.runtime.record.records import Record
+
+SCHEMA: Final = 1
+TOLERANCE: Final = 1.0  # percent
+MOST_LINES: Final = 20  # of one peak that are written down
+CPU: Final = "cpu"  # the card of figures that were measured without one; they are the same on every processor
+
+Change = Literal["same", "grew", "fell"]
+
+
+class BadBaseline(ValueError):
+    """The file cannot be read or written, or is no baseline: the message is one sentence that says so."""
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Key(Record):
+    """Whose peak it is. `subject` is free: a program with its arguments, or a test's id. `card` is the card's name, or `CPU`;
+    `torch` the minor version, such as 2.11."""
+
+    subject: str
+    card: str
+    torch: str
+    world_size: int = 1
+    rank: int = 0
+
+    @property
+    def where(self) -> str:
+        """The card and torch, as they are said."""
+        return f"{'the CPU' if self.card == CPU else self.card} with torch {self.torch}"
+
+
+@dataclass(frozen=True, slots=True)
+class Line(Record):
+    """A source line, and the `bytes` that were allocated there and alive at the peak. `file` is relative to the baseline's folder
+    where it has been there, "" (with line 0) where no Python line is known. `code` is the line's text, which finds it again after it has moved."""
+
+    file: str
+    line: int
+    function: str
+    code: str
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Peak(Record):
+    """What is written down of one run or test. Sizes in bytes.
+
+    `allocated` is what is compared. `others` are peaks of other stretches by name ("start", "evaluation"), each compared where
+    both have it. `reserved`, which depends on what ran before, and `drift`, in bytes a step, are there to be read. `lines` are
+    those with most bytes at the peak, largest first, at most `MOST_LINES`, and `other_lines` the same of the other stretches."""
+
+    allocated: int
+    reserved: int | None = None
+    drift: float = 0.0
+    others: dict[str, int] = field(default_factory=dict)
+    lines: tuple[Line, ...] = ()
+    other_lines: dict[str, tuple[Line, ...]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """One peak against the one that was written down. `stretch` is "" for `Peak.allocated`, or else the name in `Peak.others`;
+    `allowed` is the most that is no failure."""
+
+    stretch: str
+    now: int
+    before: int
+    allowed: int
+    change: Change
+
+    @property
+    def by(self) -> int:
+        """How many bytes more than were written down; negative where it fell."""
+        return self.now - self.before
+
+
+@dataclass(frozen=True, slots=True)
+class Growth:
+    """A line that has more bytes at the peak than were written down. `before` is None where the baseline does not list the line;
+    `at_most` then is what it may have had there without being listed."""
+
+    line: Line
+    before: int | None
+    at_most: int = 0
+
+    @property
+    def by(self) -> int:
+        return self.line.bytes - (self.at_most if self.before is None else self.before)
+
+
+@dataclass(frozen=True, slots=True)
+class Baselines:
+    """The content of a file. Changing it gives another one; `write` makes it the file's."""
+
+    peaks: Mapping[Key, Peak] = field(default_factory=dict)
+
+    def look_up(self, key: Key) -> Peak | None:
+        """The peak that was written down; None where there is none for exactly this card, torch and number of ranks."""
+        return self.peaks.get(key)
+
+    def elsewhere(self, key: Key) -> tuple[Key, ...]:
+        """The entries of the same subject on other cards, with another torch or number of ranks: why `key` is missing."""
+        return tuple(sorted(one for one in self.peaks if one.subject == key.subject and one != key))
+
+    def with_peaks(self, peaks: Mapping[Key, Peak]) -> Baselines:
+        """With these entries; all others stay."""
+        return Baselines({**self.peaks, **peaks})
+
+    def without(self, keys: Iterable[Key]) -> Baselines:
+        """Without these entries."""
+        gone = set(keys)
+        return Baselines({key: peak for key, peak in self.peaks.items() if key not in gone})
+
+    def to_text(self) -> str:
+        """The file's text: sorted, so that it is the same whoever writes it, and with a source line in one row."""
+        entries = [{**key.to_json(), **_plain(peak)} for key, peak in sorted(self.peaks.items())]
+        data = {"schema": SCHEMA, "unit": "bytes", "peaks": entries}
+        return _indented(data, 0) + "\n"
+
+
+def read(path: str, missing_is_empty: bool = False) -> Baselines:
+    """The baselines in a file. Raises BadBaseline; with `missing_is_empty` not where there is no such file."""
+    try:
+        with open(path, encoding="utf-8") as source:
+            data = json.load(source)
+    except FileNotFoundError:
+        if missing_is_empty:
+            return Baselines()
+        raise BadBaseline(f"there is no baseline {path}; write it first") from None
+    except OSError as error:
+        raise BadBaseline(f"the baseline {path} cannot be read: {error.strerror or error}") from error
+    except ValueError as error:
+        raise BadBaseline(f"the baseline {path} is not JSON: {error}") from error
+    if not isinstance(data, dict) or "peaks" not in data:
+        raise BadBaseline(f"{path} is not a baseline of peaks: it has no entry `peaks`")
+    if data.get("schema") != SCHEMA:
+        raise BadBaseline(
+            f"the baseline {path} has schema {data.get('schema')!r}, and this gpulint reads {SCHEMA}: write it anew"
+        )
+    return Baselines(dict(_entry(item, path) for item in _list(data["peaks"], path)))
+
+
+def write(path: str, baselines: Baselines) -> None:
+    """Make this the file's content, wholly or not at all. Raises BadBaseline."""
+    try:
+        write_atomic(path, baselines.to_text().encode("utf-8", "surrogatepass"))
+    except OSError as error:
+        raise BadBaseline(f"the baseline {path} could not be written: {error.strerror or error}") from error
+
+
+def compare(now: Peak, before: Peak, tolerance: float = TOLERANCE) -> tuple[Comparison, ...]:
+    """The peak, then the others that both have, each against what was written down. `tolerance` is in percent of that."""
+    found = [_comparison("", now.allocated, before.allocated, tolerance)]
+    found += [
+        _comparison(name, size, before.others[name], tolerance)
+        for name, size in now.others.items()
+        if name in before.others
+    ]
+    return tuple(found)
+
+
+def _comparison(stretch: str, now: int, before: int, tolerance: float) -> Comparison:
+    slack = int(before * tolerance / 100)
+    change: Change = "grew" if now > before + slack else "fell" if now < before - slack else "same"
+    return Comparison(stretch, now, before, before + slack, change)
+
+
+def grown(now: Sequence[Line], before: Sequence[Line]) -> tuple[Growth, ...]:
+    """The lines that have more bytes than were written down, most growth first.
+
+    A line is the same where its file, function and text are; one whose text was edited, where its number still is.
+    """
+    known = {(line.file, line.function, line.code): line for line in before}
+    left = dict(known)
+    partners: dict[int, Line] = {}
+    for index, line in enumerate(now):
+        partner = left.pop((line.file, line.function, line.code), None)
+        if partner is not None:
+            partners[index] = partner
+    numbered = {(line.file, line.function, line.line): line for line in left.values()}
+    unlisted = min((line.bytes for line in before), default=0) if len(before) >= MOST_LINES else 0
+    found = []
+    for index, line in enumerate(now):
+        partner = partners.get(index) or numbered.pop((line.file, line.function, line.line), None)
+        found.append(Growth(line, None if partner is None else partner.bytes, unlisted))
+    return tuple(sorted((one for one in found if one.by > 0), key=lambda one: -one.by))
+
+
+def relative_to(path: str, file: str) -> str:
+    """A source file as it is written into the baseline at `path`: relative to its folder, with slashes."""
+    if not file or not os.path.isabs(file):
+        return file
+    try:
+        shown = os.path.relpath(os.path.realpath(file), os.path.dirname(os.path.realpath(path)))
+    except ValueError:  # on another drive
+        shown = file
+    return shown.replace(os.sep, "/")
+
+
+def torch_minor(version: str) -> str:
+    """`2.11` of `2.11.0+cu130`: the part of torch's version that an entry is for."""
+    return ".".join(version.partition("+")[0].split(".")[:2])
+
+
+# -- the file ------------------------------------------------------------------------------------------------
+
+
+def _plain(peak: Peak) -> dict[str, Any]:
+    """An entry's figures, without what it has none of."""
+    data = peak.to_json()
+    data["drift"] = round(float(peak.drift), 1)
+    data["others"] = dict(sorted(peak.others.items()))
+    data["lines"] = data["lines"][:MOST_LINES]
+    data["other_lines"] = {name: data["other_lines"][name][:MOST_LINES] for name in sorted(peak.other_lines)}
+    return {name: value for name, value in data.items() if value not in ({}, [], None)}
+
+
+def _indented(value: Any, depth: int) -> str:
+    """JSON in which what holds no other collection takes one row, unless it is at the top."""
+    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    if not any(isinstance(one, (dict, list)) for one in inner):
+        return json.dumps(value, ensure_ascii=False)
+    margin, end = "\n" + " " * (depth + 1), "\n" + " " * depth
+    if isinstance(value, list):
+        return f"[{margin}" + f",{margin}".join(_indented(one, depth + 1) for one in value) + f"{end}]"
+    rows = [f"{json.dumps(name)}: {_indented(one, depth + 1)}" for name, one in value.items()]
+    return f"{{{margin}" + f",{margin}".join(rows) + f"{end}}}"
+
+
+def _list(value: Any, path: str) -> list[Any]:
+    if not isinstance(value, list):
+        raise BadBaseline(f"{path} is not a baseline of peaks: `peaks` is no list")
+    return value
+
+
+def _entry(item: Any, path: str) -> tuple[Key, Peak]:
+    try:
+        return Key.from_json(item), Peak.from_json(item)
+    except (TypeError, ValueError, KeyError) as error:
+        raise BadBaseline(f"the baseline {path} has an entry that cannot be read: {error}") from error

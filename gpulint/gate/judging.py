@@ -1,0 +1,263 @@
+"""A run held against limits: what was measured, records in and a `Gate` out. Reads source lines and the baseline, and nothing else."""
+
+from __future__ import annotations
+
+import os
+import shlex
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+
+from gpulint.gate import baselines
+from gpulint.gate.baselines import BadBaseline, Baselines, Key, Line, Peak
+from gpulint.runtime.record.gate import RUN, Check, Gate, Limits, LineAtPeak, PeakOfRank
+from gpulint.runtime.record.peaks import PeakLine, StretchPeak
+from gpulint.runtime.record.result import RankResult, RunResult
+from gpulint.source.sources import Sources
+from gpulint.units import format_bytes
+
+STRETCHES = {
+    "start": "the start, with warm-up",
+    "steps": "the sampled steps",
+    "evaluation": "the evaluation",
+    "later": "what came after the sampled steps",
+    RUN: "the whole run",
+}
+ON_GPU = "what torch's caching allocator has allocated"
+ON_CPU = "live tensor storages of a run on the CPU, as the allocator would round them"
+_MOST_CODE = 160
+_TOLD = 4  # lines of a check
+
+
+def subject_of(target: str, arguments: Sequence[str], module: bool, baseline: str) -> str:
+    """What a baseline knows a program by: the script, relative to the baseline's folder, or the module, with its arguments."""
+    first = ["-m", target] if module else [baselines.relative_to(baseline, os.path.abspath(target))]
+    return shlex.join([*first, *arguments])
+
+
+def judge(run: RunResult, limits: Limits, subject: str, command: str) -> Gate:
+    """Hold a run that has ended well against its limits. `subject` is what the baseline knows the program by, `command` what
+    would write the entries that it lacks."""
+    silent = [rank.rank for rank in run.ranks if not rank.peaks]
+    gate = unjudged(run, limits)
+    measured = gate.ranks
+    if silent or not measured:
+        which = f"rank {', '.join(map(str, silent))}" if silent and len(run.ranks) > 1 else "the script"
+        return replace(gate, problems=(f"{which} ended before its peak was known",))
+    if limits.max_peak is not None:
+        gate = replace(gate, checks=_held_against(measured, run, limits.max_peak))
+    if not limits.baseline:
+        return gate
+    world = max(
+        len(run.ranks), *(rank.world_size for rank in run.ranks)
+    )  # of several machines each sees its own
+    keys = {peak.rank: Key(subject, peak.card, peak.torch, world, peak.rank) for peak in measured}
+    try:
+        return _written(gate, keys) if limits.write else _compared(gate, keys, command)
+    except BadBaseline as error:  # it was fine before the run; what was measured is told all the same
+        return replace(gate, problems=(*gate.problems, str(error)))
+
+
+def unjudged(run: RunResult, limits: Limits) -> Gate:
+    """What was measured, held against nothing: of a script that failed it is how far it came."""
+    measured = tuple(peak_of(rank, limits.baseline) for rank in run.ranks if rank.peaks)
+    on_gpu = any(rank.environment.device == "cuda" for rank in run.ranks)
+    return Gate(limits, ON_GPU if on_gpu else ON_CPU, measured)
+
+
+# -- what was measured ---------------------------------------------------------------------------------------
+
+
+def peak_of(rank: RankResult, baseline: str = "") -> PeakOfRank:
+    """The peaks of one process. Where no step was sampled its evaluations are what counts."""
+    by_stretch = {peak.stretch: peak for peak in rank.peaks}
+    main = next((name for name in ("steps", "evaluation", "start") if name in by_stretch), "later")
+    chosen = by_stretch[main]  # type: ignore[index]
+    reserved = [peak.reserved for peak in rank.peaks if peak.reserved is not None]
+    environment = rank.environment
+    return PeakOfRank(
+        rank=rank.rank,
+        card=(environment.device_name or "GPU") if environment.device == "cuda" else baselines.CPU,
+        torch=baselines.torch_minor(environment.torch or ""),
+        main=main,
+        allocated=chosen.allocated,
+        others={peak.stretch: peak.allocated for peak in rank.peaks if peak.stretch != main},
+        run=max(peak.allocated for peak in rank.peaks),
+        reserved=max(reserved, default=None),
+        drift=sum(leak.bytes_per_step for leak in rank.leaks()),
+        lines=lines_of(chosen, baseline),
+        other_lines={peak.stretch: lines_of(peak, baseline) for peak in rank.peaks if peak.stretch != main},
+    )
+
+
+def lines_of(peak: StretchPeak, baseline: str = "") -> tuple[LineAtPeak, ...]:
+    """The lines of a peak with their text, as a baseline there would name their files; and what no line accounts for."""
+    sources = Sources()
+    return tuple(_line(line, baseline, sources) for line in peak.lines)
+
+
+def _line(line: PeakLine, baseline: str, sources: Sources) -> LineAtPeak:
+    text = sources.lines(line.file) if line.file else []
+    code = text[line.line - 1].strip()[:_MOST_CODE] if 1 <= line.line <= len(text) else ""
+    shown = baselines.relative_to(baseline or os.path.join(os.getcwd(), "_"), line.file)
+    return LineAtPeak(shown, line.file, line.line, line.function, code, line.bytes, line.kept, line.holder)
+
+
+# -- the limit -----------------------------------------------------------------------------------------------
+
+
+def _held_against(measured: Sequence[PeakOfRank], run: RunResult, limit: int) -> tuple[Check, ...]:
+    """The rank with the highest peak decides; the stretch in which that was is named."""
+    worst = max(measured, key=lambda peak: (peak.run, -peak.rank))
+    (rank,) = (rank for rank in run.ranks if rank.rank == worst.rank)
+    highest = max(rank.peaks, key=lambda peak: (peak.allocated, peak.stretch == worst.main))
+    who = _who(worst, measured)
+    if worst.run <= limit:
+        text = (
+            f"the peak{who} is {format_bytes(worst.run)}, {format_bytes(limit - worst.run)} below the limit"
+        )
+        return (Check("max-peak", "within", worst.rank, highest.stretch, worst.run, limit, None, text),)
+    text = (
+        f"{format_bytes(worst.run)} were allocated at the peak of {STRETCHES[highest.stretch]}{who}: "
+        f"{format_bytes(worst.run - limit)} more than the {format_bytes(limit)} of --max-peak"
+    )
+    if highest.stretch != worst.main:
+        text += f" (at most {format_bytes(worst.allocated)} in {STRETCHES[worst.main]})"
+    lines = lines_of(highest)[:_TOLD]
+    return (Check("max-peak", "exceeded", worst.rank, highest.stretch, worst.run, limit, None, text, lines),)
+
+
+def _who(peak: PeakOfRank, measured: Sequence[PeakOfRank]) -> str:
+    return f" on rank {peak.rank}" if len(measured) > 1 else ""
+
+
+# -- the baseline --------------------------------------------------------------------------------------------
+
+
+def _written(gate: Gate, keys: Mapping[int, Key]) -> Gate:
+    path = gate.limits.baseline
+    peaks = {keys[peak.rank]: _as_entry(peak) for peak in gate.ranks}
+    # Read as late as this: another program's peaks may have been written while this one ran.
+    known = baselines.read(path, missing_is_empty=True)
+    baselines.write(path, known.with_peaks(peaks))
+    return replace(gate, written=len(peaks))
+
+
+def _as_entry(peak: PeakOfRank) -> Peak:
+    # What comes after the sampled steps depends on how fast the machine is: how far a run gets until it is ended.
+    others = {name: size for name, size in peak.others.items() if name != "later"}
+    other_lines = {name: _as_lines(peak.other_lines.get(name, ())) for name in others}
+    return Peak(peak.allocated, peak.reserved, peak.drift, others, _as_lines(peak.lines), other_lines)
+
+
+def _as_lines(lines: Iterable[LineAtPeak]) -> tuple[Line, ...]:
+    listed = [Line(line.file, line.line, line.function, line.code, line.bytes) for line in lines]
+    return tuple(listed[: baselines.MOST_LINES])
+
+
+def _compared(gate: Gate, keys: Mapping[int, Key], command: str) -> Gate:
+    limits = gate.limits
+    known = baselines.read(limits.baseline)
+    missing = [key for key in keys.values() if known.look_up(key) is None]
+    if missing:
+        return replace(gate, problems=(*gate.problems, _missing(missing[0], known, limits.baseline, command)))
+    checks: list[Check] = []
+    notes: list[str] = []
+    for peak in gate.ranks:
+        before = known.look_up(keys[peak.rank])
+        assert before is not None
+        checks += _against(peak, before, limits, _who(peak, gate.ranks))
+        notes += _not_compared(peak, before, _who(peak, gate.ranks))
+    exceeded = sorted((c for c in checks if c.status == "exceeded"), key=_urgency)
+    rest = [check for check in checks if check.status != "exceeded"]
+    return replace(gate, checks=(*gate.checks, *exceeded, *rest), notes=(*gate.notes, *dict.fromkeys(notes)))
+
+
+def _urgency(check: Check) -> tuple[bool, int, int]:
+    """The sampled steps first, and of those the most bytes too many."""
+    return check.stretch != "steps", check.allowed - check.now, check.rank
+
+
+def _missing(key: Key, known: Baselines, path: str, command: str) -> str:
+    """Why nothing was compared, and what adds the entry."""
+    there = [f"{one.where}{_ranks_text(one.world_size)}" for one in known.elsewhere(key)]
+    listed = list(dict.fromkeys(there))
+    has = f"; it has one for {' and for '.join(listed[:3])}" if listed else ""
+    what = f"{key.where}{_ranks_text(key.world_size)}"
+    return f"{path} has no peak of `{key.subject}` for {what}{has}: nothing was compared; add it with `{command}`"
+
+
+def _ranks_text(world_size: int) -> str:
+    return f" on {world_size} ranks" if world_size > 1 else ""
+
+
+def _against(peak: PeakOfRank, before: Peak, limits: Limits, who: str) -> list[Check]:
+    now = Peak(peak.allocated, others=peak.others)
+    found: list[Check] = []
+    for one in baselines.compare(now, before, limits.tolerance):
+        stretch = one.stretch or peak.main
+        place = STRETCHES.get(stretch, stretch)
+        change = f"{format_bytes(one.before)} in the baseline"
+        if one.change == "grew":
+            text = (
+                f"the peak of {place}{who} grew to {format_bytes(one.now)}, {format_bytes(one.by)} "
+                f"({_percent(one.by, one.before)}) more than {change} (tolerance {_plain(limits.tolerance)} %)"
+            )
+            lines = _grown(peak, before, one.stretch)
+            if stretch == "start" and one.now <= peak.allocated and found and found[0].status == "exceeded":
+                lines = ()  # the steps of warm-up are what is sampled later
+            found.append(
+                Check(
+                    "baseline", "exceeded", peak.rank, stretch, one.now, one.allowed, one.before, text, lines
+                )
+            )
+        elif one.change == "fell":
+            text = (
+                f"the peak of {place}{who} fell to {format_bytes(one.now)}, {format_bytes(-one.by)} "
+                f"({_percent(-one.by, one.before)}) less than {change}: renew the baseline with --write-baseline, so that it "
+                "cannot grow back unseen"
+            )
+            found.append(
+                Check("baseline", "fell", peak.rank, stretch, one.now, one.allowed, one.before, text)
+            )
+        else:
+            text = f"the peak of {place}{who} is {format_bytes(one.now)}, {change}"
+            found.append(
+                Check("baseline", "within", peak.rank, stretch, one.now, one.allowed, one.before, text)
+            )
+    return found
+
+
+def _not_compared(peak: PeakOfRank, before: Peak, who: str) -> list[str]:
+    """Stretches that only one of the two runs came to."""
+    said = []
+    for name in sorted((peak.others.keys() ^ before.others.keys()) - {"later"}):
+        why = "the baseline has none" if name in peak.others else "this run did not come to it"
+        said.append(f"{STRETCHES.get(name, name)}{who} was not compared: {why}")
+    return said
+
+
+def _grown(peak: PeakOfRank, before: Peak, stretch: str) -> tuple[LineAtPeak, ...]:
+    """The lines of a stretch that have more bytes than they had; where none has, or the baseline has no lines, those with most."""
+    now = peak.other_lines.get(stretch, ()) if stretch else peak.lines
+    known = before.other_lines.get(stretch, ()) if stretch else before.lines
+    if not known:
+        return now[:_TOLD]
+    by_line = {(line.file, line.line, line.function): line for line in now}
+    # First what stands somewhere: of what has no Python line nobody can say more.
+    grown = sorted(baselines.grown(_as_lines(now), known), key=lambda one: not one.line.file)
+    found = [
+        replace(by_line[one.line.file, one.line.line, one.line.function], before=one.before, grew=one.by)
+        for one in grown
+    ]
+    return tuple(found[:_TOLD]) or now[:_TOLD]
+
+
+def _percent(part: int, whole: int) -> str:
+    return f"{100 * part / whole:.1f} %" if whole else "from nothing"
+
+
+def _plain(number: float) -> str:
+    return f"{number:g}"
+
+
+__all__ = ["BadBaseline", "judge", "lines_of", "peak_of", "subject_of"]

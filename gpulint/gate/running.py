@@ -1,0 +1,146 @@
+"""A program that is run to be held against limits: who else is on the cards, the run, the judgement."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+
+from gpulint.gate import baselines, contexts, judging
+from gpulint.operator import neighbours
+from gpulint.runtime.parent.runner import Run
+from gpulint.runtime.parent.verdict import Verification
+from gpulint.runtime.record.gate import Gate, Limits, Neighbour
+from gpulint.runtime.record.result import End, Progress, RunResult
+from gpulint.units import format_bytes
+
+OnProgress = Callable[[Progress], None]
+Measure = Callable[[Run, OnProgress], Verification]
+
+_LEAVING = 3.0  # seconds that a process which has ended may take to be off its card
+
+
+def check(limits: Limits, device: str) -> None:
+    """Refuse what could not be judged before anything runs. Raises ValueError with one sentence."""
+    if limits.write and not limits.baseline:
+        raise ValueError("--write-baseline needs --baseline FILE, the file that the peaks are written to")
+    if not 0 <= limits.tolerance < float("inf"):
+        raise ValueError("the tolerance is a share in percent, 0 or more")
+    if limits.exclusive and device == "cpu":
+        raise ValueError("--exclusive is about GPUs, and --device cpu leaves them alone")
+    if limits.baseline:
+        baselines.read(limits.baseline, missing_is_empty=limits.write)
+        folder = os.path.dirname(os.path.abspath(limits.baseline))
+        if limits.write and not os.access(folder, os.W_OK):
+            there = "cannot be written to" if os.path.isdir(folder) else "does not exist"
+            raise ValueError(f"the folder {folder} of the baseline {there}")
+
+
+def limited(what: Run, limits: Limits) -> Run:
+    """What is run so that it can be held against the limits: on a GPU, unless the CPU was asked for."""
+    if not limits.on_peak and not limits.exclusive:
+        return what
+    implied = what.device == "auto"
+    return replace(what, device="cuda" if implied else what.device, limited=implied, peaks=limits.on_peak)
+
+
+def run_limited(what: Run, limits: Limits, subject: str, command: str, measure: Measure) -> Verification:
+    """Run `what` by `measure`, and hold it against `limits`. `subject` and `command` as for `judging.judge`. Without limits only
+    the contexts of its ranks are looked at."""
+    wanted = limits.on_peak or limits.exclusive
+    what = limited(what, limits)
+    environment = {**os.environ, **what.environment}
+    before = _Cards(environment) if wanted and what.device != "cpu" else None
+    if before is not None and limits.exclusive and (problem := before.refusal()):
+        return _refused(what, limits, problem, before)
+    sizes = _Sizes(what)
+    verification = measure(what, sizes.on_progress)
+    foreign = contexts.foreign_contexts(verification.run, sizes.found)
+    verification = replace(verification, foreign=foreign)
+    if not wanted:
+        return verification
+    gate = Gate(limits)
+    if not verification.failed or verification.run.end.reason == "timeout":
+        gate = judging.judge(verification.run, limits, subject, command)
+    elif verification.run.end.reason != "no-device":
+        gate = judging.unjudged(verification.run, limits)
+    return replace(verification, gate=_with_neighbours(gate, before))
+
+
+def _refused(what: Run, limits: Limits, problem: str, before: _Cards) -> Verification:
+    message = f"{problem}; --exclusive does not run there"
+    run = RunResult(tuple(what.command()), End("not-started", message), 0.0)
+    return Verification(what.target, run, gate=Gate(limits, neighbours=before.others))
+
+
+def _with_neighbours(gate: Gate, before: _Cards | None) -> Gate:
+    if before is None:
+        return gate
+    came = before.newcomers()
+    gate = replace(gate, neighbours=(*before.others, *came))
+    if before.problem:
+        said = f"whether other processes use the card could not be looked at: {before.problem}"
+        gate = replace(gate, notes=(*gate.notes, said))
+    if came and gate.limits.exclusive:
+        said = f"{_told(came[0])} came while the program ran, and --exclusive wants the card for it alone"
+        gate = replace(gate, problems=(*gate.problems, said))
+    return gate
+
+
+class _Cards:
+    """Who was on the cards before the program ran."""
+
+    def __init__(self, environment: Mapping[str, str]) -> None:
+        self._environment = environment
+        seen = neighbours.look()
+        self.problem = seen.problem
+        self.others = neighbours.others(seen, environment)
+
+    def refusal(self) -> str:
+        """Why the cards are not the program's alone; empty where they are."""
+        if self.problem:
+            return f"whether other processes use the card could not be looked at ({self.problem})"
+        return f"{_told(self.others[0])} uses {self.others[0].card}" if self.others else ""
+
+    def newcomers(self) -> tuple[Neighbour, ...]:
+        """Who is there after it that was not before. Its own processes are gone, but the driver may take a moment."""
+        if self.problem:
+            return ()
+        known = {(one.uuid, one.pid) for one in self.others}
+        until = time.monotonic() + _LEAVING
+        while True:
+            now = neighbours.others(neighbours.look(), self._environment, "after")
+            came = tuple(one for one in now if (one.uuid, one.pid) not in known)
+            if not came or time.monotonic() > until:
+                return came
+            time.sleep(0.2)
+
+
+def _told(one: Neighbour) -> str:
+    size = "" if one.bytes is None else f" with {format_bytes(one.bytes)}"
+    if not one.pid:
+        return f"a process that cannot be seen from here{size}"
+    command = " ".join(one.command.split())[:60]
+    return f"process {one.pid}{f' ({command})' if command else ''}{size}"
+
+
+class _Sizes:
+    """What each rank takes on each card, as the driver tells it, read while they run: once for each, when it samples."""
+
+    def __init__(self, what: Run) -> None:
+        self.found: dict[tuple[str, int], int] = {}
+        self._several = bool(what.launch) and what.device != "cpu"
+        self._seen: set[int] = set()
+
+    def on_progress(self, progress: Progress) -> None:
+        if not self._several or not progress.sample.sampled or progress.rank in self._seen:
+            return
+        self._seen.add(progress.rank)
+        for tenant in neighbours.look().tenants:
+            if tenant.bytes is not None:
+                key = (contexts.plain(tenant.uuid), tenant.pid)
+                self.found[key] = max(self.found.get(key, 0), tenant.bytes)
+
+
+__all__ = ["check", "limited", "run_limited"]

@@ -1,0 +1,117 @@
+"""Errors keep the frames that they passed through alive, with every tensor in them: how to find such errors, and let go of
+what they hold."""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import inspect
+import sys
+import traceback
+from collections.abc import Iterator
+from types import FrameType, TracebackType
+from typing import Any
+
+_LAST = ("last_exc", "last_value", "last_traceback", "last_type")
+_RESULT = ("error_before_exec", "error_in_exec")
+
+
+def chain_of(error: BaseException | None) -> Iterator[BaseException]:
+    """An error, its causes, what was being handled when it was raised, and the members of groups; each once."""
+    pending, seen = [error], set()
+    while pending:
+        one = pending.pop()
+        if one is None or id(one) in seen:
+            continue
+        seen.add(id(one))
+        yield one
+        pending += [one.__cause__, one.__context__, *getattr(one, "exceptions", ())]
+
+
+def frames_of(error: BaseException | None) -> list[FrameType]:
+    """The frames that an error and those behind it refer to, without those of a module or a notebook's cell."""
+    found: dict[int, FrameType] = {}
+    for one in chain_of(error):
+        for frame, _ in traceback.walk_tb(one.__traceback__):
+            if frame.f_code.co_flags & inspect.CO_OPTIMIZED:
+                found[id(frame)] = frame
+    return list(found.values())
+
+
+def empty_frames(error: BaseException | None) -> None:
+    """Drop the local variables of all finished frames that an error and those behind it refer to. The traceback can
+    still be printed."""
+    for frame in frames_of(error):
+        with contextlib.suppress(RuntimeError):  # still running
+            frame.clear()
+        # Whoever has read `f_locals` before, as IPython does to print a call's arguments, has left a dict of them on the
+        # frame up to Python 3.12. `clear` forgets it; to read it again brings it up to date.
+        frame.f_locals  # noqa: B018
+    gc.collect(0)
+
+
+# -- errors that an interactive session has stored -----------------------------------------------------------------
+
+
+def interactive_shell() -> Any:
+    """The running IPython shell; None where there is none. Never imports IPython."""
+    module = sys.modules.get("IPython")
+    ask = getattr(module, "get_ipython", None)
+    return ask() if ask is not None else None
+
+
+def stored_errors() -> list[BaseException]:
+    """The errors that the interpreter's prompt or IPython has kept for a debugger, each once."""
+    shell = interactive_shell()
+    result = getattr(shell, "last_execution_result", None)
+    tells = [getattr(sys, name, None) for name in ("last_exc", "last_value")]
+    tells += [getattr(result, name, None) for name in _RESULT]
+    tells += [getattr(tb, name, None) for tb in _printers(shell) for name in ("evalue", "value")]
+    # What never passed through a frame holds none: such is what `forget_errors` leaves in an error's place.
+    found = [one for one in tells if isinstance(one, BaseException) and one.__traceback__ is not None]
+    return list({id(one): one for one in found}.values())
+
+
+def forget_errors() -> int:
+    """Let go of stored errors and what their frames hold, and of the references to them; their number. A debugger finds nothing
+    of them afterwards."""
+    errors = stored_errors()
+    for error in errors:
+        empty_frames(error)
+    for name in _LAST:
+        if hasattr(sys, name):
+            delattr(sys, name)
+    shell = interactive_shell()
+    result = getattr(shell, "last_execution_result", None)
+    for name in _RESULT:
+        if getattr(result, name, None) is not None:
+            # `success` is read off these: an error of the same kind takes its place, without its traceback.
+            setattr(result, name, _shell_of(getattr(result, name)))
+    for printer in _printers(shell):
+        _forget_debugger(getattr(printer, "pdb", None))
+        for name in ("tb", "etb", "evalue", "value", "last_syntax_error"):
+            if name in vars(printer):
+                setattr(printer, name, None)
+    return len(errors)
+
+
+def _forget_debugger(debugger: Any) -> None:
+    """IPython makes its debugger once, and one that was left still refers to frames of the error that it looked at."""
+    known = getattr(debugger, "__dict__", {})
+    for name, value in list(known.items()):
+        if isinstance(value, (FrameType, TracebackType)):
+            setattr(debugger, name, None)
+    for name, empty in (("stack", []), ("curframe_locals", {}), ("tb_lineno", {})):
+        if known.get(name):
+            setattr(debugger, name, empty)
+
+
+def _shell_of(error: BaseException) -> BaseException:
+    return RuntimeError(f"{type(error).__name__}: {error}")
+
+
+def _printers(shell: Any) -> list[Any]:
+    """What IPython prints tracebacks with, which keeps the last one."""
+    names = ("InteractiveTB", "SyntaxTB", "CustomTB")
+    found = [getattr(shell, name, None) for name in names]
+    return [one for one in found if one is not None and hasattr(one, "__dict__")]

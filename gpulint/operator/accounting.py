@@ -1,0 +1,200 @@
+"""Where the bytes of another process are: asked of the process itself where it can answer, else seen from outside."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from gpulint.memory.accounts.context import NotMeasured, measured_context
+from gpulint.memory.accounts.driver import read_card
+from gpulint.memory.accounts.records import Account, Entry, How
+from gpulint.memory.accounts.taking import CONTEXT
+from gpulint.operator import agent, processes
+from gpulint.operator.gpu import Card, NoDriver, driver, read_cards
+from gpulint.units import format_bytes
+
+INSIDE = (
+    "what lies inside, only the process can tell: start it with `gpulint run -- ...`, or put"
+    " `from gpulint import memory; print(memory.account())` into the script"
+)
+
+
+class NoProcess(LookupError):
+    """There is no such process here; the message says so."""
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What is known of a process: its own accounts, none where it did not answer for the reasons in `why`; and the cards that
+    list it, as the driver tells it, with `driver` saying why that is not known."""
+
+    pid: int
+    command: str
+    accounts: tuple[Account, ...] = ()
+    why: tuple[str, ...] = ()
+    cards: tuple[Card, ...] = ()
+    driver: str = ""
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "pid": self.pid,
+            "command": self.command,
+            "accounts": [account.to_json() for account in self.accounts],
+            "why": list(self.why),
+            "cards": [card.to_json() for card in self.cards],
+            "driver": self.driver,
+        }
+
+    def lines(self) -> list[str]:
+        """For people."""
+        head = f"process {self.pid}: {self.command}"
+        told = [line for account in self.accounts for line in str(account).splitlines()]
+        if told:
+            return [head, *told, *self.why]
+        return [head, *self._from_outside(), *self.why, INSIDE]
+
+    def _from_outside(self) -> Iterator[str]:
+        if self.driver:
+            yield f"  {self.driver}"
+        for card in self.cards:
+            size = next(tenant.bytes for tenant in card.tenants if tenant.pid == self.pid)
+            has = "an amount that the driver does not tell" if size is None else format_bytes(size)
+            total = "" if card.total is None else f" of {format_bytes(card.total)}"
+            yield f"  GPU {card.index} ({card.name}): {has}{total}, by the driver's list of processes"
+        if not self.cards and not self.driver:
+            opens = processes.opens_gpu(self.pid)
+            lists = "the driver lists it on no card"
+            yield (
+                f"  {lists}, though it has one open: a container's numbers are others"
+                if opens
+                else f"  {lists}"
+            )
+
+
+def told(pid: int, timeout: float = 10.0, measure_context: bool = False) -> Told:
+    """What is known of a process, waiting `timeout` seconds for its own answer. Raises NoProcess."""
+    process = processes.describe(pid)
+    if process is None:
+        raise NoProcess(f"there is no process {pid} here")
+    cards, problem = _cards(pid)
+    executable, accounts, why = _asked(process, timeout)
+    accounts = [_completed(account, cards) for account in accounts]
+    if measure_context:
+        accounts = [_with_context(account, executable) for account in accounts]
+    return Told(pid, process.command, tuple(accounts), tuple(why), tuple(cards), problem)
+
+
+def _cards(pid: int) -> tuple[list[Card], str]:
+    try:
+        with driver() as nvml:
+            cards = read_cards(nvml)
+    except NoDriver as missing:
+        return [], str(missing)
+    return [card for card in cards if any(tenant.pid == pid for tenant in card.tenants)], ""
+
+
+# -- asking ------------------------------------------------------------------------------------------------------
+
+
+def _asked(process: processes.Process, timeout: float) -> tuple[str, list[Account], list[str]]:
+    """The process's interpreter, its accounts, and why there are none."""
+    if process.uid != os.getuid():
+        return "", [], [f"it belongs to {process.user}, and is not asked"]
+    folder = _environment(process.pid).get(agent.FOLDER)
+    if folder is not None and os.path.isdir(folder):
+        path = Path(folder, f"{process.pid}.{agent.ANSWER}")
+        with contextlib.suppress(OSError):
+            Path(folder, f"{process.pid}.{agent.ASKED}").touch()
+            return _answer(path, timeout)
+    remote = getattr(sys, "remote_exec", None)
+    if remote is None:
+        return "", [], []
+    return _executed(remote, process.pid, timeout)
+
+
+def _executed(remote: Any, pid: int, timeout: float) -> tuple[str, list[Account], list[str]]:
+    """By `sys.remote_exec`: Python 3.14 runs a file of ours in a process of the same version, between two of its instructions."""
+    library = str(Path(__file__).resolve().parents[2])
+    with tempfile.TemporaryDirectory(prefix="gpulint-account-") as folder:
+        path, script = Path(folder, agent.ANSWER), Path(folder, "asking.py")
+        script.write_text(
+            f"import sys\nsys.path.append({library!r})\n"
+            "try:\n    from gpulint.memory.accounts.answering import answer\n"
+            f"finally:\n    sys.path.remove({library!r})\nanswer({str(path)!r})\n",
+            encoding="utf-8",
+        )
+        try:
+            remote(pid, str(script))
+        except (OSError, RuntimeError, ValueError) as error:
+            return "", [], [f"it cannot be asked: {error}"]
+        return _answer(path, timeout)
+
+
+def _answer(path: Path, timeout: float) -> tuple[str, list[Account], list[str]]:
+    until = time.monotonic() + timeout
+    while time.monotonic() < until:
+        if path.exists():
+            said = json.loads(path.read_text(encoding="utf-8"))
+            path.unlink()
+            if "error" in said:
+                return said["executable"], [], [f"it could not answer: {said['error']}"]
+            return said["executable"], [Account.from_json(one) for one in said["accounts"]], []
+        time.sleep(0.05)
+    return "", [], [f"it did not answer within {timeout:g} s: it is no Python, or stays in one call"]
+
+
+def _environment(pid: int) -> dict[str, str]:
+    try:
+        raw = (processes.PROC / str(pid) / "environ").read_bytes()
+    except OSError:
+        return {}
+    pairs = (part.decode(errors="replace").partition("=") for part in raw.split(b"\0") if part)
+    return {name: value for name, _, value in pairs}
+
+
+# -- what the process itself could not know ------------------------------------------------------------------------
+
+
+def _completed(account: Account, cards: list[Card]) -> Account:
+    """With what the driver tells here, where it told the process nothing (no nvidia-ml-py in its environment)."""
+    if account.process is not None:
+        return account
+    for card in cards:
+        for tenant in card.tenants:
+            if card.uuid == account.uuid and tenant.pid == account.pid and tenant.bytes is not None:
+                return replace(
+                    account, process=tenant.bytes, source="the driver's list of processes", notes=()
+                )
+    return account
+
+
+def _with_context(account: Account, executable: str) -> Account:
+    if account.missing or any(entry.name == CONTEXT for entry in account.outside):
+        return account
+    try:
+        size = _measured(account, executable)
+    except (NotMeasured, NoDriver) as problem:
+        return replace(account, notes=(*account.notes, f"the CUDA context was not measured: {problem}"))
+    entry = Entry(CONTEXT, size, How.MEASURED, "of a fresh process on this card")
+    return replace(account, outside=(entry, *account.outside))
+
+
+def _measured(account: Account, executable: str) -> int:
+    with driver() as nvml:
+
+        def look() -> Any:
+            card = read_card(nvml, account.uuid)
+            if card is None:
+                raise NotMeasured("the driver does not tell how much of the card is used")
+            return card
+
+        environment = {**os.environ, **_environment(account.pid)}
+        return measured_context(account.device, look, executable or sys.executable, environment)

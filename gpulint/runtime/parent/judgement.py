@@ -1,0 +1,75 @@
+"""What a judge says, and what every judge may have to say."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from typing import Literal
+
+from gpulint.findings import Finding
+from gpulint.runtime.parent.evidence import Evidence
+from gpulint.runtime.record.result import Site, count_steps, said_steps
+from gpulint.units import format_bytes
+
+NEGLIGIBLE = 1024  # bytes per step on the GPU that nobody will miss: a scalar block or two
+FEWEST = 5  # sampled passes of a line below which nothing is refuted
+NOTABLE = 0.005  # of the time the step works; what is below does not matter
+OFTEN = 3  # graphs that died unused below which a forward was a try-out, or a model's first call
+# Bytes, and the share of the run's peak, that a call must have kept for nothing. What it kept goes with its output, so
+# less than this cannot move a peak: the allocator's smallest segment is 2 MiB.
+NOTICED, NOTICED_SHARE = 64 * 1024, 0.001
+
+Status = Literal["confirmed", "refuted", "inconclusive", "not reached"]
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """What one rank's figures say about one finding; fields as in `verdict.Verdict`."""
+
+    status: Status
+    text: str
+    device: float | None = None
+    host: float | None = None
+    nodes: float | None = None
+    bytes: int | None = None
+    seconds: float | None = None
+    hits: int | None = None
+    negligible: bool = False
+    holder: str = ""
+    born: tuple[Site, ...] = ()
+
+
+def size(amount: float) -> str:
+    """Bytes for people."""
+    return format_bytes(round(amount))
+
+
+def place(site: Site) -> str:
+    """`train.py:12`, or what stands for no Python line."""
+    return f"{os.path.basename(site.file)}:{site.line}" if site.file else "a place without a Python line"
+
+
+def times(number: int) -> str:
+    return "once" if number == 1 else f"{number} times"
+
+
+def unmeasured(finding: Finding, evidence: Evidence) -> Judgement | None:
+    """Why the line's figures bear no judgement: it never ran, or not while steps were sampled."""
+    figures = evidence.at(finding)
+    if figures is None or figures.hits is None:
+        return Judgement("inconclusive", "how often the line ran could not be counted")
+    if figures.hits == 0:
+        steps = said_steps(count_steps(evidence.rank.samples))
+        return Judgement("not reached", f"the line did not run within {steps}; run more (--steps, --reach)")
+    if evidence.steps() == 0:
+        return Judgement("inconclusive", f"the line ran {times(figures.hits)}, but no step was sampled")
+    if not figures.sampled_hits:
+        return Judgement("inconclusive", f"the line ran {times(figures.hits)}, before sampling began")
+    return None
+
+
+def cannot_tell(finding: Finding, evidence: Evidence, why: str) -> Judgement:
+    figures = evidence.at(finding)
+    if figures is not None and figures.hits == 0:
+        return Judgement("not reached", "the line did not run")
+    return Judgement("inconclusive", why)

@@ -1,0 +1,212 @@
+"""What a peak is made of: changes of live memory in the order in which they came, gone through up to the highest point.
+
+Only the highest point of each stretch of a run is kept. A probe says when another stretch begins; between two readings it adds
+what was allocated and freed, and `fold` makes use of that.
+"""
+
+from __future__ import annotations
+
+import bisect
+import sys
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from gpulint.runtime.record.peaks import Stretch
+
+MOST_CHANGES = 1_000_000  # that wait for the next reading
+TRACED = 200_000  # events that the allocator keeps until they are read
+BLOCK = 512  # bytes; what the allocator rounds up to
+
+
+class Crest(NamedTuple):
+    """The bytes alive at one moment, in all and by what they were added under."""
+
+    allocated: int
+    parts: dict[int, int]
+
+
+def highest(base: Mapping[int, int], changes: Sequence[tuple[int, int]], least: int = -1) -> Crest | None:
+    """The first moment at which most was alive, of those with more than `least`; the one before any change counts too.
+
+    `base` is what was alive before, by key; a change adds bytes to a key, or takes them away."""
+    total = best = sum(base.values())
+    reached = 0
+    for position, (_, size) in enumerate(changes, 1):
+        total += size
+        if total > best:
+            best, reached = total, position
+    if best <= least:
+        return None
+    return Crest(best, applied(base, changes[:reached]))
+
+
+def applied(base: Mapping[int, int], changes: Iterable[tuple[int, int]]) -> dict[int, int]:
+    """What is alive after the changes, without the keys of which nothing is left."""
+    parts = dict(base)
+    for key, size in changes:
+        parts[key] = parts.get(key, 0) + size
+    return {key: size for key, size in parts.items() if size}
+
+
+class Crests:
+    """The highest moments of a run by stretch. `counts` says whether what is added under a key belongs to the figure."""
+
+    def __init__(self, counts: Callable[[int], bool] = lambda key: True) -> None:
+        self.best: dict[Stretch, Crest] = {}
+        self._counts = counts
+        self._stretch: Stretch = "start"
+        self._base: dict[int, int] = {}
+        self._changes: list[tuple[int, int]] = []
+
+    def backward(self, site: int) -> None:
+        """A backward is called at a site; 0: it is over. Here every change has its own site."""
+
+    def begin(self, stretch: Stretch) -> None:
+        """What was added since the last `split` or `fold` belongs to this stretch already, and so does what comes."""
+        self._stretch = stretch
+
+    def split(self) -> None:
+        """From here on another stretch may be said to have begun."""
+        self.fold()
+
+    def add(self, key: int, size: int) -> None:
+        """Bytes have come, or gone where `size` is negative."""
+        self._changes.append((key, size))
+        if len(self._changes) >= MOST_CHANGES:
+            self.fold()
+
+    def fold(self) -> None:
+        """Make use of what was added."""
+        changes = [one for one in self._changes if self._counts(one[0])]
+        base = {key: size for key, size in self._base.items() if self._counts(key)}
+        known = self.best.get(self._stretch)
+        crest = highest(base, changes, -1 if known is None else known.allocated)
+        if crest is not None:
+            self.best[self._stretch] = crest
+        self._base = applied(self._base, self._changes)
+        self._changes.clear()
+
+
+_Live = dict[int, tuple[int, int]]  # address -> (bytes, site)
+
+
+class CudaCrests:
+    """The same from what the allocator records, one device at a time. `site_of` turns a recorded stack into a key.
+
+    The allocator stamps each event with the time, and that is how events are told apart by stretch."""
+
+    def __init__(self, site_of: Callable[[Any], int]) -> None:
+        self._site_of = site_of
+        self._best: dict[tuple[Stretch, int], Crest] = {}
+        self._live: dict[int, _Live] = {}  # by device: what was alive when the record began
+        self._begun: list[tuple[float, Stretch]] = [(0.0, "start")]  # in microseconds
+        self._marked = 0.0
+        self._since = 0.0  # what is older was gone through
+        self._backwards: list[
+            tuple[float, int]
+        ] = []  # when a backward began, and at which site; 0 when it ended
+
+    def split(self) -> None:
+        """From here on another stretch may be said to have begun."""
+        self._marked = time.time_ns() / 1000
+
+    def begin(self, stretch: Stretch) -> None:
+        """From the last `split` on it is this stretch."""
+        if self._begun[-1][1] != stretch:
+            self._begun.append((self._marked, stretch))
+
+    def backward(self, site: int) -> None:
+        """A backward is called at a site; 0: it is over. What comes without a line between is autograd's doing, in a thread of its
+        own, and counts as that line's."""
+        self._backwards.append((time.time_ns() / 1000, site))
+
+    @property
+    def best(self) -> dict[Stretch, Crest]:
+        """The highest moment of each stretch; where there are several devices, each at its own."""
+        found: dict[Stretch, Crest] = {}
+        for (stretch, _), crest in self._best.items():
+            known = found.get(stretch, Crest(0, {}))
+            parts = applied(known.parts, crest.parts.items())
+            found[stretch] = Crest(known.allocated + crest.allocated, parts)
+        return found
+
+    def fold(
+        self, traces: Sequence[Sequence[Mapping[str, Any]]], live: Mapping[int, _Live], cleared: bool
+    ) -> None:
+        """Make use of what was recorded since the last time, a list of events for each device; `live` is what is alive now. Where
+        the record is not `cleared` after that, its events come again."""
+        for device, events in enumerate(traces):
+            if events:
+                self._go_through(device, events)
+        self._live = {device: self._with_sites(device, blocks) for device, blocks in live.items()}
+        self._backwards = self._backwards[-1:]
+        self._begun = self._begun[-1:]
+        self._since = 0.0 if cleared else time.time_ns() / 1000
+
+    @property
+    def live(self) -> _Live:
+        """What was alive at the last `fold`, on all devices, with the sites that are known by now."""
+        return {address: block for blocks in self._live.values() for address, block in blocks.items()}
+
+    def _with_sites(self, device: int, blocks: _Live) -> _Live:
+        """The blocks; of those without a line, with the site that they were seen to be allocated at."""
+        known = self._live.get(device, {})
+        return {
+            address: (size, site or known.get(address, (0, 0))[1]) for address, (size, site) in blocks.items()
+        }
+
+    def _go_through(self, device: int, events: Sequence[Mapping[str, Any]]) -> None:
+        base: dict[int, int] = {}
+        alive = self._live.setdefault(device, {})
+        for size, site in alive.values():
+            base[site] = base.get(site, 0) + size
+        changes: list[tuple[int, int]] = []
+        stretch = self._begun[0][1]
+        for now, change in self._changes(events, alive):
+            if now != stretch:
+                base = self._taken(device, stretch, base, changes)
+                stretch, changes = now, []
+            changes.append(change)
+        self._taken(device, stretch, base, changes)
+
+    def _taken(
+        self, device: int, stretch: Stretch, base: dict[int, int], changes: list[tuple[int, int]]
+    ) -> dict[int, int]:
+        known = self._best.get((stretch, device))
+        crest = highest(base, changes, -1 if known is None else known.allocated)
+        if crest is not None:
+            self._best[(stretch, device)] = crest
+        return applied(base, changes)
+
+    def _changes(
+        self, events: Sequence[Mapping[str, Any]], alive: _Live
+    ) -> Iterator[tuple[Stretch, tuple[int, int]]]:
+        """What the events change, by site, each with its stretch. What was freed and not seen to be allocated was no part of
+        the figure that is gone through."""
+        for event in events:
+            moment = event.get("time_us", self._since)
+            if moment < self._since:
+                continue
+            if event["action"] == "alloc":
+                size = -(-event["size"] // BLOCK) * BLOCK
+                site = self._site_of(event.get("frames") or ()) or self._backward_at(moment)
+                alive[event["addr"]] = (size, site)
+            elif event["action"] == "free_requested":
+                size, site = alive.pop(event["addr"], (0, 0))
+                size = -size
+            else:
+                continue
+            if size:
+                yield self._stretch_at(moment), (site, size)
+
+    def _backward_at(self, moment: float) -> int:
+        """The site of the backward that was under way."""
+        position = bisect.bisect_right(self._backwards, (moment, sys.maxsize)) - 1
+        return self._backwards[position][1] if position >= 0 else 0
+
+    def _stretch_at(self, moment: float) -> Stretch:
+        for begun, stretch in reversed(self._begun):
+            if begun <= moment:
+                return stretch
+        return self._begun[0][1]

@@ -1,0 +1,126 @@
+"""Limits on memory, and a run held against them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from gpulint.runtime.record.records import Record
+
+RUN = "run"  # the whole run, as the name of a stretch
+
+
+@dataclass(frozen=True, slots=True)
+class Limits(Record):
+    """What a run is held against. `max_peak` is in bytes, None for no limit; `baseline` the path of a file of committed peaks, ""
+    for none, `tolerance` in percent of those. With `write` the file gets this run's peaks, and nothing is compared with it.
+    `exclusive` wants cards that nobody else uses."""
+
+    max_peak: int | None = None
+    baseline: str = ""
+    tolerance: float = 1.0
+    write: bool = False
+    exclusive: bool = False
+
+    @property
+    def on_peak(self) -> bool:
+        """Whether a peak is limited, so that what it is made of has to be known."""
+        return self.max_peak is not None or bool(self.baseline)
+
+
+@dataclass(frozen=True, slots=True)
+class LineAtPeak(Record):
+    """A line with bytes at a peak. `file` is as it is shown to people, `path` where it is. `kept` of its bytes outlive the step, and `holder` keeps
+    them. `before` is what it had in the baseline, where it had less: None where no baseline is compared, or it lists no such
+    line; `grew` is by how much it has more, at least."""
+
+    file: str
+    path: str
+    line: int
+    function: str
+    code: str
+    bytes: int
+    kept: int = 0
+    holder: str = ""
+    before: int | None = None
+    grew: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PeakOfRank(Record):
+    """The peaks of one process, in bytes: `allocated` of the sampled steps, `others` of the other stretches by name, `run` of
+    the whole run. `reserved` is the most that the cache had, and is limited by nothing."""
+
+    rank: int
+    card: str
+    torch: str
+    main: str
+    allocated: int
+    others: dict[str, int]
+    run: int
+    reserved: int | None
+    drift: float
+    lines: tuple[LineAtPeak, ...] = ()
+    other_lines: dict[str, tuple[LineAtPeak, ...]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Check(Record):
+    """One peak and what it may be. `stretch` is the stretch of the run, `before` what the baseline says, where it is that which is
+    compared. `text` is one sentence. `lines` are those that grew most, or else those with most bytes."""
+
+    limit: Literal["max-peak", "baseline"]
+    status: Literal["within", "exceeded", "fell"]
+    rank: int
+    stretch: str
+    now: int
+    allowed: int
+    before: int | None
+    text: str
+    lines: tuple[LineAtPeak, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Neighbour(Record):
+    """Another process on a card that the run could see. `pid` is 0 where it cannot be seen from here, `bytes` None where the driver does
+    not tell; `when` it was there."""
+
+    card: str
+    uuid: str
+    pid: int
+    bytes: int | None
+    command: str
+    when: Literal["before", "after"] = "before"
+
+
+@dataclass(frozen=True, slots=True)
+class ForeignContext(Record):
+    """A process that has a context on the card of another rank. `bytes` is what it takes there, None where the driver does not
+    tell."""
+
+    rank: int
+    card: int
+    name: str
+    owner: int
+    bytes: int | None
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Gate(Record):
+    """A run held against `limits`. `problems` are why it could not be, one sentence each; `notes` what the reader has to know.
+    `measured` says what the figures are. `written` is the number of peaks that the baseline was given."""
+
+    limits: Limits
+    measured: str = ""
+    ranks: tuple[PeakOfRank, ...] = ()
+    checks: tuple[Check, ...] = ()
+    problems: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    neighbours: tuple[Neighbour, ...] = ()
+    written: int | None = None
+
+    @property
+    def exceeded(self) -> tuple[Check, ...]:
+        """The limits that were exceeded, the worst first."""
+        return tuple(check for check in self.checks if check.status == "exceeded")

@@ -1,0 +1,1 @@
+"""PyTorch's memory snapshots: read without running what is in them, and what they say."""

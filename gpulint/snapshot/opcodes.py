@@ -1,0 +1,432 @@
+"""Reads a pickle of plain data as a stream: nothing is imported, nothing is called, and nothing is kept that its reader does
+not keep.
+
+Python's own unpickler would hold every dictionary of the file in its memo until the end, and each is a thousand times as
+large as what is wanted of it. Here whoever reads gets each dictionary and list once it is complete, and says what stands for
+it from then on.
+"""
+
+from __future__ import annotations
+
+import re
+import struct
+from collections.abc import Callable
+from typing import Any, BinaryIO, Final, Protocol
+
+from gpulint.snapshot.memo import OPEN, Dict, List, Memo, NotPlainData
+
+CHUNK: Final = 1 << 20
+_LONGEST: Final = 64  # bytes of an opcode with its argument, strings and runs apart
+_MOST_WAITING: Final = 20_000_000  # values that wait for their list or dictionary to be complete
+_MOST_ITEMS: Final = 4_000_000  # in one list of other things than events
+_SHORT: Final = 64  # characters
+
+
+class Reading(Protocol):
+    """What becomes of the containers of a pickle as they become complete."""
+
+    def dictionary(self, items: list[Any]) -> Any:
+        """What stands for a dictionary; `items` are keys and values in turn."""
+
+    def extended(self, items: list[Any], added: list[Any]) -> Any:
+        """What stands for a list, or None where it is the list of its items as before."""
+
+
+_REFUSED: Final = {
+    **dict.fromkeys(b"ci\x93", "it names a class or a function"),
+    **dict.fromkeys(b"Rbo\x81\x92", "it would call something"),
+    **dict.fromkeys(b"PQ", "it refers to data outside itself, as torch.save does"),
+    **dict.fromkeys(b"\x82\x83\x84", "it uses pickle's registry of extensions"),
+}
+_GETS: Final = re.compile(rb"\((?:h.|j.{4})+e|(?:h.|j.{4})a", re.DOTALL)
+_GET: Final = re.compile(rb"h(.)|j(.{4})", re.DOTALL)
+_GET1, _GET4 = ord("h"), ord("j")
+_I4, _U4, _F8 = (struct.Struct(form) for form in ("<i", "<I", ">d"))
+
+
+class Machine:
+    """Runs the opcodes of one pickle. `load` gives what stands for the whole.
+
+    Raises NotPlainData, also for a file that ends too early.
+    """
+
+    def __init__(self, source: BinaryIO, reading: Reading, tell: Callable[[int], None] | None = None) -> None:
+        self._source = source
+        self._reading = reading
+        self._tell = tell
+        self._data = b""
+        self._before = 0  # bytes of the file before `_data`
+        self._stack: list[Any] = []
+        self._marks: list[int] = []
+        self._memo = Memo()
+        self._runs: dict[bytes, Any] = {}  # what a list of references alone stood for
+        self._texts: dict[bytes, str] = {}  # short ones: torch writes some anew for each event
+        self._numbers: dict[tuple[int, ...], tuple[int, ...]] = {}  # of pools: each event has one of its own
+        self._stopped = False
+        self._handlers = self._table()
+
+    def load(self) -> Any:
+        """What stands for the value in the file."""
+        self._refill(0)
+        if self._data[:1] != b"\x80":
+            raise NotPlainData("it does not begin as a pickle of protocol 2 or later does")
+        at = 0
+        handlers, push = self._handlers, self._stack.append
+        memo, values, wide = self._memo.numbers, self._memo.values, _U4.unpack_from
+        while not self._stopped:
+            data = self._data
+            last = len(data) - _LONGEST
+            try:
+                while at < last:
+                    code = data[at]
+                    if code == _GET4:  # every other opcode of a snapshot is this one
+                        value = values[memo[wide(data, at + 1)[0]]]
+                        if value is not OPEN:
+                            push(value)
+                            at += 5
+                            continue
+                    elif code == _GET1:
+                        value = values[memo[data[at + 1]]]
+                        if value is not OPEN:
+                            push(value)
+                            at += 2
+                            continue
+                    at = handlers[code](data, at + 1)
+                    if data is not self._data:  # a long string has moved on in the file
+                        break
+                else:
+                    at = self._refill_or_finish(at)
+            except (IndexError, struct.error, UnicodeDecodeError) as error:
+                raise NotPlainData(f"it is damaged at byte {self._before + at}") from error
+        if len(self._stack) != 1:
+            raise NotPlainData("it is damaged: values are left over at its end")
+        return self._stack[0]
+
+    # -- bytes -------------------------------------------------------------------------------------------------
+
+    def _refill(self, at: int) -> bool:
+        """Drop the bytes before `at` and read on; whether there was anything."""
+        more = self._source.read(CHUNK)
+        self._before += at
+        self._data = self._data[at:] + more
+        if self._tell is not None:
+            self._tell(self._before)
+        return bool(more)
+
+    def _refill_or_finish(self, at: int) -> int:
+        if self._refill(at):
+            return 0
+        data, at = self._data, 0
+        padded = data + bytes(_LONGEST)  # the last opcodes have no others behind them
+        while not self._stopped and at < len(data):
+            at = self._handlers[padded[at]](padded, at + 1)
+        if not self._stopped or at > len(data):
+            raise NotPlainData(f"it ends in the middle, after {self._before + len(data)} bytes")
+        return at
+
+    def _bytes(self, data: bytes, at: int, length: int) -> tuple[bytes, int]:
+        """The next `length` bytes, and where to go on."""
+        end = at + length
+        if end <= len(data):
+            return data[at:end], end
+        head = data[at:]
+        rest = self._source.read(min(length - len(head), 1 << 26))
+        if len(head) + len(rest) < length:
+            raise NotPlainData(f"it ends in the middle, after {self._before + len(data) + len(rest)} bytes")
+        self._before += len(data) + len(rest)
+        self._data = self._source.read(CHUNK)
+        return head + rest, 0
+
+    # -- opcodes -----------------------------------------------------------------------------------------------
+
+    def _table(self) -> list[Callable[[bytes, int], int]]:
+        table: list[Callable[[bytes, int], int]] = [self._unknown] * 256
+        known: dict[bytes, Callable[[bytes, int], int]] = {
+            b"\x80": self._protocol,
+            b"\x95": self._frame,
+            b".": self._stop,
+            b"(": self._mark,
+            b"0": self._pop,
+            b"1": self._pop_mark,
+            b"2": self._dup,
+            b"K": self._int1,
+            b"M": self._int2,
+            b"J": self._int4,
+            b"\x8a": self._long,
+            b"G": self._float,
+            b"\x8c": self._text(1),
+            b"X": self._text(4),
+            b"\x8d": self._text(8),
+            b"C": self._binary(1),
+            b"B": self._binary(4),
+            b"\x8e": self._binary(8),
+            b")": self._empty_tuple,
+            b"t": self._tuple,
+            b"\x85": self._tuple_of(1),
+            b"\x86": self._tuple_of(2),
+            b"\x87": self._tuple_of(3),
+            b"]": self._empty_list,
+            b"a": self._append,
+            b"e": self._appends,
+            b"}": self._empty_dict,
+            b"s": self._set_item,
+            b"u": self._set_items,
+            b"\x94": self._memoize,
+            b"q": self._put1,
+            b"r": self._put4,
+            b"h": self._get1,
+            b"j": self._get4,
+            **{
+                code: self._constant(value)
+                for code, value in ((b"N", None), (b"\x88", True), (b"\x89", False))
+            },
+        }
+        for code, handler in known.items():
+            table[code[0]] = handler
+        return table
+
+    def _unknown(self, data: bytes, at: int) -> int:
+        code = data[at - 1]
+        why = _REFUSED.get(
+            code, f"opcode 0x{code:02x} at byte {self._before + at - 1} does not belong in one"
+        )
+        raise NotPlainData(why)
+
+    def _protocol(self, data: bytes, at: int) -> int:
+        if not 2 <= data[at] <= 5:
+            raise NotPlainData(f"it is written in protocol {data[at]} of pickle, which is not known")
+        return at + 1
+
+    def _frame(self, data: bytes, at: int) -> int:
+        return at + 8
+
+    def _stop(self, data: bytes, at: int) -> int:
+        self._stopped = True
+        self._data = data[at:]
+        return at
+
+    def _mark(self, data: bytes, at: int) -> int:
+        self._marks.append(len(self._stack))
+        if len(self._stack) > _MOST_WAITING:
+            raise NotPlainData("it nests more values in one another than a snapshot does")
+        return at
+
+    def _pop(self, data: bytes, at: int) -> int:
+        self._stack.pop()
+        return at
+
+    def _pop_mark(self, data: bytes, at: int) -> int:
+        self._since_mark()
+        return at
+
+    def _dup(self, data: bytes, at: int) -> int:
+        self._stack.append(self._stack[-1])
+        return at
+
+    def _int1(self, data: bytes, at: int) -> int:
+        self._stack.append(data[at])
+        return at + 1
+
+    def _int2(self, data: bytes, at: int) -> int:
+        self._stack.append(data[at] | data[at + 1] << 8)
+        return at + 2
+
+    def _int4(self, data: bytes, at: int) -> int:
+        self._stack.append(_I4.unpack_from(data, at)[0])
+        return at + 4
+
+    def _long(self, data: bytes, at: int) -> int:
+        end = at + 1 + data[at]
+        if end - at > _LONGEST:
+            raise NotPlainData("it has a number of more than 60 bytes")
+        self._stack.append(int.from_bytes(data[at + 1 : end], "little", signed=True))
+        return end
+
+    def _float(self, data: bytes, at: int) -> int:
+        self._stack.append(_F8.unpack_from(data, at)[0])
+        return at + 8
+
+    def _constant(self, value: bool | None) -> Callable[[bytes, int], int]:
+        def push(data: bytes, at: int) -> int:
+            self._stack.append(value)
+            return at
+
+        return push
+
+    def _text(self, width: int) -> Callable[[bytes, int], int]:
+        def push(data: bytes, at: int) -> int:
+            length = int.from_bytes(data[at : at + width], "little")
+            raw, at = self._bytes(data, at + width, length)
+            text = self._texts.get(raw)
+            if text is None:
+                text = raw.decode("utf-8", "surrogatepass")
+                if length <= _SHORT:
+                    self._texts[raw] = text
+            self._stack.append(text)
+            return at
+
+        return push
+
+    def _binary(self, width: int) -> Callable[[bytes, int], int]:
+        def push(data: bytes, at: int) -> int:
+            length = int.from_bytes(data[at : at + width], "little")
+            raw, at = self._bytes(data, at + width, length)
+            self._stack.append(raw)
+            return at
+
+        return push
+
+    # -- containers --------------------------------------------------------------------------------------------
+
+    def _since_mark(self) -> list[Any]:
+        mark = self._marks.pop()
+        items = self._stack[mark:]
+        del self._stack[mark:]
+        return items
+
+    def _empty_tuple(self, data: bytes, at: int) -> int:
+        self._stack.append(())
+        return at
+
+    def _tuple(self, data: bytes, at: int) -> int:
+        items = tuple(self._since_mark())
+        self._stack.append(items)
+        return at
+
+    def _tuple_of(self, number: int) -> Callable[[bytes, int], int]:
+        def push(data: bytes, at: int) -> int:
+            items = tuple(self._stack[-number:])
+            if len(items) < number:
+                raise IndexError(at)
+            del self._stack[-number:]
+            if all(type(one) is int for one in items):
+                items = self._numbers.setdefault(items, items)
+            self._stack.append(items)
+            return at
+
+        return push
+
+    def _empty_list(self, data: bytes, at: int) -> int:
+        made = List()
+        made.slot = -1
+        self._stack.append(made)
+        put = at
+        if data[at] == 0x94:
+            put = at + 1
+        elif data[at] == 0x71:
+            put = at + 2
+        elif data[at] == 0x72:
+            put = at + 5
+        run = _GETS.match(data, put)
+        if run is None or put == at:
+            return at
+        whole = run[0]
+        known = self._runs.get(whole)
+        if known is None:
+            added = [self._memo.get(one) for one in _references(whole)]
+            known = self._reading.extended(made, added)
+            if known is None:
+                return at
+            self._runs[whole] = known
+        self._stack[-1] = known
+        self._handlers[data[at]](data, at + 1)  # into the memo
+        return run.end()
+
+    def _append(self, data: bytes, at: int) -> int:
+        item = self._stack.pop()
+        self._extend([item])
+        return at
+
+    def _appends(self, data: bytes, at: int) -> int:
+        self._extend(self._since_mark())
+        return at
+
+    def _extend(self, added: list[Any]) -> None:
+        target = self._stack[-1]
+        stands = self._reading.extended(target, added)
+        if stands is None:
+            if not isinstance(target, List):
+                raise NotPlainData("it appends to something that is no list")
+            target.extend(added)
+            if len(target) > _MOST_ITEMS:
+                raise NotPlainData("it has a list of other things than a snapshot's")
+        elif stands is not target:
+            self._replace(target, stands)
+
+    def _empty_dict(self, data: bytes, at: int) -> int:
+        made = Dict()
+        made.slot = -1
+        self._stack.append(made)
+        return at
+
+    def _set_item(self, data: bytes, at: int) -> int:
+        items = self._stack[-2:]
+        del self._stack[-2:]
+        self._fill(items)
+        return at
+
+    def _set_items(self, data: bytes, at: int) -> int:
+        self._fill(self._since_mark())
+        return at
+
+    def _fill(self, items: list[Any]) -> None:
+        target = self._stack[-1]
+        if not isinstance(target, Dict):
+            raise NotPlainData("it sets items of something that is no dictionary")
+        stands = self._reading.dictionary(items) if not target else None
+        if stands is None:
+            try:
+                target.update(zip(items[::2], items[1::2], strict=True))
+            except (TypeError, ValueError) as error:
+                raise NotPlainData(f"it has a dictionary that cannot be one: {error}") from error
+        else:
+            self._replace(target, stands)
+            if List in map(type, items):
+                self._close(items)
+
+    def _close(self, items: list[Any]) -> None:
+        """Lists that are still empty when what they stand in is complete stay so: let one stand for all, of which there are millions."""
+        for value in items:
+            if type(value) is List and not value and value.slot >= 0:
+                self._memo.put(value.slot, ())
+
+    def _replace(self, target: Any, stands: Any) -> None:
+        self._stack[-1] = stands
+        slot = target.slot if isinstance(target, (List, Dict)) else self._memo.last(target)
+        if slot >= 0:
+            self._memo.put(slot, stands)
+
+    # -- the memo ----------------------------------------------------------------------------------------------
+
+    def _memoize(self, data: bytes, at: int) -> int:
+        self._memo.append(self._stack[-1])
+        return at
+
+    def _put(self, slot: int) -> None:
+        if slot < len(self._memo.numbers):
+            self._runs.clear()
+        self._memo.put(slot, self._stack[-1])
+
+    def _put1(self, data: bytes, at: int) -> int:
+        self._put(data[at])
+        return at + 1
+
+    def _put4(self, data: bytes, at: int) -> int:
+        self._put(_U4.unpack_from(data, at)[0])
+        return at + 4
+
+    def _get1(self, data: bytes, at: int) -> int:
+        self._stack.append(self._memo.get(data[at]))
+        return at + 1
+
+    def _get4(self, data: bytes, at: int) -> int:
+        self._stack.append(self._memo.get(_U4.unpack_from(data, at)[0]))
+        return at + 4
+
+
+def _references(run: bytes) -> list[int]:
+    """The numbers in the memo that a run of GET opcodes names."""
+    return [
+        short[0] if short else int.from_bytes(long, "little")
+        for short, long in _GET.findall(run, 1 if run[:1] == b"(" else 0)
+    ]

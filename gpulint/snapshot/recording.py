@@ -1,0 +1,132 @@
+"""What a memory snapshot has in it, compactly: segments with their blocks, and the trace as columns of numbers.
+
+An event of the trace is some thirty bytes here, where the dictionaries of the pickle would be a thousand and more.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from enum import IntEnum
+from typing import Any
+
+
+class Action(IntEnum):
+    """What the allocator did, by torch's names for it."""
+
+    ALLOC = 0
+    FREE_REQUESTED = 1
+    FREE_COMPLETED = 2
+    SEGMENT_ALLOC = 3
+    SEGMENT_FREE = 4
+    SEGMENT_MAP = 5
+    SEGMENT_UNMAP = 6
+    OOM = 7
+    SNAPSHOT = 8
+    OTHER = 9
+
+
+ACTIONS = {action.name.lower(): action for action in Action}
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """One line of a stack. `original` are the lines of a model that a compiled line was made of, where torch was asked for them
+    (`augment_with_fx_traces`), innermost first."""
+
+    file: str
+    line: int
+    name: str
+    original: tuple[Frame, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Stack:
+    """Where an allocation comes from, innermost first. `number` is its place in `Recording.stacks`.
+
+    `forward` where there was no Python at all, in a backward, and torch told the stack of the forward instead.
+    """
+
+    number: int
+    frames: tuple[Frame, ...]
+    forward: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """A piece of a segment; sizes in bytes. `pending` is freed by the program and waits for another stream."""
+
+    address: int
+    size: int
+    requested: int
+    allocated: bool
+    pending: bool
+    stack: int
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """What one `cudaMalloc` gave, or a mapped range of an expandable segment; sizes in bytes."""
+
+    device: int
+    address: int
+    size: int
+    stream: int
+    small: bool
+    pool: tuple[int, int]
+    expandable: bool
+    stack: int
+    blocks: tuple[Block, ...]
+
+
+@dataclass(slots=True)
+class Trace:
+    """The events of one device in the order in which they happened: one number a column for each. Of an OOM, `address` is what
+    the driver had left, and `size` what was asked for."""
+
+    action: array[int] = field(default_factory=lambda: array("B"))
+    address: array[int] = field(default_factory=lambda: array("Q"))
+    size: array[int] = field(default_factory=lambda: array("Q"))
+    place: array[int] = field(default_factory=lambda: array("H"))  # number of its stream and pool
+    stack: array[int] = field(default_factory=lambda: array("I"))
+    time: array[int] = field(default_factory=lambda: array("q"))  # microseconds, or 0
+
+    def __len__(self) -> int:
+        return len(self.action)
+
+    def extend(self, other: Trace) -> None:
+        """Put the events of another behind."""
+        self.action.extend(other.action)
+        self.address.extend(other.address)
+        self.size.extend(other.size)
+        self.place.extend(other.place)
+        self.stack.extend(other.stack)
+        self.time.extend(other.time)
+
+    def __iter__(self) -> Iterator[tuple[int, int, int, int, int]]:
+        """(action, address, size, place, stack) of each event."""
+        return zip(self.action, self.address, self.size, self.place, self.stack, strict=True)
+
+
+NOWHERE = Stack(0, ())
+
+
+@dataclass(slots=True)
+class Recording:
+    """A snapshot that was read."""
+
+    segments: list[Segment] = field(default_factory=list)
+    traces: list[Trace] = field(default_factory=list)
+    stacks: list[Stack] = field(default_factory=lambda: [NOWHERE])
+    places: list[tuple[int, tuple[int, int] | None]] = field(default_factory=list)  # stream, pool
+    settings: dict[str, Any] = field(default_factory=dict)
+    host: int = 0  # bytes of pinned host memory that the snapshot lists besides
+
+    def devices(self) -> list[int]:
+        """The devices that have memory or events."""
+        used = {segment.device for segment in self.segments}
+        return sorted(used | {number for number, trace in enumerate(self.traces) if len(trace)})
+
+    def trace_of(self, device: int) -> Trace:
+        return self.traces[device] if 0 <= device < len(self.traces) else Trace()

@@ -1,0 +1,231 @@
+"""What the recorded allocations would have needed under other settings, or on another card.
+
+The trace is played through the model of the allocator: first as it was recorded, which shows how far the model is from what the
+GPU did on this very trace; then under each of the settings that are asked about.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from gpulint.allocator import Allocator, Settings, parse_settings
+from gpulint.allocator.model import OutOfMemory
+from gpulint.snapshot.beginning import Keys, Range, lay_out, ranges_at_start
+from gpulint.snapshot.lines import Lines
+from gpulint.snapshot.recording import Action, Recording
+from gpulint.snapshot.room import emptied, emptying, room_of
+from gpulint.snapshot.settings import settings_of
+from gpulint.snapshot.usage import Usage, blocks_at_start, usage_of
+
+SENSIBLE: Final = (
+    "",
+    "expandable_segments:True",
+    "max_split_size_mb:128",
+    "max_split_size_mb:512",
+    "roundup_power2_divisions:4",
+    "expandable_segments:True,roundup_power2_divisions:8",
+)
+MODELLED: Final = frozenset(
+    "expandable_segments max_split_size_mb max_non_split_rounding_mb roundup_power2_divisions"
+    " garbage_collection_threshold backend".split()
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What the model says of one choice of settings; bytes. `failed` is the size of the request that finds no room.
+
+    `unsure` is what `peak_reserved` changes by where the driver gives new segments the opposite order of addresses; and where blocks
+    that are older than the trace had to be laid out anew, what was cached beside them.
+    """
+
+    setting: str
+    peak_allocated: int
+    peak_reserved: int
+    end_reserved: int
+    retries: int
+    failed: int | None = None
+    unsure: int = 0
+
+    @property
+    def fits(self) -> bool:
+        return self.failed is None
+
+
+@dataclass(frozen=True, slots=True)
+class WhatIf:
+    """The outcomes for one device, the best first, and how far they can be trusted.
+
+    `as_recorded` is the model under the recorded settings, with the room that the trace shows there was; `error` its peak of reserved
+    memory against the recorded one, as a part of that. `capacity` in bytes; None where nothing says what the card has.
+    """
+
+    device: int
+    recorded: str
+    recorded_reserved: int
+    recorded_allocated: int
+    as_recorded: Outcome
+    error: float
+    capacity: int | None
+    inferred: bool  # whether the capacity is the most that the trace leaves open, and was not given
+    outcomes: tuple[Outcome, ...]
+    doubts: tuple[str, ...]
+
+
+def check(text: str) -> None:
+    """Raises ValueError for settings that are not of torch's form."""
+    parse_settings(text)
+
+
+def what_if(
+    recording: Recording,
+    device: int,
+    settings: Sequence[str],
+    capacity: int | None = None,
+    told: Callable[[str], None] | None = None,
+) -> WhatIf:
+    """Play the trace of a device under each of the settings. `told` hears which one comes. Raises ValueError for settings that
+    are not of torch's form, and where there is no trace."""
+    parsed = {text: parse_settings(text) for text in dict.fromkeys(settings)}
+    trace = recording.trace_of(device)
+    if Action.ALLOC not in trace.action:
+        raise ValueError(
+            f"device {device} has no trace of allocations: record with torch.cuda.memory._record_memory_history(max_entries=…)"
+        )
+    usage = usage_of(recording, device, Lines(recording))
+    player = _Player(recording, device)
+    room = room_of(recording, usage)
+    inferred = capacity is None and room is not None
+    capacity = room if capacity is None else capacity
+    _tell(told, "the recorded settings")
+    control = player.play(settings_of(recording)[1], player.recorded, room)
+    outcomes = []
+    for text, one in parsed.items():
+        _tell(told, text or "the default")
+        outcomes.append(player.both_ways(text, one, capacity))
+    return WhatIf(
+        device=device,
+        recorded=settings_of(recording)[1],
+        recorded_reserved=usage.peak_reserved,
+        recorded_allocated=usage.peak_allocated,
+        as_recorded=control,
+        error=(control.peak_reserved - usage.peak_reserved) / max(1, usage.peak_reserved),
+        capacity=capacity,
+        inferred=inferred,
+        outcomes=tuple(sorted(outcomes, key=lambda one: (not one.fits, one.peak_reserved, len(one.setting)))),
+        doubts=tuple(_doubts(recording, usage, player, parsed)),
+    )
+
+
+def _tell(told: Callable[[str], None] | None, what: str) -> None:
+    if told is not None:
+        told(what)
+
+
+class _Player:
+    """Plays one device's trace."""
+
+    def __init__(self, recording: Recording, device: int) -> None:
+        self.recorded = settings_of(recording)[0]
+        self.trace = recording.trace_of(device)
+        self.keys = Keys(recording)
+        self.ranges = ranges_at_start(recording, device, self.keys)
+        self.blocks = blocks_at_start(recording, device)
+        self._emptied = set(emptied(self.trace, emptying(recording)))
+        actions = self.trace.action
+        self._freed = Action.FREE_COMPLETED if Action.FREE_COMPLETED in actions else Action.FREE_REQUESTED
+
+    @property
+    def cached_at_start(self) -> int:
+        return max(0, sum(one.size for one in self.ranges) - sum(self.blocks.values()))
+
+    def both_ways(self, text: str, settings: Settings, capacity: int | None) -> Outcome:
+        """What the model says, and how much of it is for the driver and for the time before the trace to decide."""
+        one = self.play(text, settings, capacity)
+        if not one.fits:
+            return one
+        anew = settings.expandable != self.recorded.expandable
+        unsure = self.cached_at_start if anew and self.blocks else 0
+        if not settings.expandable:
+            other = self.play(text, settings, capacity, ascending=True)
+            unsure = max(unsure, abs(one.peak_reserved - other.peak_reserved))
+        return replace(one, unsure=unsure)
+
+    def play(self, text: str, settings: Settings, capacity: int | None, ascending: bool = False) -> Outcome:
+        """What the model says. Without a capacity nothing fails."""
+        model = Allocator(settings, capacity, ascending=ascending)
+        failed = None
+        try:
+            self._run(model, self._begin(model))
+        except OutOfMemory as error:
+            failed = error.requested
+        except (KeyError, AssertionError) as error:
+            raise ValueError(
+                "the trace cannot be played: its segments and blocks contradict one another"
+            ) from error
+        return Outcome(text, model.peak_allocated, model.peak_reserved, model.reserved, model.retries, failed)
+
+    def _begin(self, model: Allocator) -> dict[int, int]:
+        """Put what is older than the trace in: as it lay where the kind of segments is the same, otherwise one behind another.
+        Where each recorded address is in the model."""
+        if model.settings.expandable == self.recorded.expandable:
+            return {address: address for address in lay_out(model, self.ranges, self.blocks)}
+        streams = _Streams(self.ranges)
+        return {
+            address: model.malloc(size, streams.of(address)) for address, size in sorted(self.blocks.items())
+        }
+
+    def _run(self, model: Allocator, where: dict[int, int]) -> None:
+        malloc, free, streams, freed = model.malloc, model.free, self.keys.of_place, self._freed
+        emptied_at = self._emptied
+        for index, (action, address, size, place, _) in enumerate(self.trace):
+            if action == Action.ALLOC:
+                if address in where:  # its end was not recorded
+                    free(where.pop(address))
+                where[address] = malloc(size, streams[place])
+            elif action == freed:
+                if address in where:
+                    free(where.pop(address))
+            elif action == Action.OOM and model.capacity < 1 << 62:
+                free(malloc(size, streams[place]))  # would it find room?
+            elif index in emptied_at:
+                model.empty_cache()
+
+
+class _Streams:
+    """The stream of an old block, by the range it lies in."""
+
+    def __init__(self, ranges: Sequence[Range]) -> None:
+        self._ranges = ranges
+
+    def of(self, address: int) -> int:
+        return next((one.stream for one in self._ranges if one.address <= address < one.end), 0)
+
+
+def _doubts(
+    recording: Recording, usage: Usage, player: _Player, settings: dict[str, Settings]
+) -> Iterable[str]:
+    from gpulint.memory.alloc_conf import parse
+    from gpulint.units import format_bytes
+
+    unknown = sorted(
+        {key for text in (*settings, settings_of(recording)[1]) for key in parse(text)} - MODELLED
+    )
+    if unknown:
+        yield f"the model knows nothing of {', '.join(unknown)}"
+    old = sum(player.blocks.values())
+    if old and any(one.expandable != player.recorded.expandable for one in settings.values()):
+        yield (
+            f"{format_bytes(old)} are older than the trace: under segments of the other kind they are put in one behind another, without the"
+            f" {format_bytes(player.cached_at_start)} that were cached between and beside them"
+        )
+    private = {one.pool for one in recording.segments if one.device == usage.device} - {(0, 0)}
+    if private:
+        yield (
+            f"{len(private)} private memory pool{'s' * (len(private) > 1)} (CUDA graphs, MemPool): kept apart in the model, but given back there by"
+            " empty_cache, which a live graph's pool is not"
+        )
+    if usage.astray:
+        yield f"trace and segments do not agree about {format_bytes(usage.astray)}: the recording ended before the snapshot was taken"

@@ -1,0 +1,314 @@
+"""GPUs: the caching allocator's own figures, and its record of which line allocated each block.
+
+Every process has an allocator of its own: what another worker of the same suite, or another program, has on the card is in
+none of these figures.
+"""
+
+from __future__ import annotations
+
+import functools
+import gc
+import sys
+from collections.abc import Callable, Hashable
+from typing import Any, Final
+
+import torch
+
+from gpulint.runtime.observing.calls import collect
+from gpulint.runtime.probes.cuda import _segments, without_inductor
+from gpulint.runtime.probes.frames import Frames
+from gpulint.runtime.record.result import Site
+from gpulint.testing.devices import Crossed, Piece, Pieces, identity
+
+ROUND: Final = 512  # the caching allocator's smallest block
+MOST_EVENTS: Final = (
+    500_000  # allocations and frees of one test's call that are kept to tell what makes its peak
+)
+
+_Block = tuple[int, int]  # size, site
+
+
+class Gpu:
+    """See `gpulint.testing.devices.Device`. The cards are those that this process uses."""
+
+    kind = "cuda"
+
+    def __init__(self, frames: Frames) -> None:
+        self.frames = frames
+        self._entered = 0
+        self._sites: dict[tuple[str, int, str], int] = {}
+        self._peak: _Peak | None = None
+
+    @property
+    def card(self) -> str:
+        return str(torch.cuda.get_device_name())
+
+    def enter(self) -> None:
+        self._entered += 1
+        if self._entered == 1:
+            torch.cuda._lazy_call(self._record)  # type: ignore[no-untyped-call]
+
+    def _record(self) -> None:
+        if self._entered and self._peak is None:
+            _history("state", context="state", stacks="python")
+
+    def leave(self) -> None:
+        self._entered -= 1
+        if self._entered == 0 and _started():
+            _history(None)
+
+    def resume(self) -> None:
+        if _started():
+            self._record()
+
+    def settle(self, wholly: bool = True) -> None:
+        collect(2 if wholly else 1)
+        if _started():
+            for card in range(torch.cuda.device_count()):
+                if _stats(card)["reserved_bytes"]["all"]["current"]:
+                    torch.cuda.synchronize(card)
+            # Made by the first matrix product of a process or after this: by whichever test that is.
+            torch._C._cuda_clearCublasWorkspaces()
+
+    def levels(self) -> list[int]:
+        if not _started():
+            return [0] * torch.cuda.device_count()
+        return [
+            _stats(card)["allocated_bytes"]["all"]["current"] for card in range(torch.cuda.device_count())
+        ]
+
+    def live(self) -> Pieces:
+        if not _started():
+            return {}
+        blocks = self.blocks()
+        found = {key: Piece(size, site, None) for key, (size, site) in blocks.items()}
+        for one in gc.get_objects():
+            if issubclass(type(one), torch.Tensor):
+                key = self.key(one)
+                if key in found and found[key].identity is None:
+                    found[key] = found[key]._replace(identity=identity(one))
+        return found
+
+    def blocks(self) -> dict[Hashable, _Block]:
+        """The allocated blocks of all cards: (card, address) -> size and site."""
+        found: dict[Hashable, _Block] = {}
+        for segment in _segments():
+            address = segment["address"]
+            for block in segment["blocks"]:
+                if block["state"] == "active_allocated":
+                    where = (segment["device"], block.get("address", address))
+                    found[where] = (block["size"], self.site(block.get("frames") or ()))
+                address += block["size"]
+        return found
+
+    def site(self, stack: Any) -> int:
+        """The index of the user's line in a recorded stack; 0 where there is none."""
+        for frame in stack:
+            if self.frames.is_user(frame["filename"]):
+                line = (frame["filename"], frame["line"], frame["name"])
+                known = self._sites.get(line)
+                if known is None:
+                    known = self._sites[line] = self.frames.intern(Site(*line))
+                return known
+        return 0
+
+    def key(self, tensor: Any) -> Hashable | None:
+        try:
+            if not tensor.is_cuda:
+                return None
+            storage = tensor.untyped_storage()
+            pointer = storage.data_ptr()
+        except (NotImplementedError, RuntimeError, ValueError):
+            return None
+        return (tensor.device.index, pointer) if pointer else None
+
+    def card_of(self, key: Hashable) -> int:
+        return int(key[0])  # type: ignore[index]
+
+    def begin_peak(self, limit: int | None, crossed: Crossed) -> None:
+        self.end_peak()
+        self._peak = _Peak(self, limit, crossed)
+        self._peak.start()
+
+    def peaks(self) -> list[int]:
+        return self._peak.figures("allocated") if self._peak is not None else self.levels()
+
+    def reserved(self) -> int | None:
+        return max(self._peak.figures("reserved"), default=None) if self._peak is not None else None
+
+    def at_peak(self, card: int) -> dict[int, int] | None:
+        return self._peak.composition(card) if self._peak is not None else None
+
+    def end_peak(self) -> None:
+        peak, self._peak = self._peak, None
+        if peak is not None:
+            peak.stop()
+            self._record()
+
+
+class _Peak:
+    """One stretch of which the peak is wanted. The program may reset torch's counters meanwhile, for ends of its own: what
+    they said before is kept."""
+
+    def __init__(self, gpu: Gpu, limit: int | None, crossed: Crossed) -> None:
+        self._gpu = gpu
+        self._limit = limit
+        self._crossed: Crossed | None = crossed
+        self._kept: dict[tuple[str, int], int] = {}
+        self._before: dict[Hashable, _Block] = {}
+        self._recorded = False
+        self._disturbed = False
+        self._undo: list[Callable[[], None]] = []
+
+    def start(self) -> None:
+        torch.cuda._lazy_call(self._begin)  # type: ignore[no-untyped-call]
+        self._look_at_forwards()
+
+    def _begin(self) -> None:
+        if self._gpu._peak is not self:
+            return
+        for card in range(torch.cuda.device_count()):
+            torch.cuda.reset_peak_memory_stats(card)
+        self._keep_resets()
+        self._before = self._gpu.blocks()
+        try:
+            _history(None)
+            _history("all", context="alloc", stacks="python", max_entries=MOST_EVENTS)
+            self._recorded = True
+        except (RuntimeError, TypeError, AttributeError):  # the lines are not known then
+            self._recorded = False
+        self._keep_recording()
+
+    def stop(self) -> None:
+        for undo in reversed(self._undo):
+            undo()
+        self._undo.clear()
+        self._crossed = None
+
+    def figures(self, what: str) -> list[int]:
+        if not _started():
+            return [0] * torch.cuda.device_count()
+        read = torch.cuda.max_memory_allocated if what == "allocated" else torch.cuda.max_memory_reserved
+        for card in range(
+            torch.cuda.device_count()
+        ):  # whoever resets the counters, or takes them back, takes nothing from us
+            self._kept[what, card] = max(read(card), self._kept.get((what, card), 0))
+        return [self._kept[what, card] for card in range(torch.cuda.device_count())]
+
+    # -- the limit
+
+    def _look_at_forwards(self) -> None:
+        """Nothing tells of single allocations: after each module's forward and before each optimizer's step it is looked
+        whether the limit is passed, while who holds the memory can still be found."""
+        from torch.nn.modules.module import register_module_forward_hook
+        from torch.optim.optimizer import register_optimizer_step_pre_hook
+
+        if self._limit is None:
+            return
+        hooks = [
+            register_module_forward_hook(lambda *_: self._look()),
+            register_optimizer_step_pre_hook(lambda *_: self._look()),
+        ]
+        self._undo += [hook.remove for hook in hooks]
+
+    def _look(self) -> None:
+        if self._crossed is None or self._limit is None or torch.compiler.is_compiling() or not _started():
+            return
+        level = max(self.figures("allocated"))
+        if level > self._limit:
+            self._limit = self._crossed(level)
+
+    # -- what the program does with the same counters
+
+    def _keep_resets(self) -> None:
+        original = torch.cuda.memory.reset_peak_memory_stats
+
+        @functools.wraps(original)
+        def reset_peak_memory_stats(device: Any = None) -> None:
+            for what in ("allocated", "reserved"):
+                self.figures(what)
+            original(device)
+
+        self._replace("reset_peak_memory_stats", reset_peak_memory_stats)
+
+    def _keep_recording(self) -> None:
+        """The watch over steps asks for less than what is recorded here, and a program that records for itself takes over."""
+        original = torch.cuda.memory._record_memory_history
+
+        @functools.wraps(original)
+        def _record_memory_history(*args: Any, **kwargs: Any) -> None:
+            if not Frames.is_ours(sys._getframe(1).f_code.co_filename):
+                self._disturbed = True
+                original(*args, **kwargs)
+
+        self._replace("_record_memory_history", _record_memory_history)
+
+    def _replace(self, name: str, replacement: Any) -> None:
+        for module in (torch.cuda, torch.cuda.memory):
+            if hasattr(module, name):
+                self._undo.append(
+                    functools.partial(_put_back, module, name, replacement, getattr(module, name))
+                )
+                setattr(module, name, replacement)
+
+    # -- what makes the peak
+
+    def composition(self, card: int) -> dict[int, int] | None:
+        """The blocks alive at the highest point, replayed from what was alive at the beginning."""
+        if not self._recorded or self._disturbed:
+            return None
+        events = _trace(card)
+        if len(events) >= MOST_EVENTS:
+            return None
+        highest = _highest(events)
+        alive = {key[1]: block for key, block in self._before.items() if key[0] == card}  # type: ignore[index]
+        for event in events[:highest]:
+            if event["action"] == "alloc":
+                size = (event["size"] + ROUND - 1) // ROUND * ROUND
+                alive[event["addr"]] = (size, self._gpu.site(event.get("frames") or ()))
+            elif event["action"] == "free_requested":
+                alive.pop(event["addr"], None)
+        totals: dict[int, int] = {}
+        for size, site in alive.values():
+            totals[site] = totals.get(site, 0) + size
+        return totals
+
+
+def _highest(events: list[Any]) -> int:
+    """How many events lead to the highest point."""
+    level = top = found = 0
+    sizes: dict[int, int] = {}
+    for number, event in enumerate(events, 1):
+        size = (event["size"] + ROUND - 1) // ROUND * ROUND
+        if event["action"] == "alloc":
+            level += size
+            sizes[event["addr"]] = size
+        elif event["action"] == "free_requested":
+            level -= sizes.pop(event["addr"], size)
+        if level > top:
+            top, found = level, number
+    return found
+
+
+def _trace(card: int) -> list[Any]:
+    with without_inductor():
+        traces = torch._C._cuda_memorySnapshot(None)["device_traces"]
+    return list(traces[card]) if card < len(traces) else []
+
+
+def _stats(card: int) -> Any:
+    return torch._C._cuda_memoryStats(card)
+
+
+def _started() -> bool:
+    return bool(torch.cuda.is_initialized())  # type: ignore[no-untyped-call]
+
+
+def _put_back(module: Any, name: str, replacement: Any, original: Any) -> None:
+    """Unless somebody has put something else there meanwhile: the watch over steps, which ended before."""
+    if getattr(module, name) is replacement:
+        setattr(module, name, original)
+
+
+def _history(*args: Any, **kwargs: Any) -> None:
+    torch.cuda.memory._record_memory_history(*args, **kwargs)

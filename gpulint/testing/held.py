@@ -1,0 +1,147 @@
+"""Tests' peaks against the committed ones: `--gpu-memory-baseline`. Imports no torch."""
+
+from __future__ import annotations
+
+import linecache
+import os
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+from gpulint.gate import baselines
+from gpulint.gate.baselines import Baselines, Key, Line, Peak
+from gpulint.units import format_bytes
+
+if TYPE_CHECKING:
+    from gpulint.testing.devices import Device
+    from gpulint.testing.peaks import Reading
+
+_MOST_GROWN: Final = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """How one test's peak compares; sizes in bytes."""
+
+    nodeid: str
+    change: str
+    now: int
+    before: int
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data, which a worker's report carries."""
+        return {"nodeid": self.nodeid, "change": self.change, "now": self.now, "before": self.before}
+
+
+@dataclass(slots=True)
+class Peaks:
+    """The committed peaks, and those that were measured. Every process that runs tests reads the file; one writes it."""
+
+    path: str
+    tolerance: float
+    known: Baselines
+    shown: str = ""
+    measured: dict[Key, Peak] = field(default_factory=dict)
+    changes: list[Change] = field(default_factory=list)
+
+    def key(self, nodeid: str, device: Device) -> Key:
+        """The entry of a test on this device."""
+        import torch
+
+        return Key(nodeid, device.card, baselines.torch_minor(torch.__version__))
+
+    def look_up(self, nodeid: str, device: Device) -> Peak | None:
+        """What is committed for a test on this device."""
+        return self.known.look_up(self.key(nodeid, device))
+
+    def allowed(self, nodeid: str, device: Device) -> int | None:
+        """The most bytes that are no failure; None where nothing is committed."""
+        if device.kind == "cuda" and not _started():
+            return None
+        known = self.look_up(nodeid, device)
+        return None if known is None else int(known.allocated * (1 + self.tolerance / 100))
+
+    def compare(self, nodeid: str, reading: Reading, known: Peak) -> Change:
+        """A test's peak against the committed one."""
+        (found,) = baselines.compare(Peak(reading.peak), Peak(known.allocated), self.tolerance)
+        return Change(nodeid, found.change, found.now, found.before)
+
+    def problem(self, nodeid: str, reading: Reading, known: Peak, change: Change) -> str:
+        """Why a peak that grew is too high: the lines that grew, those that make it, who holds the memory."""
+        head = (
+            f"gpu_memory: the peak of this test grew from {format_bytes(change.before)} to {format_bytes(change.now)}, by "
+            f"{format_bytes(change.now - change.before)}; {self.tolerance:g} % are allowed ({reading.where})"
+        )
+        grown = [
+            f"  grown by {format_bytes(growth.by)}: {growth.line.function or 'code'}, {growth.line.file}:{growth.line.line}"
+            for growth in baselines.grown(self._lines(reading), known.lines)[:_MOST_GROWN]
+            if growth.line.line
+        ]
+        meant = f"  if that is meant: {self._command(nodeid)}"
+        return "\n".join([head, *grown, *reading.evidence(), meant])
+
+    def entry(self, nodeid: str, reading: Reading) -> dict[str, Any]:
+        """What is to be written down of a test, as plain data."""
+        import torch
+
+        key = Key(nodeid, reading.card, baselines.torch_minor(torch.__version__))
+        peak = Peak(reading.peak, reading.reserved, lines=self._lines(reading))
+        return {"key": key.to_json(), "peak": peak.to_json()}
+
+    def take(self, data: dict[str, Any]) -> None:
+        """What a report carries: an entry to be written, or a comparison."""
+        if "key" in data:
+            self.measured[Key.from_json(data["key"])] = Peak.from_json(data["peak"])
+        else:
+            self.changes.append(Change(**data))
+
+    def write(self) -> str:
+        """Write what was measured into the file, all other entries kept; one sentence about it. Raises BadBaseline."""
+        if not self.measured:
+            return f"{self.shown} is unchanged: no peak was measured (mark tests gpu_memory, or add --gpu-memory-all)"
+        # Read again: somebody else may have written it while the tests ran.
+        there = baselines.read(self.path, missing_is_empty=True)
+        merged = there.with_peaks(self.measured)
+        baselines.write(self.path, merged)
+        kept = len(merged.peaks) - len(self.measured)
+        number = len(self.measured)
+        return f"{number} peak{'s' * (number != 1)} written to {self.shown}, {kept} other entries kept"
+
+    def _lines(self, reading: Reading) -> tuple[Line, ...]:
+        return tuple(
+            Line(
+                baselines.relative_to(self.path, site.file),
+                site.line,
+                site.function,
+                linecache.getline(site.file, site.line).strip(),
+                size,
+            )
+            for site, size in reading.lines[: baselines.MOST_LINES]
+        )
+
+    def _command(self, nodeid: str) -> str:
+        return f"pytest --gpu-memory-baseline {self.shown} --gpu-memory-write-baseline '{nodeid}'"
+
+
+def explain_missing(peaks: Peaks, nodeid: str, device: Device) -> str:
+    """That nothing is committed for a test on this device, and what adds it."""
+    key = peaks.key(nodeid, device)
+    others = ", ".join(one.where for one in peaks.known.elsewhere(key)[:3])
+    but = f"; it has {others}" if others else ""
+    return (
+        f"gpu_memory: {peaks.shown} has no peak of this test on {key.where}{but}\n"
+        f"  write it: {peaks._command(nodeid)}"
+    )
+
+
+def _started() -> bool:
+    import torch
+
+    return bool(torch.cuda.is_initialized())  # type: ignore[no-untyped-call]
+
+
+def open_peaks(path: str, writes: bool, tolerance: float) -> Peaks:
+    """The peaks of a file, or none where there is no `path`. Raises BadBaseline."""
+    if not path:
+        return Peaks("", tolerance, Baselines())
+    known = baselines.read(path, missing_is_empty=writes)
+    return Peaks(path, tolerance, known, os.path.relpath(path))

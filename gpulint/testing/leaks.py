@@ -1,0 +1,174 @@
+"""What each test leaves on the device after its teardown: `--gpu-memory-leaks`."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import Any, Final
+
+import pytest
+
+from gpulint.testing.asking import ALLOW_LEAK, Allowed, Misuse, allowed_of
+from gpulint.testing.devices import Device, Pieces, births_of, holders_of, is_same, told
+from gpulint.testing.fixtures import Fixtures
+from gpulint.testing.settings import Settings
+from gpulint.units import format_bytes
+
+SEARCHING: Final = 120.0  # seconds of a session that searches for holders may take
+_MOST_HOLDERS: Final = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Leftover:
+    """What one test, or a fixture that ended with it, left behind. Sizes in bytes. `reason` says why it is allowed."""
+
+    nodeid: str
+    size: int
+    tensors: int
+    where: str
+    owner: str = ""
+    holders: tuple[str, ...] = ()
+    births: tuple[str, ...] = ()
+    reason: str = ""
+
+    def lines(self) -> list[str]:
+        """What is told about it, below its first line."""
+        said = [f"held by {holder}" for holder in self.holders]
+        return [*said, *self.births]
+
+    def head(self) -> str:
+        """How much and of whom."""
+        number = f"{self.tensors} tensor{'s' * (self.tensors != 1)}"
+        of = f"{self.owner}, which ended with this test, left" if self.owner else "this test left"
+        return f"gpu_memory: {of} {format_bytes(self.size)} in {number} on {self.where}"
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data, which a worker's report carries."""
+        names = ("nodeid", "size", "tensors", "where", "owner", "reason")
+        return {name: getattr(self, name) for name in names} | {
+            "holders": list(self.holders),
+            "births": list(self.births),
+        }
+
+    @staticmethod
+    def from_json(data: dict[str, Any]) -> Leftover:
+        """From `to_json`."""
+        tuples = {name: tuple(data[name]) for name in ("holders", "births")}
+        return Leftover(**{**data, **tuples})
+
+
+class Leaks:
+    """Looks at the device after each test. Lives in the process that runs the tests."""
+
+    def __init__(self, device: Device, fixtures: Fixtures, settings: Settings) -> None:
+        self._device = device
+        self._fixtures = fixtures
+        self._settings = settings
+        self._before: Pieces = {}
+        self._levels: list[int] = []
+        self._searched = 0.0
+        self._looking = False
+
+    def start(self) -> None:
+        """Before the first test: what is there now is nobody's."""
+        if not self._looking:
+            self._looking = True
+            self._device.enter()
+            self._device.settle()
+            self._before, self._levels = self._device.live(), self._device.levels()
+
+    def stop(self) -> None:
+        """After the last test."""
+        if self._looking:
+            self._looking = False
+            self._device.leave()
+
+    def after(self, item: pytest.Item) -> list[Leftover]:
+        """What the test that has just ended left, its fixtures torn down and its reports made."""
+        for wholly in (None, False, True):  # the next only where the one before has left something
+            if wholly is not None:
+                self._device.settle(wholly)
+            if self._device.levels() == self._levels and not self._fixtures.ended:
+                return []
+        now = self._device.live()
+        left = [(fixture, pieces) for fixture, pieces in self._of_ended(now) if pieces]
+        known = {key for _, pieces in left for key in pieces}
+        fresh = {
+            key: piece
+            for key, piece in now.items()
+            if key not in known and not is_same(piece, self._before.get(key))
+        }
+        owners = self._fixtures.owners(fresh)
+        self._fixtures.keep(owners, fresh)
+        rest = {key: piece for key, piece in fresh.items() if key not in owners}
+        self._before, self._levels = now, self._device.levels()
+        found = [
+            self._leftover(item, pieces, owner) for owner, pieces in [*left, *([("", rest)] if rest else [])]
+        ]
+        return [one for one in found if one.size > self._settings.leaks_above]
+
+    def _of_ended(self, now: Pieces) -> list[tuple[str, Pieces]]:
+        """What is there yet of fixtures whose scope has ended; what another fixture keeps is that one's."""
+        found = []
+        for left in self._fixtures.ended:
+            pieces = {key: now[key] for key, piece in left.pieces.items() if is_same(now.get(key), piece)}
+            owners = self._fixtures.owners(pieces)
+            self._fixtures.keep(owners, pieces)
+            found.append((left.fixture, {key: piece for key, piece in pieces.items() if key not in owners}))
+        self._fixtures.ended.clear()
+        return found
+
+    def _leftover(self, item: pytest.Item, pieces: Pieces, owner: str) -> Leftover:
+        size = sum(piece.size for piece in pieces.values())
+        allowed = self._allowed(item, size)
+        return Leftover(
+            item.nodeid,
+            size,
+            len(pieces),
+            told(self._device),
+            owner,
+            () if allowed else self._holders(pieces),
+            tuple(births_of(self._device, pieces, self._settings.root)),
+            allowed,
+        )
+
+    def _holders(self, pieces: Pieces) -> tuple[str, ...]:
+        if self._searched > SEARCHING:
+            return (f"(not looked for: {SEARCHING:.0f} s were spent on the tests before)",)
+        begin = time.perf_counter()
+        try:
+            found = holders_of(self._device, pieces)
+        except Exception as error:  # a test's objects may do anything when they are looked at
+            return (f"(could not be looked for: {type(error).__name__}: {error})",)
+        finally:
+            self._searched += time.perf_counter() - begin
+        texts = [one.text for one in found]
+        more = texts[_MOST_HOLDERS:]
+        return (*texts[:_MOST_HOLDERS], *([f"{len(more)} others"] if more else []))
+
+    def _allowed(self, item: pytest.Item, size: int) -> str:
+        """Why what a test leaves is allowed; "" where it is not."""
+        marker = item.get_closest_marker(ALLOW_LEAK)
+        if marker is not None:
+            try:
+                allowed = allowed_of(marker.args, marker.kwargs)
+            except Misuse:  # told when the test was collected
+                allowed = Allowed("", 0)
+            if allowed.most is None or size <= allowed.most:
+                return allowed.reason
+        return self._settings.allowed(item.nodeid, size)
+
+
+def report_of(item: pytest.Item, leftovers: list[Leftover]) -> pytest.TestReport:
+    """The error of a test that left something it may not."""
+    wrong = [one for one in leftovers if not one.reason]
+    text = "\n".join(line for one in wrong for line in [one.head(), *(f"  {said}" for said in one.lines())])
+    return pytest.TestReport(
+        nodeid=item.nodeid,
+        location=item.location,
+        keywords={},
+        outcome="failed",
+        longrepr=text,
+        when="teardown",
+        duration=0.0,
+    )

@@ -1,0 +1,343 @@
+"""The hooks that measure: around each test's setup, call and teardown, in the process that runs it. Torch is imported with the
+first test that needs it."""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from collections.abc import Generator
+from dataclasses import replace
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any, Final
+
+import pytest
+
+from gpulint.testing import failures
+from gpulint.testing.asking import FEWEST, LIMITS, NO_SYNC, Limits, Misuse, limits_of, syncs_of
+from gpulint.testing.held import Peaks, explain_missing
+from gpulint.testing.settings import Settings
+
+if TYPE_CHECKING:
+    from gpulint.testing.devices import Device
+    from gpulint.testing.fixtures import Fixtures
+    from gpulint.testing.leaks import Leaks, Leftover
+    from gpulint.testing.peaks import Meter
+    from gpulint.testing.steps import GpuMemory
+
+FIXTURE: Final = "gpu_memory"
+NO_TORCH: Final = "gpu_memory needs torch: pip install gpulint[verify]"
+_WATCH: pytest.StashKey[GpuMemory] = pytest.StashKey()
+_METER: pytest.StashKey[Meter] = pytest.StashKey()
+_PEAK: pytest.StashKey[dict[str, Any]] = pytest.StashKey()
+
+Wrapper = Generator[None, Any, Any]
+
+
+class Running:
+    """One a process. `leftovers` is what tests left so far."""
+
+    def __init__(self, settings: Settings, peaks: Peaks) -> None:
+        self._settings = settings
+        self._peaks = peaks
+        self._devices: dict[str, Device] = {}
+        self._fixtures: dict[str, Fixtures] = {}
+        self._leaks: Leaks | None = None
+        self._wanted = bool(settings.leaks)
+        self.looked_at = 0
+        self.where = ""
+        self.leftovers: list[Leftover] = []
+
+    # -- what is needed
+
+    def pytest_collection_finish(self, session: pytest.Session) -> None:
+        """Fixtures that are measured later may be set up by tests that are not: they are watched from the beginning."""
+        measured = [item for item in session.items if self._measures(item)]
+        self._wanted = self._wanted or bool(measured)
+        if measured and find_spec("torch") is not None:
+            for asked in {
+                (self._limits(item) or Limits(device=self._settings.device)).device for item in measured
+            }:
+                self._device(asked)
+
+    def _limits(self, item: pytest.Item) -> Limits | None:
+        """What the test's marker asks for, measured where the marker or else the command line says; None without one."""
+        marker = item.get_closest_marker(LIMITS)
+        if marker is None:
+            return None
+        try:
+            limits = limits_of(marker.args, marker.kwargs)
+        except Misuse as error:  # put there after the collection, which tells all others
+            raise pytest.UsageError(f"{item.nodeid}: {error}") from error
+        return replace(limits, device=self._settings.device) if limits.device == "auto" else limits
+
+    def _measures(self, item: pytest.Item) -> bool:
+        """Whether the test's peak is wanted."""
+        limits = self._limits(item)
+        if FIXTURE in getattr(item, "fixturenames", ()) or (limits and limits.max_peak is not None):
+            return True
+        return bool(self._settings.baseline) and (limits is not None or self._settings.every_test)
+
+    def _device(self, asked: str) -> Device:
+        from gpulint.testing.choosing import choose
+        from gpulint.testing.fixtures import Fixtures
+
+        if asked not in self._devices:
+            chosen = choose(asked, self._settings.root)
+            same = next((one for one in self._devices.values() if one.kind == chosen.kind), chosen)
+            self._devices[asked] = same
+            self._fixtures.setdefault(same.kind, Fixtures(same))
+        return self._devices[asked]
+
+    # -- around a test
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_runtest_protocol(self, item: pytest.Item, nextitem: pytest.Item | None) -> Wrapper:
+        if self._settings.leaks and self._leaks is None:
+            self._leaks = self._start_leaks()
+        outcome = yield
+        self._let_go(item)
+        if self._leaks is not None:
+            self._look(item, self._leaks)
+        return outcome
+
+    def _start_leaks(self) -> Leaks:
+        from gpulint.testing.devices import told
+        from gpulint.testing.leaks import Leaks
+
+        device = self._device(self._settings.device)
+        leaks = Leaks(device, self._fixtures[device.kind], self._settings)
+        leaks.start()
+        self.where = told(device)
+        return leaks
+
+    def _look(self, item: pytest.Item, leaks: Leaks) -> None:
+        from gpulint.testing.leaks import report_of
+
+        found = leaks.after(item)
+        self.looked_at += 1
+        self.leftovers += found
+        if self._settings.leaks == "error" and any(not one.reason for one in found):
+            item.ihook.pytest_runtest_logreport(report=report_of(item, found))
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_runtest_setup(self, item: pytest.Item) -> Wrapper:
+        if self._measures(item):
+            self._begin_meter(item)
+        return (yield)
+
+    def _begin_meter(self, item: pytest.Item) -> None:
+        self._need_torch()
+        from gpulint.testing.peaks import Meter
+
+        limits = self._limits(item) or Limits(device=self._settings.device)
+        self._need(limits.device)
+        device = self._device(limits.device)
+        meter = Meter(device, self._fixtures[device.kind], item, self._settings.root)
+        meter.limit = limits.max_peak
+        item.stash[_METER] = meter
+        meter.enter()
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_runtest_teardown(self, item: pytest.Item) -> Wrapper:
+        self._let_go(item)
+        try:
+            return (yield)
+        finally:
+            meter = item.stash.get(_METER, None)
+            if meter is not None:
+                del item.stash[_METER]
+                meter.leave()
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_fixture_setup(self, fixturedef: Any) -> Wrapper:
+        if not self._wanted or not self._fixtures:
+            return (yield)
+        before = [(fixtures, fixtures.before(fixturedef)) for fixtures in self._fixtures.values()]
+        try:
+            return (yield)
+        finally:
+            for fixtures, pieces in before:
+                fixtures.set_up(fixturedef, pieces)
+
+    def pytest_fixture_post_finalizer(self, fixturedef: Any) -> None:
+        for fixtures in self._fixtures.values():
+            fixtures.finished(fixturedef)
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_runtest_makereport(self, item: pytest.Item, call: pytest.CallInfo[None]) -> Wrapper:
+        report = yield
+        failures.remember(item, call)
+        if call.when == "call" and _PEAK in item.stash:
+            report.gpulint_peak = item.stash[_PEAK]
+            del item.stash[_PEAK]
+        return report
+
+    def _let_go(self, item: pytest.Item) -> None:
+        if self._settings.clears_frames and "torch" in sys.modules:
+            failures.let_go(item)
+
+    def pytest_sessionfinish(self) -> None:
+        if self._leaks is not None:
+            self._leaks.stop()
+
+    # -- the call
+
+    @pytest.hookimpl(wrapper=True, trylast=True)
+    def pytest_runtest_call(self, item: pytest.Item) -> Wrapper:
+        limits, meter = self._limits(item), item.stash.get(_METER, None)
+        syncs = item.get_closest_marker(NO_SYNC)
+        if limits is None and meter is None and syncs is None:
+            return (yield)
+        memory = self._watch_steps(item, limits)
+        try:
+            if meter is not None:
+                self._begin_peak(item, meter)
+            outcome = yield from self._run(syncs)
+            if memory is not None and FIXTURE not in getattr(item, "fixturenames", ()):
+                _repeat(item, memory)
+            problem = self._judge_peak(item, meter, limits) if meter is not None else None
+        finally:
+            if meter is not None:
+                meter.end()
+            if memory is not None:
+                self._end_watch(memory)
+        problems = [problem, _judge_drift(memory)]
+        said = "\n".join(one for one in problems if one is not None)
+        if said:
+            pytest.fail(said, pytrace=False)
+        return outcome
+
+    def _run(self, syncs: pytest.Mark | None) -> Wrapper:
+        if syncs is None:
+            return (yield)
+        self._need_torch()
+        self._need("cuda")
+        from gpulint.testing.syncs import counted, explain
+
+        with counted(self._settings.root) as found:
+            outcome = yield
+        problem = explain(found, syncs_of(syncs.args, syncs.kwargs))
+        if problem is not None:
+            pytest.fail(problem, pytrace=False)
+        return outcome
+
+    def _watch_steps(self, item: pytest.Item, limits: Limits | None) -> GpuMemory | None:
+        if limits is None or not limits.watches_steps:
+            return None
+        return item.stash[_WATCH] if _WATCH in item.stash else self.watch(item)
+
+    def watch(self, item: pytest.Item) -> GpuMemory:
+        """Begin to watch a test's steps."""
+        self._need_torch()
+        from gpulint.testing.steps import GpuMemory
+
+        limits = self._limits(item) or Limits(device=self._settings.device)
+        self._need(limits.device)
+        memory = GpuMemory(limits, self._settings.root, item.stash.get(_METER, None))
+        memory.start()
+        return memory
+
+    def lend(self, item: pytest.Item) -> GpuMemory:
+        """The fixture's value: the call, if it is marked, uses the same."""
+        item.stash[_WATCH] = self.watch(item)
+        return item.stash[_WATCH]
+
+    def take_back(self, item: pytest.Item) -> None:
+        """After the test."""
+        self._end_watch(item.stash[_WATCH])
+        del item.stash[_WATCH]
+
+    def _end_watch(self, memory: GpuMemory) -> None:
+        memory.result(anew=False)
+        for device in self._devices.values():
+            device.resume()
+
+    def _begin_peak(self, item: pytest.Item, meter: Meter) -> None:
+        if self._holds(item):
+            known = self._peaks.allowed(item.nodeid, meter.device)
+            if known is not None:
+                meter.limit = known if meter.limit is None else min(known, meter.limit)
+        meter.begin()
+
+    def _holds(self, item: pytest.Item) -> bool:
+        """Whether the test is held against the baseline, or written into it."""
+        return bool(self._settings.baseline) and (
+            self._settings.every_test or item.get_closest_marker(LIMITS) is not None
+        )
+
+    def _judge_peak(self, item: pytest.Item, meter: Meter, limits: Limits | None) -> str | None:
+        allowed = limits.max_peak if limits is not None else None
+        if allowed is not None and meter.peak > allowed:
+            return meter.reading().problem(allowed)
+        if not self._holds(item) or (meter.peak == 0 and item.get_closest_marker(LIMITS) is None):
+            return None
+        if self._settings.writes_baseline:
+            item.stash[_PEAK] = self._peaks.entry(item.nodeid, meter.reading(holders=False))
+            return None
+        known = self._peaks.look_up(item.nodeid, meter.device)
+        if known is None:
+            return explain_missing(self._peaks, item.nodeid, meter.device)
+        reading = meter.reading(lines=False)
+        change = self._peaks.compare(item.nodeid, reading, known)
+        item.stash[_PEAK] = change.to_json()
+        if change.change != "grew":
+            return None
+        return self._peaks.problem(item.nodeid, meter.reading(), known, change)
+
+    # -- what there has to be
+
+    def _need(self, asked: str) -> None:
+        """Skips the test where it asks for a GPU and there is none."""
+        if asked != "cuda":
+            return
+        from gpulint.runtime.observing.watching import has_cuda
+
+        if not has_cuda():
+            pytest.skip(f"gpu_memory: this test asks for a GPU, and {no_cuda()}")
+
+    def _need_torch(self) -> None:
+        try:
+            import torch  # noqa: F401
+        except ImportError:
+            pytest.fail(NO_TORCH, pytrace=False)
+
+
+def no_cuda() -> str:
+    """Why there is no GPU, as part of a sentence."""
+    import torch
+
+    if torch.version.cuda is None and getattr(torch.version, "hip", None) is None:
+        return f"torch {torch.__version__} is built without CUDA"
+    return f"torch {torch.__version__} finds no usable GPU"
+
+
+def _judge_drift(memory: GpuMemory | None) -> str | None:
+    if memory is None:
+        return None
+    from gpulint.testing.steps import explain
+
+    return explain(memory.result(anew=False), memory.limits.max_drift)
+
+
+def _repeat(item: pytest.Item, memory: GpuMemory) -> None:
+    """Where the test makes no steps of its own, it is one: call it again until enough are sampled."""
+    if memory.sampled >= FEWEST:
+        return
+    names = getattr(getattr(item, "_fixtureinfo", None), "argnames", None)
+    function: Any = getattr(item, "obj", None)
+    if not isinstance(item, pytest.Function) or names is None or _is_unittest(item):
+        pytest.fail(
+            "gpu_memory: only a test function can be repeated; let this test make its steps itself",
+            pytrace=False,
+        )
+    if inspect.iscoroutinefunction(function):
+        pytest.fail("gpu_memory: an async test must mark its steps with gpu_memory.step()", pytrace=False)
+    arguments = {name: item.funcargs[name] for name in names}
+    for _ in memory.steps():
+        function(**arguments)
+
+
+def _is_unittest(item: pytest.Function) -> bool:
+    import unittest
+
+    return item.cls is not None and issubclass(item.cls, unittest.TestCase)

@@ -1,0 +1,146 @@
+"""A test's steps: what they leave behind, and who holds it. The value of the fixture `gpu_memory`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, TypeVar
+
+import pytest
+
+from gpulint.testing.asking import FEWEST, LIMITS, Limits, size_of
+from gpulint.units import format_bytes
+
+if TYPE_CHECKING:
+    from gpulint.runtime.record.result import Drift, RankResult
+    from gpulint.testing.peaks import Meter
+
+_MOST_WARMUP = 12  # calls that warm-up may take when a test is repeated
+
+Item = TypeVar("Item")
+
+
+class GpuMemory:
+    """Marks steps and tells what they left behind, and the peak of the test's call. Sizes are bytes."""
+
+    def __init__(self, limits: Limits, root: str, meter: Meter | None = None) -> None:
+        from gpulint.runtime.child.inprocess import Watch
+
+        self.limits = limits
+        self._watch = Watch(limits.steps, limits.warmup, limits.device, root)
+        self._running = False
+        self._meter = meter
+
+    def start(self) -> None:
+        """Begin to watch. The fixture has done so."""
+        self._watch.__enter__()
+        self._running = True
+
+    def step(self) -> None:
+        """The end of one step, in a loop that has neither an optimizer nor a module's forward."""
+        self._watch.step()
+
+    def steps(self, items: Iterable[Item] | int | None = None) -> Iterator[Item | int]:
+        """Yield each of `items`, or as many numbers as it takes (with warm-up), with a step's end after each."""
+        if items is not None and not isinstance(items, int):
+            for item in items:
+                yield item
+                self.step()
+            return
+        most = items if items is not None else self.limits.steps + _MOST_WARMUP
+        for number in range(most):
+            if items is None and self.sampled >= self.limits.steps:
+                return
+            yield number
+            self.step()
+
+    @property
+    def sampled(self) -> int:
+        """The steps sampled so far, warm-up not counted."""
+        return self._watch.sampled
+
+    def result(self, anew: bool = True) -> RankResult:
+        """Everything measured. Ends the watch; call it while what may leak is still held."""
+        if self._running:
+            self._running = False
+            if self._meter is not None:
+                self._meter.note()  # the watch shares torch's counters, and takes its own back
+            self._watch.leave(anew)
+        found = self._watch.result
+        assert found is not None
+        return found
+
+    @property
+    def leaks(self) -> tuple[Drift, ...]:
+        """The birth sites that leak on the GPU, largest first. Ends the watch."""
+        return self.result().leaks("device")
+
+    @property
+    def drift(self) -> float:
+        """Bytes per step that stay on the GPU. Ends the watch."""
+        return sum(leak.bytes_per_step for leak in self.leaks)
+
+    def assert_no_drift(self, max_drift: str | int | None = None) -> None:
+        """Fail the test if more than `max_drift` bytes ("512B", "1MiB") a step stay, or too few steps were seen."""
+        __tracebackhide__ = True
+        allowed = self.limits.max_drift if max_drift is None else size_of(LIMITS, "max_drift", max_drift)
+        problem = explain(self.result(), allowed)
+        if problem is not None:
+            pytest.fail(problem, pytrace=False)
+
+    @property
+    def peak(self) -> int:
+        """The most bytes that were allocated at once since the test's call began: see docs/pytest.md for what counts."""
+        return self._measured().peak
+
+    def reset_peak(self) -> None:
+        """Let `peak` begin anew here."""
+        self._measured().begin()
+
+    def assert_peak(self, max_peak: str | int | None = None) -> None:
+        """Fail the test if more than `max_peak` bytes ("2GiB") were allocated at once; without an argument the
+        marker's limit."""
+        __tracebackhide__ = True
+        allowed = self.limits.max_peak if max_peak is None else size_of(LIMITS, "max_peak", max_peak)
+        if allowed is None:
+            pytest.fail("gpu_memory.assert_peak() needs a limit, such as assert_peak('2GiB')", pytrace=False)
+        meter = self._measured()
+        if meter.peak > allowed:
+            pytest.fail(meter.reading().problem(allowed), pytrace=False)
+
+    def _measured(self) -> Meter:
+        if self._meter is None:
+            pytest.fail("gpu_memory: the peak is measured within a test's call only", pytrace=False)
+        return self._meter
+
+
+def explain(result: RankResult, allowed: int) -> str | None:
+    """Why a result is not acceptable, with the holders; None where it is."""
+    steps = result.steps()
+    where = result.environment.device_name or result.environment.device
+    if result.environment.device == "cpu":
+        where = "the CPU, as it would be on a GPU"
+    if steps < FEWEST:
+        return (
+            f"gpu_memory: only {steps} steps were sampled, which is too few to judge: let the test run at least "
+            f"{FEWEST + 4} steps, or mark them with gpu_memory.step()"
+        )
+    leaks = result.leaks("device")
+    drift = sum(leak.bytes_per_step for leak in leaks)
+    if drift <= allowed:
+        return None
+    sites = {leak.site for leak in leaks}
+    lines = [
+        f"gpu_memory: {format_bytes(round(drift))} a step stay on the GPU, {format_bytes(allowed)} are allowed "
+        f"({steps} steps, {where})"
+    ]
+    lines += [
+        f"  held by {holder.text}"
+        for holder in result.holders
+        if holder.place == "device" and holder.bound is None and any(b.site in sites for b in holder.births)
+    ]
+    lines += [
+        f"  {format_bytes(round(leak.bytes_per_step))} a step born in {leak.site.function}, "
+        f"{leak.site.file}:{leak.site.line}"
+        for leak in leaks[:5]
+    ]
+    return "\n".join(lines)

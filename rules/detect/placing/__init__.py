@@ -1,0 +1,1 @@
+"""Where things are put, and when: networks and their types, a process and its card, tensors of every step, gathered results."""

@@ -1,0 +1,141 @@
+"""The file of committed peaks: what is written is what is read, in an order that depends on nothing, and broken files are said."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from gpulint.gate import baselines
+from gpulint.gate.baselines import BadBaseline, Baselines, Key, Line, Peak
+
+H200 = Key("train.py --epochs 1", "NVIDIA H200", "2.11")
+CPU = Key("train.py --epochs 1", baselines.CPU, "2.13")
+PEAK = Peak(
+    10_000, 20_000, 0.0, {"start": 4_096, "evaluation": 9_000}, (Line("a.py", 3, "step", "y = f(x)", 512),)
+)
+
+
+def test_what_is_written_is_read_whatever_the_order(tmp_path: Path) -> None:
+    path = str(tmp_path / "memory.json")
+    one = Baselines().with_peaks({H200: PEAK}).with_peaks({CPU: Peak(5)})
+    other = Baselines().with_peaks({CPU: Peak(5)}).with_peaks({H200: PEAK})
+    baselines.write(path, one)
+    assert baselines.read(path) == one == other
+    assert Path(path).read_text() == other.to_text()
+    assert os.listdir(tmp_path) == ["memory.json"]
+
+
+def test_entries_of_others_stay(tmp_path: Path) -> None:
+    known = Baselines().with_peaks({H200: PEAK, CPU: Peak(5)})
+    changed = known.with_peaks({CPU: Peak(7)})
+    assert changed.look_up(H200) == PEAK
+    assert changed.look_up(CPU) == Peak(7)
+    assert changed.without([CPU]).look_up(CPU) is None
+
+
+def test_another_card_torch_or_world_is_another_entry() -> None:
+    known = Baselines().with_peaks({H200: PEAK})
+    assert known.look_up(Key(H200.subject, "NVIDIA A100", "2.11")) is None
+    assert known.look_up(Key(H200.subject, H200.card, "2.12")) is None
+    assert known.look_up(Key(H200.subject, H200.card, "2.11", world_size=2)) is None
+    assert known.elsewhere(CPU) == (H200,)
+    assert known.elsewhere(Key("other.py", "cpu", "2.13")) == ()
+
+
+@pytest.mark.parametrize(
+    ("now", "tolerance", "change"),
+    [
+        (10_000, 0.0, "same"),
+        (10_001, 0.0, "grew"),
+        (9_999, 0.0, "fell"),
+        (10_100, 1.0, "same"),
+        (10_101, 1.0, "grew"),
+        (9_900, 1.0, "same"),
+        (9_899, 1.0, "fell"),
+    ],
+)
+def test_tolerance_is_a_share_of_what_was_written_down(now: int, tolerance: float, change: str) -> None:
+    (found,) = baselines.compare(Peak(now), Peak(10_000), tolerance)
+    assert found.change == change
+    assert found.by == now - 10_000
+
+
+def test_other_stretches_are_compared_where_both_have_them() -> None:
+    now = Peak(10_000, others={"evaluation": 12_000, "later": 99_000})
+    found = {one.stretch: one.change for one in baselines.compare(now, PEAK)}
+    assert found == {"": "same", "evaluation": "grew"}
+
+
+def test_a_line_is_found_again_by_its_text_or_else_by_its_number() -> None:
+    before = [Line("a.py", 3, "f", "x = y", 500), Line("a.py", 9, "f", "h = wide(64)", 500)]
+    moved = Line("a.py", 5, "f", "x = y", 900)
+    edited = Line("a.py", 9, "f", "h = wide(128)", 1_000)
+    new = Line("a.py", 12, "f", "kept = x + 1", 100)
+    found = baselines.grown([moved, edited, new], before)
+    assert [(one.line, one.before, one.by) for one in found] == [
+        (edited, 500, 500),
+        (moved, 500, 400),
+        (new, None, 100),
+    ]
+
+
+def test_a_line_that_the_full_list_lacks_may_have_had_as_much_as_its_last() -> None:
+    before = [Line("a.py", n, "f", f"line {n}", 1_000) for n in range(baselines.MOST_LINES)]
+    (growth,) = baselines.grown([Line("a.py", 99, "f", "new", 1_500)], before)
+    assert (growth.before, growth.by) == (None, 500)
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("", "is not JSON"),
+        ('{"schema": 1, "peaks": [', "is not JSON"),
+        ("[]", "no entry `peaks`"),
+        ('{"format": 1, "findings": []}', "no entry `peaks`"),
+        ('{"schema": 2, "peaks": []}', "schema 2"),
+        ('{"schema": 1, "peaks": {}}', "no list"),
+        ('{"schema": 1, "peaks": [{"subject": "a"}]}', "cannot be read"),
+        (
+            '{"schema": 1, "peaks": [{"subject": "a", "card": "c", "torch": 2, "allocated": 1}]}',
+            "expected str",
+        ),
+    ],
+)
+def test_what_is_no_baseline_is_one_sentence(tmp_path: Path, text: str, says: str) -> None:
+    path = tmp_path / "memory.json"
+    path.write_text(text)
+    with pytest.raises(BadBaseline, match=says) as raised:
+        baselines.read(str(path))
+    assert "\n" not in str(raised.value)
+    assert str(path) in str(raised.value)
+
+
+def test_a_missing_file_is_said_and_may_be_empty(tmp_path: Path) -> None:
+    path = str(tmp_path / "memory.json")
+    with pytest.raises(BadBaseline, match="there is no baseline"):
+        baselines.read(path)
+    assert baselines.read(path, missing_is_empty=True) == Baselines()
+
+
+def test_a_file_that_cannot_be_written_is_said(tmp_path: Path) -> None:
+    with pytest.raises(BadBaseline, match="could not be written"):
+        baselines.write(str(tmp_path / "nowhere" / "memory.json"), Baselines())
+
+
+def test_fields_of_a_later_gpulint_do_no_harm(tmp_path: Path) -> None:
+    path = tmp_path / "memory.json"
+    data = json.loads(Baselines().with_peaks({H200: PEAK}).to_text())
+    data["peaks"][0]["colour"] = "blue"
+    path.write_text(json.dumps(data))
+    assert baselines.read(str(path)).look_up(H200) == PEAK
+
+
+def test_paths_are_relative_to_the_file(tmp_path: Path) -> None:
+    path = str(tmp_path / "memory.json")
+    assert baselines.relative_to(path, str(tmp_path / "src" / "train.py")) == "src/train.py"
+    assert baselines.relative_to(path, "") == ""
+    assert baselines.torch_minor("2.11.0+cu130") == "2.11"
+    assert baselines.torch_minor("2.13.0a0+git1") == "2.13"

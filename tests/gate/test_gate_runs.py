@@ -1,0 +1,319 @@
+"""Limits as people set them: `gpulint verify` on small scripts, and under torchrun on two processes."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+import warm
+
+import gpulint
+from gpulint.gate import baselines
+
+pytestmark = pytest.mark.skipif(find_spec("torch") is None, reason="torch is not installed")
+
+# A step: 64 KiB of `hidden`, and what `WIDE` adds; the evaluation: 1 MiB of `scores`.
+SCRIPT = """
+import os
+import torch
+from torch import nn
+
+model = nn.Linear(64, 256)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+kept = []
+for step in range(100000):
+    batch = torch.randn(64, 64)
+    hidden = model(batch)
+    if "WIDE" in os.environ:
+        wide = torch.zeros(1024, 512)
+    hidden.pow(2).mean().backward()
+    optimizer.step()
+    optimizer.zero_grad()
+    if step % 4 == 3:
+        model.eval()
+        with torch.no_grad():
+            for _ in range(3):
+                scores = model(torch.zeros(4096 if "EVALUATE" in os.environ else 1024, 64))
+        del scores
+        model.train()
+"""
+ON_CPU = ("--device", "cpu", "--steps", "8", "-q")
+BASELINE = ("--baseline", "memory.json")
+
+
+def verify(folder: Path, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    env = {**os.environ, "OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": "", **environment}
+    return warm.run_linter(
+        [sys.executable, "-m", "gpulint", "verify", *arguments],
+        cwd=folder,
+        env=env,
+        capture_output=True,
+        text=True,
+        timeout=200,
+        check=False,
+    )
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "train.py").write_text(SCRIPT, encoding="utf-8")
+    return tmp_path
+
+
+def test_a_peak_is_written_compared_and_found_grown(folder: Path) -> None:
+    wrote = verify(folder, *ON_CPU, *BASELINE, "--write-baseline", "train.py")
+    assert wrote.returncode == 0, wrote.stderr
+    assert "1 peak written to memory.json" in wrote.stdout
+    first = (folder / "memory.json").read_text()
+    assert str(folder) not in first
+
+    same = verify(folder, *ON_CPU, *BASELINE, "--tolerance", "0", "train.py")
+    assert same.returncode == 0, same.stdout
+    assert "within the baseline" in same.stdout
+    assert same.stdout.rstrip().endswith("Peak within its limits.")
+    assert (folder / "memory.json").read_text() == first
+
+    grown = verify(folder, *ON_CPU, *BASELINE, "train.py", WIDE="1")
+    assert grown.returncode == 1, grown.stdout
+    assert "train.py:13: exceeded the baseline the peak of the sampled steps grew to" in grown.stdout
+    assert "wide = torch.zeros(1024, 512)" in grown.stdout
+    assert "the baseline lists no such line, so 2.00 MiB of it are new" in grown.stdout
+    assert "global tensor `wide`" in grown.stdout
+
+    evaluated = verify(folder, *ON_CPU, *BASELINE, "train.py", EVALUATE="1")
+    assert evaluated.returncode == 1, evaluated.stdout
+    assert "train.py:21: exceeded the baseline the peak of the evaluation grew to" in evaluated.stdout
+    assert "exceeded the baseline the peak of the sampled steps" not in evaluated.stdout
+
+
+def test_what_the_lines_have_adds_up_to_the_peak(folder: Path) -> None:
+    done = verify(folder, *ON_CPU, "--max-peak", "1GiB", "--output-format", "json", "train.py")
+    assert done.returncode == 0, done.stderr
+    data = json.loads(done.stdout)
+    (rank,) = data["run"]["ranks"]
+    assert {peak["stretch"] for peak in rank["peaks"]} >= {"start", "steps", "evaluation"}
+    for peak in rank["peaks"]:
+        assert peak["traced"] == peak["allocated"]
+        assert sum(line["bytes"] for line in peak["lines"]) == peak["allocated"]
+    (check,) = data["gate"]["checks"]
+    assert (check["limit"], check["status"], check["stretch"]) == ("max-peak", "within", "evaluation")
+    assert data["gate"]["measured"].startswith("live tensor storages of a run on the CPU")
+
+
+def test_a_limit_is_exact_and_everywhere_told(folder: Path) -> None:
+    limits = ("--max-peak", "512KiB", "--report", "page.html")
+    summary = folder / "summary.md"
+    done = verify(
+        folder, *ON_CPU, *limits, "--output-format", "markdown", "train.py", GITHUB_STEP_SUMMARY=str(summary)
+    )
+    assert done.returncode == 1, done.stderr
+    assert "| 0 | evaluation | **" in done.stdout
+    assert "more than the 512.00 KiB of --max-peak" in done.stdout
+    assert "scores = model(" in done.stdout
+    assert summary.read_text() == done.stdout
+    page = (folder / "page.html").read_text()
+    assert "exceeded --max-peak" in page
+    assert "A limit on the peak was exceeded" in page
+
+
+@pytest.mark.skipif(
+    find_spec("torch") is not None and __import__("torch").cuda.is_available(), reason="there is a GPU here"
+)
+@pytest.mark.parametrize("limit", [("--max-peak", "1GiB"), (*BASELINE, "--write-baseline")])
+def test_without_a_gpu_a_limit_is_an_error_unless_the_cpu_is_asked_for(
+    folder: Path, limit: tuple[str, ...]
+) -> None:
+    done = verify(folder, "-q", "--steps", "5", *limit, "train.py")
+    assert done.returncode == 2, done.stdout
+    assert "a limit is about the memory of a GPU, but torch" in done.stderr
+    assert "--device cpu" in done.stderr
+    assert not (folder / "memory.json").exists()
+
+
+def test_a_baseline_without_this_program_is_an_error_with_the_command_that_adds_it(folder: Path) -> None:
+    other = baselines.Key("train.py --fast", "NVIDIA H200", "2.11")
+    baselines.write(
+        str(folder / "memory.json"), baselines.Baselines().with_peaks({other: baselines.Peak(512)})
+    )
+    done = verify(folder, *ON_CPU, *BASELINE, "train.py", "--fast")
+    assert done.returncode == 2, done.stdout
+    assert "memory.json has no peak of `train.py --fast` for the CPU with torch" in done.stdout
+    assert "it has one for NVIDIA H200 with torch 2.11" in done.stdout
+    adding = "gpulint verify --baseline memory.json --write-baseline --device cpu train.py --fast"
+    assert f"`{adding}`" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (("--write-baseline",), "--write-baseline needs --baseline FILE"),
+        (BASELINE, "there is no baseline memory.json"),
+        (("--baseline", "broken.json"), "is not JSON"),
+        (("--baseline", "none/memory.json", "--write-baseline"), "does not exist"),
+        (("--exclusive", "--device", "cpu"), "--exclusive is about GPUs"),
+        (("--max-peak", "much"), "is not a size"),
+        (("--fix", "--max-peak", "1GiB"), "use them without --fix"),
+        (("--output-format", "markdown"), "use it with --fix, --max-peak or --baseline"),
+    ],
+)
+def test_what_makes_no_sense_is_refused_before_anything_runs(
+    folder: Path, arguments: tuple[str, ...], says: str
+) -> None:
+    (folder / "broken.json").write_text("{")
+    (folder / "train.py").write_text("raise SystemExit('it ran')")
+    done = verify(folder, *arguments, "train.py")
+    assert done.returncode == 2
+    assert says in done.stderr.replace("\n", " ")
+    assert "it ran" not in done.stdout + done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_the_lines_of_a_notebook_are_those_of_its_cells(folder: Path) -> None:
+    head, loop = SCRIPT.strip().split("kept = []\n")
+    cells = [
+        {"cell_type": "code", "source": text, "metadata": {}, "outputs": [], "execution_count": None}
+        for text in (head, loop.replace("100000", "40"))
+    ]
+    book = {"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 5}
+    (folder / "train.ipynb").write_text(json.dumps(book))
+    wrote = verify(folder, *ON_CPU, *BASELINE, "--write-baseline", "train.ipynb")
+    assert wrote.returncode == 0, wrote.stderr
+    ((key, peak),) = baselines.read(str(folder / "memory.json")).peaks.items()
+    assert key.subject == "train.ipynb"
+    assert ("train.ipynb:cell 2", 3, "hidden = model(batch)") in {
+        (line.file, line.line, line.code) for line in peak.lines
+    }
+    grown = verify(folder, *ON_CPU, *BASELINE, "train.ipynb", WIDE="1")
+    assert grown.returncode == 1
+    assert "train.ipynb:cell 2:5: exceeded the baseline" in grown.stdout
+    assert "wide = torch.zeros(1024, 512)" in grown.stdout
+
+
+def test_a_script_that_fails_writes_no_baseline(folder: Path) -> None:
+    (folder / "train.py").write_text(SCRIPT.replace("    hidden.pow", "    assert step < 6\n    hidden.pow"))
+    done = verify(folder, *ON_CPU, *BASELINE, "--write-baseline", "train.py")
+    assert done.returncode == 2
+    assert "AssertionError" in done.stderr
+    assert not (folder / "memory.json").exists()
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(
+    find_spec("torch") is None or not __import__("torch").cuda.is_available(), reason="needs a CUDA device"
+)
+def test_on_a_gpu_the_lines_add_up_and_a_limit_is_exact(folder: Path) -> None:
+    moved = SCRIPT.replace("nn.Linear(64, 256)", "nn.Linear(64, 256).cuda()")
+    for made in ("torch.randn(64, 64", "torch.zeros(1024, 512", '"EVALUATE" in os.environ else 1024, 64'):
+        moved = moved.replace(made, f"{made}, device='cuda'")
+    (folder / "train.py").write_text(moved)
+    visible = {"CUDA_VISIBLE_DEVICES": os.environ.get("CUDA_VISIBLE_DEVICES", "0")}
+    done = verify(
+        folder, "-q", "--steps", "8", "--max-peak", "1GiB", "--output-format", "json", "train.py", **visible
+    )
+    assert done.returncode == 0, done.stderr
+    (rank,) = json.loads(done.stdout)["run"]["ranks"]
+    for peak in rank["peaks"]:
+        assert peak["traced"] == peak["allocated"]
+        assert sum(line["bytes"] for line in peak["lines"]) == peak["allocated"]
+    most = max(peak["allocated"] for peak in rank["peaks"])
+    for limit, status in ((most, 0), (most - 1, 1)):
+        assert (
+            verify(folder, "-q", "--steps", "8", "--max-peak", f"{limit}B", "train.py", **visible).returncode
+            == status
+        )
+
+
+DRIVER = "#!{python}\nprint('0, GPU-aa, NVIDIA H200, 900' if 'index' in ' '.join(__import__('sys').argv) else '')\n"
+
+
+def test_exclusive_does_not_run_beside_another_process(folder: Path) -> None:
+    tool = folder / "bin" / "nvidia-smi"
+    tool.parent.mkdir()
+    tool.write_text(DRIVER.format(python=sys.executable))
+    tool.chmod(0o755)
+    (folder / "train.py").write_text("print('it ran')")
+    path = f"{tool.parent}{os.pathsep}{os.environ['PATH']}"
+    done = verify(folder, "-q", "--exclusive", "-s", "train.py", PATH=path, CUDA_VISIBLE_DEVICES="0")
+    assert done.returncode == 2
+    assert "a process that cannot be seen from here with 900.00 MiB uses GPU 0 (NVIDIA H200)" in done.stderr
+    assert "it ran" not in done.stdout
+
+
+def test_python_has_the_same(folder: Path) -> None:
+    path = folder / "train.py"
+    told = {"steps": 5, "device": "cpu", "reach": 0.0, "baseline": folder / "memory.json"}
+    wrote = gpulint.verify(path, write_baseline=True, **told)  # type: ignore[arg-type]
+    assert wrote.gate is not None
+    assert (wrote.exit_code, wrote.gate.written) == (0, 1)
+    (key,) = baselines.read(str(folder / "memory.json")).peaks
+    assert (key.subject, key.card) == ("train.py", "cpu")
+    found = gpulint.verify(path, max_peak="100KiB", **told)  # type: ignore[arg-type]
+    assert found.exit_code == 1
+    assert [check.limit for check in found.gate.exceeded] == ["max-peak"]  # type: ignore[union-attr]
+    with pytest.raises(ValueError, match="there is no baseline"):
+        gpulint.verify(path, device="cpu", baseline=folder / "none.json")
+
+
+PARALLEL = """
+import os
+import torch
+import torch.distributed as dist
+from torch import nn
+from torch.distributed.fsdp import fully_shard
+from torch.nn.parallel import DistributedDataParallel
+
+dist.init_process_group("gloo")
+model = {wrap}(nn.Linear(64, 64))
+optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+for step in range(1000):
+    hidden = model(torch.randn(64, 64))
+    if "WIDE" in os.environ and dist.get_rank() == 1:
+        wide = torch.zeros(1024, 512)
+    hidden.pow(2).mean().backward()
+    optimizer.step()
+    optimizer.zero_grad()
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(
+    find_spec("torch") is not None and not __import__("torch").distributed.is_available(),
+    reason="this torch was built without torch.distributed",
+)
+@pytest.mark.parametrize("wrap", ["DistributedDataParallel", "fully_shard"])
+def test_each_rank_has_a_peak_and_growth_on_one_is_found(folder: Path, wrap: str) -> None:
+    (folder / "parallel.py").write_text(PARALLEL.replace("{wrap}", wrap))
+    # gloo's threads let go of FSDP's buffers a little earlier or later, from run to run.
+    options = ("--nproc-per-node", "2", *ON_CPU, *BASELINE, "--tolerance", "30")
+    wrote = verify(folder, *options, "--write-baseline", "parallel.py")
+    assert wrote.returncode == 0, wrote.stderr
+    assert "2 peaks written" in wrote.stdout
+    assert verify(folder, *options, "parallel.py").returncode == 0
+    grown = verify(folder, *options, "parallel.py", WIDE="1")
+    assert grown.returncode == 1, grown.stdout
+    assert "the peak of the sampled steps on rank 1 grew to" in grown.stdout
+    assert "on rank 0 grew" not in grown.stdout
+    assert "wide = torch.zeros(1024, 512)" in grown.stdout
+
+
+def test_what_comes_after_the_sampled_steps_is_no_part_of_them(folder: Path) -> None:
+    """Where something leaks the script goes on for a while, to see whether it is let go of, and the leak with it."""
+    leaking = SCRIPT.replace("    optimizer.step()", "    optimizer.step()\n    kept.append(hidden)").replace(
+        "step % 4 == 3", "False"
+    )
+    (folder / "train.py").write_text(leaking.replace("100000", "60"))
+    done = verify(folder, *ON_CPU, "--max-peak", "1GiB", "--output-format", "json", "train.py")
+    data = json.loads(done.stdout)
+    (rank,) = data["run"]["ranks"]
+    peaks = {peak["stretch"]: peak for peak in rank["peaks"]}
+    assert peaks["later"]["allocated"] > peaks["steps"]["allocated"] > peaks["start"]["allocated"]
+    assert [peak["traced"] for peak in peaks.values()] == [peak["allocated"] for peak in peaks.values()]
+    sampled = [sample["peak"] for sample in rank["samples"] if sample["sampled"]]
+    assert peaks["steps"]["allocated"] == max(sampled)
+    (check,) = data["gate"]["checks"]
+    assert check["now"] == peaks["later"]["allocated"]

@@ -1,0 +1,86 @@
+"""Who else is on the cards, from a driver in NVML's place, or from nvidia-smi."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from gpulint.operator import neighbours
+from gpulint.operator.neighbours import Look, Tenancy
+
+MIB = 1024**2
+CARDS = ((0, "GPU-aa", "NVIDIA H200", 900 * MIB), (1, "GPU-bb", "NVIDIA H200", 3 * MIB))
+
+
+def test_processes_on_the_visible_cards_are_others() -> None:
+    seen = Look(CARDS, (Tenancy("GPU-aa", 4_000_000, 880 * MIB),))
+    (one,) = neighbours.others(seen, {})
+    assert (one.card, one.pid, one.bytes) == ("GPU 0 (NVIDIA H200)", 4_000_000, 880 * MIB)
+    assert neighbours.others(seen, {"CUDA_VISIBLE_DEVICES": "1"}) == ()
+    assert neighbours.others(seen, {"CUDA_VISIBLE_DEVICES": "GPU-b"}) == ()
+    assert neighbours.others(seen, {"CUDA_VISIBLE_DEVICES": ""}) == ()
+    assert len(neighbours.others(seen, {"CUDA_VISIBLE_DEVICES": "1,0"})) == 1
+
+
+def test_memory_that_no_listed_process_has_is_somebodys() -> None:
+    """In a container the driver lists no process, and tells what is in use all the same."""
+    (one,) = neighbours.others(Look(CARDS), {})
+    assert (one.pid, one.bytes) == (0, 900 * MIB)
+
+
+def test_a_process_of_unknown_size_explains_what_is_in_use() -> None:
+    (one,) = neighbours.others(Look(CARDS, (Tenancy("GPU-aa", 4_000_000, None),)), {})
+    assert (one.pid, one.bytes) == (4_000_000, None)
+
+
+def test_after_a_card_that_is_not_there_cuda_sees_none() -> None:
+    assert [card[0] for card in neighbours.visible(Look(CARDS), "0,7,1")] == [0]
+    assert [card[0] for card in neighbours.visible(Look(CARDS), "MIG-GPU-aa/1/0")] == [0, 1]
+
+
+TOOL = """#!{python}
+import sys
+if "--query-gpu=index,uuid,name,memory.used" in sys.argv:
+    print("0, GPU-aa, NVIDIA H200, 900\\n1, GPU-bb, NVIDIA H200, 3")
+else:
+    print("GPU-aa, 4000000, 880\\nGPU-bb, 4000001, [N/A]")
+"""
+
+
+def test_nvidia_smi_is_asked_where_the_library_is_not_installed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tool = tmp_path / "nvidia-smi"
+    tool.write_text(TOOL.format(python=sys.executable))
+    tool.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
+    monkeypatch.setitem(sys.modules, "pynvml", None)
+    assert neighbours.look() == Look(
+        CARDS, (Tenancy("GPU-aa", 4_000_000, 880 * MIB), Tenancy("GPU-bb", 4_000_001, None))
+    )
+
+
+def test_without_either_it_is_said_why(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setitem(sys.modules, "pynvml", None)
+    assert "pip install nvidia-ml-py" in neighbours.look().problem
+
+
+def test_nvml_is_asked_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    sys.path.insert(0, str(Path(__file__).parent.parent / "operator"))
+    try:
+        from fake_nvml import SOURCE
+    finally:
+        sys.path.pop(0)
+    module = ModuleType("pynvml")
+    exec(SOURCE, module.__dict__)
+    monkeypatch.setitem(sys.modules, "pynvml", module)
+    monkeypatch.setenv(
+        "FAKE_NVML",
+        '[{"name": "H200", "total": 1000, "used": 600, "temperature": 40, "processes": [[4000000, 500]]}]',
+    )
+    assert neighbours.look() == Look(((0, "GPU-H200", "H200", 600),), (Tenancy("GPU-H200", 4_000_000, 500),))

@@ -1,0 +1,195 @@
+"""`gpulint snapshot` as it is used, and `gpulint verify --snapshot`."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import warm
+from programs import MIB, varied
+from torch_layout import Program, training
+
+STEP = ("/home/me/project/train.py", 9, "step")
+
+
+def run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    done: subprocess.CompletedProcess[str] = warm.run_linter(
+        [sys.executable, "-m", "gpulint", "snapshot", *arguments], cwd=folder, capture_output=True, text=True
+    )
+    return done
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    program = Program()
+    varied(program)
+    program.dump(tmp_path / "first.pickle")
+    program.malloc(30 * MIB, STEP)
+    program.dump(tmp_path / "second.pickle")
+    return tmp_path
+
+
+def test_the_peak_by_line_as_text(folder: Path) -> None:
+    done = run(folder, "first.pickle")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "What makes the peak" in done.stdout
+    assert "train.py:" in done.stdout
+    assert "Paths are below /home/me." in done.stdout
+    assert "What if" not in done.stdout
+    assert "Traceback" not in done.stdout
+
+
+def test_growth_between_two(folder: Path) -> None:
+    done = run(folder, "first.pickle", "second.pickle")
+    assert "from first.pickle to second.pickle" in done.stdout
+    assert "+30.00 MiB  +1 blocks (now 1)  project/train.py:9 step" in done.stdout
+
+
+def test_json_has_everything_in_bytes(folder: Path) -> None:
+    done = run(folder, "first.pickle", "second.pickle", "--output-format", "json", "--what-if")
+    data: dict[str, Any] = json.loads(done.stdout)
+    [device] = data["snapshots"][0]["devices"]
+    assert device["usage"]["peak_allocated"] == sum(share["bytes"] for share in device["usage"]["at_peak"])
+    assert device["usage"]["at_peak"][0]["line"]["frames"][0]["file"] == "/home/me/train.py"
+    assert device["what_if"]["error"] == 0
+    assert device["what_if"]["outcomes"][0]["setting"].startswith("expandable_segments")
+    assert data["growth"][0]["devices"][0]["changes"][0]["after"] == 30 * MIB
+
+
+def test_what_if_names_the_best_first_with_the_models_error(folder: Path) -> None:
+    done = run(folder, "first.pickle", "--what-if", "expandable_segments:True", "--what-if", "default")
+    assert "its error on this trace is +0.0%" in done.stdout
+    rows = [line for line in done.stdout.splitlines() if "±" in line]
+    assert [row.split()[0] for row in rows] == ["expandable_segments:True", "default"]
+    assert "(recorded)" in rows[1]
+    assert "`expandable_segments:True` would reserve" in done.stdout
+
+
+def test_a_card_that_is_too_small(folder: Path) -> None:
+    done = run(folder, "first.pickle", "--what-if", "default", "--capacity", "200MiB")
+    assert "none of these settings has room" in done.stdout
+    assert "what has to fit into 200.00 MiB" in done.stdout
+    assert "T4" not in run(folder, "first.pickle", "--what-if", "default", "--card", "T4").stderr
+
+
+def test_whole_stacks(tmp_path: Path) -> None:
+    program = Program()
+    training(program, steps=2, depth=3)
+    program.dump(tmp_path / "run.pickle")
+    assert "torch/nn/modules/linear.py:125 forward" in run(tmp_path, "run.pickle", "--full").stdout
+    deep = run(tmp_path, "run.pickle", "--depth", "2").stdout
+    assert "linear.py" not in deep
+    assert "level_0" in deep
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["missing.pickle"], "missing.pickle"),
+        ([], "FILE"),
+        (["first.pickle", "--device", "4"], "has nothing of device 4; it has 0"),
+        (["first.pickle", "--what-if", "expandable"], "not of this form"),
+        (["--what-if", "first.pickle", "second.pickle"], "FILE stands before --what-if"),
+        (["first.pickle", "--capacity", "80GiB"], "use them with --what-if"),
+        (["first.pickle", "--what-if", "--card", "H1000"], "H100"),
+        (["first.pickle", "--what-if", "--capacity", "much"], "is not a size"),
+        (["first.pickle", "--report", "nowhere/page.html"], "there is no folder"),
+        (["text.pickle"], "is text"),
+    ],
+)
+def test_wrong_use_is_one_sentence(folder: Path, arguments: list[str], said: str) -> None:
+    (folder / "text.pickle").write_text("{}")
+    done = run(folder, *arguments)
+    assert done.returncode == 2
+    assert said in done.stderr
+    assert "Traceback" not in done.stderr
+    assert len(done.stderr.strip().splitlines()) == 1
+
+
+def test_the_page_has_all_of_it_and_needs_nothing(folder: Path) -> None:
+    done = run(folder, "first.pickle", "second.pickle", "--what-if", "--report", "page.html", "-q")
+    assert done.returncode == 0
+    page = (folder / "page.html").read_text()
+    for said in ("What makes the peak", "What if", "From first.pickle to second.pickle", "<svg", "train.py:"):
+        assert said in page
+    assert "http" not in page.replace("http-equiv", "").replace("http://www.w3.org", "")
+
+
+def test_names_in_a_snapshot_cannot_write_into_the_page(tmp_path: Path) -> None:
+    program = Program()
+    program.malloc(MIB, ("/home/me/<script>alert(1)</script>.py", 3, "<b>"))
+    program.dump(tmp_path / "run.pickle")
+    run(tmp_path, "run.pickle", "--report", "page.html")
+    page = (tmp_path / "page.html").read_text()
+    assert "<script>alert" not in page
+    assert "<b>:" not in page
+
+
+def test_a_snapshot_without_a_trace_says_so(tmp_path: Path) -> None:
+    program = Program(recording=False)
+    program.malloc(3 * MIB, STEP)
+    program.dump(tmp_path / "run.pickle")
+    said = run(tmp_path, "run.pickle", "--what-if").stdout
+    assert "no trace: only what was there" in said
+    assert "device 0 has no trace of allocations" in said
+    assert "What makes the peak" not in said
+
+
+SCRIPT = """
+import torch
+from torch import nn
+device = "cuda" if torch.cuda.is_available() else "cpu"
+model = nn.Linear(64, 64).to(device)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for step in range(40):
+    model(torch.randn(8, 64, device=device)).sum().backward()
+    optimizer.step()
+    optimizer.zero_grad()
+"""
+
+
+def _verify(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    (folder / "train.py").write_text(SCRIPT)
+    command = [sys.executable, "-m", "gpulint", "verify", "-q", *arguments, "train.py"]
+    done: subprocess.CompletedProcess[str] = warm.run_linter(
+        command, cwd=folder, capture_output=True, text=True
+    )
+    return done
+
+
+@pytest.mark.slow
+def test_verify_without_a_gpu_leaves_no_snapshot_and_says_so(tmp_path: Path) -> None:
+    torch = pytest.importorskip("torch")
+    if torch.cuda.is_available():
+        pytest.skip("this machine has a GPU")
+    (tmp_path / "run.pickle").write_text("of an earlier run")
+    done = _verify(tmp_path, "--snapshot", "run.pickle")
+    assert done.returncode == 2
+    assert "no snapshot was written: the script used no GPU" in done.stderr
+    assert not (tmp_path / "run.pickle").exists()
+
+
+def test_verify_does_not_mix_snapshots_and_trials(tmp_path: Path) -> None:
+    done = _verify(tmp_path, "--fix", "--snapshot", "run.pickle")
+    assert done.returncode == 2
+    assert "--snapshot cannot be used with --fix" in done.stderr
+
+
+@pytest.mark.gpu
+def test_verify_leaves_a_snapshot(tmp_path: Path) -> None:
+    torch = pytest.importorskip("torch")
+    if not torch.cuda.is_available():
+        pytest.skip("needs a CUDA device")
+    done = _verify(tmp_path, "--snapshot", "run.pickle")
+    assert done.returncode == 0
+    data = json.loads(run(tmp_path, "run.pickle", "--output-format", "json").stdout)
+    [device] = data["snapshots"][0]["devices"]
+    assert device["usage"]["events"] > 100
+    assert any(
+        share["line"]["frames"] and share["line"]["frames"][0]["file"].endswith("train.py")
+        for share in device["usage"]["at_end"]
+    )

@@ -1,0 +1,134 @@
+"""The reader of pickles: the same values as Python's for plain data, and nothing else is read, let alone run."""
+
+from __future__ import annotations
+
+import collections
+import contextlib
+import io
+import pickle
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as some
+
+from gpulint.snapshot import opcodes
+from gpulint.snapshot.memo import NotPlainData
+from gpulint.snapshot.opcodes import Machine
+
+
+class _AsItIs:
+    """Every container stands for itself."""
+
+    def dictionary(self, items: list[Any]) -> Any:
+        return None
+
+    def extended(self, items: list[Any], added: list[Any]) -> Any:
+        return None
+
+
+def load(data: bytes) -> Any:
+    return Machine(io.BytesIO(data), _AsItIs()).load()
+
+
+PLAIN = some.recursive(
+    some.none()
+    | some.booleans()
+    | some.integers(-(1 << 62), 1 << 64)
+    | some.floats(allow_nan=False)
+    | some.text(),
+    lambda inner: some.lists(inner)
+    | some.dictionaries(some.text(), inner)
+    | some.tuples(inner, inner)
+    | some.tuples(inner, inner, inner, inner),
+)
+
+
+@pytest.mark.parametrize("protocol", [2, 3, 4, 5])
+@given(value=PLAIN, chunk=some.sampled_from([80, 131, 1 << 20]))
+@settings(max_examples=60, deadline=None)
+def test_plain_data_reads_as_python_reads_it(protocol: int, value: Any, chunk: int) -> None:
+    before, opcodes.CHUNK = opcodes.CHUNK, chunk  # type: ignore[misc]
+    try:
+        assert load(pickle.dumps(value, protocol)) == value
+    finally:
+        opcodes.CHUNK = before  # type: ignore[misc]
+
+
+@pytest.mark.parametrize("protocol", [2, 3, 4, 5])
+def test_values_that_are_shared_stay_shared(protocol: int) -> None:
+    frame = {"line": 1}
+    stack = [frame, frame]
+    read = load(
+        pickle.dumps({"one": stack, "other": stack, "long": [stack] * 3000, "text": "é" * 5000}, protocol)
+    )
+    assert read["one"] is read["other"] is read["long"][2999]
+    assert read["one"][0] is read["one"][1]
+    assert read["text"] == "é" * 5000
+
+
+def test_a_long_string_goes_over_the_edge_of_what_is_read_at_once() -> None:
+    value = ["x" * (3 * opcodes.CHUNK + 17), "after", {"key": b"y" * opcodes.CHUNK}]
+    assert load(pickle.dumps(value, 4)) == value
+
+
+class _Runs:
+    ran = False
+
+    def __reduce__(self) -> Any:
+        return (setattr, (_Runs, "ran", True))
+
+
+@pytest.mark.parametrize("protocol", [2, 3, 4, 5])
+@pytest.mark.parametrize(
+    ("value", "why"),
+    [
+        (_Runs(), "a class or a function"),
+        ({"segments": [_Runs()]}, "a class or a function"),
+        (collections.OrderedDict(), "a class or a function"),
+        (len, "a class or a function"),
+    ],
+)
+def test_what_would_run_is_refused(value: Any, why: str, protocol: int) -> None:
+    with pytest.raises(NotPlainData, match=why):
+        load(pickle.dumps(value, protocol))
+    assert not _Runs.ran
+
+
+@pytest.mark.parametrize(
+    ("data", "why"),
+    [
+        (b"\x80\x04cos\nsystem\n(S'true'\ntR.", "a class or a function"),
+        (b"\x80\x02(Vfoo\nios\nsystem\n.", "does not belong"),
+        (b"\x80\x04K\x01Q.", "outside itself"),
+        (b"\x80\x04\x82\x01.", "extensions"),
+        (b"\x80\x06N.", "protocol 6"),
+        (b"(dp0\n.", "protocol 2"),
+        (b"hello", "protocol 2"),
+        (b"\x80\x04.", "left over"),
+        (b"\x80\x04NN.", "left over"),
+        (b"\x80\x04e.", "damaged"),
+        (b"\x80\x04h\x05.", "damaged"),
+        (b"\x80\x04Nr\xff\xff\xff\xff.", "numbers its values"),
+        (b"\x80\x04}](\x8c\x01aue.", "damaged|dictionary"),
+        (b"\x80\x04K\x01K\x02a.", "no list"),
+        (b"\x80\x04]\x94(K\x01u.", "no dictionary"),
+    ],
+)
+def test_what_is_no_plain_pickle_is_refused(data: bytes, why: str) -> None:
+    with pytest.raises(NotPlainData, match=why):
+        load(data)
+
+
+def test_a_file_that_ends_too_early_is_refused_wherever_it_ends() -> None:
+    whole = pickle.dumps({"a": [1, 2.5, "text", (3, 4)], "b": {"c": "y" * 300, "d": 1 << 40}}, 4)
+    for length in range(len(whole)):
+        with pytest.raises(NotPlainData):
+            load(whole[:length])
+
+
+@given(data=some.binary(max_size=200))
+@settings(max_examples=300, deadline=None)
+def test_noise_is_refused_or_read_and_never_anything_else(data: bytes) -> None:
+    with contextlib.suppress(NotPlainData):
+        load(b"\x80\x04" + data)

@@ -1,0 +1,187 @@
+"""What is said of a snapshot is what the allocator that made it says itself."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from programs import MIB, varied
+from torch_layout import Program
+
+from gpulint.snapshot.fragmentation import fragmentation_of
+from gpulint.snapshot.growth import alive_in, growth_between
+from gpulint.snapshot.lines import BEFORE, Line, Lines, is_users
+from gpulint.snapshot.reading import read
+from gpulint.snapshot.recording import Frame, Recording
+from gpulint.snapshot.usage import Usage, usage_of
+
+LOAD = ("/home/me/train.py", 5, "load")
+STEP = ("/home/me/train.py", 9, "step")
+TORCH = ("/venv/lib/python3.12/site-packages/torch/nn/modules/linear.py", 125, "forward")
+
+
+def recorded(program: Program, folder: Path, name: str = "run") -> Recording:
+    return read(program.dump(folder / f"{name}.pickle"))
+
+
+def usage(recording: Recording, depth: int = 1) -> Usage:
+    return usage_of(recording, 0, Lines(recording, depth))
+
+
+def shares(found: tuple[object, ...]) -> dict[str, tuple[int, int]]:
+    return {str(share.line) or share.line.kind: (share.bytes, share.blocks) for share in found}  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("settings", ["", "expandable_segments:True", "roundup_power2_divisions:4"])
+def test_the_figures_are_the_allocators(tmp_path: Path, settings: str) -> None:
+    program = Program(settings)
+    varied(program)
+    found, model = usage(recorded(program, tmp_path)), program.model
+    assert found.peak_reserved == model.peak_reserved
+    assert (found.end_allocated, found.end_reserved) == (model.allocated, model.reserved)
+    assert (found.start_allocated, found.start_reserved, found.older, found.astray) == (0, 0, 0, 0)
+    # The rest of a block that was not split off is not in the trace; with expandable segments there is none.
+    exact = settings.startswith("expandable")
+    assert found.peak_allocated <= model.peak_allocated <= found.peak_allocated + (0 if exact else 15 * MIB)
+    assert found.peak_allocated == sum(share.bytes for share in found.at_peak)
+    assert max(point.allocated for point in found.timeline) == found.peak_allocated
+    assert max(point.reserved for point in found.timeline) == found.peak_reserved
+    assert found.end_allocated == sum(share.bytes for share in found.at_end)
+
+
+@pytest.mark.parametrize("settings", ["", "expandable_segments:True"])
+def test_a_trace_that_begins_in_the_middle(tmp_path: Path, settings: str) -> None:
+    """The figures at its beginning are worked out from its end, and agree with those of the whole trace there."""
+    whole, ring = Program(settings), Program(settings, entries=700)
+    varied(whole)
+    varied(ring)
+    all_of_it, last = usage(recorded(whole, tmp_path)), usage(recorded(ring, tmp_path, "ring"))
+    assert (last.end_allocated, last.end_reserved) == (all_of_it.end_allocated, all_of_it.end_reserved)
+    assert last.events == 700
+    assert last.start_reserved > 0
+    assert 0 < last.older <= last.start_allocated
+    assert last.peak_allocated <= all_of_it.peak_allocated
+    assert last.peak_allocated == sum(share.bytes for share in last.at_peak)
+
+
+def test_the_peak_by_line(tmp_path: Path) -> None:
+    program = Program()
+    program.malloc(30 * MIB, TORCH, LOAD)
+    batch = [program.malloc(40 * MIB, TORCH, STEP) for _ in range(3)]
+    for address in batch:
+        program.free(address)
+    program.malloc(512)
+    found = usage(recorded(program, tmp_path))
+    assert shares(found.at_peak) == {
+        "/home/me/train.py:9 step": (120 * MIB, 3),
+        "/home/me/train.py:5 load": (30 * MIB, 1),
+    }
+    assert shares(found.at_end) == {"/home/me/train.py:5 load": (30 * MIB, 1), "unknown": (512, 1)}
+    assert found.peak_at == 8  # four segments, four blocks
+    whole = usage(recorded(program, tmp_path), depth=0).at_peak[0].line
+    assert [frame.name for frame in whole.frames] == ["forward", "step"]
+
+
+def test_what_is_older_than_the_trace(tmp_path: Path) -> None:
+    """What is still there at the end has its stack, where torch recorded it; what went during the trace has none."""
+    program = Program(entries=3)
+    program.malloc(3 * MIB, LOAD)
+    program.recording = False
+    gone = program.malloc(10 * MIB, LOAD)
+    program.malloc(20 * MIB, LOAD)
+    program.recording = True
+    program.malloc(5 * MIB, STEP)
+    program.free(gone, STEP)
+    found = usage(recorded(program, tmp_path))
+    assert found.start_allocated == 33 * MIB
+    assert shares(found.at_peak) == {
+        "older": (30 * MIB, 2),
+        "/home/me/train.py:5 load": (3 * MIB, 1),
+        "/home/me/train.py:9 step": (5 * MIB, 1),
+    }
+    assert found.older == 33 * MIB
+    assert BEFORE in [share.line for share in found.at_peak]
+
+
+def test_out_of_memory_with_what_was_in_use(tmp_path: Path) -> None:
+    program = Program(capacity=100 * MIB)
+    program.malloc(60 * MIB, LOAD)
+    with pytest.raises(MemoryError):
+        program.malloc(50 * MIB, STEP)
+    [oom] = usage(recorded(program, tmp_path)).ooms
+    assert (oom.asked, oom.free, oom.allocated, oom.reserved) == (50 * MIB, 40 * MIB, 60 * MIB, 60 * MIB)
+    assert str(oom.line) == "/home/me/train.py:9 step"
+
+
+def test_a_small_block_that_pins_a_segment(tmp_path: Path) -> None:
+    program = Program()
+    large = program.malloc(9 * MIB, STEP)
+    program.malloc(2 * MIB, LOAD)
+    idle = program.malloc(40 * MIB, STEP)
+    program.free(large)
+    program.free(idle)
+    recording = recorded(program, tmp_path)
+    found = fragmentation_of(recording, 0, Lines(recording))
+    assert (found.reserved, found.allocated, found.whole, found.split) == (
+        60 * MIB,
+        2 * MIB,
+        40 * MIB,
+        18 * MIB,
+    )
+    assert found.largest_free == 40 * MIB
+    [pin] = found.pins
+    assert (str(pin.line), pin.bytes, pin.segments, pin.free) == (
+        "/home/me/train.py:5 load",
+        2 * MIB,
+        1,
+        18 * MIB,
+    )
+    assert [(one.size, one.free, one.largest_free) for one in found.held] == [(20 * MIB, 18 * MIB, 9 * MIB)]
+
+
+def test_what_grew(tmp_path: Path) -> None:
+    program = Program()
+    shrinks = [program.malloc(MIB, LOAD) for _ in range(3)]
+    before = recorded(program, tmp_path)
+    kept = [program.malloc(5 * MIB, STEP) for _ in range(4)]
+    program.free(shrinks[0])
+    after = recorded(program, tmp_path, "after")
+    [growth] = growth_between(alive_in(before, Lines(before)), alive_in(after, Lines(after)))
+    assert [(str(one.line), one.grown, one.blocks_after - one.blocks_before) for one in growth.changes] == [
+        ("/home/me/train.py:9 step", 20 * MIB, len(kept)),
+        ("/home/me/train.py:5 load", -MIB, -1),
+    ]
+    assert growth.allocated_after - growth.allocated_before == 19 * MIB
+    assert growth_between(alive_in(after, Lines(after)), alive_in(after, Lines(after)))[0].changes == ()
+
+
+@pytest.mark.parametrize(
+    ("file", "users"),
+    [
+        ("/home/me/train.py", True),
+        ("/home/me/torch/train.py", True),
+        ("C:\\work\\train.py", True),
+        ("/tmp/ipykernel_312/4021.py", True),
+        ("<ipython-input-3-abc>", True),
+        ("/venv/lib/python3.12/site-packages/torch/nn/functional.py", False),
+        ("/usr/lib/python3/dist-packages/numpy/x.py", False),
+        ("/usr/lib/python3.11/threading.py", False),
+        ("/opt/conda/lib/python3.10/contextlib.py", False),
+        ("/work/pytorch/torch/nn/modules/module.py", False),
+        ("/tmp/torchinductor_root/ab/cab.py", False),
+        ("<frozen runpy>", False),
+        ("/build/aten/src/ATen/native/TensorFactories.cpp", False),
+        ("??", False),
+    ],
+)
+def test_which_files_are_the_programs_own(file: str, users: bool) -> None:
+    assert is_users(Frame(file, 1, "f")) is users
+
+
+def test_a_line_of_a_library_where_there_is_no_other(tmp_path: Path) -> None:
+    program = Program()
+    program.malloc(
+        512, ("/src/Allocator.cpp", 3, "malloc"), TORCH, ("/usr/lib/python3.12/threading.py", 1, "run")
+    )
+    [share] = usage(recorded(program, tmp_path)).at_end
+    assert share.line == Line((Frame(*TORCH),), "library")
