@@ -83,12 +83,14 @@ FLOORS: dict[str, set[str]] = {
     "gpulint.testing": below(RUNTIME, "record probes holding observing child") | of_ours("gate units"),
     "gpulint.server": of_ours("source lint answers config findings rule fix api version"),
     "gpulint.cli": of_ours(
-        "source lint trial forecasting gate allocator answers atomic config findings rule units verifying version"
+        "source lint trial gate answers atomic config findings rule units verifying version"
     )
-    | {REPORTS, *below(REPORTS, "lint verify trial forecast")}
+    | {REPORTS, *below(REPORTS, "lint verify trial")}
     | below(RUNTIME, "record parent"),
-    "gpulint.cli.commands": {"gpulint.cli", RULES, REPORTS, f"{REPORTS}.snapshot"}
-    | of_ours("codemods config gate lint memory operator server snapshot trial units")
+    "gpulint.cli.commands": {"gpulint.cli", RULES, REPORTS, *below(REPORTS, "snapshot forecast")}
+    | of_ours(
+        "allocator atomic codemods config forecasting gate lint memory operator server snapshot trial units"
+    )
     | below(RUNTIME, "record"),
 }
 

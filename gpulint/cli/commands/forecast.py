@@ -102,6 +102,6 @@ def command(**given: Any) -> int:
 
     Exit status: 0 it fits, 1 it does not or may not (or takes more than --max-peak), 2 wrong use or SCRIPT failed.
     """
-    from gpulint.cli import _forecast
+    from gpulint.cli.commands import _forecast
 
     return _forecast.perform(_forecast.Request(**given))
