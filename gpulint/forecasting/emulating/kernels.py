@@ -51,7 +51,15 @@ def _batch_norm(tape: Any, func: Any, args: tuple[Any, ...], kwargs: dict[str, A
     return out
 
 
+def _dropout(tape: Any, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """The mask is allocated before the result, and returned after it."""
+    out = tape.execute(func, args, kwargs)
+    tape.see(out[1])
+    return out
+
+
 HOOKS: Final = {
+    _aten.native_dropout.default: _dropout,
     _aten.native_batch_norm.default: _batch_norm,
     _aten.native_batch_norm_backward.default: _batch_norm,
     _aten.cudnn_batch_norm.default: _batch_norm,
