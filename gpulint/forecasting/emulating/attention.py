@@ -36,10 +36,12 @@ def _flash(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, mask: Any) -> bool
     )
 
 
-def _efficient(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, grouped: bool) -> bool:
+def _efficient(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, mask: Any, grouped: bool) -> bool:
     vector = 8 if is_half(q) else 4
+    learned = mask is not None and mask.requires_grad and torch.is_grad_enabled()
     return (
         torch.backends.cuda.mem_efficient_sdp_enabled()
+        and not learned
         and (is_half(q) or q.dtype is torch.float32)
         and q.dim() == k.dim() == v.dim() == 4
         and q.shape[-1] % vector == v.shape[-1] % vector == 0
@@ -71,22 +73,20 @@ def replacement(original: Callable[..., Any]) -> Callable[..., Any]:
         enable_gqa: bool = False,
     ) -> torch.Tensor:
         if not on_card(query):
-            return original(  # type: ignore[no-any-return]
+            return original(
                 query, key, value, attn_mask, dropout_p, is_causal, scale=scale, enable_gqa=enable_gqa
             )
         q, k, v = _cast(query), _cast(key), _cast(value)
         with torch.autocast("cuda", enabled=False):
             if _flash(q, k, v, attn_mask):
                 return _run_flash(q, k, v, dropout_p, is_causal, scale)
-            if _efficient(q, k, v, enable_gqa):
+            if _efficient(q, k, v, attn_mask, enable_gqa):
                 bias = None if attn_mask is None else _bias(attn_mask, q, k.shape[-2])
                 learns = torch.is_grad_enabled() and any(one.requires_grad for one in (q, k, v))
-                return _aten._scaled_dot_product_efficient_attention(  # type: ignore[no-any-return]
+                return _aten._scaled_dot_product_efficient_attention(
                     q, k, v, bias, learns, dropout_p, is_causal, scale=scale
                 )[0]
-            return original(  # type: ignore[no-any-return]
-                q, k, v, attn_mask, dropout_p, is_causal, scale=scale, enable_gqa=enable_gqa
-            )
+            return original(q, k, v, attn_mask, dropout_p, is_causal, scale=scale, enable_gqa=enable_gqa)
 
     return scaled_dot_product_attention
 
