@@ -125,6 +125,7 @@ def _run(torch: Any, options: dict[str, Any], target: str, report: Report) -> No
     for where, name, instead in emulating.patches(tape):
         setattr(where, name, instead)
     _end_at(options["timeout"], report)
+    _end_with(os.getppid())
     module = options["module"]
     with tape, Moving(tape):
         running.run(target, module, lambda source, path: compile(source, path, "exec", dont_inherit=True))
@@ -135,3 +136,14 @@ def _end_at(seconds: float | None, report: Report) -> None:
         timer = threading.Timer(seconds, report.end, ("time",))
         timer.daemon = True
         timer.start()
+
+
+def _end_with(parent: int) -> None:
+    """End this process when its parent is gone: nobody is left who would read the recording."""
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(1.0)
+        os._exit(1)
+
+    threading.Thread(target=watch, name="gpulint-parent", daemon=True).start()
