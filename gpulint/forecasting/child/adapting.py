@@ -29,6 +29,8 @@ def adapt(tape: Tape) -> None:
     _write_nothing()
     _run_eagerly(tape)
     _host_generators()
+    _whole_backwards()
+    _seem_real()
     _torchvision()
 
 
@@ -124,6 +126,26 @@ def _host_generators() -> None:
             return self._named
 
     torch.Generator = Generator
+
+
+def _whole_backwards() -> None:
+    """These are one kernel on a card; a build without CUDA takes them apart, and so would the tape see their steps. No kernel is
+    called: the fake mode answers before."""
+    library = torch.library.Library("aten", "IMPL")
+    for name in ("silu_backward", "mish_backward"):
+        if not torch._C._dispatch_has_kernel_for_dispatch_key(f"aten::{name}", "CUDA"):
+            library.impl(name, _never, "CUDA")
+    _kept.append(library)
+
+
+def _never(*args: Any, **kwargs: Any) -> Any:
+    raise RuntimeError("there is no card to run this on")
+
+
+def _seem_real() -> None:
+    """Libraries ask whether a tensor is fake, by this name, and take it that they are traced: they would do otherwise than on a
+    card. torch itself knows the class by its own module."""
+    torch._subclasses.FakeTensor = type("FakeTensor", (), {})
 
 
 def _run_eagerly(tape: Tape) -> None:
