@@ -217,7 +217,7 @@ def syncs(run: Runs) -> dict[str, Any]:
     ran = run("planted/test_syncs.py", "-rs")
     if run.device == "cpu":
         return {"wrong": [] if "2 skipped" in ran.text else ["not skipped"], "text": ran.text[-2000:]}
-    expected = ("1 failed, 1 passed", "waited for the GPU 2 times", "test_syncs.py:14", "test_syncs.py:16")
+    expected = ("1 failed, 1 passed", "waited for the GPU 2 times", "test_syncs.py:13", "test_syncs.py:15")
     return {
         "wrong": [f"{part!r} is not said" for part in expected if part not in ran.text],
         "text": ran.text[-3000:],

@@ -15,8 +15,9 @@ from typing import Any, Final
 import torch
 
 from gpulint.runtime.observing.calls import collect
-from gpulint.runtime.probes.cuda import _segments, without_inductor
+from gpulint.runtime.probes.cuda import _segments
 from gpulint.runtime.probes.frames import Frames
+from gpulint.runtime.probes.history import without_inductor
 from gpulint.runtime.record.result import Site
 from gpulint.testing.devices import Crossed, Piece, Pieces, identity
 
