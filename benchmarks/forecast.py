@@ -102,12 +102,11 @@ def rows(forecasts: dict[str, Any], truths: Sequence[dict[str, Any]], other: dic
 
 
 def truth_of(run: dict[str, Any]) -> dict[str, int]:
-    """The process's total: reserved at most, and what the card held besides torch's memory at the end."""
-    return {
-        "allocated": run["peak_allocated"],
-        "reserved": run["peak_reserved"],
-        "process": run["peak_reserved"] + run["used_at_end"] - run["reserved_at_end"],
-    }
+    """The process's total, where it is known: reserved at most, and what the card held besides torch's memory at the end."""
+    found = {"allocated": run["peak_allocated"], "reserved": run["peak_reserved"]}
+    if "used_at_end" in run:
+        found["process"] = run["peak_reserved"] + run["used_at_end"] - run["reserved_at_end"]
+    return found
 
 
 def table(found: Sequence[Row]) -> list[str]:
@@ -119,6 +118,8 @@ def table(found: Sequence[Row]) -> list[str]:
         cells = [
             f"{row.truth[figure] / 2**20:.0f} | {row.told[figure][0] / 2**20:.0f} | "
             f"{row.error(figure):+.2%}{'' if row.within(figure) else ' !'}"
+            if figure in row.truth
+            else f" | {row.told[figure][0] / 2**20:.0f} | "
             for figure in FIGURES
         ]
         other = "" if row.other is None else f"{row.other / row.truth['allocated'] - 1:+.1%}"
@@ -134,14 +135,15 @@ def summary(found: Sequence[Row], title: str) -> list[str]:
         return []
     lines = [f"{title}: {len(found)} runs"]
     for figure in FIGURES:
-        errors = [row.error(figure) for row in found]
+        known = [row for row in found if figure in row.truth]
+        errors = [row.error(figure) for row in known]
         sizes = [abs(error) for error in errors]
         mean, worst = GOALS[figure]
         goal = f"goal {mean:.0%}" + (f", worst {worst:.0%}" if worst else "")
         lines.append(
             f"  {figure:<9} mean {statistics.mean(sizes):.2%}, median {statistics.median(sizes):.2%}, "
             f"worst {max(errors, key=abs):+.2%} ({goal}); too low in {sum(error < 0 for error in errors)}; "
-            f"within the interval {sum(row.within(figure) for row in found)} of {len(found)}"
+            f"within the interval {sum(row.within(figure) for row in known)} of {len(known)}"
         )
     others = [row.other / row.truth["allocated"] - 1 for row in found if row.other is not None]
     if others:

@@ -58,8 +58,9 @@ def judged(run: Recorded, settings: str | None = None) -> Forecast:
     training = steps_of(recording, settings)
     said, others = _said(run, training, settings, played)
     allocated, reserved, process = intervals.figures(
-        Peaks(played.allocated, played.reserved), others, card, recording.torch, said, training, settings
-    )
+        Peaks(played.allocated, played.reserved), others, card, recording.torch, said, training, settings,
+        tuple(replay(recording, settings, kernels=share).reserved for share in intervals.WORKSPACES),
+    )  # fmt: skip
     fits = _fits(recording, settings, card, reserved, process)
     stopped = None
     if fits != "yes":

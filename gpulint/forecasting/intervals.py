@@ -14,6 +14,8 @@ from gpulint.units import format_bytes
 # Shares below and above the forecast: the largest errors on the workloads of benchmarks/forecast.py, rounded up.
 ALLOCATED: Final = (0.03, 0.03)
 RESERVED: Final = (0.15, 0.06)
+# What kernels take for themselves is a fit: reserved may turn on whether a workspace still fits into a block that is there.
+WORKSPACES: Final = (0.85, 0.95, 1.05, 1.15)
 UNMEASURED: Final = (0.04, 0.06)  # on another card: other kernels, other workspaces
 MEASURED_WITH: Final = "2.11"  # torch on the card
 OTHER_TORCH: Final = 0.01  # for each minor version between
@@ -53,16 +55,19 @@ def figures(
     doubts: list[Said],
     training: Steps,
     settings: str,
+    varied: tuple[int, ...] = (),
 ) -> tuple[Figure, Figure, Figure]:
-    """Allocated, reserved and the process as a whole. `others` are the peaks with other answers to what lies in the data."""
+    """Allocated, reserved and the process as a whole. `others` are the peaks with other answers to what lies in the data,
+    `varied` what is reserved with other workspaces."""
     extra, why = _extra(card, torch, doubts, training)
     low = None if others is None else others.allocated
     top = max(peaks.allocated, others.allocated if others is not None else 0)
     allocated = Shares(*ALLOCATED).widened(*extra).around(peaks.allocated, low)
     allocated = allocated[0], max(allocated[1], top)
-    low = None if others is None else others.reserved
-    reserved = Shares(*RESERVED).widened(*extra).around(peaks.reserved, low)
-    reserved = max(reserved[0], allocated[0]), max(reserved[1], 0 if others is None else others.reserved)
+    seen = [peaks.reserved, *varied, *(() if others is None else (others.reserved,))]
+    shares = Shares(*RESERVED).widened(*extra)
+    reserved = shares.around(min(seen))[0], shares.around(max(seen))[1]
+    reserved = max(reserved[0], allocated[0]), reserved[1]
     below, above = (CONTEXT_MEASURED,) * 2 if card.measured else CONTEXT_UNMEASURED
     process = reserved[0] + card.context - below, reserved[1] + card.context + above
     measured = f"every allocation of the run, kernels as measured on an H200{why}"

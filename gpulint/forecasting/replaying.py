@@ -58,9 +58,15 @@ class Replay:
     retries: int
 
 
-def replay(recording: Recording, settings: str = "", limit: int | None = None, curve: int = 600) -> Replay:
-    """Play it. `limit` is what the allocator may reserve; without one there is no end. Raises ValueError for settings that
-    make no sense."""
+def replay(
+    recording: Recording,
+    settings: str = "",
+    limit: int | None = None,
+    curve: int = 600,
+    kernels: float = 1.0,
+) -> Replay:
+    """Play it. `limit` is what the allocator may reserve; without one there is no end. What kernels take for themselves counts
+    `kernels` times. Raises ValueError for settings that make no sense."""
     allocator = Allocator(settings, limit)
     addresses: dict[int, int] = {}
     best, best_event = -1, 0
@@ -71,7 +77,8 @@ def replay(recording: Recording, settings: str = "", limit: int | None = None, c
     for index, event in enumerate(recording.events):
         try:
             if not isinstance(event, int):
-                addresses[event[0]] = allocator.malloc(event[1])
+                size = event[1] if event[4] != Phase.KERNEL else max(1, int(event[1] * kernels))
+                addresses[event[0]] = allocator.malloc(size)
                 if allocator.allocated > best:
                     best, best_event = allocator.allocated, index
             elif event:

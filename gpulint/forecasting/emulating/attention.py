@@ -110,11 +110,13 @@ def _row_bytes(q: torch.Tensor) -> int:
 
 
 def _flash_backward(tape: Any, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """The gradient of the queries is summed in single precision."""
+    """The gradient of the queries is summed in single precision; heads that share keys have gradients of their own first."""
     out = tape.execute(func, args, kwargs)
     if on_card(args[0]):
         tape.see(out)
-        tape.temporary(args[1].numel() * 4 + _row_bytes(args[1]))
+        q, k = args[1], args[2]
+        shared = 2 * size_of(q) if k.shape[1] != q.shape[1] else 0
+        tape.temporary(q.numel() * 4 + _row_bytes(q) + shared)
     return out
 
 

@@ -81,12 +81,23 @@ def _laid_out(tape: Any, tensor: torch.Tensor, like: torch.Tensor) -> torch.Tens
     return made
 
 
+def _image(x: torch.Tensor, weight: torch.Tensor) -> bool:
+    """A first convolution of few channels with a small window, in single precision: it has a kernel that takes images as they are
+    and pads their channels."""
+    few = x.shape[1] < 16 // x.element_size()
+    return few and x.element_size() == 4 and max(weight.shape[2:]) <= 3 and not _is_channels_last(x)
+
+
 def _forward(tape: Any, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     out = tape.execute(func, args, kwargs)
+    x, weight = args[0], args[1]
     if on_card(out):
-        out = _laid_out(tape, out, args[0] if _is_channels_last(args[0]) else args[1])
+        out = _laid_out(tape, out, x if _is_channels_last(x) else weight)
         tape.see(out)
-        tape.temporary(_copies(args[0], args[1], out, args[8]))
+        if _image(x, weight):
+            tape.temporary(_padded(x, (1,), 4) + _padded(weight, (1,), 4))
+        else:
+            tape.temporary(_copies(x, weight, out, args[8]))
     return out
 
 
@@ -104,7 +115,7 @@ def _backward(tape: Any, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any
     if wanted[1]:
         to_weight = _laid_out(tape, to_weight, weight)
         tape.see(to_weight)
-        tape.temporary(copies + _parts(x, weight, groups))
+        tape.temporary(0 if _image(x, weight) else copies + _parts(x, weight, groups))
     return to_data, to_weight, to_bias
 
 
