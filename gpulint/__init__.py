@@ -14,6 +14,9 @@ if TYPE_CHECKING:
     from gpulint.api import check_paths, check_source, fix_source
     from gpulint.config import Config, ConfigError
     from gpulint.findings import Edit, Finding, Fix, Position, Severity
+    from gpulint.forecasting.api import forecast
+    from gpulint.forecasting.recorder import ForecastError
+    from gpulint.forecasting.result import Forecast
     from gpulint.marks import step
     from gpulint.rule import Rule
     from gpulint.runtime.parent.verdict import Verification
@@ -28,10 +31,13 @@ _HOMES = {
     "Edit": "gpulint.findings",
     "Finding": "gpulint.findings",
     "Fix": "gpulint.findings",
+    "Forecast": "gpulint.forecasting.result",
+    "ForecastError": "gpulint.forecasting.recorder",
     "Position": "gpulint.findings",
     "Severity": "gpulint.findings",
     "Rule": "gpulint.rule",
     "Verification": "gpulint.runtime.parent.verdict",
+    "forecast": "gpulint.forecasting.api",
     "step": "gpulint.marks",
     "verify": "gpulint.verifying",
 }
@@ -42,6 +48,8 @@ __all__ = [
     "Edit",
     "Finding",
     "Fix",
+    "Forecast",
+    "ForecastError",
     "Position",
     "Rule",
     "Severity",
@@ -50,6 +58,7 @@ __all__ = [
     "check_paths",
     "check_source",
     "fix_source",
+    "forecast",
     "step",
     "verify",
 ]

@@ -66,6 +66,8 @@ FLOORS: dict[str, set[str]] = {
     "gpulint.allocator": of_ours("memory"),
     "gpulint.snapshot": of_ours("allocator units") | {"gpulint.memory"},
     "gpulint.operator": of_ours("allocator memory atomic units") | below(RUNTIME, "record parent"),
+    "gpulint.forecasting": of_ours("allocator marks units")
+    | below(RUNTIME, "record parent child observing probes"),
     "gpulint.gate": below(RUNTIME, "record parent") | of_ours("operator source atomic units"),
     "gpulint.codemods": of_ours("source config atomic memory"),
     REPORTS: of_ours("source config findings rule"),
@@ -76,16 +78,19 @@ FLOORS: dict[str, set[str]] = {
     f"{REPORTS}.trial": {REPORTS, f"{REPORTS}.lint", f"{REPORTS}.verify"}
     | of_ours("source config units version trial")
     | below(RUNTIME, "record"),
+    f"{REPORTS}.forecast": {REPORTS, f"{REPORTS}.verify"} | of_ours("config forecasting units version"),
     f"{REPORTS}.snapshot": {REPORTS, f"{REPORTS}.verify"} | of_ours("snapshot units"),
     "gpulint.testing": below(RUNTIME, "record probes holding observing child") | of_ours("gate units"),
     "gpulint.server": of_ours("source lint answers config findings rule fix api version"),
     "gpulint.cli": of_ours(
         "source lint trial gate answers atomic config findings rule units verifying version"
     )
-    | {REPORTS, f"{REPORTS}.lint", f"{REPORTS}.verify", f"{REPORTS}.trial"}
+    | {REPORTS, *below(REPORTS, "lint verify trial")}
     | below(RUNTIME, "record parent"),
-    "gpulint.cli.commands": {"gpulint.cli", RULES, REPORTS, f"{REPORTS}.snapshot"}
-    | of_ours("codemods config gate lint memory operator server snapshot trial units")
+    "gpulint.cli.commands": {"gpulint.cli", RULES, REPORTS, *below(REPORTS, "snapshot forecast")}
+    | of_ours(
+        "allocator atomic codemods config forecasting gate lint memory operator server snapshot trial units"
+    )
     | below(RUNTIME, "record"),
 }
 

@@ -20,7 +20,7 @@ from gpulint.version import __version__
 DEFAULT = "check"
 GROUPS: Final[Mapping[str, Sequence[str]]] = {
     "Reading code": ("check", "explain", "rules", "rule", "config", "codemod", "server"),
-    "Running it": ("verify", "run", "snapshot", "oom", "gpu", "experiment"),
+    "Running it": ("verify", "forecast", "run", "snapshot", "oom", "gpu", "experiment"),
     "Setting up": ("init", "clean", "completion"),
 }
 _WORD: Final = re.compile(r"[A-Za-z][\w-]*")

@@ -98,6 +98,11 @@ def size(_: click.Context, __: click.Parameter, value: str | None) -> int | None
         raise click.BadParameter(str(error)) from error
 
 
+def size_if_given(context: click.Context, parameter: click.Parameter, value: str | None) -> int | None:
+    """`size`, or None where the option is not given."""
+    return None if value is None else size(context, parameter, value)
+
+
 def colour(heading: str) -> Callable[[Decorated], Decorated]:
     """The option `--color`, as `colour`."""
     return click.option(

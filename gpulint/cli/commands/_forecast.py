@@ -1,0 +1,160 @@
+"""What `gpulint forecast` does with its options: forecasts, reports, exit status."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sys
+from dataclasses import dataclass, replace
+
+import click
+
+from gpulint.cli._verify import misplaced, write_report
+from gpulint.config import shown_path
+from gpulint.forecasting import batches, changes
+from gpulint.forecasting.calibrating import calibrate
+from gpulint.forecasting.cards import Card, UnknownCard, card_for
+from gpulint.forecasting.forecasting import judged, recorded
+from gpulint.forecasting.recorder import ForecastError, Program
+from gpulint.forecasting.result import Forecast
+from gpulint.units import format_bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """The options of the command, as given."""
+
+    target: str | None
+    arguments: tuple[str, ...]
+    card: str
+    module: bool
+    steps: int
+    timeout: float
+    alloc_conf: str | None
+    python: str | None
+    find_batch: str | None
+    changes: bool
+    calibrate: str | None
+    max_peak: int | None
+    output_format: str
+    report: str | None
+    show_output: bool
+    colour: str
+    quiet: bool
+
+    def program(self) -> Program:
+        assert self.target is not None
+        return Program(
+            self.target,
+            self.arguments,
+            self.module,
+            self.python or sys.executable,
+            self.steps,
+            self.timeout,
+            self.show_output,
+        )
+
+
+def perform(request: Request) -> int:
+    """Forecast, tell, write the report; the exit status."""
+    if request.calibrate is not None:
+        return _calibrate(request, request.calibrate)
+    if request.target is None:
+        raise click.UsageError("name a script to forecast.")
+    card = _card(request)
+    _say_what_went_to_the_script(request)
+    try:
+        forecast = _forecast(request, card)
+    except ForecastError as error:
+        sys.stdout.flush()
+        if error.details.strip():
+            print(error.details.rstrip()[-20_000:], file=sys.stderr)
+        print(f"gpulint: {error}", file=sys.stderr)
+        return 2
+    except ValueError as error:
+        raise click.UsageError(f"{error}.") from error
+    _tell(request, forecast)
+    if request.report is not None:  # last: that the disk is full must cost nobody the rest
+        from gpulint.reports.forecast.html import write_page
+
+        write_report(request.report, write_page(forecast))
+        print(f"gpulint: report written to {shown_path(os.path.abspath(request.report))}", file=sys.stderr)
+    return _status(request, forecast)
+
+
+def _calibrate(request: Request, path: str) -> int:
+    """Measure the card of this machine and write its file."""
+    from gpulint.atomic import write_atomic
+
+    try:
+        found = calibrate(request.python or sys.executable)
+    except ForecastError as error:
+        print(f"gpulint: {error}", file=sys.stderr)
+        return 2
+    try:
+        write_atomic(path, (json.dumps(found, indent=1) + "\n").encode())
+    except OSError as error:
+        raise click.UsageError(f"--calibrate {path}: {error.strerror or error}.") from error
+    print(
+        f"{found['label']}, torch {found['torch']}: {format_bytes(found['context'])} of context, written to {path}"
+    )
+    return 0
+
+
+def _card(request: Request) -> Card:
+    from gpulint.allocator import parse_settings
+
+    try:
+        parse_settings(request.alloc_conf or "")
+    except ValueError as error:
+        raise click.UsageError(f"--alloc-conf: {error}.") from error
+    try:
+        return card_for(request.card)
+    except UnknownCard as error:
+        raise click.UsageError(f"--card: {error}.") from error
+
+
+def _say_what_went_to_the_script(request: Request) -> None:
+    given = misplaced(request.arguments)
+    if given and not request.quiet:
+        went = f"{' and '.join(given)} went to {request.target}"
+        print(f"gpulint: {went}: options of gpulint forecast stand before the script", file=sys.stderr)
+
+
+def _forecast(request: Request, card: Card) -> Forecast:
+    def say(what: str) -> None:
+        if not request.quiet:
+            print(f"gpulint: {what}", file=sys.stderr, flush=True)
+
+    program = request.program()
+    search = None
+    if request.find_batch is not None:
+        search = batches.search(program, card, request.find_batch, request.alloc_conf, say)
+        if search.largest:
+            program = batches.with_batch(program, request.find_batch, search.largest)
+    say(f"running {program.target} with a faked GPU")
+    run = recorded(program, card)
+    forecast = replace(judged(run, request.alloc_conf), search=search)
+    if request.changes:
+        forecast = replace(forecast, changes=tuple(changes.tried(run, forecast, say)))
+    return forecast
+
+
+def _tell(request: Request, forecast: Forecast) -> None:
+    if request.output_format == "json":
+        from gpulint.reports.forecast.json import write as write_json
+
+        write_json(forecast, sys.stdout)
+        return
+    from gpulint.reports.forecast.text import write
+    from gpulint.reports.layout import colour_wanted
+
+    columns = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+    write(forecast, sys.stdout, colour_wanted(sys.stdout, request.colour), columns)
+
+
+def _status(request: Request, forecast: Forecast) -> int:
+    if request.max_peak is not None:
+        return 1 if forecast.process.high > request.max_peak else 0
+    return 0 if forecast.fits == "yes" else 1

@@ -1,0 +1,107 @@
+"""`gpulint forecast`: will it fit? Runs a script without a GPU and says what it would take on one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from gpulint.cli._grouped import GroupedCommand, heading
+from gpulint.cli._options import can_be_written, colour, size_if_given
+
+_what = heading("What to forecast")
+_more = heading("What else to try")
+_output = heading("Output")
+
+
+@click.command(
+    cls=GroupedCommand,
+    short_help="Will it fit? Say what a script would take on a GPU, without one.",
+    context_settings={"allow_interspersed_args": False},
+    options_metavar="[OPTIONS]",
+)
+@click.argument("target", metavar="SCRIPT", required=False)
+@click.argument("arguments", metavar="[ARGS]...", nargs=-1, type=click.UNPROCESSED)
+@_what(
+    "--card",
+    metavar="CARD",
+    default="h200",
+    show_default=True,
+    help="The card: h200, h100, a100-80, a100-40, l4, t4, v100, rtx4090, rtx3090, a size like 24GiB, or a file of --calibrate.",
+)
+@_what("-m", "module", is_flag=True, help="SCRIPT is a module's name, as for python -m.")
+@_what(
+    "--steps",
+    type=click.IntRange(min=3),
+    default=20,
+    show_default=True,
+    metavar="N",
+    help="Train so many steps in one epoch at most; fewer where they are all alike.",
+)
+@_what(
+    "--timeout",
+    type=click.FloatRange(min=0, min_open=True),
+    default=600.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="Forecast from what was seen after this time.",
+)
+@_what(
+    "--alloc-conf",
+    metavar="SETTINGS",
+    help="Allocator settings, as in PYTORCH_ALLOC_CONF; by default SCRIPT's own or the environment's.",
+)
+@_what("--python", metavar="PATH", help="The interpreter that runs SCRIPT; by default gpulint's own.")
+@_more(
+    "--find-batch",
+    metavar="OPTION",
+    help="Find the largest value of this option of SCRIPT's that fits: --batch-size, or batch_size= where they are joined.",
+)
+@_more(
+    "--changes",
+    is_flag=True,
+    help="Forecast SCRIPT with each of several changes, and rank them by what they save.",
+)
+@_more(
+    "--calibrate",
+    metavar="FILE",
+    type=click.Path(dir_okay=False),
+    callback=can_be_written,
+    help="Measure the card of this machine instead, and write its constants to FILE, for --card.",
+)
+@_output(
+    "--max-peak",
+    metavar="SIZE",
+    callback=size_if_given,
+    help="Exit with 1 where the process may take more than this (80GiB); by default what the card has.",
+)
+@_output(
+    "--output-format",
+    metavar="FORMAT",
+    type=click.Choice(["text", "json"]),
+    default="text",
+    show_default=True,
+    help="text or json.",
+)
+@_output(
+    "--report",
+    metavar="FILE",
+    type=click.Path(dir_okay=False),
+    callback=can_be_written,
+    help="Write an HTML report to FILE.",
+)
+@_output("-s", "--show-output", is_flag=True, help="Let SCRIPT's own output through, to standard error.")
+@colour("Output")
+@_output("-q", "--quiet", is_flag=True, help="No progress.")
+def command(**given: Any) -> int:
+    """Say what SCRIPT would take on a GPU, on a machine without one.
+
+    SCRIPT runs unchanged, with its arguments, in a process of its own, in which tensors on the card are faked: its data is
+    read, its model is built, steps are taken, and every allocation is recorded; no result is computed, and nothing that
+    torch saves is written. The allocations are played through a model of torch's allocator.
+
+    Exit status: 0 it fits, 1 it does not or may not (or takes more than --max-peak), 2 wrong use or SCRIPT failed.
+    """
+    from gpulint.cli.commands import _forecast
+
+    return _forecast.perform(_forecast.Request(**given))

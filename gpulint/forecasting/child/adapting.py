@@ -1,0 +1,184 @@
+"""What of torch must be other than it is while a program runs with a card that is not there."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import importlib.util
+import os
+import sys
+from typing import Any
+
+import torch
+from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
+
+from gpulint.forecasting.child.tape import Tape
+
+_kept: list[Any] = []
+
+
+def adapt(tape: Tape) -> None:
+    """Change torch in this process."""
+    FakeTensorMode.avoid_device_init = property(lambda self: True)
+    torch._C._set_only_lift_cpu_tensors(True)  # `torch.tensor(…)` within a fake mode
+    torch.__future__.set_swap_module_params_on_conversion(True)
+    torch.utils.swap_tensors = _swap
+    sys.modules["torch.optim.optimizer"]._foreach_supported_types.append(FakeTensor)
+    _always_step()
+    _plain_loaders()
+    _write_nothing()
+    _run_eagerly(tape)
+    _host_generators()
+    _whole_backwards()
+    _seem_real()
+    _torchvision()
+
+
+def _swap(one: Any, other: Any) -> None:
+    """`Module.to` keeps the identity of its parameters by swapping; torch's own refuses where weak references are, which
+    the tape and optimizers hold."""
+    classes = one.__class__, other.__class__
+    attributes = dict(one.__dict__), dict(other.__dict__)
+    one.__class__, other.__class__ = classes[1], classes[0]
+    one.__dict__.clear()
+    one.__dict__.update(attributes[1])
+    other.__dict__.clear()
+    other.__dict__.update(attributes[0])
+    torch._C._swap_tensor_impl(one, other)
+
+
+def _always_step() -> None:
+    """Gradients are never infinite here; a GradScaler asks."""
+
+    def step(self: Any, optimizer: Any, state: Any, *args: Any, **kwargs: Any) -> Any:
+        return optimizer.step(*args, **kwargs)
+
+    torch.amp.GradScaler._maybe_opt_step = step
+
+
+def _plain_loaders() -> None:
+    """Batches are made in this process: workers would start without the card, and pinning asks for it."""
+    original = torch.utils.data.DataLoader.__init__
+
+    @functools.wraps(original)
+    def init(self: Any, *args: Any, **kwargs: Any) -> None:
+        names = ("dataset", "batch_size", "shuffle", "sampler", "batch_sampler")
+        kwargs.update(zip(names, args, strict=False))
+        rest = args[len(names) :]
+        if rest:
+            kwargs.update(zip(("num_workers", "collate_fn", "pin_memory", "drop_last"), rest, strict=False))
+        kwargs["pin_memory"], kwargs["num_workers"] = False, 0
+        for name in ("prefetch_factor", "persistent_workers", "multiprocessing_context"):
+            kwargs.pop(name, None)
+        original(self, **kwargs)
+
+    torch.utils.data.DataLoader.__init__ = init
+
+
+def _write_nothing() -> None:
+    """A forecast must never write over a user's checkpoints with values that are none; what is saved is looked at, as
+    pickling would, and nothing is written. What is loaded to the card is loaded to the host and moved."""
+
+    def save(obj: Any, *args: Any, **kwargs: Any) -> None:
+        """Nothing."""
+
+    load = torch.load
+
+    @functools.wraps(load)
+    def loaded(file: Any, map_location: Any = None, *args: Any, **kwargs: Any) -> Any:
+        found = load(file, "cpu", *args, **kwargs)
+        return found if _names_host(map_location) else _to_card(found)
+
+    torch.save = save
+    torch.load = loaded
+    with contextlib.suppress(ImportError):
+        import safetensors.torch
+
+        safetensors.torch.save_file = lambda *args, **kwargs: None
+
+
+def _names_host(location: Any) -> bool:
+    return location is not None and not callable(location) and "cpu" in str(location)
+
+
+def _to_card(value: Any) -> Any:
+    if isinstance(value, torch.Tensor):
+        return value.to("cuda")
+    if isinstance(value, dict):
+        return type(value)((key, _to_card(one)) for key, one in value.items())
+    if type(value) in (list, tuple):
+        return type(value)(map(_to_card, value))
+    return value
+
+
+def _host_generators() -> None:
+    """A generator of random numbers for the card is made on the host; `moving` takes it out of the calls that draw there."""
+
+    class Generator(torch._C.Generator):
+        def __new__(cls, device: Any = "cpu") -> Any:
+            return super().__new__(cls)
+
+        def __init__(self, device: Any = "cpu") -> None:
+            self._named = torch.device(device)
+
+        @property
+        def device(self) -> torch.device:
+            return self._named
+
+    torch.Generator = Generator
+
+
+def _whole_backwards() -> None:
+    """These are one kernel on a card; a build without CUDA takes them apart, and so would the tape see their steps. No kernel is
+    called: the fake mode answers before."""
+    library = torch.library.Library("aten", "IMPL")
+    for name in ("silu_backward", "mish_backward"):
+        if not torch._C._dispatch_has_kernel_for_dispatch_key(f"aten::{name}", "CUDA"):
+            library.impl(name, _never, "CUDA")
+    _kept.append(library)
+
+
+def _never(*args: Any, **kwargs: Any) -> Any:
+    raise RuntimeError("there is no card to run this on")
+
+
+def _seem_real() -> None:
+    """Libraries ask whether a tensor is fake, by this name, and take it that they are traced: they would do otherwise than on a
+    card. torch itself knows the class by its own module."""
+    torch._subclasses.FakeTensor = type("FakeTensor", (), {})
+
+
+def _run_eagerly(tape: Tape) -> None:
+    """`torch.compile` gives back what it is given: a compiler has nothing to compile for."""
+
+    def compile_(model: Any = None, **kwargs: Any) -> Any:
+        tape.deciding.doubt("compile")
+        return model if model is not None else lambda function: function
+
+    def compile_module(self: Any, *args: Any, **kwargs: Any) -> None:
+        tape.deciding.doubt("compile")
+
+    torch.compile = compile_
+    torch.nn.Module.compile = compile_module
+
+
+def _torchvision() -> None:
+    """A torchvision built for CUDA does not load its operators into a torch without; it is imported nevertheless, which
+    wants them to be defined."""
+    spec = importlib.util.find_spec("torchvision")
+    if spec is None or not spec.submodule_search_locations:
+        return
+    folder = spec.submodule_search_locations[0]
+    try:
+        torch.ops.load_library(os.path.join(folder, "_C.so"))
+        return
+    except OSError:
+        pass
+    names = "qnms qroi_align roi_align roi_pool ps_roi_align ps_roi_pool deform_conv2d _roi_align_backward "
+    names += "_roi_pool_backward _ps_roi_align_backward _ps_roi_pool_backward _deform_conv2d_backward"
+    with contextlib.suppress(RuntimeError):
+        library = torch.library.Library("torchvision", "FRAGMENT")
+        library.define("nms(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")
+        for name in names.split():
+            library.define(f"{name}(Tensor a) -> Tensor")
+        _kept.append(library)

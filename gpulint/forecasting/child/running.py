@@ -1,0 +1,149 @@
+"""Runs the program with the faked card and writes the recording to the parent."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import sys
+import threading
+import time
+import traceback
+from typing import Any
+
+from gpulint.forecasting.recording import CHANNEL, OPTIONS
+from gpulint.runtime.child import running
+from gpulint.runtime.probes.frames import Frames
+
+NO_TORCH = "no-torch"
+
+
+class Report:
+    """Writes one recording, once, and ends the process: nothing of the program runs after it, so that nothing is written
+    with values that are none."""
+
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor = descriptor
+        self._lock = threading.Lock()
+        self._begin = time.monotonic()
+        self.tape: Any = None
+        self.watch: Any = None
+
+    def end(self, end: str, message: str = "", trace: str = "") -> None:
+        self._lock.acquire()
+        data = json.dumps(self._recording(end, message, trace), separators=(",", ":")).encode()
+        for stream in (sys.stdout, sys.stderr):
+            try:
+                stream.flush()
+            except Exception:
+                continue
+        while data:
+            data = data[os.write(self._descriptor, data) :]
+        os._exit(0)
+
+    def _recording(self, end: str, message: str, trace: str) -> dict[str, Any]:
+        tape, watch = self.tape, self.watch
+        torch = sys.modules.get("torch")
+        environment = os.environ
+        found: dict[str, Any] = {
+            "events": [], "sites": [], "operators": [], "marks": [], "kinds": {}, "doubts": [],
+            "end": end, "message": message, "traceback": trace, "torch": getattr(torch, "__version__", ""),
+            "python": platform.python_version(), "seconds": round(time.monotonic() - self._begin, 2),
+            "settings": environment.get("PYTORCH_ALLOC_CONF") or environment.get("PYTORCH_CUDA_ALLOC_CONF") or "",
+        }  # fmt: skip
+        if tape is None or watch is None:
+            return found
+        found["events"] = list(tape.events)
+        found["sites"] = [[site.file, site.line, site.function] for site in tape.frames.sites]
+        found["operators"] = list(tape.operators)
+        found["marks"] = [[mark.events, mark.kind] for mark in watch.marks]
+        found["kinds"] = {
+            kind: sorted(numbers) for kind, numbers in (*watch.kinds.items(), ("logits", tape.logits))
+        }
+        found["doubts"] = [
+            {"code": code, "file": file, "line": line, "count": count}
+            for (code, file, line), count in tape.deciding.doubts.items()
+        ]
+        found["facts"] = {
+            "evaluated": watch.evaluated,
+            "cut_epochs": watch.cut_epochs,
+            "settled": watch.settled,
+            **tape.facts,
+        }
+        return found
+
+
+def main(target: str, arguments: list[str]) -> None:
+    """Run it; does not return."""
+    options = json.loads(os.environ.pop(OPTIONS))
+    report = Report(int(os.environ.pop(CHANNEL)))
+    running.prepare(target, arguments, options["module"])
+    try:
+        import torch
+    except ImportError as error:
+        report.end(NO_TORCH, str(error))
+        return
+    from gpulint.forecasting.child import guard
+
+    try:
+        _run(torch, options, target, report)
+    except guard.CannotPretend as error:
+        report.end("failed", str(error))
+    except SystemExit as error:
+        if error.code in (None, 0):
+            report.end("finished")
+        report.end("raised", f"the script called sys.exit({error.code!r})")
+    except BaseException as error:
+        trace = running.strip_ours(error)
+        text = "".join(traceback.format_exception(type(error), error, trace))
+        report.end("raised", running.one_line(error), text)
+    report.end("finished")
+
+
+def _run(torch: Any, options: dict[str, Any], target: str, report: Report) -> None:
+    from gpulint.forecasting import emulating
+    from gpulint.forecasting.cards import Card
+    from gpulint.forecasting.child import adapting, changing, face, guard
+    from gpulint.forecasting.child.moving import Moving
+    from gpulint.forecasting.child.tape import Tape
+    from gpulint.forecasting.child.watching import Watch
+
+    guard.pretend(torch)
+    frames = Frames(options["home"])
+    frames.foreign = (os.path.dirname(torch.__file__) + os.sep,)
+    tape = Tape(
+        Card.from_json(options["card"]), frames, emulating.HOOKS, (options["share"], options["number"])
+    )
+    watch = Watch(tape, options["steps"], lambda: report.end("enough"))
+    report.tape, report.watch = tape, watch
+    face.put_on(tape)
+    adapting.adapt(tape)
+    watch.start()
+    for place, name, emulated in emulating.patches(tape):
+        setattr(place, name, emulated)
+    changing.change(options["change"])
+    for where, name, instead in emulating.patches(tape):
+        setattr(where, name, instead)
+    _end_at(options["timeout"], report)
+    _end_with(os.getppid())
+    module = options["module"]
+    with tape, Moving(tape):
+        running.run(target, module, lambda source, path: compile(source, path, "exec", dont_inherit=True))
+
+
+def _end_at(seconds: float | None, report: Report) -> None:
+    if seconds is not None:
+        timer = threading.Timer(seconds, report.end, ("time",))
+        timer.daemon = True
+        timer.start()
+
+
+def _end_with(parent: int) -> None:
+    """End this process when its parent is gone: nobody is left who would read the recording."""
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(1.0)
+        os._exit(1)
+
+    threading.Thread(target=watch, name="gpulint-parent", daemon=True).start()

@@ -1,0 +1,42 @@
+"""What a GPU's kernels and libraries take and a fake run does not.
+
+`HOOKS` maps an operator to a function that runs it instead (`tape.execute(op, args, kwargs)`) and may say
+`tape.temporary(nbytes)` before or after, or `tape.permanent(nbytes, what)` once. `patches()` names functions of torch and what
+is put in their place before the program runs; a function mode will not do, for it is off while an overridable function of torch
+runs, a whole backward among them.
+
+The formulas were fitted to allocations recorded on an H200 with torch 2.11 (`benchmarks/forecast_constants.py`); where ATen's own
+source gives the size, it is that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+from gpulint.forecasting.emulating import (
+    accumulating,
+    attention,
+    convolving,
+    kernels,
+    matrices,
+    recurrent,
+    reducing,
+)
+
+Hook = Callable[[Any, Any, tuple[Any, ...], dict[str, Any]], Any]
+
+HOOKS: Final[dict[Any, Hook]] = {
+    **accumulating.HOOKS,
+    **matrices.HOOKS,
+    **convolving.HOOKS,
+    **reducing.HOOKS,
+    **kernels.HOOKS,
+    **attention.HOOKS,
+    **recurrent.HOOKS,
+}
+
+
+def patches(tape: Any) -> list[tuple[Any, str, Callable[..., Any]]]:
+    """What to replace before the program runs: where, which name, by what."""
+    return [*attention.patches(), *recurrent.patches(tape)]

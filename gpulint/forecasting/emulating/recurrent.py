@@ -1,0 +1,140 @@
+"""Recurrent networks as cuDNN runs them: weights in one buffer, a reserve for the backward, a workspace for each direction.
+
+The reserve is exact (five blocks of the size of the output for an LSTM's layer, six for a GRU's, one for a plain one, and what
+dropout keeps between layers); the workspace is a fit to 108 networks, 10 % off on average.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+import torch
+from torch import nn
+
+from gpulint.forecasting.emulating._tensors import on_card
+
+_aten: Final = torch.ops.aten
+_LSTM: Final = 2
+_MODES: Final = {"rnn_relu": 0, "rnn_tanh": 1, "lstm": _LSTM, "gru": 3}
+_KEPT: Final = {0: 1, 1: 1, _LSTM: 5, 3: 6}  # blocks of the reserve for each layer and direction
+_DROPOUT_STATE: Final = 6_488_064  # of cuDNN, once
+
+
+def reserve_bytes(mode: int, output: int, layers: int, ways: int, dropped: bool) -> int:
+    """What the forward keeps for the backward; `output` are the bytes of one layer's output in one direction."""
+    between = (layers - 1) * ways * (output + (output // 32 if dropped else 0))
+    return 256 + _KEPT[mode] * layers * ways * output + between
+
+
+def workspace_bytes(weights: int, output: int, layers: int, ways: int) -> int:
+    """What a forward or a backward takes while it runs."""
+    return int(11e6 * layers * ways + 0.57 * weights + 7.8 * output * ways)
+
+
+class _Networks:
+    """Runs recurrent networks on the card as single operators."""
+
+    def __init__(self, tape: Any) -> None:
+        self.tape = tape
+
+    def replacement(self, name: str, original: Callable[..., Any]) -> Callable[..., Any]:
+        """`torch._VF.lstm` and its like. Both forms: (input, hx, weights, bias, …, batch_first), and, packed, (data,
+        batch_sizes, hx, weights, bias, …)."""
+
+        def run(*given: Any) -> Any:
+            if not on_card(given[0]):
+                return original(*given)
+            if isinstance(given[3], (list, tuple)):  # the weights: packed
+                data, _, states, weights, _, layers, dropout, train, both = given
+            else:
+                data, states, weights, _, layers, dropout, train, both, _ = given
+            hidden, cell = states if name == "lstm" else (states, None)
+            out = self.run(_MODES[name], data, hidden, cell, list(weights), layers, dropout, train, both)
+            return out if name == "lstm" else out[:2]
+
+        return run
+
+    def run(
+        self, mode: int, data: Any, hidden: Any, cell: Any, weights: list[Any], layers: int, dropout: float,
+        train: bool, both: bool,
+    ) -> Any:  # fmt: skip
+        """One differentiable call of cuDNN."""
+        if torch.is_autocast_enabled("cuda"):
+            kind = torch.get_autocast_dtype("cuda")
+            data, hidden = data.to(kind), hidden.to(kind)
+            cell = None if cell is None else cell.to(kind)
+            weights = [weight.to(kind) for weight in weights]
+        if train and dropout > 0:
+            self.tape.permanent(_DROPOUT_STATE, "cuDNN dropout state")
+        ways = 2 if both else 1
+        outputs = _Recurrence.apply(
+            self.tape, mode, layers, ways, bool(train and dropout > 0), train, data, hidden, cell, *weights
+        )
+        return outputs
+
+
+class _Recurrence(torch.autograd.Function):
+    """Forward and backward of a whole network: results, reserve, workspaces and gradients."""
+
+    @staticmethod
+    def forward(
+        ctx: Any, tape: Any, mode: int, layers: int, ways: int, dropped: bool, train: bool,
+        data: Any, hidden: Any, cell: Any, *weights: Any,
+    ) -> Any:  # fmt: skip
+        width = hidden.shape[-1]
+        output = data.new_empty((*data.shape[:-1], width * ways))
+        states = (torch.empty_like(hidden), torch.empty_like(hidden if cell is None else cell))
+        layer = output.numel() // ways * output.element_size()
+        held = sum(weight.numel() * weight.element_size() for weight in weights)
+        tape.temporary(workspace_bytes(held, layer, layers, ways))
+        reserve = data.new_empty(
+            reserve_bytes(mode, layer, layers, ways, dropped) if train else 0, dtype=torch.uint8
+        )
+        ctx.save_for_backward(data, hidden, cell, output, reserve, *weights)
+        ctx.figures = (tape, workspace_bytes(held, layer, layers, ways))
+        return output, *states
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Any) -> Any:
+        data, hidden, cell, _, _, *weights = ctx.saved_tensors
+        tape, workspace = ctx.figures
+        to_data = torch.empty_like(data)
+        to_hidden = torch.empty_like(hidden)
+        to_cell = None if cell is None else torch.empty_like(cell)
+        tape.temporary(workspace)
+        flat = data.new_empty(sum(weight.numel() for weight in weights))
+        tape.temporary(workspace)
+        parts, begin = [], 0
+        for weight in weights:
+            parts.append(flat[begin : begin + weight.numel()].view(weight.shape))
+            begin += weight.numel()
+        return (*[None] * 6, to_data, to_hidden, to_cell, *parts)
+
+
+def flatten_parameters(network: nn.RNNBase) -> None:
+    """The weights of a network in one buffer, as `nn.RNNBase.flatten_parameters` puts them on a GPU."""
+    weights = [weight for weight in network._flat_weights if isinstance(weight, torch.Tensor)]
+    if len(weights) != len(network._flat_weights) or not all(on_card(weight) for weight in weights):
+        return
+    storages = {weight.untyped_storage()._cdata for weight in weights}
+    if len(storages) == 1 or len({weight.dtype for weight in weights}) > 1:
+        return
+    with torch.no_grad():
+        flat = weights[0].new_empty(sum(weight.numel() for weight in weights))
+        begin = 0
+        for weight in weights:
+            weight.data = flat[begin : begin + weight.numel()].view(weight.shape)
+            begin += weight.numel()
+
+
+def patches(tape: Any) -> list[tuple[Any, str, Callable[..., Any]]]:
+    networks = _Networks(tape)
+    library = torch._VF
+    found: list[tuple[Any, str, Callable[..., Any]]] = [
+        (library, name, networks.replacement(name, getattr(library, name))) for name in _MODES
+    ]
+    return [*found, (nn.RNNBase, "flatten_parameters", flatten_parameters)]
+
+
+HOOKS: Final[dict[Any, Any]] = {}

@@ -1,0 +1,172 @@
+"""Starts the user's interpreter on the child and reads the recording that it writes."""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import shutil
+import subprocess
+import sys
+import threading
+import time
+from dataclasses import dataclass
+from typing import Any, Final
+
+from gpulint.forecasting.cards import Card
+from gpulint.forecasting.recording import CHANNEL, OPTIONS, Recording
+from gpulint.runtime.parent import processes
+from gpulint.runtime.parent.capture import Tail
+
+CHILD: Final = os.path.abspath(os.path.join(__file__, "..", "child", "child.py"))
+GRACE: Final = 20.0  # seconds a child may take to write its recording once its time is up
+
+
+class ForecastError(Exception):
+    """Why there is no forecast, in one sentence; `details` is the script's own traceback or the end of what it printed."""
+
+    def __init__(self, message: str, details: str = "") -> None:
+        super().__init__(message)
+        self.details = details
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """What to run. `timeout` is in seconds; `steps` the most to train in one epoch. `change` is one of `changing.py`,
+    `share` the part of its elements that a mask is taken to choose and `number` a whole number read from the
+    card, where nobody knows the values."""
+
+    target: str
+    arguments: tuple[str, ...] = ()
+    module: bool = False
+    python: str = sys.executable
+    steps: int = 20
+    timeout: float | None = 600.0
+    show_output: bool = False
+    change: str = ""
+    share: float = 1.0
+    number: int = 1
+
+    @property
+    def home(self) -> str:
+        """The folder whose files are the user's own."""
+        return os.getcwd() if self.module else os.path.dirname(os.path.realpath(self.target))
+
+
+def record(program: Program, card: Card) -> Recording:
+    """Run a program with a faked card. Raises ForecastError where that is not possible; no process is left."""
+    _check(program)
+    receiving, sending = os.pipe()
+    os.set_inheritable(sending, True)
+    mark = secrets.token_hex(12)
+    output = None if program.show_output else subprocess.PIPE
+    try:
+        process = subprocess.Popen(
+            [program.python, CHILD, program.target, *program.arguments],
+            env=_environment(program, card, sending, mark),
+            stdin=subprocess.DEVNULL,
+            stdout=sys.stderr if program.show_output else output,
+            stderr=output,
+            pass_fds=(sending,),
+            start_new_session=True,
+        )
+    except OSError as error:
+        os.close(receiving)
+        raise ForecastError(f"{program.python} could not be started: {error}") from error
+    finally:
+        os.close(sending)
+    tails = [Tail(stream) for stream in (process.stdout, process.stderr) if stream is not None]
+    try:
+        data = _read(receiving, process, program.timeout)
+    finally:
+        processes.end_all(mark, process.pid, grace=0.2)
+        process.wait()
+        for tail in tails:
+            tail.close()
+    return _recording(data, program, process.returncode, tails)
+
+
+def _check(program: Program) -> None:
+    if shutil.which(program.python) is None:
+        raise ForecastError(f"the interpreter {program.python} does not exist or cannot be executed")
+    if program.module:
+        return
+    if not os.path.exists(program.target):
+        raise ForecastError(f"the script {program.target} does not exist")
+    if not os.access(program.target, os.R_OK):
+        raise ForecastError(f"the script {program.target} cannot be read")
+
+
+def _environment(program: Program, card: Card, descriptor: int, mark: str) -> dict[str, str]:
+    options: dict[str, Any] = {
+        "card": card.to_json(),
+        "module": program.module,
+        "home": program.home,
+        "steps": program.steps,
+        "timeout": program.timeout,
+        "change": program.change,
+        "share": program.share,
+        "number": program.number,
+    }
+    environment = {**os.environ, CHANNEL: str(descriptor), OPTIONS: json.dumps(options), processes.RUN: mark}
+    environment["CUDA_VISIBLE_DEVICES"] = ""  # a card that is there shall not be touched
+    return environment
+
+
+def _read(descriptor: int, process: subprocess.Popen[bytes], timeout: float | None) -> bytes:
+    """What the child writes, until it ends."""
+    received = bytearray()
+
+    def follow() -> None:
+        with open(descriptor, "rb") as stream:
+            while data := stream.read1(1 << 20):
+                received.extend(data)
+
+    thread = threading.Thread(target=follow, name="gpulint-recording", daemon=True)
+    thread.start()
+    limit = None if timeout is None else time.monotonic() + timeout + GRACE
+    while process.poll() is None and (limit is None or time.monotonic() < limit):
+        thread.join(0.05)
+    thread.join(2.0)
+    return bytes(received)
+
+
+def _recording(data: bytes, program: Program, code: int, tails: list[Tail]) -> Recording:
+    said = "".join(tail.text() for tail in tails)[-4000:]
+    try:
+        found = Recording.from_json(json.loads(data))
+    except ValueError:
+        raise ForecastError(_died(program, code), said) from None
+    if found.end == "no-torch":
+        raise ForecastError(
+            f"{program.python} has no torch ({found.message}); name an interpreter that has one with --python"
+        )
+    if found.end == "failed":
+        raise ForecastError(found.message)
+    if found.end == "raised":
+        raise ForecastError(_raised(found), found.traceback or said)
+    return found
+
+
+def _died(program: Program, code: int) -> str:
+    if code == -9:
+        return "the process was killed: this machine may have too little memory, or the script did not end in time"
+    if code < 0:
+        return f"the process was ended by signal {-code}"
+    return f"the script ended its process itself with code {code}, before there was a forecast"
+
+
+def _raised(found: Recording) -> str:
+    text = found.message
+    if text.startswith("the script called"):
+        return text
+    if text.startswith("Outside: "):
+        return text.removeprefix("Outside: ")
+    hint = ""
+    if text.startswith("FileNotFoundError"):
+        hint = "; a forecast runs the script itself, which needs the files that it reads"
+    elif "UnsupportedOperatorException" in text or "NotImplementedError" in text:
+        hint = "; an operator without a fake implementation cannot be forecast"
+    elif "Default process group" in text or "init_process_group" in text or "env://" in text:
+        hint = "; training on several GPUs is outside of what a forecast covers: run it as on one"
+    return f"the script raised {text}{hint}"

@@ -1,0 +1,70 @@
+"""What the child writes down and the parent reads: plain data, no torch."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import IntEnum
+from typing import Any, Final
+
+CHANNEL: Final = "GPULINT_FORECAST_CHANNEL"  # the file descriptor that the child writes its recording to
+OPTIONS: Final = "GPULINT_FORECAST_OPTIONS"
+
+
+class Phase(IntEnum):
+    """When an allocation was made, or by whom."""
+
+    FORWARD = 0  # with gradients wanted
+    WITHOUT_GRAD = 1
+    BACKWARD = 2
+    OPTIMIZER = 3
+    KERNEL = 4  # an operator's own, given back at its end
+    LIBRARY = 5  # for as long as the process lives
+    INPUT = 6  # copied from the host
+    UNKNOWN = 7
+
+
+@dataclass(frozen=True, slots=True)
+class Doubt:
+    """Something that the fake run cannot know, and where; `doubts.py` has the words."""
+
+    code: str
+    file: str = ""
+    line: int = 0
+    count: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """The end of a step: the number of events before it."""
+
+    events: int
+    kind: str  # train, eval, explicit
+
+
+@dataclass(slots=True)
+class Recording:
+    """A run. `events` are allocations (number, bytes, site, operator, phase), frees (the number) and 0 for `empty_cache`;
+    `kinds` maps a kind to the numbers of the allocations known to be of it; `sites` are file, line, function."""
+
+    events: list[Any]
+    sites: list[tuple[str, int, str]]
+    operators: list[str]
+    marks: list[Mark]
+    kinds: dict[str, list[int]]
+    doubts: list[Doubt]
+    end: str  # finished, enough, time, raised, failed
+    message: str
+    torch: str
+    python: str
+    settings: str  # of the allocator, as the script has set them
+    seconds: float
+    traceback: str = ""
+    facts: dict[str, Any] = field(default_factory=dict)
+
+    @staticmethod
+    def from_json(data: dict[str, Any]) -> Recording:
+        data = dict(data)
+        data["marks"] = [Mark(*mark) for mark in data["marks"]]
+        data["doubts"] = [Doubt(**doubt) for doubt in data["doubts"]]
+        data["sites"] = [tuple(site) for site in data["sites"]]
+        return Recording(**data)

@@ -1,0 +1,151 @@
+"""Plays a recording through the model of torch's allocator: peaks, what makes them, and where memory would run out."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+
+from gpulint.allocator import Allocator, OutOfMemory
+from gpulint.forecasting.recording import Mark, Phase, Recording
+
+_OF_PHASE = {
+    Phase.FORWARD: "activations",
+    Phase.WITHOUT_GRAD: "temporaries",
+    Phase.BACKWARD: "temporaries",
+    Phase.OPTIMIZER: "temporaries",
+    Phase.KERNEL: "temporaries",
+    Phase.LIBRARY: "workspaces",
+    Phase.INPUT: "inputs",
+    Phase.UNKNOWN: "temporaries",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Some of what is allocated at the peak: bytes of one kind from one line (file "" where none is known)."""
+
+    kind: str
+    file: str
+    line: int
+    function: str
+    operator: str
+    nbytes: int
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """A place on the way: the number of steps that had ended of each kind, and the line."""
+
+    train: int
+    eval: int
+    kind: str  # of the step that was under way
+    file: str
+    line: int
+    phase: str
+
+
+@dataclass(frozen=True, slots=True)
+class Replay:
+    """The figures of a recording under one allocator setting, in bytes."""
+
+    allocated: int
+    reserved: int
+    parts: tuple[Part, ...]
+    peak_at: Moment
+    curve: tuple[tuple[int, int, int], ...]  # event, allocated, reserved; thinned, every high kept
+    out_of_memory: Moment | None
+    retries: int
+
+
+def replay(
+    recording: Recording,
+    settings: str = "",
+    limit: int | None = None,
+    curve: int = 600,
+    kernels: float = 1.0,
+) -> Replay:
+    """Play it. `limit` is what the allocator may reserve; without one there is no end. What kernels take for themselves counts
+    `kernels` times. Raises ValueError for settings that make no sense."""
+    allocator = Allocator(settings, limit)
+    addresses: dict[int, int] = {}
+    best, best_event = -1, 0
+    steps: list[tuple[int, int, int]] = []
+    stopped: int | None = None
+    every = max(1, len(recording.events) // curve)
+    high = (0, 0)
+    for index, event in enumerate(recording.events):
+        try:
+            if not isinstance(event, int):
+                size = event[1] if event[4] != Phase.KERNEL else max(1, int(event[1] * kernels))
+                addresses[event[0]] = allocator.malloc(size)
+                if allocator.allocated > best:
+                    best, best_event = allocator.allocated, index
+            elif event:
+                allocator.free(addresses.pop(event))
+            else:
+                allocator.empty_cache()
+        except OutOfMemory:
+            stopped = index
+            break
+        high = max(high[0], allocator.allocated), max(high[1], allocator.reserved)
+        if index % every == every - 1 or index == len(recording.events) - 1:
+            steps.append((index, *high))
+            high = (0, 0)
+    return Replay(
+        allocator.peak_allocated,
+        allocator.peak_reserved,
+        tuple(_parts(recording, best_event)),
+        moment(recording, best_event),
+        tuple(steps),
+        None if stopped is None else moment(recording, stopped),
+        allocator.retries,
+    )
+
+
+def _live(recording: Recording, until: int) -> dict[int, int]:
+    """The allocations that are there after an event: number -> event."""
+    live: dict[int, int] = {}
+    for index, event in enumerate(recording.events[: until + 1]):
+        if not isinstance(event, int):
+            live[event[0]] = index
+        elif event:
+            del live[event]
+    return live
+
+
+def _parts(recording: Recording, until: int) -> list[Part]:
+    """What is there after an event, by kind and line, the largest first."""
+    live = _live(recording, until)
+    known = {number: kind for kind, numbers in recording.kinds.items() for number in numbers}
+    sizes: Counter[tuple[str, int, int]] = Counter()
+    counts: Counter[tuple[str, int, int]] = Counter()
+    for number, index in live.items():
+        _, nbytes, site, operator, phase = recording.events[index]
+        key = (known.get(number) or _OF_PHASE[Phase(phase)], site, operator)
+        sizes[key] += -(-nbytes // 512) * 512
+        counts[key] += 1
+    return [
+        Part(kind, *_site(recording, site), recording.operators[operator], size, counts[kind, site, operator])
+        for (kind, site, operator), size in sizes.most_common()
+    ]
+
+
+def _site(recording: Recording, index: int) -> tuple[str, int, str]:
+    return recording.sites[index] if index < len(recording.sites) else ("", 0, "")
+
+
+def moment(recording: Recording, index: int) -> Moment:
+    """Where in the program an event lies."""
+    ended: Counter[str] = Counter()
+    following: Mark | None = None
+    for mark in recording.marks:
+        if mark.events > index:
+            following = mark
+            break
+        ended[mark.kind] += 1
+    event = recording.events[index] if recording.events else (0, 0, 0, 0, Phase.UNKNOWN)
+    file, line, _ = _site(recording, event[2]) if not isinstance(event, int) else ("", 0, "")
+    phase = Phase(event[4]).name.lower() if not isinstance(event, int) else ""
+    kind = following.kind if following is not None else "after"
+    return Moment(ended["train"] + ended["explicit"], ended["eval"], kind, file, line, phase)

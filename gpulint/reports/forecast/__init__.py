@@ -1,0 +1,1 @@
+"""How a forecast is told: for people, for programs, as a page."""
