@@ -18,6 +18,12 @@ LONGEST = (
     "test_safe_fixes.py",
     "test_torchrun.py",
     "test_site.py",
+    "test_suites.py",
+    "test_notebook_kernel.py",
+    "test_gate_runs.py",
+    "test_placing.py",
+    "test_recording.py",
+    "test_against_a_gpu.py",
 )
 
 
