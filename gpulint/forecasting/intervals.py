@@ -11,7 +11,7 @@ from gpulint.forecasting.doubts import WIDENING, Steps
 from gpulint.forecasting.result import Figure, Said
 from gpulint.units import format_bytes
 
-# Shares below and above the forecast: the largest errors on the workloads of benchmarks/forecast.py, rounded up.
+# Shares below and above the forecast: above the errors on the workloads of benchmarks/forecast.py, not those of their first reading.
 ALLOCATED: Final = (0.03, 0.03)
 RESERVED: Final = (0.15, 0.06)
 # What kernels take for themselves is a fit: reserved may turn on whether a workspace still fits into a block that is there.

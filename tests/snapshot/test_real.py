@@ -185,6 +185,7 @@ def test_the_page_has_the_figures_of_the_results() -> None:
     for settings in SENSIBLE:
         real = {row["workload"]: row["real_reserved"] for row in rows if row["setting"] == settings}
         figures = " | ".join(format_bytes(real[program]) for program in programs)
-        assert f"| {f'`{settings}`' if settings else 'default'} | {figures} |" in page
+        said = f"`{settings.replace(',', ', ')}`" if settings else "default"
+        assert f"| {said} | {figures} |" in page
     exact = sum(row["predicted_reserved"] == row["real_reserved"] for row in rows)
     assert f"Of {len(rows)} predictions of the most that is reserved, {exact} are exact to the byte" in page

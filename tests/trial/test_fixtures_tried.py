@@ -23,6 +23,8 @@ OTHERWISE: dict[tuple[str, int], Status] = {
         "char_lstm_carried_state",
         69,
     ): "changes the result",  # as it says: gradients no longer flow into earlier iterations
+    ("collector_off", 52): "changes nothing",  # its cycles are small here
+    ("half_precision_scoring", 42): "changes nothing",  # a move in every step costs time, not memory
     ("late_device_choice", 46): "changes nothing",  # another spelling of the same
     ("late_device_choice", 69): "changes nothing",
     ("late_device_choice", 72): "not reached",  # only with a GPU
