@@ -14,7 +14,9 @@ from gpulint.forecasting.forecasting import forecast
 from gpulint.forecasting.recorder import Program
 
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
-TRUTH = json.loads((BENCHMARKS / "results" / "forecast-truth-open-nvidia-h200-2026-11-22.json").read_text())["runs"]
+TRUTH = json.loads((BENCHMARKS / "results" / "forecast-truth-open-nvidia-h200-2026-11-22.json").read_text())[
+    "runs"
+]
 
 
 @pytest.mark.slow
