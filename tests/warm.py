@@ -194,6 +194,20 @@ def run_linter(command: Sequence[Any], **options: Any) -> subprocess.CompletedPr
     return _run(LinterPopen, command, **options)
 
 
+def verify(folder: Path, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    """`gpulint verify` in a folder, without a card."""
+    env = {**os.environ, "OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": "", **environment}
+    return run_linter(
+        [sys.executable, "-m", "gpulint", "verify", *arguments],
+        cwd=folder,
+        env=env,
+        capture_output=True,
+        text=True,
+        timeout=200,
+        check=False,
+    )
+
+
 def run_torch(command: Sequence[Any], **options: Any) -> subprocess.CompletedProcess[Any]:
     """`subprocess.run` for scripts and modules that import torch."""
     return _run(TorchPopen, command, **options)

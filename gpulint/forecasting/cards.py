@@ -10,6 +10,7 @@ import json
 from dataclasses import asdict, dataclass, fields, replace
 from typing import Any, Final
 
+from gpulint.allocator.cards import MEMORY, plain
 from gpulint.units import format_bytes, parse_bytes
 
 MIB: Final = 1 << 20
@@ -51,7 +52,7 @@ class UnknownCard(ValueError):
 
 
 H200: Final = Card(
-    "h200", "NVIDIA H200", 150_109_880_320, (9, 0), 132,
+    "h200", "NVIDIA H200", MEMORY["H200"], (9, 0), 132,
     cublas_workspace=32 * MIB, cublaslt_workspace=MIB, measured=True,
 )  # fmt: skip
 
@@ -59,14 +60,14 @@ CARDS: Final[dict[str, Card]] = {
     card.name: card
     for card in (
         H200,
-        replace(H200, name="h100", label="NVIDIA H100 80GB", memory=int(79.18 * GIB), measured=False),
-        Card("a100-80", "NVIDIA A100 80GB", int(79.15 * GIB), (8, 0), 108),
-        Card("a100-40", "NVIDIA A100 40GB", int(39.39 * GIB), (8, 0), 108),
-        Card("l4", "NVIDIA L4", int(22.03 * GIB), (8, 9), 58),
-        Card("t4", "Tesla T4", int(14.58 * GIB), (7, 5), 40),
-        Card("v100", "Tesla V100 32GB", int(31.73 * GIB), (7, 0), 80),
-        Card("rtx4090", "NVIDIA GeForce RTX 4090", int(23.52 * GIB), (8, 9), 128),
-        Card("rtx3090", "NVIDIA GeForce RTX 3090", int(23.57 * GIB), (8, 6), 82),
+        replace(H200, name="h100", label="NVIDIA H100 80GB", memory=MEMORY["H100"], measured=False),
+        Card("a100-80", "NVIDIA A100 80GB", MEMORY["A100-80GB"], (8, 0), 108),
+        Card("a100-40", "NVIDIA A100 40GB", MEMORY["A100-40GB"], (8, 0), 108),
+        Card("l4", "NVIDIA L4", MEMORY["L4"], (8, 9), 58),
+        Card("t4", "Tesla T4", MEMORY["T4"], (7, 5), 40),
+        Card("v100", "Tesla V100 32GB", MEMORY["V100-32GB"], (7, 0), 80),
+        Card("rtx4090", "NVIDIA GeForce RTX 4090", MEMORY["RTX4090"], (8, 9), 128),
+        Card("rtx3090", "NVIDIA GeForce RTX 3090", MEMORY["RTX3090"], (8, 6), 82),
     )
 }
 
@@ -76,7 +77,7 @@ def card_for(text: str) -> Card:
     known. Raises UnknownCard."""
     if text.endswith(".json"):
         return _card_in(text)
-    known = CARDS.get(text.strip().lower().replace(" ", "").replace("_", "-"))
+    known = next((card for card in CARDS.values() if plain(card.name) == plain(text)), None)
     if known is not None:
         return known
     try:

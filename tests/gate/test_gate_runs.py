@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 import sys
 from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
-import warm
+from warm import verify
 
 import gpulint
 from gpulint.gate import baselines
@@ -44,19 +43,6 @@ for step in range(100000):
 """
 ON_CPU = ("--device", "cpu", "--steps", "8", "-q")
 BASELINE = ("--baseline", "memory.json")
-
-
-def verify(folder: Path, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    env = {**os.environ, "OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": "", **environment}
-    return warm.run_linter(
-        [sys.executable, "-m", "gpulint", "verify", *arguments],
-        cwd=folder,
-        env=env,
-        capture_output=True,
-        text=True,
-        timeout=200,
-        check=False,
-    )
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import warm
+from warm import verify
 
 from gpulint.findings import Finding, Severity
 
@@ -21,19 +21,6 @@ sys.path.insert(0, str(Path(__file__).parent))
 from scripts import CLEAN, DOUBTFUL, LABELLING, LEAKING, NETWORKS, RAISING, REGISTRY, SCORING, SURPRISING
 
 pytestmark = pytest.mark.skipif(find_spec("torch") is None, reason="torch is not installed")
-
-
-def verify(folder: Path, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    env = {**os.environ, "OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": "", **environment}
-    return warm.run_linter(
-        [sys.executable, "-m", "gpulint", "verify", *arguments],
-        cwd=folder,
-        env=env,
-        capture_output=True,
-        text=True,
-        timeout=200,
-        check=False,
-    )
 
 
 @pytest.fixture

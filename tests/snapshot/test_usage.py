@@ -167,7 +167,7 @@ def test_what_grew(tmp_path: Path) -> None:
         ("/usr/lib/python3/dist-packages/numpy/x.py", False),
         ("/usr/lib/python3.11/threading.py", False),
         ("/opt/conda/lib/python3.10/contextlib.py", False),
-        ("/work/pytorch/torch/nn/modules/module.py", False),
+        ("/src/pytorch/torch/nn/modules/module.py", False),
         ("/tmp/torchinductor_root/ab/cab.py", False),
         ("<frozen runpy>", False),
         ("/build/aten/src/ATen/native/TensorFactories.cpp", False),

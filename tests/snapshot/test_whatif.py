@@ -8,7 +8,8 @@ import pytest
 from programs import MIB, varied
 from torch_layout import Program
 
-from gpulint.snapshot.cards import CARDS, capacity_of
+from gpulint.allocator.cards import MEMORY
+from gpulint.snapshot.cards import capacity_of
 from gpulint.snapshot.reading import read
 from gpulint.snapshot.recording import Recording
 from gpulint.snapshot.whatif import SENSIBLE, what_if
@@ -111,7 +112,7 @@ def test_other_cards(tmp_path: Path) -> None:
     assert not what_if(recording, 0, [""], capacity=small).outcomes[0].fits
     assert what_if(recording, 0, [""], capacity=large).outcomes[0].fits
     assert capacity_of("GTX 260") is None
-    assert all(capacity_of(card.lower()) for card in CARDS)
+    assert all(capacity_of(card.lower()) for card in MEMORY)
 
 
 def test_streams_do_not_serve_one_another(tmp_path: Path) -> None:

@@ -12,7 +12,8 @@ from itertools import pairwise
 
 import click
 
-from gpulint.snapshot.cards import CARDS, capacity_of
+from gpulint.allocator.cards import MEMORY
+from gpulint.snapshot.cards import capacity_of
 from gpulint.snapshot.growth import growth_between
 from gpulint.snapshot.reading import NotASnapshot, read
 from gpulint.snapshot.summary import Asked, Difference, Summary, summary_of
@@ -119,8 +120,8 @@ def _capacity(request: Request) -> int | None:
         return None
     capacity = capacity_of(request.card)
     if capacity is None:
-        near = did_you_mean(request.card, list(CARDS))
-        known = near or f"; known are {', '.join(CARDS)}, and --capacity takes a size"
+        near = did_you_mean(request.card, list(MEMORY))
+        known = near or f"; known are {', '.join(MEMORY)}, and --capacity takes a size"
         raise click.UsageError(f'--card: no card "{request.card}" is known{known}')
     return capacity
 

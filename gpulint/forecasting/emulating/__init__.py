@@ -33,7 +33,6 @@ HOOKS: Final[dict[Any, Hook]] = {
     **reducing.HOOKS,
     **kernels.HOOKS,
     **attention.HOOKS,
-    **recurrent.HOOKS,
 }
 
 

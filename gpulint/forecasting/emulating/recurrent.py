@@ -14,7 +14,6 @@ from torch import nn
 
 from gpulint.forecasting.emulating._tensors import on_card
 
-_aten: Final = torch.ops.aten
 _LSTM: Final = 2
 _MODES: Final = {"rnn_relu": 0, "rnn_tanh": 1, "lstm": _LSTM, "gru": 3}
 _KEPT: Final = {0: 1, 1: 1, _LSTM: 5, 3: 6}  # blocks of the reserve for each layer and direction
@@ -135,6 +134,3 @@ def patches(tape: Any) -> list[tuple[Any, str, Callable[..., Any]]]:
         (library, name, networks.replacement(name, getattr(library, name))) for name in _MODES
     ]
     return [*found, (nn.RNNBase, "flatten_parameters", flatten_parameters)]
-
-
-HOOKS: Final[dict[Any, Any]] = {}
