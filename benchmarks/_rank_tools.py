@@ -16,6 +16,7 @@ from typing import Any
 HERE = Path(__file__).resolve().parent
 LIMIT = 120.0  # seconds for one command
 LAUNCH = ("--nproc-per-node", "2", "--standalone")
+UNSPLIT = 0.02  # of the peak: by so much a trace's may differ from torch's
 GROWN = 8 * 1024 * 1024  # bytes that the planted line adds on rank 1
 HEAD = """
 import json, os, sys, time
@@ -132,8 +133,10 @@ class RankTools:
                 "expandable_segments:True",
             )
             found["snapshots"][rank] = told = json.loads(said)
-            peaks = [device["peak"]["allocated"] for one in told["snapshots"] for device in one["devices"]]
-            if allocated not in peaks:
+            usages = [device["usage"] for one in told["snapshots"] for device in one["devices"]]
+            peaks = [usage["peak_allocated"] for usage in usages if usage["events"]]
+            # What is not split off a large block is in torch's figure and in no trace.
+            if len(peaks) != 1 or abs(peaks[0] - allocated) > UNSPLIT * allocated:
                 self._wrong(f"snapshot of rank {rank}: peaks {peaks}, torch says {allocated}")
         return found
 
