@@ -94,6 +94,7 @@ def main() -> None:
     parser.add_argument("--batch", type=int, default=256)
     parser.add_argument("--epochs", type=int, default=2)
     args = parser.parse_args()
+    torch.manual_seed(0)
     device = torch.device("cuda")
     data = molecules(args.batch * 2, 0)
     train = DataLoader(data, args.batch // 2, shuffle=True, collate_fn=collate)

@@ -37,6 +37,7 @@ def main() -> None:
     parser.add_argument("--accumulate", type=int, default=2)
     parser.add_argument("--steps", type=int, default=10)
     args = parser.parse_args()
+    torch.manual_seed(0)
     device = "cuda"
     config = Wav2Vec2Config(vocab_size=32, ctc_loss_reduction="mean", ctc_zero_infinity=True, layerdrop=0.0)
     model = Wav2Vec2ForCTC(config)
