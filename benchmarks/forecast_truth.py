@@ -23,6 +23,7 @@ import gzip
 import json
 import multiprocessing
 import os
+import re
 import runpy
 import sys
 import tarfile
@@ -121,7 +122,7 @@ def measured(name: str, batch: int, trace: Path | None, limit: int | None) -> di
     try:
         runpy.run_path(str(path), run_name="__main__")
     except BaseException as raised:
-        error = traceback.format_exc()[-800:].replace(f"{HERE}{os.sep}", "")
+        error = last_error()
         ran_out = isinstance(raised, torch.cuda.OutOfMemoryError)
     with contextlib.suppress(
         Exception
@@ -144,6 +145,11 @@ def measured(name: str, batch: int, trace: Path | None, limit: int | None) -> di
         "seconds": round(time.time() - began, 1),
         "error": error,
     }
+
+
+def last_error() -> str:
+    """The end of the traceback, with files by their names alone."""
+    return re.sub(r'File ".*/', 'File "', traceback.format_exc())[-800:]
 
 
 def write_trace(path: Path) -> None:
@@ -191,7 +197,7 @@ def _child(pipe: Any, *given: Any) -> None:
         with open(os.devnull, "w") as nowhere, contextlib.redirect_stdout(nowhere):
             pipe.send(measured(*given))
     except BaseException:
-        pipe.send({"error": traceback.format_exc()[-800:]})
+        pipe.send({"error": last_error()})
     pipe.close()
     os._exit(0)
 
