@@ -166,7 +166,8 @@ def _refuse_nonsense(request: Request) -> None:
     try:
         check(request.limits, request.device)
     except BadBaseline as error:
-        hint = "" if os.path.exists(request.baseline or "") else f": {_writing(request)}"
+        known = request.write_baseline or os.path.exists(request.baseline or "")
+        hint = "" if known else f": {_writing(request)}"
         raise click.UsageError(f"{error}{hint}") from error
     except ValueError as error:
         raise click.UsageError(f"{error}.") from error
