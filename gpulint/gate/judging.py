@@ -47,6 +47,9 @@ def judge(run: RunResult, limits: Limits, subject: str, command: str) -> Gate:
         gate = replace(gate, checks=_held_against(measured, run, limits.max_peak))
     if not limits.baseline:
         return gate
+    if limits.write and run.end.reason == "timeout":
+        said = f"the time was up before the run was at its end: nothing was written to {limits.baseline}"
+        return replace(gate, problems=(*gate.problems, said))
     world = max(
         len(run.ranks), *(rank.world_size for rank in run.ranks)
     )  # of several machines each sees its own
