@@ -29,7 +29,7 @@ SENSIBLE: Final = (
 )
 MODELLED: Final = frozenset(
     "expandable_segments max_split_size_mb max_non_split_rounding_mb roundup_power2_divisions"
-    " garbage_collection_threshold backend".split()
+    " large_segment_size_mb backend".split()
 )
 
 
@@ -72,11 +72,6 @@ class WhatIf:
     inferred: bool  # whether the capacity is the most that the trace leaves open, and was not given
     outcomes: tuple[Outcome, ...]
     doubts: tuple[str, ...]
-
-
-def check(text: str) -> None:
-    """Raises ValueError for settings that are not of torch's form."""
-    parse_settings(text)
 
 
 def what_if(
@@ -214,7 +209,7 @@ def _doubts(
         {key for text in (*settings, settings_of(recording)[1]) for key in parse(text)} - MODELLED
     )
     if unknown:
-        yield f"the model knows nothing of {', '.join(unknown)}"
+        yield f"{', '.join(unknown)}: played as if not given, because the model, or what a trace tells, has nothing of it"
     old = sum(player.blocks.values())
     if old and any(one.expandable != player.recorded.expandable for one in settings.values()):
         yield (
@@ -227,5 +222,3 @@ def _doubts(
             f"{len(private)} private memory pool{'s' * (len(private) > 1)} (CUDA graphs, MemPool): kept apart in the model, but given back there by"
             " empty_cache, which a live graph's pool is not"
         )
-    if usage.astray:
-        yield f"trace and segments do not agree about {format_bytes(usage.astray)}: the recording ended before the snapshot was taken"

@@ -235,13 +235,41 @@ def _bad_value(key: str, value: str) -> BadOption | None:
         and not 0 < number < 1
     ):
         return BadOption(f"`{key}:{value}`: torch takes a fraction between 0 and 1", "")
-    if key == "max_split_size_mb" and (number := _number(value)) is not None and number < 20:
-        return BadOption(f"`{key}:{value}`: torch takes 20 and more", "")
-    if key == "roundup_power2_divisions" and value.isdigit() and int(value) & (int(value) - 1):
-        return BadOption(f"`{key}:{value}`: torch takes a power of two", "")
+    least = _LEAST_MB.get(key)
+    if least is not None:
+        digits = re.match(r"\s*\+?(\d+)", value)  # torch stops reading at what is none
+        if digits is None or int(digits[1]) < least:
+            return BadOption(f"`{key}:{value}`: torch takes {least} and more", "")
+    if key == "roundup_power2_divisions":
+        return _bad_divisions(key, value)
     if key == "backend" and value not in ("native", "cudaMallocAsync"):
         return BadOption(f"`{key}:{value}`: torch knows the backends `native` and `cudaMallocAsync`", "")
     return None
+
+
+# Sizes in MiB, the least that torch takes.
+_LEAST_MB: Final = {"max_split_size_mb": 20, "max_non_split_rounding_mb": 20, "large_segment_size_mb": 11}
+
+
+def _bad_divisions(key: str, value: str) -> BadOption | None:
+    """One number, or `[256:1,512:2,>:4]`, of powers of two; 0 switches off, in the list only."""
+    if not value.startswith("["):
+        right = value.isdecimal() and _is_power_of_two(int(value))
+        return None if right else BadOption(f"`{key}:{value}`: torch takes a power of two", "")
+    if not value.endswith("]"):
+        return BadOption(f"`{key}:{value}`: the bracket is not closed", "torch stops with an internal assertion")
+    for part in value[1:-1].split(","):
+        bound, _, number = (piece.strip() for piece in part.partition(":"))
+        numbers = [] if bound == ">" else [bound]
+        if not all(one.isdecimal() and _is_power_of_two(int(one)) for one in numbers) or not (
+            number.isdecimal() and (number == "0" or _is_power_of_two(int(number)))
+        ):
+            return BadOption(f"`{part}` in `{key}`: torch takes a power of two for both, or `>` and one", "")
+    return None
+
+
+def _is_power_of_two(number: int) -> bool:
+    return number > 0 and not number & (number - 1)
 
 
 def _number(text: str) -> float | None:

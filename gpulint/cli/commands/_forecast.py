@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 import click
 
 from gpulint.cli._verify import misplaced, write_report
+from gpulint.cli.commands._alloc_settings import check_settings
 from gpulint.config import shown_path
 from gpulint.forecasting import batches, changes
 from gpulint.forecasting.calibrating import calibrate
@@ -103,12 +104,7 @@ def _calibrate(request: Request, path: str) -> int:
 
 
 def _card(request: Request) -> Card:
-    from gpulint.allocator import parse_settings
-
-    try:
-        parse_settings(request.alloc_conf or "")
-    except ValueError as error:
-        raise click.UsageError(f"--alloc-conf: {error}.") from error
+    check_settings("--alloc-conf", request.alloc_conf or "")
     try:
         return card_for(request.card)
     except UnknownCard as error:
