@@ -59,6 +59,10 @@ def asked(seed: int) -> list[list[int]]:
     return found
 
 
+def in_mib(events: list[list[int]]) -> list[list[int]]:
+    return [[what >> 20 if what > 0 else what, address >> 20] for what, address in events]
+
+
 def recorded(workload: str, settings: str, scratch: Path, out: Path) -> dict[str, Any]:
     """The figures of one workload, its trace kept."""
     name = f"{workload}-{settings.replace(':', '-') or 'default'}"
@@ -78,7 +82,10 @@ def main() -> int:
     given = parser.parse_args()
     traces = given.out / "traces"
     traces.mkdir(parents=True, exist_ok=True)
-    found: dict[str, Any] = {"hardware": hardware(), "errors": {}, "asked": {}, "runs": {}}
+    found: dict[str, Any] = {
+        "hardware": hardware(),
+        "unit": "MiB: [size, address] of a request, [-number - 1, address] of what is given back",
+        "errors": {}, "asked": {}, "runs": {}}
 
     def part(group: str, name: str, work: Callable[[], object]) -> None:
         try:
@@ -96,7 +103,7 @@ def main() -> int:
             for settings in SETTINGS
         }
         for seed, future in probes.items():
-            part("asked", str(seed), future.result)
+            part("asked", str(seed), lambda one=future: in_mib(one.result()))  # type: ignore[misc]
         for (workload, settings), future in runs.items():
             part("runs", f"{workload} {settings or 'default'}", future.result)
     return 1 if found["errors"] else 0

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from gpulint.allocator.blocks import Block, Heap, Pool, Segment
-from gpulint.allocator.driver import Driver
+from gpulint.allocator.driver import Addresses, Driver
 from gpulint.allocator.settings import (
     MIN_BLOCK,
     MIN_LARGE,
@@ -65,7 +65,7 @@ class Allocator:
     `set_per_process_memory_fraction` allows. Addresses identify allocations.
 
     Of free blocks of the same size the one with the lowest address is taken, so where new segments come to lie has its part in what
-    is reserved: `Driver` says where. `ascending` puts each above the one before, to see how much depends on it.
+    is reserved. `addresses` says where, by default as the driver does.
     """
 
     def __init__(
@@ -73,7 +73,7 @@ class Allocator:
         settings: Settings | str = "",
         capacity: int | None = None,
         limit: int | None = None,
-        ascending: bool = False,
+        addresses: Addresses | None = None,
     ) -> None:
         self.settings = parse_settings(settings) if isinstance(settings, str) else settings
         self.capacity = UNLIMITED if capacity is None else capacity
@@ -82,9 +82,8 @@ class Allocator:
         self.retries = self.segments = 0
         self._pools = {True: Pool(True), False: Pool(False)}
         self._heap = Heap()
-        self._ascending = ascending
-        self._next_address = 1 << 32  # of ranges, and of segments that ascend
-        self._driver = Driver()
+        self._next_address = 1 << 32  # of expandable ranges
+        self._driver = Driver() if addresses is None else addresses
 
     # -- the interface -----------------------------------------------------------------------------------------
 
@@ -246,7 +245,7 @@ class Allocator:
         if not self._reserve(wanted):
             return None
         self.segments += 1
-        address = self._addresses(wanted) if self._ascending else self._driver.malloc(wanted)
+        address = self._driver.malloc(wanted)
         block = Block(address, wanted, stream, pool.small, Segment(address, wanted, False))
         self._heap.blocks[address] = block
         return block

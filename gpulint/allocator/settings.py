@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from gpulint.memory.alloc_conf import parse
+from gpulint.memory.alloc_conf import parse, refusal
 
 KIB: Final = 1024
 MIB: Final = 1024 * KIB
@@ -34,8 +34,7 @@ class Settings:
 
 
 def parse_settings(text: str) -> Settings:
-    """Settings from their text; keys that do not change where blocks go are ignored. Raises ValueError for what cannot be read;
-    `gpulint.rules.detect.alloc_conf` knows what torch refuses besides."""
+    """Settings from their text; keys that do not change where blocks go are ignored. Raises ValueError for what cannot be read."""
     given = parse(text)
 
     def size(key: str, default: int) -> int:
@@ -54,6 +53,16 @@ def parse_settings(text: str) -> Settings:
         gc_threshold=gc_threshold,
         large_segment=size("large_segment_size_mb", LARGE_SEGMENT),
     )
+
+
+def check_settings(text: str) -> None:
+    """Raises ValueError for what torch refuses, and for what the model cannot play."""
+    refused = refusal(text)
+    if refused is not None:
+        raise ValueError(refused)
+    parse_settings(text)
+    if parse(text).get("backend", "native") != "native":
+        raise ValueError("the model is one of torch's own allocator, and cudaMallocAsync is the driver's")
 
 
 def _number(key: str, value: str) -> int:

@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 
 import click
 
+from gpulint.allocator.settings import check_settings
 from gpulint.cli._verify import misplaced, write_report
-from gpulint.cli.commands._alloc_settings import check_settings
 from gpulint.config import shown_path
 from gpulint.forecasting import batches, changes
 from gpulint.forecasting.calibrating import calibrate
@@ -104,7 +104,10 @@ def _calibrate(request: Request, path: str) -> int:
 
 
 def _card(request: Request) -> Card:
-    check_settings("--alloc-conf", request.alloc_conf or "")
+    try:
+        check_settings(request.alloc_conf or "")
+    except ValueError as error:
+        raise click.UsageError(f"--alloc-conf: {error}.") from error
     try:
         return card_for(request.card)
     except UnknownCard as error:

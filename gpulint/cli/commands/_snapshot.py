@@ -13,7 +13,7 @@ from itertools import pairwise
 import click
 
 from gpulint.allocator.cards import MEMORY
-from gpulint.cli.commands._alloc_settings import check_settings
+from gpulint.allocator.settings import check_settings
 from gpulint.snapshot.cards import capacity_of
 from gpulint.snapshot.growth import growth_between
 from gpulint.snapshot.reading import NotASnapshot, read
@@ -97,7 +97,11 @@ def _settings(request: Request) -> tuple[str, ...] | None:
             found |= dict.fromkeys(SENSIBLE)
             continue
         text = "" if text == "default" else text
-        check_settings("--what-if", text, "; FILE stands before --what-if" if os.path.exists(text) else "")
+        try:
+            check_settings(text)
+        except ValueError as error:
+            hint = "; FILE stands before --what-if" if os.path.exists(text) else ""
+            raise click.UsageError(f"--what-if {text}: {error}{hint}.") from error
         found[text] = None
     return tuple(found)
 
