@@ -85,7 +85,10 @@ def main() -> int:
     found: dict[str, Any] = {
         "hardware": hardware(),
         "unit": "MiB: [size, address] of a request, [-number - 1, address] of what is given back",
-        "errors": {}, "asked": {}, "runs": {}}
+        "errors": {},
+        "asked": {},
+        "runs": {},
+    }
 
     def part(group: str, name: str, work: Callable[[], object]) -> None:
         try:

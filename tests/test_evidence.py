@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from gpulint.rules import all_rules
+
 from gpulint.analysis.torch.allocator import bad_options
 
 pytest.importorskip("torch")

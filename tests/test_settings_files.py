@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 from gpulint.rules import all_rules
-from gpulint.analysis.torch.allocator import OPTIONS, bad_options
 from gpulint.rules.detect.alloc_conf import split_size
 from support import gpulint
 
+from gpulint.analysis.torch.allocator import OPTIONS, bad_options
 from gpulint.lint.settings_linter import lint_settings
 from gpulint.memory.alloc_conf import KEYS
 from gpulint.rule import RuleSet

@@ -150,7 +150,11 @@ def _answer(path: Path, timeout: float) -> tuple[str, list[Account], list[str]]:
                     return said["executable"], [], [f"it could not answer: {said['error']}"]
                 return said["executable"], [Account.from_json(one) for one in said["accounts"]], []
             except (ValueError, TypeError, LookupError):
-                return "", [], ["it answered what this gpulint does not understand: its own is of another version"]
+                return (
+                    "",
+                    [],
+                    ["it answered what this gpulint does not understand: its own is of another version"],
+                )
         time.sleep(0.05)
     return "", [], [f"it did not answer within {timeout:g} s: it is no Python, or stays in one call"]
 

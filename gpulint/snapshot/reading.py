@@ -122,7 +122,9 @@ class _Reader:
         self._frames: dict[Frame, Frame] = {}
         self._shapes: dict[tuple[Any, ...], _Shape | None] = {}  # by the keys; None for what is no event
         self._places: dict[tuple[int, tuple[int, int] | None], int] = {}
-        self._texts: dict[tuple[Any, ...], tuple[Any, ...]] = {}  # tracebacks of a forward, which each event has anew
+        self._texts: dict[
+            tuple[Any, ...], tuple[Any, ...]
+        ] = {}  # tracebacks of a forward, which each event has anew
         self._forwards: dict[tuple[Any, ...], Stack] = {}
         self._framed = 0  # frames of all stacks
         self._left = _MOST_EVENTS

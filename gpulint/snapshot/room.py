@@ -35,10 +35,7 @@ def room_of(recording: Recording, usage: Usage) -> int | None:
     it. None where neither happened."""
     trace = recording.trace_of(usage.device)
     segment_size = Allocator(settings_of(recording)[0]).segment_size
-    found = [
-        min(oom.reserved + oom.free, oom.reserved + segment_size(oom.asked) - 1)
-        for oom in usage.ooms
-    ]
+    found = [min(oom.reserved + oom.free, oom.reserved + segment_size(oom.asked) - 1) for oom in usage.ooms]
     by_name = emptying(recording)
     reserved = _reserved_before(trace, usage.start_reserved)
     for first, behind in _runs(trace):

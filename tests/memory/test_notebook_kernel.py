@@ -254,7 +254,9 @@ class TestTheLineMagic:
 
     def test_a_name_that_hides_what_was_shown_last(self, kernel: Kernel) -> None:
         kernel.run("torch.ones(1000, 1000)")
-        kernel.run("Out.clear()\nfor _ in range(3): pass\nfor name in [one for one in globals() if one[:1] == '_' and one[1:].isdigit()]: del globals()[name]")
+        kernel.run(
+            "Out.clear()\nfor _ in range(3): pass\nfor name in [one for one in globals() if one[:1] == '_' and one[1:].isdigit()]: del globals()[name]"
+        )
         assert "float32[1000, 1000]: `_`" in kernel.run("%gpu_memory").text
 
     def test_without_a_cache_of_results(self, kernel: Kernel) -> None:

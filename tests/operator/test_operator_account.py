@@ -181,7 +181,9 @@ class TestPython314:
         assert asked == [os.getpid()]
         assert [one.missing for one in told.accounts] == ["CUDA has not been used in this process"]
 
-    @pytest.mark.parametrize("said", ["{", "[]", '{"accounts": []}', '{"executable": "", "accounts": [{"new": 1}]}'])
+    @pytest.mark.parametrize(
+        "said", ["{", "[]", '{"accounts": []}', '{"executable": "", "accounts": [{"new": 1}]}']
+    )
     def test_one_with_another_version(self, monkeypatch: pytest.MonkeyPatch, said: str) -> None:
         def remote_exec(pid: int, script: str) -> None:
             Path(script).with_name(accounting.agent.ANSWER).write_text(said)

@@ -140,7 +140,7 @@ _TEXT = b"X\x00\x00\x10\x00" + bytes(1 << 20)  # 1 MiB
 def test_what_would_fill_the_memory_is_refused(start: bytes, again: bytes, most: int) -> None:
     """Without taking much of it."""
     file = _Endless(b"\x80\x04" + start, again)
-    with pytest.raises(NotPlainData, match="snapshot|text of"):
+    with pytest.raises(NotPlainData, match=r"snapshot|text of"):
         Machine(file, _AsItIs()).load()
     assert file.given < most * len(again) + 4 * opcodes.CHUNK
 

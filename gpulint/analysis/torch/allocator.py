@@ -136,7 +136,9 @@ def _bad_divisions(key: str, value: str) -> BadOption | None:
         right = value.isdecimal() and _is_power_of_two(int(value))
         return None if right else BadOption(f"`{key}:{value}`: torch takes a power of two", "")
     if not value.endswith("]"):
-        return BadOption(f"`{key}:{value}`: the bracket is not closed", "torch stops with an internal assertion")
+        return BadOption(
+            f"`{key}:{value}`: the bracket is not closed", "torch stops with an internal assertion"
+        )
     for part in value[1:-1].split(","):
         bound, _, number = (piece.strip() for piece in part.partition(":"))
         numbers = [] if bound == ">" else [bound]

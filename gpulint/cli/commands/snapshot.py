@@ -18,7 +18,11 @@ _output = heading("Output")
     cls=GroupedCommand, short_help="Read PyTorch's memory snapshots: the peak by line, growth, what if."
 )
 @click.argument(
-    "files", metavar="FILE...", nargs=-1, required=True, type=click.Path(exists=True, dir_okay=False, allow_dash=True)
+    "files",
+    metavar="FILE...",
+    nargs=-1,
+    required=True,
+    type=click.Path(exists=True, dir_okay=False, allow_dash=True),
 )
 @_what("--device", type=click.IntRange(min=0), metavar="N", help="Only this GPU.")
 @_what(
