@@ -1,6 +1,6 @@
 """One process of snapshots.py: runs a workload on the GPU with its allocations recorded, dumps the snapshot, prints the figures.
 
-    python _snapshot_child.py WORKLOAD SNAPSHOT|- [--entries N] [--stacks python|all] [--context alloc|all]
+    python _snapshot_child.py WORKLOAD SNAPSHOT|- [--entries N] [--stacks python|all] [--context none|alloc|all]
 
 The allocator's settings are those of the environment. A workload does the same allocations in every run.
 """
@@ -196,7 +196,10 @@ def main() -> None:
     began = time.monotonic()
     if given.snapshot != "-":
         torch.cuda.memory._record_memory_history(
-            "all", context=given.context, stacks=given.stacks, max_entries=given.entries
+            "all",
+            context=None if given.context == "none" else given.context,
+            stacks=given.stacks,
+            max_entries=given.entries,
         )
     WORKLOADS[given.workload]()
     torch.cuda.synchronize()

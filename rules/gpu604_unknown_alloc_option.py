@@ -5,8 +5,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from gpulint.rules._settings import reports
-from gpulint.rules.detect.alloc_conf import BadOption, bad_options, option_names, target_version
+from gpulint.rules.detect.alloc_conf import option_names, target_version
 
+from gpulint.analysis.torch.allocator import BadOption, bad_options
 from gpulint.claims import Claim
 from gpulint.findings import Severity
 from gpulint.rule import Option, Report, Rule, SettingProblem

@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 from gpulint.rules import all_rules
-from gpulint.rules.detect.alloc_conf import bad_options
+
+from gpulint.analysis.torch.allocator import bad_options
 
 pytest.importorskip("torch")
 BENCHMARKS = Path(__file__).resolve().parent.parent / "benchmarks"

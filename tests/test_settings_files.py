@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 from gpulint.rules import all_rules
-from gpulint.rules.detect.alloc_conf import OPTIONS, bad_options, split_size
+from gpulint.rules.detect.alloc_conf import split_size
 from support import gpulint
 
+from gpulint.analysis.torch.allocator import OPTIONS, bad_options
 from gpulint.lint.settings_linter import lint_settings
 from gpulint.memory.alloc_conf import KEYS
 from gpulint.rule import RuleSet
@@ -125,6 +126,18 @@ def test_both_parts_of_the_program_know_the_same_options() -> None:
         ("roundup_bypass_threshold_mb:100", (1, 13), False),
         ("roundup_power2_divisions:[256:1,512:2,>:4]", None, False),
         ("roundup_power2_divisions:3", None, True),
+        ("roundup_power2_divisions:0", None, True),
+        ("roundup_power2_divisions:[64:0,128:2]", None, False),
+        ("roundup_power2_divisions:[64:3]", None, True),
+        ("roundup_power2_divisions:[100:2]", None, True),
+        ("roundup_power2_divisions:[64:2", None, True),
+        ("roundup_power2_divisions:[64:{}]", None, False),
+        ("max_split_size_mb:many", None, True),
+        ("max_split_size_mb:128.5", None, False),
+        ("max_non_split_rounding_mb:4", None, True),
+        ("large_segment_size_mb:10", None, True),
+        ("large_segment_size_mb:12", None, False),
+        ("garbage_collection_threshold:much", None, True),
         ("garbage_collection_threshold:80", None, True),
         ("max_split_size_mb:10", None, True),
         ("backend:cudamallocasync", None, True),

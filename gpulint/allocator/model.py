@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from gpulint.allocator.blocks import Block, Heap, Pool, Segment
+from gpulint.allocator.driver import Addresses, Driver
 from gpulint.allocator.settings import (
-    LARGE_SEGMENT,
     MIN_BLOCK,
     MIN_LARGE,
     ROUND_LARGE,
@@ -65,7 +65,7 @@ class Allocator:
     `set_per_process_memory_fraction` allows. Addresses identify allocations.
 
     Of free blocks of the same size the one with the lowest address is taken, so where new segments come to lie has its part in what
-    is reserved. The driver puts each below the one before, as far as was seen (H200); `ascending` is the other extreme.
+    is reserved. `addresses` says where, by default as the driver does.
     """
 
     def __init__(
@@ -73,7 +73,7 @@ class Allocator:
         settings: Settings | str = "",
         capacity: int | None = None,
         limit: int | None = None,
-        ascending: bool = False,
+        addresses: Addresses | None = None,
     ) -> None:
         self.settings = parse_settings(settings) if isinstance(settings, str) else settings
         self.capacity = UNLIMITED if capacity is None else capacity
@@ -82,9 +82,8 @@ class Allocator:
         self.retries = self.segments = 0
         self._pools = {True: Pool(True), False: Pool(False)}
         self._heap = Heap()
-        self._ascending = ascending
-        self._next_address = 1 << 32  # of ranges, and of segments that ascend
-        self._last_address = 1 << 46  # of segments that descend
+        self._next_address = 1 << 32  # of expandable ranges
+        self._driver = Driver() if addresses is None else addresses
 
     # -- the interface -----------------------------------------------------------------------------------------
 
@@ -115,6 +114,7 @@ class Allocator:
     def adopt(self, pieces: Sequence[Piece], stream: int, small: bool, expandable: bool) -> None:
         """Take over a segment as it lies: pieces that follow one another, no two free ones side by side."""
         first, last = pieces[0], pieces[-1]
+        self._driver.stay_below(first.address)
         segment = Segment(first.address, last.address + last.size - first.address, expandable)
         pool = self._pools[small]
         before: Block | None = None
@@ -167,13 +167,12 @@ class Allocator:
             return _round_to_division(size, divisions)
         return -(-size // MIN_BLOCK) * MIN_BLOCK
 
-    @staticmethod
-    def segment_size(size: int) -> int:
+    def segment_size(self, size: int) -> int:
         """What a new segment for a rounded request takes."""
         if size <= SMALL_LIMIT:
             return SMALL_SEGMENT
         if size < MIN_LARGE:
-            return LARGE_SEGMENT
+            return self.settings.large_segment
         return -(-size // ROUND_LARGE) * ROUND_LARGE
 
     # -- from the cache ----------------------------------------------------------------------------------------
@@ -246,7 +245,7 @@ class Allocator:
         if not self._reserve(wanted):
             return None
         self.segments += 1
-        address = self._addresses(wanted) if self._ascending else self._address_below(wanted)
+        address = self._driver.malloc(wanted)
         block = Block(address, wanted, stream, pool.small, Segment(address, wanted, False))
         self._heap.blocks[address] = block
         return block
@@ -262,10 +261,6 @@ class Allocator:
         address = self._next_address
         self._next_address += -(-size // ROUND_LARGE) * ROUND_LARGE + ROUND_LARGE
         return address
-
-    def _address_below(self, size: int) -> int:
-        self._last_address -= -(-size // ROUND_LARGE) * ROUND_LARGE
-        return self._last_address
 
     # -- expandable segments -----------------------------------------------------------------------------------
 
@@ -315,7 +310,7 @@ class Allocator:
     def _map(self, pool: Pool, block: Block, size: int) -> Block | None:
         """Put memory behind the first `size` bytes of an unmapped block, in whole pages; the free block that
         results, merged with its free neighbours. None when the driver has none left."""
-        page = SMALL_SEGMENT if pool.small else LARGE_SEGMENT
+        page = SMALL_SEGMENT if pool.small else self.settings.large_segment
         start = block.address - block.segment.address
         end = -(-(start + size) // page) * page
         length = min(end - start, block.size)
@@ -329,7 +324,7 @@ class Allocator:
 
     def _unmap(self, pool: Pool, block: Block) -> None:
         """Take the memory from the whole pages inside a free block."""
-        page = SMALL_SEGMENT if pool.small else LARGE_SEGMENT
+        page = SMALL_SEGMENT if pool.small else self.settings.large_segment
         base = block.segment.address
         start = -(-(block.address - base) // page) * page + base
         end = (block.address + block.size - base) // page * page + base
@@ -350,6 +345,7 @@ class Allocator:
     def _release(self, pool: Pool, block: Block) -> None:
         self._heap.take_out(pool, block)
         del self._heap.blocks[block.address]
+        self._driver.free(block.address)
         self.reserved -= block.size
         self.segments -= 1
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from gpulint.memory.alloc_conf import parse
+from gpulint.memory.alloc_conf import parse, refusal
 
 KIB: Final = 1024
 MIB: Final = 1024 * KIB
@@ -30,36 +30,65 @@ class Settings:
     max_non_split_rounding: int = 20 * MIB
     divisions: tuple[int, ...] = (0,) * 16
     gc_threshold: float = 0.0
+    large_segment: int = LARGE_SEGMENT
 
 
 def parse_settings(text: str) -> Settings:
-    """Settings from their text; keys that do not change where blocks go are ignored. Raises ValueError."""
+    """Settings from their text; keys that do not change where blocks go are ignored. Raises ValueError for what cannot be read."""
     given = parse(text)
+
+    def size(key: str, default: int) -> int:
+        return _number(key, given[key]) * MIB if key in given else default
+
+    threshold = given.get("garbage_collection_threshold", "0")
+    try:
+        gc_threshold = float(threshold)
+    except ValueError:
+        raise ValueError(f"garbage_collection_threshold:{threshold} is no fraction") from None
     return Settings(
         expandable=given.get("expandable_segments", "").lower() == "true",
-        max_split=int(given["max_split_size_mb"]) * MIB if "max_split_size_mb" in given else UNLIMITED,
-        max_non_split_rounding=int(given.get("max_non_split_rounding_mb", "20")) * MIB,
+        max_split=size("max_split_size_mb", UNLIMITED),
+        max_non_split_rounding=size("max_non_split_rounding_mb", 20 * MIB),
         divisions=_divisions(given.get("roundup_power2_divisions", "0")),
-        gc_threshold=float(given.get("garbage_collection_threshold", "0")),
+        gc_threshold=gc_threshold,
+        large_segment=size("large_segment_size_mb", LARGE_SEGMENT),
     )
 
 
+def check_settings(text: str) -> None:
+    """Raises ValueError for what torch refuses, and for what the model cannot play."""
+    refused = refusal(text)
+    if refused is not None:
+        raise ValueError(refused)
+    parse_settings(text)
+    if parse(text).get("backend", "native") != "native":
+        raise ValueError("the model is one of torch's own allocator, and cudaMallocAsync is the driver's")
+
+
+def _number(key: str, value: str) -> int:
+    if not value.isdecimal():
+        raise ValueError(f"{key}:{value} is no whole number")
+    return int(value)
+
+
 def _divisions(text: str) -> tuple[int, ...]:
-    """One number for all sizes, or `[256:1,512:2,>:4]` by the upper bound of the size in MiB."""
+    """One number for all sizes, or `[256:1,512:2,>:4]` by the size in MiB from which on: the first is for all below as well, each other
+    for its own power of two alone, and that of `>` for all above the last."""
+    key = "roundup_power2_divisions"
     if not text.startswith("["):
-        return (int(text),) * 16
+        return (_number(key, text),) * 16
     found = [0] * 16
-    last = 0
+    last: int | None = None
     for part in text.strip("[]").split(","):
         bound, _, value = part.partition(":")
+        number = _number(key, value)
         if bound == ">":
-            found[last:] = [int(value)] * (16 - last)
-            break
-        index = min(15, max(0, int(bound).bit_length() - 1))
-        if last == 0:
-            found[:index] = [int(value)] * index
-        found[index] = int(value)
-        if last and index > last:
-            found[last:index] = [int(value)] * (index - last)
-        last = index + 1
+            first = (last or 0) + 1
+            found[first:] = [number] * (16 - first)
+            continue
+        index = min(15, max(0, _number(key, bound).bit_length() - 1))
+        if last is None:
+            found[:index] = [number] * index
+        found[index] = number
+        last = index
     return tuple(found)

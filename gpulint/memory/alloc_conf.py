@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Final
 
-from gpulint.analysis.torch.allocator import SINCE
+from gpulint.analysis.torch.allocator import SINCE, bad_options
 
 OLD: Final = "PYTORCH_CUDA_ALLOC_CONF"
 NEW: Final = "PYTORCH_ALLOC_CONF"
@@ -48,6 +48,14 @@ def parse(text: str) -> dict[str, str]:
             )
         found[key] = value
     return found
+
+
+def refusal(text: str) -> str | None:
+    """The first thing in these settings that torch refuses, in a sentence; None where it takes them all."""
+    for problem in bad_options(text):
+        meant = f" (`{problem.mended}`)" if problem.mended else ""
+        return "; ".join(filter(None, (problem.what, problem.hint))) + meant
+    return None
 
 
 def render(settings: Mapping[str, object]) -> str:

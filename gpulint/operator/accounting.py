@@ -142,11 +142,19 @@ def _answer(path: Path, timeout: float) -> tuple[str, list[Account], list[str]]:
     until = time.monotonic() + timeout
     while time.monotonic() < until:
         if path.exists():
-            said = json.loads(path.read_text(encoding="utf-8"))
+            text = path.read_text(encoding="utf-8")
             path.unlink()
-            if "error" in said:
-                return said["executable"], [], [f"it could not answer: {said['error']}"]
-            return said["executable"], [Account.from_json(one) for one in said["accounts"]], []
+            try:
+                said = json.loads(text)
+                if "error" in said:
+                    return said["executable"], [], [f"it could not answer: {said['error']}"]
+                return said["executable"], [Account.from_json(one) for one in said["accounts"]], []
+            except (ValueError, TypeError, LookupError):
+                return (
+                    "",
+                    [],
+                    ["it answered what this gpulint does not understand: its own is of another version"],
+                )
         time.sleep(0.05)
     return "", [], [f"it did not answer within {timeout:g} s: it is no Python, or stays in one call"]
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from gpulint.allocator import Allocator, Piece
 from gpulint.allocator.settings import SMALL_SEGMENT, UNLIMITED
-from gpulint.snapshot.recording import Action, Recording
+from gpulint.snapshot.recording import MOST_OF_A_CARD, Action, Recording
 
 _GRAIN = SMALL_SEGMENT  # every mapped range consists of whole ones
 _ENDLESS = UNLIMITED >> 8  # bytes of addresses for an expandable range, as in the allocator's model
@@ -73,6 +73,8 @@ def ranges_at_start(recording: Recording, device: int, keys: Keys) -> list[Range
 
 
 def _grains(address: int, size: int) -> range:
+    if size > MOST_OF_A_CARD:
+        raise ValueError(f"the trace maps {size} bytes at once, which no card has")
     return range(address, address + size, _GRAIN)
 
 

@@ -25,7 +25,8 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Growth:
-    """One device in two snapshots; bytes. `changes` begins with what grew most and ends with what shrank most."""
+    """One device in two snapshots; bytes. `changes` begins with what grew most and ends with what shrank most. `strangers` where
+    no line of the program has anything alive in both, though each has lines."""
 
     device: int
     allocated_before: int
@@ -33,6 +34,7 @@ class Growth:
     reserved_before: int
     reserved_after: int
     changes: tuple[Change, ...]
+    strangers: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +69,16 @@ def _growth(device: int, one: Alive, other: Alive) -> Growth:
         if was != now or number != numbers:
             changes.append(Change(line, was, now, number, numbers))
     changes.sort(key=lambda change: (-change.grown, str(change.line)))
-    return Growth(device, one.allocated, other.allocated, one.reserved, other.reserved, tuple(changes))
+    lines = [{line for line in alive.lines if not line.kind} for alive in (one, other)]
+    return Growth(
+        device,
+        one.allocated,
+        other.allocated,
+        one.reserved,
+        other.reserved,
+        tuple(changes),
+        strangers=all(lines) and lines[0].isdisjoint(lines[1]),
+    )
 
 
 def _alive(recording: Recording, device: int, lines: Lines) -> Alive:

@@ -37,6 +37,11 @@ class Memo:
         self._of_value: dict[int, int] = {}  # by the id of a value, which stays as long as `values` holds it
         self._open: dict[int, Any] = {}
 
+    @property
+    def opened(self) -> int:
+        """How many lists and dictionaries there are that nothing stands for."""
+        return len(self._open)
+
     def append(self, value: Any) -> None:
         """Number a value as the next."""
         number = self._of_value.get(id(value))

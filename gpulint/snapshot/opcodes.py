@@ -13,13 +13,12 @@ import struct
 from collections.abc import Callable
 from typing import Any, BinaryIO, Final, Protocol
 
+from gpulint.snapshot.limits import Limits, forget
 from gpulint.snapshot.memo import OPEN, Dict, List, Memo, NotPlainData
 
 CHUNK: Final = 1 << 20
 _LONGEST: Final = 64  # bytes of an opcode with its argument, strings and runs apart
-_MOST_WAITING: Final = 20_000_000  # values that wait for their list or dictionary to be complete
-_MOST_ITEMS: Final = 4_000_000  # in one list of other things than events
-_SHORT: Final = 64  # characters
+_LONGEST_KNOWN: Final = 1 << 12  # bytes of a text that is known where it is written again
 
 
 class Reading(Protocol):
@@ -60,7 +59,8 @@ class Machine:
         self._marks: list[int] = []
         self._memo = Memo()
         self._runs: dict[bytes, Any] = {}  # what a list of references alone stood for
-        self._texts: dict[bytes, str] = {}  # short ones: torch writes some anew for each event
+        self._texts: dict[bytes, str] = {}  # torch writes some anew for each event
+        self._limits = Limits()
         self._numbers: dict[tuple[int, ...], tuple[int, ...]] = {}  # of pools: each event has one of its own
         self._stopped = False
         self._handlers = self._table()
@@ -111,6 +111,7 @@ class Machine:
         self._data = self._data[at:] + more
         if self._tell is not None:
             self._tell(self._before)
+        self._limits.hold(max(len(self._stack), len(self._marks)), self._memo)
         return bool(more)
 
     def _refill_or_finish(self, at: int) -> int:
@@ -127,10 +128,11 @@ class Machine:
     def _bytes(self, data: bytes, at: int, length: int) -> tuple[bytes, int]:
         """The next `length` bytes, and where to go on."""
         end = at + length
+        self._limits.take_text(length)
         if end <= len(data):
             return data[at:end], end
         head = data[at:]
-        rest = self._source.read(min(length - len(head), 1 << 26))
+        rest = self._source.read(length - len(head))
         if len(head) + len(rest) < length:
             raise NotPlainData(f"it ends in the middle, after {self._before + len(data) + len(rest)} bytes")
         self._before += len(data) + len(rest)
@@ -207,8 +209,6 @@ class Machine:
 
     def _mark(self, data: bytes, at: int) -> int:
         self._marks.append(len(self._stack))
-        if len(self._stack) > _MOST_WAITING:
-            raise NotPlainData("it nests more values in one another than a snapshot does")
         return at
 
     def _pop(self, data: bytes, at: int) -> int:
@@ -260,7 +260,9 @@ class Machine:
             text = self._texts.get(raw)
             if text is None:
                 text = raw.decode("utf-8", "surrogatepass")
-                if length <= _SHORT:
+                self._limits.take(64 + length)
+                if length <= _LONGEST_KNOWN:
+                    forget(self._texts)
                     self._texts[raw] = text
             self._stack.append(text)
             return at
@@ -271,6 +273,7 @@ class Machine:
         def push(data: bytes, at: int) -> int:
             length = int.from_bytes(data[at : at + width], "little")
             raw, at = self._bytes(data, at + width, length)
+            self._limits.take(64 + length)
             self._stack.append(raw)
             return at
 
@@ -289,8 +292,7 @@ class Machine:
         return at
 
     def _tuple(self, data: bytes, at: int) -> int:
-        items = tuple(self._since_mark())
-        self._stack.append(items)
+        self._push_tuple(tuple(self._since_mark()))
         return at
 
     def _tuple_of(self, number: int) -> Callable[[bytes, int], int]:
@@ -300,11 +302,17 @@ class Machine:
                 raise IndexError(at)
             del self._stack[-number:]
             if all(type(one) is int for one in items):
-                items = self._numbers.setdefault(items, items)
-            self._stack.append(items)
+                forget(self._numbers)
+                self._stack.append(self._numbers.setdefault(items, items))
+            else:
+                self._push_tuple(items)
             return at
 
         return push
+
+    def _push_tuple(self, items: tuple[Any, ...]) -> None:
+        self._limits.take_tuple(items)
+        self._stack.append(items)
 
     def _empty_list(self, data: bytes, at: int) -> int:
         made = List()
@@ -328,6 +336,7 @@ class Machine:
             if known is None:
                 return at
             self._runs[whole] = known
+            self._limits.take(len(whole))
         self._stack[-1] = known
         self._handlers[data[at]](data, at + 1)  # into the memo
         return run.end()
@@ -348,8 +357,7 @@ class Machine:
             if not isinstance(target, List):
                 raise NotPlainData("it appends to something that is no list")
             target.extend(added)
-            if len(target) > _MOST_ITEMS:
-                raise NotPlainData("it has a list of other things than a snapshot's")
+            self._limits.take_list(target, len(added))
         elif stands is not target:
             self._replace(target, stands)
 
@@ -375,6 +383,7 @@ class Machine:
             raise NotPlainData("it sets items of something that is no dictionary")
         stands = self._reading.dictionary(items) if not target else None
         if stands is None:
+            self._limits.take(64 * len(items))
             try:
                 target.update(zip(items[::2], items[1::2], strict=True))
             except (TypeError, ValueError) as error:

@@ -7,9 +7,14 @@ a dictionary is, its keys tell: a frame, a block, a segment, an event of a trace
 from __future__ import annotations
 
 import gzip
+import os
 import re
+import sys
 import zlib
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
+from io import BufferedReader
 from pathlib import Path
 from typing import Any, BinaryIO, Final, NamedTuple
 
@@ -17,7 +22,9 @@ from gpulint.snapshot.memo import NotPlainData
 from gpulint.snapshot.opcodes import Machine
 from gpulint.snapshot.recording import (
     ACTIONS,
+    MOST_OF_A_CARD,
     NOWHERE,
+    SETTINGS,
     Action,
     Block,
     Frame,
@@ -29,7 +36,13 @@ from gpulint.snapshot.recording import (
 
 _EVENT: Final = object()  # stands for a dictionary that went into the trace
 _ANNOTATION: Final = object()  # stands for one that is not needed
+_MOST_EVENTS: Final = 1 << 26  # thirty bytes each
+_MOST_FRAMES: Final = 1 << 26  # of all stacks
+_MOST_LINES: Final = 1 << 14  # in one traceback
 _TEXT_FRAME: Final = re.compile(r'File "(?P<file>[^"]*)", line (?P<line>\d+), in (?P<name>\S+)')
+
+# What the values of another layout end in.
+_NOT_LAID_OUT: Final = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
 
 Progress = Callable[[int, int], None]  # bytes read, bytes in all
 
@@ -39,10 +52,10 @@ class NotASnapshot(ValueError):
 
 
 def read(path: str | Path, progress: Progress | None = None) -> Recording:
-    """The snapshot in a file. Raises NotASnapshot, and OSError where there is no such file."""
+    """The snapshot in a file; "-" is standard input. Raises NotASnapshot, and OSError where there is no such file."""
     reader = _Reader()
-    total = Path(path).stat().st_size
-    with open(path, "rb") as file:
+    with _opened(path) as file:
+        total = os.fstat(file.fileno()).st_size
         head = file.peek(4)[:4]
         if not head:
             raise NotASnapshot(f"{path} is empty")
@@ -57,10 +70,17 @@ def read(path: str | Path, progress: Progress | None = None) -> Recording:
             raise NotASnapshot(f"{path} is not a whole memory snapshot: {error}") from error
         except (EOFError, zlib.error, gzip.BadGzipFile) as error:
             raise NotASnapshot(f"{path} cannot be unpacked: {error}") from error
-        except (OverflowError, TypeError, KeyError, ValueError) as error:
+        except _NOT_LAID_OUT as error:
             raise NotASnapshot(
                 f"{path} is not laid out as torch's memory snapshots are ({type(error).__name__}: {error})"
             ) from error
+
+
+def _opened(path: str | Path) -> AbstractContextManager[BufferedReader]:
+    if str(path) == "-":
+        assert isinstance(sys.stdin.buffer, BufferedReader)
+        return nullcontext(sys.stdin.buffer)
+    return open(path, "rb")
 
 
 def _refuse_others(path: str | Path, head: bytes) -> None:
@@ -102,6 +122,12 @@ class _Reader:
         self._frames: dict[Frame, Frame] = {}
         self._shapes: dict[tuple[Any, ...], _Shape | None] = {}  # by the keys; None for what is no event
         self._places: dict[tuple[int, tuple[int, int] | None], int] = {}
+        self._texts: dict[
+            tuple[Any, ...], tuple[Any, ...]
+        ] = {}  # tracebacks of a forward, which each event has anew
+        self._forwards: dict[tuple[Any, ...], Stack] = {}
+        self._framed = 0  # frames of all stacks
+        self._left = _MOST_EVENTS
 
     # -- as the pickle goes on ---------------------------------------------------------------------------------
 
@@ -114,6 +140,9 @@ class _Reader:
             return self._stack((*before, *added))
         if first is _ANNOTATION:
             return items
+        if isinstance(first, str) and isinstance(items, (list, tuple)) and len(items) < _MOST_LINES:
+            lines = (*items, *added)
+            return self._texts.setdefault(lines, lines)
         return None
 
     def _of_trace(self, items: Any) -> Trace:
@@ -134,12 +163,17 @@ class _Reader:
             return self._frame(dict(zip(keys, items[1::2], strict=True)))
         if "blocks" in keys and "total_size" in keys:
             return self._segment(dict(zip(keys, items[1::2], strict=True)))
+        if "state" in keys and "size" in keys:
+            return self._block(dict(zip(keys, items[1::2], strict=True)))
         if "stage" in keys and "time_us" in keys:
             return _ANNOTATION
         return None
 
     def _event(self, shape: _Shape, items: list[Any]) -> Any:
         trace = self._events
+        self._left -= 1
+        if self._left < 0:
+            raise NotPlainData(f"it has more than {_MOST_EVENTS:,} events, which is more than is read")
         pool = items[shape.pool] if shape.pool >= 0 else None
         stream = items[shape.stream] if shape.stream >= 0 else 0
         place = self._places.get((stream, pool))
@@ -162,9 +196,9 @@ class _Reader:
     def _frame(self, given: dict[str, Any]) -> Frame:
         original = given.get("fx_original_trace")
         frame = Frame(
-            str(given["filename"]),
+            _printable(given["filename"]),
             int(given["line"]),
-            str(given["name"]),
+            _printable(given["name"]),
             _frames_of_text(original.splitlines()) if isinstance(original, str) else (),
         )
         return self._frames.setdefault(frame, frame)
@@ -176,42 +210,43 @@ class _Reader:
         )  # of frames that are interned, so the same wherever they are the same
         stack = self._stacks.get(key)
         if stack is None:
+            self._framed += len(frames)
+            if self._framed > _MOST_FRAMES:
+                raise NotPlainData("its stacks are larger than a snapshot's")
             stack = self._stacks[key] = Stack(len(self.recording.stacks), frames, forward)
             self.recording.stacks.append(stack)
         return stack
 
-    def _forward(self, lines: Sequence[str]) -> Stack:
+    def _forward(self, lines: tuple[str, ...]) -> Stack:
         """The stack of the forward, for what a backward allocates."""
-        frames = tuple(self._frames.setdefault(one, one) for one in _frames_of_text(lines))
-        return self._stack(frames, forward=True) if frames else NOWHERE
+        stack = self._forwards.get(lines)
+        if stack is None:
+            frames = tuple(self._frames.setdefault(one, one) for one in _frames_of_text(lines))
+            stack = self._forwards[lines] = self._stack(frames, forward=True) if frames else NOWHERE
+        return stack
 
     def _segment(self, given: dict[str, Any]) -> Segment:
-        address = int(given["address"])
-        blocks = []
-        for one in given["blocks"]:
-            blocks.append(self._block(one, address))
-            address += blocks[-1].size
         pool = given.get("segment_pool_id", (0, 0))
         return Segment(
             device=int(given.get("device", 0)),
             address=int(given["address"]),
-            size=int(given["total_size"]),
+            size=_bytes(given["total_size"]),
             stream=int(given.get("stream", 0)),
             small=given.get("segment_type") == "small",
             pool=(int(pool[0]), int(pool[1])),
             expandable=bool(given.get("is_expandable", False)),
             stack=_number(given.get("frames")),
-            blocks=tuple(blocks),
+            blocks=_placed(given["blocks"], int(given["address"])),
         )
 
-    def _block(self, given: dict[str, Any], address: int) -> Block:
+    def _block(self, given: dict[str, Any]) -> Block:
         history = given.get("history") or [{}]  # torch before 2.1
         stack = given.get("frames") or history[0].get("frames")
         if not stack and given.get("forward_frames"):
             stack = self._forward(given["forward_frames"])
-        size, state = int(given["size"]), given["state"]
+        size, state = _bytes(given["size"]), given["state"]
         return Block(
-            address=int(given.get("address", address)),
+            address=int(given.get("address", -1)),
             size=size,
             requested=int(given.get("requested_size", history[0].get("real_size", size))),
             allocated=state == "active_allocated",
@@ -235,8 +270,33 @@ class _Reader:
         ]
         settings = result.get("allocator_settings")
         recording.settings = dict(settings) if isinstance(settings, dict) else {}
+        if SETTINGS in recording.settings:
+            recording.settings[SETTINGS] = _printable(recording.settings[SETTINGS] or "")
         recording.host = sum(one.size for one in result.get("host_segments", ()) if isinstance(one, Segment))
         return recording
+
+
+def _placed(blocks: Sequence[Block], address: int) -> tuple[Block, ...]:
+    """The blocks of a segment, those before torch 2.1 told where they are as well."""
+    found = []
+    for block in blocks:
+        found.append(replace(block, address=address) if block.address < 0 else block)
+        address += block.size
+    return tuple(found)
+
+
+def _bytes(value: Any) -> int:
+    """A size. Raises ValueError for what no card has."""
+    size = int(value)
+    if not 0 <= size <= MOST_OF_A_CARD:
+        raise ValueError(f"{size} bytes")
+    return size
+
+
+def _printable(text: Any) -> str:
+    """What may be shown: a name in somebody's file may have in it what a terminal obeys."""
+    said = str(text)
+    return said if said.isprintable() else ascii(said)[1:-1]
 
 
 def _number(stack: Any) -> int:
@@ -266,7 +326,7 @@ def _shape_of(keys: tuple[Any, ...]) -> _Shape | None:
 def _frames_of_text(lines: Sequence[str]) -> tuple[Frame, ...]:
     """The frames of a traceback as text, which has the innermost last."""
     found = [
-        Frame(match["file"], int(match["line"]), match["name"])
+        Frame(_printable(match["file"]), int(match["line"]), _printable(match["name"]))
         for line in lines
         if (match := _TEXT_FRAME.search(str(line)))
     ]

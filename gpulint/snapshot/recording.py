@@ -9,7 +9,10 @@ from array import array
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from enum import IntEnum
-from typing import Any
+from typing import Any, Final
+
+SETTINGS: Final = "PYTORCH_CUDA_ALLOC_CONF"  # what a snapshot calls the text of the allocator's settings
+MOST_OF_A_CARD: Final = 1 << 44  # bytes; a size beyond is none
 
 
 class Action(IntEnum):

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from gpulint.allocator import Allocator
 from gpulint.snapshot.recording import Action, Recording, Trace
+from gpulint.snapshot.settings import settings_of
 from gpulint.snapshot.usage import Usage
 
 _GIVING = (Action.SEGMENT_FREE, Action.SEGMENT_UNMAP)
@@ -33,15 +34,13 @@ def room_of(recording: Recording, usage: Usage) -> int | None:
     """What the process could reserve, in bytes, as far as the trace shows: a request failed, or segments had to be given back for
     it. None where neither happened."""
     trace = recording.trace_of(usage.device)
-    found = [
-        min(oom.reserved + oom.free, oom.reserved + Allocator.segment_size(oom.asked) - 1)
-        for oom in usage.ooms
-    ]
+    segment_size = Allocator(settings_of(recording)[0]).segment_size
+    found = [min(oom.reserved + oom.free, oom.reserved + segment_size(oom.asked) - 1) for oom in usage.ooms]
     by_name = emptying(recording)
     reserved = _reserved_before(trace, usage.start_reserved)
     for first, behind in _runs(trace):
         if behind is not None and trace.action[behind] in _TAKING and trace.stack[first] not in by_name:
-            found.append(reserved[first] + Allocator.segment_size(trace.size[behind]) - 1)
+            found.append(reserved[first] + segment_size(trace.size[behind]) - 1)
     return max(min(found), usage.peak_reserved) if found else None
 
 

@@ -6,15 +6,13 @@ from dataclasses import replace
 
 from gpulint.allocator import Settings, parse_settings
 from gpulint.allocator.settings import UNLIMITED
-from gpulint.snapshot.recording import Recording
-
-_TEXT = "PYTORCH_CUDA_ALLOC_CONF"
+from gpulint.snapshot.recording import SETTINGS, Recording
 
 
 def settings_of(recording: Recording) -> tuple[Settings, str]:
     """The settings that were in force, and their text; the default's where the snapshot has none (torch before 2.2)."""
     given = recording.settings
-    text = str(given.get(_TEXT) or "")
+    text = str(given.get(SETTINGS) or "")
     try:
         settings = parse_settings(text)
     except ValueError:
@@ -28,5 +26,6 @@ def settings_of(recording: Recording) -> tuple[Settings, str]:
         settings = replace(settings, gc_threshold=given["garbage_collection_threshold"])
     divisions = given.get("roundup_power2_divisions")
     if isinstance(divisions, dict) and len(divisions) == 16:
-        settings = replace(settings, divisions=tuple(int(value) for value in divisions.values()))
+        numbers = [value for value in divisions.values() if type(value) is int]
+        settings = replace(settings, divisions=tuple(numbers)) if len(numbers) == 16 else settings
     return settings, text

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from gpulint.snapshot.fragmentation import Fragmentation, fragmentation_of
 from gpulint.snapshot.growth import Alive, Growth, alive_in
 from gpulint.snapshot.lines import Lines
-from gpulint.snapshot.recording import Recording
+from gpulint.snapshot.recording import SETTINGS, Recording
 from gpulint.snapshot.usage import Usage, usage_of
 from gpulint.snapshot.whatif import WhatIf, what_if
 
@@ -66,7 +66,7 @@ def summary_of(
         devices = [asked.device]
     return Summary(
         path,
-        str(recording.settings.get("PYTORCH_CUDA_ALLOC_CONF") or ""),
+        str(recording.settings.get(SETTINGS) or ""),
         tuple(_device(recording, device, lines, asked, told) for device in devices),
         recording.host,
         {device: one for device, one in alive_in(recording, lines).items() if device in devices},

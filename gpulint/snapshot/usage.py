@@ -162,7 +162,7 @@ def usage_of(recording: Recording, device: int, lines: Lines) -> Usage:
         unsplit=unsplit,
         astray=astray,
         at_peak=_shares(peak, lines),
-        at_end=_shares(old.ended, lines),
+        at_end=_shares(old.ended, lines, older=bool(len(trace))),
         timeline=tuple(walk.points),
         ooms=tuple(walk.ooms),
     )
@@ -238,11 +238,11 @@ class _Walk:
         return 0
 
 
-def _shares(live: _Live, lines: Lines) -> tuple[Share, ...]:
-    """The blocks by line, the largest share first."""
+def _shares(live: _Live, lines: Lines, older: bool = True) -> tuple[Share, ...]:
+    """The blocks by line, the largest share first. Without a trace none is `older` than it."""
     sums: dict[Line, list[int]] = {}
     for size, stack in live.values():
-        line = BEFORE if stack == ~0 else lines[stack if stack >= 0 else ~stack]
+        line = BEFORE if stack == ~0 and older else lines[stack if stack >= 0 else ~stack]
         share = sums.setdefault(line, [0, 0, 0])
         share[0] += size
         share[1] += 1

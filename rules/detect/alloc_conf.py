@@ -1,16 +1,15 @@
-"""Where a program sets the allocator's environment variable, to what, and what torch makes of it."""
+"""Where a program sets the allocator's environment variable, and to what."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from difflib import get_close_matches
 from typing import TYPE_CHECKING, Final
 
 from gpulint.analysis.code import ir
 from gpulint.analysis.file.lookup import constant, qualified
-from gpulint.analysis.torch.allocator import ON_AMD, SINCE
+from gpulint.analysis.torch.allocator import parts
 
 if TYPE_CHECKING:
     from gpulint.analysis.file.program import FileAnalysis
@@ -20,15 +19,6 @@ VISIBLE: Final = "CUDA_VISIBLE_DEVICES"
 _SETTERS = frozenset({"setdefault", "putenv", "setenv", "__setitem__"})
 _DIRECT = frozenset({"_set_allocator_settings", "_accelerator_setAllocatorSettings"})
 
-# Option → the first version of torch that knows it, or "" where only that 2.11 does is certain. An option that torch
-# does not know stops the program.
-OPTIONS: Final = {**SINCE, **ON_AMD}
-# Options of earlier versions, with the version that refuses them for certain.
-GONE: Final = {"roundup_bypass_threshold_mb": "2.11"}
-_SWITCHES = frozenset(
-    "expandable_segments pinned_use_cuda_host_register release_lock_on_cudamalloc pinned_use_background_threads "
-    "graph_capture_record_stream_reuse throw_on_cudamalloc_oom pinned_free_catch_all".split()
-)
 # Splitting is forbidden above this size: from here on few blocks of a training step are as large.
 HARMLESS_SPLIT_MB: Final = 1024
 
@@ -134,20 +124,6 @@ class SplitSize:
     mended: str
 
 
-@dataclass(frozen=True, slots=True)
-class BadOption:
-    """Something in a setting that torch refuses. `mended` is the setting with the nearest right thing, if any."""
-
-    what: str
-    hint: str
-    mended: str | None = None
-
-
-def parts(text: str) -> list[str]:
-    """The options of a setting as written; brackets keep their commas."""
-    return [part for part in re.split(r",(?![^\[]*\])", text) if part.strip()]
-
-
 def option_names(text: str | None) -> tuple[str, ...]:
     """The names of the options in a setting, as far as they are known."""
     return tuple(part.partition(":")[0].strip() for part in parts(text or "") if ":" in part)
@@ -170,90 +146,6 @@ def split_size(text: str) -> SplitSize | None:
         rest = [part for part in rest if not part.strip().startswith("expandable_segments:")]
         rest.insert(0, "expandable_segments:True")
     return SplitSize(size, expandable, ",".join(part.strip() for part in rest))
-
-
-def bad_options(text: str, target: tuple[int, int] | None = None) -> list[BadOption]:
-    """What torch refuses in a setting; `target` is the oldest torch that must take it, where that is known."""
-    found: list[BadOption] = []
-    given = parts(text)
-    for position, part in enumerate(given):
-        problem = _bad_option(part, target)
-        if problem is not None:
-            if problem.mended is not None:
-                mended = ",".join([*given[:position], problem.mended, *given[position + 1 :]])
-                problem = BadOption(problem.what, problem.hint, mended)
-            found.append(problem)
-    return found
-
-
-def _bad_option(part: str, target: tuple[int, int] | None) -> BadOption | None:
-    key, colon, value = (piece.strip() for piece in part.partition(":"))
-    if "{}" in key or part.strip() == "{}":
-        return None  # not known before the run
-    if not colon:
-        written = re.fullmatch(r"\s*(\w+)\s*=\s*(\w+)\s*", part)
-        mended = f"{written[1]}:{written[2]}" if written is not None and written[1] in OPTIONS else None
-        what = f"`{part.strip()}` is not of the form `option:value`"
-        return BadOption(what, "torch stops when it is imported", mended)
-    if key in GONE:
-        if target is not None and target < _version(GONE[key]):
-            return None
-        return BadOption(f"torch {GONE[key]} does not know `{key}` any more", "")
-    if key not in OPTIONS:
-        near = get_close_matches(key, OPTIONS, 1, 0.8)
-        hint = f"did you mean `{near[0]}`?" if near else f"it knows {', '.join(sorted(_USUAL))} and others"
-        return BadOption(
-            f"torch's allocator has no option `{key}`", hint, f"{near[0]}:{value}" if near else None
-        )
-    if OPTIONS[key] and target is not None and target < _version(OPTIONS[key]):
-        return BadOption(
-            f"`{key}` is new in torch {OPTIONS[key]}", f"torch {target[0]}.{target[1]} refuses it"
-        )
-    return _bad_value(key, value)
-
-
-_USUAL = (
-    "backend",
-    "expandable_segments",
-    "garbage_collection_threshold",
-    "max_split_size_mb",
-    "roundup_power2_divisions",
-)
-
-
-def _bad_value(key: str, value: str) -> BadOption | None:
-    if "{}" in value:
-        return None
-    if key in _SWITCHES and value not in ("True", "False"):
-        lowered = {"true": "True", "1": "True", "on": "True", "false": "False", "0": "False", "off": "False"}
-        mended = lowered.get(value.lower())
-        what = f"`{key}:{value}`: torch takes only `True` and `False`"
-        return BadOption(what, "", f"{key}:{mended}" if mended else None)
-    if (
-        key == "garbage_collection_threshold"
-        and (number := _number(value)) is not None
-        and not 0 < number < 1
-    ):
-        return BadOption(f"`{key}:{value}`: torch takes a fraction between 0 and 1", "")
-    if key == "max_split_size_mb" and (number := _number(value)) is not None and number < 20:
-        return BadOption(f"`{key}:{value}`: torch takes 20 and more", "")
-    if key == "roundup_power2_divisions" and value.isdigit() and int(value) & (int(value) - 1):
-        return BadOption(f"`{key}:{value}`: torch takes a power of two", "")
-    if key == "backend" and value not in ("native", "cudaMallocAsync"):
-        return BadOption(f"`{key}:{value}`: torch knows the backends `native` and `cudaMallocAsync`", "")
-    return None
-
-
-def _number(text: str) -> float | None:
-    try:
-        return float(text)
-    except ValueError:
-        return None
-
-
-def _version(text: str) -> tuple[int, int]:
-    major, _, minor = text.partition(".")
-    return int(major), int(minor)
 
 
 def target_version(text: object) -> tuple[int, int] | None:

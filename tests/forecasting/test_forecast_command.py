@@ -79,7 +79,7 @@ def test_a_peak_above_the_one_that_is_allowed_exits_with_1(script: Path) -> None
     ("arguments", "said"),
     [
         (("--card", "banana", "rows.py"), "no card is known as"),
-        (("--alloc-conf", "nonsense", "rows.py"), "not of this form"),
+        (("--alloc-conf", "nonsense", "rows.py"), "not of the form"),
         ((), "name a script to forecast"),
         (("no-such.py",), "the script no-such.py does not exist"),
         (("--python", "/no/python", "rows.py"), "does not exist or cannot be executed"),

@@ -241,6 +241,32 @@ class TestTheLineMagic:
         assert "Out[" not in kernel.run("%gpu_memory clear out").text
         assert "Out[" not in kernel.run("%gpu_memory").text
 
+    def test_ipythons_own_copy_of_what_was_shown_last(self, kernel: Kernel) -> None:
+        """`user_ns_hidden` has one of its own, which `%reset out` leaves where it is."""
+        kernel.run("big = torch.ones(1000, 1000); seen.append(weakref.ref(big))")
+        kernel.run("big")
+        kernel.run("_ = 3; del big")
+        kernel.run("%gpu_memory clear out")
+        assert kernel.run("print(alive())").text == "[False]\n"
+        kernel.run("torch.ones(500, 500)")
+        assert "float32[500, 500]: `Out[" in kernel.run("%gpu_memory").text
+        assert kernel.run("print(tuple(_.shape))").text == "(500, 500)\n"
+
+    def test_a_name_that_hides_what_was_shown_last(self, kernel: Kernel) -> None:
+        kernel.run("torch.ones(1000, 1000)")
+        kernel.run(
+            "Out.clear()\nfor _ in range(3): pass\nfor name in [one for one in globals() if one[:1] == '_' and one[1:].isdigit()]: del globals()[name]"
+        )
+        assert "float32[1000, 1000]: `_`" in kernel.run("%gpu_memory").text
+
+    def test_without_a_cache_of_results(self, kernel: Kernel) -> None:
+        kernel.run("hook = get_ipython().displayhook; hook.do_full_cache = False")
+        kernel.run("big = torch.ones(1000, 1000); seen.append(weakref.ref(big))")
+        kernel.run("big")
+        kernel.run("del big")
+        assert kernel.run("%gpu_memory clear out").error == ""
+        assert kernel.run("hook.do_full_cache = True; print(alive())").text == "[False]\n"
+
     def test_a_word_that_it_does_not_know(self, kernel: Kernel) -> None:
         assert "'of' is unknown; usage: %gpu_memory [on | off" in kernel.run("%gpu_memory of").text
 

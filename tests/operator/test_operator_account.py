@@ -181,6 +181,19 @@ class TestPython314:
         assert asked == [os.getpid()]
         assert [one.missing for one in told.accounts] == ["CUDA has not been used in this process"]
 
+    @pytest.mark.parametrize(
+        "said", ["{", "[]", '{"accounts": []}', '{"executable": "", "accounts": [{"new": 1}]}']
+    )
+    def test_one_with_another_version(self, monkeypatch: pytest.MonkeyPatch, said: str) -> None:
+        def remote_exec(pid: int, script: str) -> None:
+            Path(script).with_name(accounting.agent.ANSWER).write_text(said)
+
+        monkeypatch.setattr(sys, "remote_exec", remote_exec, raising=False)
+        monkeypatch.setattr(accounting, "_environment", lambda pid: {})
+        told = accounting.told(os.getpid(), 20)
+        assert told.accounts == ()
+        assert "of another version" in told.why[0]
+
     @pytest.mark.parametrize("error", [PermissionError("not permitted"), RuntimeError("another version")])
     def test_it_cannot_be_asked(self, monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
         def remote_exec(pid: int, script: str) -> None:

@@ -48,13 +48,29 @@ class TestRounding:
         assert settings.divisions[:9] == (1,) * 9  # 1 to 256 MiB
         assert settings.divisions[9:12] == (2, 4, 8)
         assert settings.divisions[15] == 8
+        gaps = parse_settings("roundup_power2_divisions:[64:8,1024:4]").divisions
+        assert gaps == (8,) * 7 + (0, 0, 0, 4) + (0,) * 5
+        assert parse_settings("roundup_power2_divisions:[>:4]").divisions == (0,) + (4,) * 15
+
+    @pytest.mark.parametrize(
+        ("text", "said"),
+        [
+            ("max_split_size_mb:abc", "max_split_size_mb:abc is no whole number"),
+            ("large_segment_size_mb:1.5", "no whole number"),
+            ("roundup_power2_divisions:[a:1]", "roundup_power2_divisions:a is no whole number"),
+            ("garbage_collection_threshold:x", "no fraction"),
+        ],
+    )
+    def test_what_cannot_be_read_is_said(self, text, said) -> None:
+        with pytest.raises(ValueError, match=said):
+            parse_settings(text)
 
     @pytest.mark.parametrize(
         ("size", "segment"),
         [(512, 2 * MIB), (MIB, 2 * MIB), (MIB + 512, 20 * MIB), (10 * MIB, 10 * MIB), (11 * MIB, 12 * MIB)],
     )
     def test_segments(self, size, segment) -> None:
-        assert Allocator.segment_size(size) == segment
+        assert Allocator().segment_size(size) == segment
 
 
 class TestDefault:

@@ -120,6 +120,56 @@ def test_what_is_no_plain_pickle_is_refused(data: bytes, why: str) -> None:
         load(data)
 
 
+_TEXT = b"X\x00\x00\x10\x00" + bytes(1 << 20)  # 1 MiB
+
+
+@pytest.mark.parametrize(
+    ("start", "again", "most"),
+    [
+        (b"", b"N" * 1000, 3000),
+        (b"", b"(" * 1000, 3000),
+        (b"", b"]" * 1000, 3000),
+        (b"N", b"]\x940" * 1000, 3000),  # lists that are numbered and thrown away
+        (b")", b"\x85" * 1000, 1),  # tuples in one another: Python crashes where it hashes them
+        (b"}N", b"(NNt0" * 1000, 20_000),
+        (b"(", _TEXT, 1000),
+        (b"", b"X\xff\xff\xff\x7f", 1),
+    ],
+    ids=["values", "marks", "lists", "numbered", "nested", "tuples", "texts", "text"],
+)
+def test_what_would_fill_the_memory_is_refused(start: bytes, again: bytes, most: int) -> None:
+    """Without taking much of it."""
+    file = _Endless(b"\x80\x04" + start, again)
+    with pytest.raises(NotPlainData, match=r"snapshot|text of"):
+        Machine(file, _AsItIs()).load()
+    assert file.given < most * len(again) + 4 * opcodes.CHUNK
+
+
+class _Endless(io.RawIOBase):
+    """A file that goes on and on."""
+
+    def __init__(self, start: bytes, again: bytes) -> None:
+        self._start, self._again = start, again
+        self.given = 0
+
+    def read(self, size: int = -1) -> bytes:
+        data = self._start
+        while len(data) < size:
+            data += self._again * (1 + (size - len(data)) // len(self._again))
+        self._start = data[size:]
+        self.given += size
+        return data[:size]
+
+
+def test_texts_and_numbers_that_are_written_anew_are_not_kept() -> None:
+    def many() -> Any:
+        return [(number, number) for number in range(200_000)]
+
+    machine = Machine(io.BytesIO(pickle.dumps(many(), 4)), _AsItIs())
+    assert machine.load() == many()
+    assert len(machine._numbers) <= 1 << 16
+
+
 def test_a_file_that_ends_too_early_is_refused_wherever_it_ends() -> None:
     whole = pickle.dumps({"a": [1, 2.5, "text", (3, 4)], "b": {"c": "y" * 300, "d": 1 << 40}}, 4)
     for length in range(len(whole)):

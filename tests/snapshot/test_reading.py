@@ -17,7 +17,8 @@ from programs import varied
 from torch_layout import Program, training
 
 from gpulint.snapshot.lines import line_of
-from gpulint.snapshot.reading import NotASnapshot, read
+from gpulint.snapshot.opcodes import Machine
+from gpulint.snapshot.reading import NotASnapshot, _Reader, read
 from gpulint.snapshot.recording import ACTIONS, Action, Recording
 
 
@@ -187,8 +188,60 @@ def test_a_backward_leads_to_its_forward(tmp_path: Path) -> None:
     assert (str(line), line.kind) == ("/home/me/model.py:12 forward", "backward")
 
 
+def test_the_forward_of_many_events_is_kept_once(tmp_path: Path) -> None:
+    """torch writes its lines anew for each event."""
+    events = [
+        {
+            "action": "alloc",
+            "addr": 4096 * number,
+            "size": 100,
+            "stream": 0,
+            "frames": [],
+            "forward_frames": [(TEXT + str(step))[:-1] for step in range(30)],
+        }
+        for number in range(500)
+    ]
+    path = tmp_path / "run.pickle"
+    path.write_bytes(pickle.dumps({"segments": [], "device_traces": [events]}, 4))
+    reader = _Reader()
+    with open(path, "rb") as file:
+        machine = Machine(file, reader)
+        recording = reader.finish(machine.load())
+    assert len(recording.stacks) == 2
+    assert recording.stacks[1].forward
+    assert machine._memo.opened < 10
+    assert len(machine._memo.values) < 200
+
+
+def test_names_that_a_terminal_would_obey_are_written_out(tmp_path: Path) -> None:
+    frame = {"filename": "/home/me/\x1b[31mred.py", "line": 1, "name": "f\n\ud800"}
+    recording = _one_event(tmp_path, frames=[frame])
+    [found] = recording.stacks[1].frames
+    assert (found.file, found.name) == (r"/home/me/\x1b[31mred.py", r"f\n\ud800")
+
+
+def test_standard_input(tmp_path: Path) -> None:
+    program = Program()
+    varied(program, 5)
+    path = program.dump(tmp_path / "run.pickle")
+    said = []
+    for data in (path.read_bytes(), gzip.compress(path.read_bytes())):
+        done = subprocess.run(
+            [sys.executable, "-m", "gpulint", "snapshot", "-"], input=data, capture_output=True, check=True
+        )
+        said.append(done.stdout)
+    assert said[0] == said[1]
+    assert b"What makes the peak" in said[0]
+
+
 def test_events_of_a_kind_that_is_not_known_stay_in_place(tmp_path: Path) -> None:
     assert _one_event(tmp_path, action="annotate").traces[0].action.tolist() == [Action.OTHER] * 2
+
+
+def _segment(**given: Any) -> bytes:
+    return pickle.dumps(
+        {"segments": [{"address": 4096, "total_size": 3, "device": 0, "blocks": [], **given}]}, 4
+    )
 
 
 def _zip() -> bytes:
@@ -217,6 +270,12 @@ def _zip() -> bytes:
             "not laid",
         ),
         (pickle.dumps({"weights": Path("x")}, 4), "names a class or a function"),
+        (b"\x80\x04})" + b"\x85" * 1_000_000 + b"Ns.", "tuples in one another"),
+        (_segment(blocks=[{"size": 5, "state": "inactive", "history": ["x"]}]), "not laid out"),
+        (_segment(blocks=[{"size": -5, "state": "inactive"}]), "not laid out.*-5 bytes"),
+        (_segment(total_size=1 << 60), "not laid out"),
+        (_segment(blocks=[{"size": 5}]), "not laid out"),
+        (pickle.dumps({"segments": [], "device_traces": 5}, 4), "not laid out"),
     ],
 )
 def test_what_is_no_snapshot_is_refused_in_one_sentence(tmp_path: Path, data: bytes, said: str) -> None:

@@ -92,13 +92,16 @@ def test_whole_stacks(tmp_path: Path) -> None:
         (["missing.pickle"], "missing.pickle"),
         ([], "FILE"),
         (["first.pickle", "--device", "4"], "has nothing of device 4; it has 0"),
-        (["first.pickle", "--what-if", "expandable"], "not of this form"),
+        (["first.pickle", "--what-if", "expandable"], "not of the form"),
         (["--what-if", "first.pickle", "second.pickle"], "FILE stands before --what-if"),
         (["first.pickle", "--capacity", "80GiB"], "use them with --what-if"),
         (["first.pickle", "--what-if", "--card", "H1000"], "H100"),
         (["first.pickle", "--what-if", "--capacity", "much"], "is not a size"),
         (["first.pickle", "--report", "nowhere/page.html"], "there is no folder"),
         (["text.pickle"], "is text"),
+        (["first.pickle", "--what-if", "max_split_size_mb:5"], "torch takes 20 and more"),
+        (["first.pickle", "--what-if", "expandable_segment:True"], "did you mean `expandable_segments`"),
+        (["first.pickle", "--what-if", "backend:cudaMallocAsync"], "is the driver's"),
     ],
 )
 def test_wrong_use_is_one_sentence(folder: Path, arguments: list[str], said: str) -> None:
@@ -129,6 +132,24 @@ def test_names_in_a_snapshot_cannot_write_into_the_page(tmp_path: Path) -> None:
     assert "<b>:" not in page
 
 
+def test_two_programs_have_nothing_in_common(folder: Path) -> None:
+    program = Program()
+    program.malloc(MIB, ("/home/me/other.py", 3, "main"))
+    program.dump(folder / "other.pickle")
+    doubt = "are these snapshots of one program?"
+    assert doubt in run(folder, "first.pickle", "other.pickle", "--report", "page.html").stdout
+    assert doubt in (folder / "page.html").read_text()
+    assert doubt not in run(folder, "first.pickle", "second.pickle").stdout
+
+
+def test_what_changes_nothing_is_not_said_to_save(tmp_path: Path) -> None:
+    program = Program()
+    program.free(program.malloc(60 * MIB, STEP))
+    program.dump(tmp_path / "run.pickle")
+    said = run(tmp_path, "run.pickle", "--what-if", "max_split_size_mb:512").stdout
+    assert "the recorded settings reserve as little as any of these" in said
+
+
 def test_a_snapshot_without_a_trace_says_so(tmp_path: Path) -> None:
     program = Program(recording=False)
     program.malloc(3 * MIB, STEP)
@@ -137,6 +158,7 @@ def test_a_snapshot_without_a_trace_says_so(tmp_path: Path) -> None:
     assert "no trace: only what was there" in said
     assert "device 0 has no trace of allocations" in said
     assert "What makes the peak" not in said
+    assert "older than the trace" not in said
 
 
 SCRIPT = """

@@ -131,5 +131,5 @@ def test_what_cannot_be_played_is_said(tmp_path: Path) -> None:
     known = run_under("")
     with pytest.raises(ValueError, match="key:value"):
         what_if(recorded(known, tmp_path), 0, ["expandable"])
-    found = what_if(recorded(known, tmp_path), 0, ["large_segment_size_mb:64"])
-    assert any("knows nothing of large_segment_size_mb" in doubt for doubt in found.doubts)
+    found = what_if(recorded(known, tmp_path), 0, ["garbage_collection_threshold:0.5"])
+    assert any("garbage_collection_threshold: played as if not given" in doubt for doubt in found.doubts)

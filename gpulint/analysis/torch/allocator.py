@@ -1,7 +1,10 @@
-"""The caching allocator's settings."""
+"""The caching allocator's settings, and what torch refuses of them."""
 
 from __future__ import annotations
 
+import re
+from dataclasses import dataclass
+from difflib import get_close_matches
 from typing import Final
 
 # Each with the version of torch that brought it; empty where that is not known.
@@ -27,3 +30,136 @@ SINCE: Final = {
 }
 # What builds for AMD call theirs.
 ON_AMD: Final = {"release_lock_on_hipmalloc": ""}
+# Option → the first version of torch that knows it, or "" where only that 2.11 does is certain. An option that torch
+# does not know stops the program.
+OPTIONS: Final = {**SINCE, **ON_AMD}
+# Options of earlier versions, with the version that refuses them for certain.
+GONE: Final = {"roundup_bypass_threshold_mb": "2.11"}
+_SWITCHES = frozenset(
+    "expandable_segments pinned_use_cuda_host_register release_lock_on_cudamalloc pinned_use_background_threads "
+    "graph_capture_record_stream_reuse throw_on_cudamalloc_oom pinned_free_catch_all".split()
+)
+
+
+@dataclass(frozen=True, slots=True)
+class BadOption:
+    """Something in a setting that torch refuses. `mended` is the setting with the nearest right thing, if any."""
+
+    what: str
+    hint: str
+    mended: str | None = None
+
+
+def parts(text: str) -> list[str]:
+    """The options of a setting as written; brackets keep their commas."""
+    return [part for part in re.split(r",(?![^\[]*\])", text) if part.strip()]
+
+
+def bad_options(text: str, target: tuple[int, int] | None = None) -> list[BadOption]:
+    """What torch refuses in a setting; `target` is the oldest torch that must take it, where that is known."""
+    found: list[BadOption] = []
+    given = parts(text)
+    for position, part in enumerate(given):
+        problem = _bad_option(part, target)
+        if problem is not None:
+            if problem.mended is not None:
+                mended = ",".join([*given[:position], problem.mended, *given[position + 1 :]])
+                problem = BadOption(problem.what, problem.hint, mended)
+            found.append(problem)
+    return found
+
+
+def _bad_option(part: str, target: tuple[int, int] | None) -> BadOption | None:
+    key, colon, value = (piece.strip() for piece in part.partition(":"))
+    if "{}" in key or part.strip() == "{}":
+        return None  # not known before the run
+    if not colon:
+        written = re.fullmatch(r"\s*(\w+)\s*=\s*(\w+)\s*", part)
+        mended = f"{written[1]}:{written[2]}" if written is not None and written[1] in OPTIONS else None
+        what = f"`{part.strip()}` is not of the form `option:value`"
+        return BadOption(what, "torch stops when it is imported", mended)
+    if key in GONE:
+        if target is not None and target < _version(GONE[key]):
+            return None
+        return BadOption(f"torch {GONE[key]} does not know `{key}` any more", "")
+    if key not in OPTIONS:
+        near = get_close_matches(key, OPTIONS, 1, 0.8)
+        hint = f"did you mean `{near[0]}`?" if near else f"it knows {', '.join(sorted(_USUAL))} and others"
+        return BadOption(
+            f"torch's allocator has no option `{key}`", hint, f"{near[0]}:{value}" if near else None
+        )
+    if OPTIONS[key] and target is not None and target < _version(OPTIONS[key]):
+        return BadOption(
+            f"`{key}` is new in torch {OPTIONS[key]}", f"torch {target[0]}.{target[1]} refuses it"
+        )
+    return _bad_value(key, value)
+
+
+_USUAL = (
+    "backend",
+    "expandable_segments",
+    "garbage_collection_threshold",
+    "max_split_size_mb",
+    "roundup_power2_divisions",
+)
+
+
+def _bad_value(key: str, value: str) -> BadOption | None:
+    if "{}" in value:
+        return None
+    if key in _SWITCHES and value not in ("True", "False"):
+        lowered = {"true": "True", "1": "True", "on": "True", "false": "False", "0": "False", "off": "False"}
+        mended = lowered.get(value.lower())
+        what = f"`{key}:{value}`: torch takes only `True` and `False`"
+        return BadOption(what, "", f"{key}:{mended}" if mended else None)
+    if key == "garbage_collection_threshold" and not 0 < (_number(value) or 0) < 1:
+        return BadOption(f"`{key}:{value}`: torch takes a fraction between 0 and 1", "")
+    least = _LEAST_MB.get(key)
+    if least is not None:
+        digits = re.match(r"\s*\+?(\d+)", value)  # torch stops reading at what is none
+        if digits is None or int(digits[1]) < least:
+            return BadOption(f"`{key}:{value}`: torch takes {least} and more", "")
+    if key == "roundup_power2_divisions":
+        return _bad_divisions(key, value)
+    if key == "backend" and value not in ("native", "cudaMallocAsync"):
+        return BadOption(f"`{key}:{value}`: torch knows the backends `native` and `cudaMallocAsync`", "")
+    return None
+
+
+# Sizes in MiB, the least that torch takes.
+_LEAST_MB: Final = {"max_split_size_mb": 20, "max_non_split_rounding_mb": 20, "large_segment_size_mb": 11}
+
+
+def _bad_divisions(key: str, value: str) -> BadOption | None:
+    """One number, or `[256:1,512:2,>:4]`, of powers of two; 0 switches off, in the list only."""
+    if not value.startswith("["):
+        right = value.isdecimal() and _is_power_of_two(int(value))
+        return None if right else BadOption(f"`{key}:{value}`: torch takes a power of two", "")
+    if not value.endswith("]"):
+        return BadOption(
+            f"`{key}:{value}`: the bracket is not closed", "torch stops with an internal assertion"
+        )
+    for part in value[1:-1].split(","):
+        bound, _, number = (piece.strip() for piece in part.partition(":"))
+        numbers = [] if bound == ">" else [bound]
+        if not all(one.isdecimal() and _is_power_of_two(int(one)) for one in numbers) or not (
+            number.isdecimal() and (number == "0" or _is_power_of_two(int(number)))
+        ):
+            return BadOption(f"`{part}` in `{key}`: torch takes a power of two for both, or `>` and one", "")
+    return None
+
+
+def _is_power_of_two(number: int) -> bool:
+    return number > 0 and not number & (number - 1)
+
+
+def _number(text: str) -> float | None:
+    try:
+        return float(text)
+    except ValueError:
+        return None
+
+
+def _version(text: str) -> tuple[int, int]:
+    major, _, minor = text.partition(".")
+    return int(major), int(minor)

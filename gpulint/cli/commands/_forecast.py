@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 
 import click
 
+from gpulint.allocator.settings import check_settings
 from gpulint.cli._options import say_what_went_to, write_report
 from gpulint.forecasting import batches, changes
 from gpulint.forecasting.calibrating import calibrate
@@ -101,10 +102,8 @@ def _calibrate(request: Request, path: str) -> int:
 
 
 def _card(request: Request) -> Card:
-    from gpulint.allocator import parse_settings
-
     try:
-        parse_settings(request.alloc_conf or "")
+        check_settings(request.alloc_conf or "")
     except ValueError as error:
         raise click.UsageError(f"--alloc-conf: {error}.") from error
     try:

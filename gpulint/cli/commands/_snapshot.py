@@ -13,12 +13,13 @@ from itertools import pairwise
 import click
 
 from gpulint.allocator.cards import MEMORY
+from gpulint.allocator.settings import check_settings
 from gpulint.cli._options import write_report
 from gpulint.snapshot.cards import capacity_of
 from gpulint.snapshot.growth import growth_between
 from gpulint.snapshot.reading import NotASnapshot, read
 from gpulint.snapshot.summary import Asked, Difference, Summary, summary_of
-from gpulint.snapshot.whatif import SENSIBLE, check
+from gpulint.snapshot.whatif import SENSIBLE
 from gpulint.units import format_bytes, parse_bytes
 
 SOME = "sensible settings"  # what --what-if stands for without a value
@@ -82,7 +83,6 @@ def _write(request: Request, summaries: list[Summary], differences: list[Differe
 
 def _settings(request: Request) -> tuple[str, ...] | None:
     """The settings to try. Raises click.UsageError for what is none."""
-
     if not request.what_if:
         if request.capacity is not None or request.card is not None:
             raise click.UsageError(
@@ -96,10 +96,10 @@ def _settings(request: Request) -> tuple[str, ...] | None:
             continue
         text = "" if text == "default" else text
         try:
-            check(text)
+            check_settings(text)
         except ValueError as error:
             hint = "; FILE stands before --what-if" if os.path.exists(text) else ""
-            raise click.UsageError(f"--what-if {text}: {error}{hint}") from error
+            raise click.UsageError(f"--what-if {text}: {error}{hint}.") from error
         found[text] = None
     return tuple(found)
 

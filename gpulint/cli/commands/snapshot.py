@@ -17,7 +17,11 @@ _tried = heading("What if")
     cls=GroupedCommand, short_help="Read PyTorch's memory snapshots: the peak by line, growth, what if."
 )
 @click.argument(
-    "files", metavar="FILE...", nargs=-1, required=True, type=click.Path(exists=True, dir_okay=False)
+    "files",
+    metavar="FILE...",
+    nargs=-1,
+    required=True,
+    type=click.Path(exists=True, dir_okay=False, allow_dash=True),
 )
 @_what("--device", type=click.IntRange(min=0), metavar="N", help="Only this GPU.")
 @_what(
@@ -57,7 +61,7 @@ _tried = heading("What if")
 @colour("Output")
 @quiet("Output")
 def command(**given: Any) -> int:
-    """Read memory snapshots (FILE is what torch.cuda.memory._dump_snapshot wrote, gzip or not): what makes the peak, line by line,
+    """Read memory snapshots (FILE is what torch.cuda.memory._dump_snapshot wrote, gzip or not; - is standard input): what makes the peak, line by line,
     what stays, where reserved memory lies idle, and between several snapshots what grew.
 
     Nothing in FILE is run, and torch is not needed. With --what-if: what would be reserved under other settings.

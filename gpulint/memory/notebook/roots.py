@@ -12,6 +12,7 @@ from typing import Any
 from gpulint.memory.errors import chain_of, frames_of, stored_errors
 
 _RESULTS = re.compile(r"_{1,3}|_[0-9]+")
+_SHOWN = ("_", "__", "___")
 RECORD = "IPython's record of the last cell"
 _LIBRARIES = ("IPython", "ipykernel", "asyncio", "tornado")
 
@@ -47,9 +48,13 @@ def results(shell: Any) -> Iterator[Root]:
     """`Out[n]`, `_`, `__`, `___`: results that were shown stay until they are deleted there."""
     for number, value in list(shell.user_ns.get("_oh", {}).items()):
         yield Root(f"`Out[{number}]`", value, True)
-    for name in ("_", "__", "___"):
-        if name in shell.user_ns:
-            yield Root(f"`{name}`", shell.user_ns[name], True)
+    for name in _SHOWN:
+        for names in (
+            shell.user_ns,
+            shell.user_ns_hidden,
+        ):  # IPython's own copy stays where a program uses the name
+            if name in names:
+                yield Root(f"`{name}`", names[name], True)
     for name, value in list(shell.user_ns.items()):
         if re.fullmatch(r"_[0-9]+", name):
             yield Root(f"`{name}`", value, True)
@@ -59,8 +64,16 @@ def results(shell: Any) -> Iterator[Root]:
 
 
 def forget_results(shell: Any) -> None:
-    """Delete what IPython keeps of shown results, as `%reset out` does."""
-    shell.displayhook.flush()
+    """Delete what IPython keeps of shown results, as `%reset out` does, and the copy of `_` that this leaves behind."""
+    hook, hidden = shell.displayhook, shell.user_ns_hidden
+    if hook.do_full_cache:
+        hook.flush()
+    for name in _SHOWN:
+        setattr(hook, name, "")
+        if name in hidden:
+            if shell.user_ns.get(name) is hidden[name]:
+                shell.user_ns[name] = ""
+            hidden[name] = shell.user_ns.get(name, "")
     if shell.last_execution_result is not None:
         shell.last_execution_result.result = None
 

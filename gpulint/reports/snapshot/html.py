@@ -226,7 +226,8 @@ def _of_device(growth: Growth, paths: words.Paths, most: int) -> str:
     ]
     head = ("Change", "Before", "After", "Blocks", "Line")
     body = table(head, rows, (0, 1, 2, 3)) if rows else "<p>The same lines have the same alive.</p>"
-    return f"<h3>Device {growth.device}: allocated {moved}, reserved {held}</h3>{body}"
+    doubt = f'<p class="soft">Doubt: {escape(words.STRANGERS)}</p>' if growth.strangers else ""
+    return f"<h3>Device {growth.device}: allocated {moved}, reserved {held}</h3>{body}{doubt}"
 
 
 def _ends(growth: Growth, most: int) -> tuple[Change, ...]:

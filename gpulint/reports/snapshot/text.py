@@ -178,5 +178,7 @@ def _growth(growth: Growth, paths: words.Paths, most: int) -> Iterable[Line]:
             (f"  {blocks:+,} blocks (now {change.blocks_after:,})  ", ""),
         ]
         yield from _stack(head, change.line, paths)
+    if growth.strangers:
+        yield [("    doubt: ", "warning"), (words.STRANGERS, "")]
     if not growth.changes:
         yield [("    the same lines have the same alive", "good")]

@@ -130,12 +130,12 @@ def recommendation(tried: WhatIf) -> str:
     under = next((one for one in tried.outcomes if one.setting == tried.recorded), tried.as_recorded)
     if not best.fits:
         return "none of these settings has room for all that the trace asks for"
-    if best.setting == tried.recorded:
+    saved = under.peak_reserved - best.peak_reserved
+    if best.setting == tried.recorded or (under.fits and saved == 0):
         return "the recorded settings reserve as little as any of these"
     name = f"`{best.setting}`" if best.setting else "the default"
     if not under.fits:
         return f"{name} fits, and the recorded settings do not"
-    saved = under.peak_reserved - best.peak_reserved
     doubt = unsure(best, tried) + unsure(under, tried)
     if saved <= max(doubt, 0.01 * tried.recorded_reserved):
         return f"{name} would reserve {format_bytes(saved)} less, which is within what the model may be wrong by: no choice can be based on it"
@@ -173,6 +173,9 @@ def outcome(one: Outcome, tried: WhatIf) -> tuple[str, str, str, str]:
     fits = "fits" if tried.capacity is not None else ""
     retried = f", {plural(one.retries, 'retry')}".replace("retrys", "retries") if one.retries else ""
     return name, fits + retried, format_bytes(one.peak_reserved) + wide, f"{against:+.1%}"
+
+
+STRANGERS = "no line of the program has anything alive in both: are these snapshots of one program?"
 
 
 def grown(difference: Difference) -> int:
