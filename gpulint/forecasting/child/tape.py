@@ -95,6 +95,15 @@ class Tape(TorchDispatchMode):
         self.see(out, phase)
         return out
 
+    def within(self, out: Any, nbytes: int) -> Any:
+        """The same result in a storage of so many bytes, where that is more."""
+        if out.numel() * out.element_size() >= nbytes:
+            self.see(out)
+            return out
+        shape, strides, dtype = out.shape, out.stride(), out.dtype
+        count = -(-nbytes // out.element_size())
+        return self.made(lambda: torch.empty(count, dtype=dtype, device="cuda").as_strided(shape, strides))
+
     def execute(self, func: Any, args: Any, kwargs: Any) -> Any:
         """Run an operator: on fakes where the card is meant."""
         device = kwargs.get("device")
@@ -126,8 +135,10 @@ class Tape(TorchDispatchMode):
     def see(self, out: Any, phase: Phase | None = None) -> None:
         """Results of an operator: what is new among their storages was allocated."""
         if isinstance(out, FakeTensor):
-            if out.fake_device.type == "cuda":
-                self._see_storage(out.untyped_storage(), phase)
+            if out.fake_device.type != "cuda":
+                return
+            for part in _parts(out):
+                self._see_storage(part.untyped_storage(), phase)
         elif isinstance(out, (list, tuple)):
             for one in out:
                 self.see(one, phase)
@@ -150,7 +161,7 @@ class Tape(TorchDispatchMode):
 
     def number_of(self, tensor: Any) -> int:
         """The number of the allocation behind a tensor; 0 where it is not on the card."""
-        if not isinstance(tensor, FakeTensor):
+        if not isinstance(tensor, FakeTensor) or tensor.layout is not torch.strided:
             return 0
         return self._live.get(tensor.untyped_storage()._cdata, (None, 0))[1]
 
@@ -212,3 +223,14 @@ class Tape(TorchDispatchMode):
             self.logits.add(number)
             number = self._copied.get(number, 0)
         self.logits.add(made)
+
+
+def _parts(tensor: Any) -> tuple[Any, ...]:
+    """The tensors that a sparse one is made of."""
+    if tensor.layout is torch.strided:
+        return (tensor,)
+    if tensor.layout is torch.sparse_coo:
+        return tensor._indices(), tensor._values()
+    if tensor.layout is torch.sparse_csr:
+        return tensor.crow_indices(), tensor.col_indices(), tensor.values()
+    return ()

@@ -18,10 +18,13 @@ from gpulint.forecasting.emulating import (
     accumulating,
     attention,
     convolving,
+    indexing,
     kernels,
+    losses,
     matrices,
     recurrent,
     reducing,
+    sorting,
 )
 
 Hook = Callable[[Any, Any, tuple[Any, ...], dict[str, Any]], Any]
@@ -31,6 +34,9 @@ HOOKS: Final[dict[Any, Hook]] = {
     **matrices.HOOKS,
     **convolving.HOOKS,
     **reducing.HOOKS,
+    **sorting.HOOKS,
+    **indexing.HOOKS,
+    **losses.HOOKS,
     **kernels.HOOKS,
     **attention.HOOKS,
 }
@@ -38,4 +44,4 @@ HOOKS: Final[dict[Any, Hook]] = {
 
 def patches(tape: Any) -> list[tuple[Any, str, Callable[..., Any]]]:
     """What to replace before the program runs: where, which name, by what."""
-    return [*attention.patches(), *recurrent.patches(tape)]
+    return [*attention.patches(), *recurrent.patches(tape), *losses.patches(tape)]

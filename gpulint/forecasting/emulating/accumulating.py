@@ -40,4 +40,28 @@ def _add(tape: Any, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) ->
     return tape.execute(func, args, kwargs)
 
 
-HOOKS: Final = {_aten.add.Tensor: _add}
+def _in_place(func: Any) -> Any:
+    """Runs as `func`, which ends in an underscore, where the engine's own formula would: on zeros that it has just made. Formulas of
+    the backward do so with plain tensors, and make a copy of subclasses (`areAnyTensorSubclassLike`)."""
+
+    def run(tape: Any, plain: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        if not is_fresh(args[0]):
+            return tape.execute(plain, args, kwargs)
+        out = tape.execute(func, args, kwargs)
+        return _aten.alias.default(out) if torch.is_grad_enabled() else out
+
+    return run
+
+
+def is_fresh(tensor: Any) -> bool:
+    """Whether a backward has just made a tensor, and nobody else knows it."""
+    return _graph_task() != -1 and on_card(tensor) and _is_last(tensor)
+
+
+HOOKS: Final = {
+    _aten.add.Tensor: _add,
+    _aten.index_add.default: _in_place(_aten.index_add_.default),
+    _aten.scatter_add.default: _in_place(_aten.scatter_add_.default),
+    _aten.scatter.src: _in_place(_aten.scatter_.src),
+    _aten.scatter.value: _in_place(_aten.scatter_.value),
+}

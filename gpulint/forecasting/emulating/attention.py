@@ -6,6 +6,7 @@ number a row. The choice follows `aten/src/ATen/native/transformers/cuda/sdp_uti
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -109,6 +110,12 @@ def _row_bytes(q: torch.Tensor) -> int:
     return q.numel() // q.shape[-1] * 4
 
 
+def _sum_bytes(q: torch.Tensor, width: int, rows: int) -> int:
+    """The gradient of the queries in single precision, as kernels lay it out: in whole `width` columns and whole `rows`."""
+    whole = [-(-size // by) * by for size, by in ((q.shape[-1], width), (q.shape[-2], rows))]
+    return math.prod(q.shape[:-2]) * math.prod(whole) * 4
+
+
 def _flash_backward(tape: Any, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """The gradient of the queries is summed in single precision; heads that share keys have gradients of their own first."""
     out = tape.execute(func, args, kwargs)
@@ -116,7 +123,7 @@ def _flash_backward(tape: Any, func: Any, args: tuple[Any, ...], kwargs: dict[st
         tape.see(out)
         q, k = args[1], args[2]
         shared = 2 * size_of(q) if k.shape[1] != q.shape[1] else 0
-        tape.temporary(q.numel() * 4 + _row_bytes(q) + shared)
+        tape.temporary(_sum_bytes(q, 32, 128) + _row_bytes(q) + shared)
     return out
 
 
@@ -129,7 +136,7 @@ def _efficient_backward(tape: Any, func: Any, args: tuple[Any, ...], kwargs: dic
         product = tape.hold(size_of(gradient))
         rows = tape.hold(_row_bytes(q))
         tape.release(product)
-        tape.temporary(q.numel() * 4 + _row_bytes(q) // 16)
+        tape.temporary(_sum_bytes(q, 64, 1) + _row_bytes(q) // 16)
         tape.release(rows)
     return out
 
