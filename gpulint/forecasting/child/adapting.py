@@ -132,7 +132,7 @@ def _whole_backwards() -> None:
     """These are one kernel on a card; a build without CUDA takes them apart, and so would the tape see their steps. No kernel is
     called: the fake mode answers before."""
     library = torch.library.Library("aten", "IMPL")
-    for name in ("silu_backward", "mish_backward"):
+    for name in ("silu_backward", "mish_backward", "_fused_rms_norm", "_fused_rms_norm_backward"):
         if not torch._C._dispatch_has_kernel_for_dispatch_key(f"aten::{name}", "CUDA"):
             library.impl(name, _never, "CUDA")
     _kept.append(library)

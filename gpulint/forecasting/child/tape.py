@@ -15,6 +15,7 @@ from typing import Any, Final
 import torch
 from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
 from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_flatten, tree_map, tree_unflatten
 
 from gpulint.allocator import Allocator
 from gpulint.forecasting.cards import Card
@@ -28,6 +29,7 @@ _ABOUT_LOGITS: Final = {
     torch.ops.aten._log_softmax.default,
     torch.ops.aten._log_softmax_backward_data.default,
 }
+_MOST_ON_HOST: Final = 1 << 27  # elements
 _graph_task: Final = torch._C._current_graph_task_id
 _node: Final = torch._C._current_autograd_node
 _sequence: Final = torch._C._autograd._get_sequence_nr
@@ -111,7 +113,37 @@ class Tape(TorchDispatchMode):
         if device is not None and device.type == "cuda" and not fake:
             with self.fakes:
                 return func(*args, **kwargs)
-        return func(*args, **kwargs)
+        try:
+            return func(*args, **kwargs)
+        except NotImplementedError:
+            return self._on_host(func, args, kwargs)
+
+    def _on_host(self, func: Any, args: Any, kwargs: Any) -> Any:
+        """An operator that has no fake implementation, run on the host with zeros, for the shapes of its results."""
+        given, spec = tree_flatten((args, kwargs))
+        if sum(one.numel() for one in given if isinstance(one, torch.Tensor)) > _MOST_ON_HOST:
+            return func(*args, **kwargs)
+        known: dict[int, Any] = {}
+
+        def real(one: Any) -> Any:
+            if not isinstance(one, FakeTensor):
+                return torch.device("cpu") if isinstance(one, torch.device) else one
+            values = self.deciding.values(one)
+            host = torch.zeros(one.shape, dtype=one.dtype, device="cpu") if values is None else values
+            known[id(host)] = one
+            return host
+
+        def fake(one: Any) -> Any:
+            if not isinstance(one, torch.Tensor):
+                return one
+            with self.fakes:
+                return known.get(id(one)) or torch.empty_strided(
+                    one.shape, one.stride(), dtype=one.dtype, device="cuda"
+                )
+
+        hosts = [real(one) for one in given]
+        host_args, host_kwargs = tree_unflatten(hosts, spec)
+        return tree_map(fake, func(*host_args, **host_kwargs))
 
     # -- allocations and frees -----------------------------------------------------------------------------------
 

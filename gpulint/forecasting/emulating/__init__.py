@@ -33,6 +33,7 @@ HOOKS: Final[dict[Any, Hook]] = {
     **accumulating.HOOKS,
     **matrices.HOOKS,
     **convolving.HOOKS,
+    **recurrent.HOOKS,
     **reducing.HOOKS,
     **sorting.HOOKS,
     **indexing.HOOKS,

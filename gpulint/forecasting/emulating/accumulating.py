@@ -18,11 +18,11 @@ _HELD_BY_THE_ENGINE: Final = 4  # references to a fake tensor that only the engi
 _HELD_BY_ONE: Final = 2  # references to its storage: by the tensor, and by the one inside it
 
 
-def _is_last(tensor: torch.Tensor) -> bool:
-    """Whether the engine holds the last reference to a tensor and to its storage."""
+def _is_last(tensor: torch.Tensor, others: int = 0) -> bool:
+    """Whether the engine holds the last reference to a tensor and to its storage, besides `others` on the way here."""
     storage = tensor.untyped_storage()._cdata
     return (
-        tensor._use_count() <= _HELD_BY_THE_ENGINE  # type: ignore[attr-defined]
+        tensor._use_count() <= _HELD_BY_THE_ENGINE + others  # type: ignore[attr-defined]
         and torch._C._storage_Use_Count(storage) <= _HELD_BY_ONE
     )
 
@@ -53,9 +53,9 @@ def _in_place(func: Any) -> Any:
     return run
 
 
-def is_fresh(tensor: Any) -> bool:
+def is_fresh(tensor: Any, others: int = 0) -> bool:
     """Whether a backward has just made a tensor, and nobody else knows it."""
-    return _graph_task() != -1 and on_card(tensor) and _is_last(tensor)
+    return _graph_task() != -1 and on_card(tensor) and _is_last(tensor, others)
 
 
 HOOKS: Final = {

@@ -32,6 +32,7 @@ def _flash(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, mask: Any) -> bool
         and mask is None
         and is_half(q)
         and q.dim() == k.dim() == v.dim() == 4
+        and all(one.stride(-1) == 1 for one in (q, k, v))
         and q.shape[-1] <= 256
         and q.shape[-1] == k.shape[-1] == v.shape[-1]
     )
@@ -39,10 +40,9 @@ def _flash(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, mask: Any) -> bool
 
 def _efficient(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, mask: Any, grouped: bool) -> bool:
     vector = 8 if is_half(q) else 4
-    learned = mask is not None and mask.requires_grad and torch.is_grad_enabled()
     return (
         torch.backends.cuda.mem_efficient_sdp_enabled()
-        and not learned
+        and all(one.stride(-1) == 1 for one in (q, k, v, *(() if mask is None else (mask,))))
         and (is_half(q) or q.dtype is torch.float32)
         and q.dim() == k.dim() == v.dim() == 4
         and q.shape[-1] % vector == v.shape[-1] % vector == 0

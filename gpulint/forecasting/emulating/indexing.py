@@ -22,8 +22,10 @@ def _put(tape: Any, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) ->
     added = args[3] if len(args) > 3 else kwargs.get("accumulate", False)
     if not on_card(target):
         return tape.execute(func, args, kwargs)
+    if len(indices) == 1 and args[2].numel() == 1 and not added and indices[0].dtype is torch.bool:
+        return tape.execute(func, args, kwargs)  # a masked fill
     masks = [_mask_places(tape, one) for one in indices if one is not None and one.dtype is torch.bool]
-    fresh = func is _aten.index_put.default and is_fresh(target)
+    fresh = func is _aten.index_put.default and is_fresh(target, others=1)
     out = tape.execute(_aten.index_put_.default if fresh else func, args, kwargs)
     if not fresh:
         tape.see(out)

@@ -29,10 +29,10 @@ def _safe_softmax(tape: Any, func: Any, args: tuple[Any, ...], kwargs: dict[str,
     return out
 
 
-def _logsumexp(tape: Any, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """The exponentials, less the largest."""
+def _complex_input(tape: Any, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Works on a copy of a complex input: cuFFT destroys it, and `abs` has complex results first."""
     out = tape.execute(func, args, kwargs)
-    if on_card(out):
+    if on_card(args[0]) and args[0].is_complex():
         tape.see(out)
         tape.temporary(size_of(args[0]))
     return out
@@ -55,7 +55,14 @@ def _dropout(tape: Any, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
     return out
 
 
+def _fused_step(tape: Any, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+    """In place, without anything of its own."""
+
+
 HOOKS: Final = {
+    _aten._fused_sgd_.default: _fused_step,
+    _aten._fused_sgd_.tensor_lr: _fused_step,
+    _aten._fused_adagrad_.default: _fused_step,
     _aten.native_dropout.default: _dropout,
     _aten.native_batch_norm.default: _batch_norm,
     _aten.native_batch_norm_backward.default: _batch_norm,
@@ -63,5 +70,7 @@ HOOKS: Final = {
     _aten.cudnn_batch_norm_backward.default: _batch_norm,
     _aten._softmax_backward_data.default: _softmax_backward,
     _aten._safe_softmax.default: _safe_softmax,
-    _aten.logsumexp.default: _logsumexp,
+    _aten._fft_c2r.default: _complex_input,
+    _aten.abs.default: _complex_input,
+    _aten.angle.default: _complex_input,
 }

@@ -111,6 +111,27 @@ class _Recurrence(torch.autograd.Function):
         return (*[None] * 6, to_data, to_hidden, to_cell, *parts)
 
 
+def _gru_cell(tape: Any, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """One kernel, which keeps five numbers for each of the state."""
+    hidden = args[2]
+    rows, width = hidden.shape
+    return torch.empty_like(hidden), hidden.new_empty((rows, 5 * width))
+
+
+def _gru_cell_backward(tape: Any, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    gradient, _, biased = args
+    rows, width = gradient.shape
+    gates = [gradient.new_empty((rows, 3 * width)) for _ in range(2)]
+    biases = [gradient.new_empty((3 * width,)) if biased else None for _ in range(2)]
+    return *gates, torch.empty_like(gradient), *biases
+
+
+HOOKS: Final = {
+    torch.ops.aten._thnn_fused_gru_cell.default: _gru_cell,
+    torch.ops.aten._thnn_fused_gru_cell_backward.default: _gru_cell_backward,
+}
+
+
 def flatten_parameters(network: nn.RNNBase) -> None:
     """The weights of a network in one buffer, as `nn.RNNBase.flatten_parameters` puts them on a GPU."""
     weights = [weight for weight in network._flat_weights if isinstance(weight, torch.Tensor)]

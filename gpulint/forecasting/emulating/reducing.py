@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import torch
 
-from gpulint.forecasting.emulating._tensors import is_half, on_card
+from gpulint.forecasting.emulating._tensors import is_half, on_card, size_of
 
 _aten: Final = torch.ops.aten
 _WARP: Final = 32
@@ -145,6 +145,30 @@ _PAIRS: Final = {
 _PLACE: Final = {_aten.linalg_vector_norm.default: 2}  # of the dimensions among the arguments
 
 
+def _counted(tape: Any, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """The elements that are not zero, as a sum of whole numbers."""
+    out = tape.execute(func, args, kwargs)
+    if on_card(args[0]):
+        tape.see(out)
+        tape.temporary(args[0].numel() * out.element_size())
+    return out
+
+
+def _exponentials(tape: Any, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """`logsumexp`: the largest, and the exponentials of what they are more than the rest."""
+    out = tape.execute(func, args, kwargs)
+    source = args[0]
+    if on_card(source):
+        tape.see(out)
+        shape = _shape(source, args[1])
+        buffer = 0 if shape is None else buffer_bytes(shape, tape.card.processors, source.element_size())
+        tape.temporary(buffer)
+        held = tape.hold(size_of(source))
+        tape.temporary(buffer * max(4, source.element_size()) // source.element_size())
+        tape.release(held)
+    return out
+
+
 def _scan(tape: Any, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     out = tape.execute(func, args, kwargs)
     if on_card(args[0]):
@@ -162,4 +186,7 @@ HOOKS: Final = {
         _reduction,
     ),
     _aten.cumsum.default: _scan,
+    _aten.count_nonzero.default: _counted,
+    _aten.count_nonzero.dim_IntList: _counted,
+    _aten.logsumexp.default: _exponentials,
 }  # fmt: skip

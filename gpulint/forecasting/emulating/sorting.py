@@ -1,7 +1,7 @@
-"""Sorting, and what sorts to do something else: `unique`, `randperm`, embeddings' gradients.
+"""Sorting, and what sorts to do something else: the gradients of embeddings.
 
 CUB's radix sort has a second buffer for keys and values each; short rows are sorted where they are
-(`aten/src/ATen/native/cuda/Sort.cu`, `Randperm.cu`, `Unique.cu`).
+(`aten/src/ATen/native/cuda/Sort.cu`, `Unique.cu`).
 """
 
 from __future__ import annotations
@@ -16,7 +16,6 @@ _aten: Final = torch.ops.aten
 INDEX: Final = 8  # bytes of an index
 _SHORT: Final = 4096  # elements of a row that one block sorts
 _TILE: Final = 4608  # elements that a block of the radix sort takes at a time
-_FEW: Final = 30_000  # of a permutation, below which it is made otherwise
 
 
 def radix_bytes(count: int, key: int, value: int = INDEX) -> int:
@@ -50,25 +49,6 @@ def _dim(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> int:
     return dim
 
 
-def _permutation(tape: Any, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    out = tape.execute(func, args, kwargs)
-    if on_card(out) and out.numel() >= _FEW:
-        tape.see(out)
-        held = [tape.hold(INDEX * out.numel()) for _ in range(3)]
-        tape.temporary(radix_bytes(out.numel(), INDEX))
-        for one in held:
-            tape.release(one)
-    return out
-
-
-def unique_temporaries(tape: Any, source: torch.Tensor) -> None:
-    """The elements sorted, with their places, before the results are made."""
-    held = [tape.hold(size_of(source)), tape.hold(INDEX * source.numel()), tape.hold(INDEX * source.numel())]
-    tape.temporary(radix_bytes(source.numel(), source.element_size()))
-    for one in held:
-        tape.release(one)
-
-
 def _multinomial(tape: Any, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """One drawn, or several of which none comes twice: the largest of random shares; else the sums of the probabilities."""
     out = tape.execute(func, args, kwargs)
@@ -99,7 +79,8 @@ _FEW_TOKENS: Final = 3072
 
 
 def _sums(count: int, out: torch.Tensor) -> int:
-    return int(1.1 * count) * (out.shape[-1] * 4 + INDEX)
+    """Sums of parts of ten rows at most, and where they go."""
+    return (min(count, out.shape[0]) + -(-count // 10)) * (out.shape[-1] * 4 + INDEX)
 
 
 def _bag_backward(tape: Any, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -119,7 +100,6 @@ _MAXIMUM: Final = 2
 HOOKS: Final = {
     _aten.sort.default: _sort,
     _aten.sort.stable: _sort,
-    _aten.randperm.default: _permutation,
     _aten.multinomial.default: _multinomial,
     _aten.embedding_dense_backward.default: _embedding_backward,
     _aten._embedding_bag_dense_backward.default: _bag_backward,
