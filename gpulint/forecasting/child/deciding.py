@@ -50,6 +50,10 @@ class Deciding:
         self._special = {
             aten._local_scalar_dense.default: self._scalar,
             aten.equal.default: self._equal,
+            aten._use_cudnn_ctc_loss.default: lambda *_: False,
+            aten._use_cudnn_ctc_loss.Tensor: lambda *_: False,
+            aten._use_miopen_ctc_loss.default: lambda *_: False,
+            aten._use_miopen_ctc_loss.Tensor: lambda *_: False,
             aten._pack_padded_sequence.default: self._packed,
             aten.copy_.default: self._copied_to_host,
             aten._to_copy.default: self._moved_to_host,
@@ -149,9 +153,9 @@ class Deciding:
         data, lengths, first = args
         longest = int(lengths.max())
         batches = (lengths[None, :] > torch.arange(longest, device="cpu")[:, None]).sum(1)
-        rest = data.shape[2:]
-        parts = self.tape.made(lambda: data.new_empty((int(lengths.sum()), *rest)))
-        whole = self.tape.made(lambda: data.new_empty((int(lengths.sum()), *rest)))
+        shape = (int(lengths.sum()), *data.shape[2:])
+        parts = self.tape.made(lambda: data.new_empty(shape))
+        whole = self.tape.made(lambda: data.new_empty(shape))
         del parts
         return whole, batches
 

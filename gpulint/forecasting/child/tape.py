@@ -121,7 +121,9 @@ class Tape(TorchDispatchMode):
     def _on_host(self, func: Any, args: Any, kwargs: Any) -> Any:
         """An operator that has no fake implementation, run on the host with zeros, for the shapes of its results."""
         given, spec = tree_flatten((args, kwargs))
-        if sum(one.numel() for one in given if isinstance(one, torch.Tensor)) > _MOST_ON_HOST:
+        tensors = [one for one in given if isinstance(one, torch.Tensor)]
+        sparse = any(one.layout is not torch.strided for one in tensors)
+        if sparse or sum(one.numel() for one in tensors) > _MOST_ON_HOST:
             return func(*args, **kwargs)
         known: dict[int, Any] = {}
 
@@ -136,10 +138,10 @@ class Tape(TorchDispatchMode):
         def fake(one: Any) -> Any:
             if not isinstance(one, torch.Tensor):
                 return one
+            if id(one) in known:
+                return known[id(one)]
             with self.fakes:
-                return known.get(id(one)) or torch.empty_strided(
-                    one.shape, one.stride(), dtype=one.dtype, device="cuda"
-                )
+                return torch.empty_strided(one.shape, one.stride(), dtype=one.dtype, device="cuda")
 
         hosts = [real(one) for one in given]
         host_args, host_kwargs = tree_unflatten(hosts, spec)

@@ -25,6 +25,7 @@ from gpulint.forecasting.emulating import (
     recurrent,
     reducing,
     sorting,
+    sparse,
 )
 
 Hook = Callable[[Any, Any, tuple[Any, ...], dict[str, Any]], Any]
@@ -36,6 +37,7 @@ HOOKS: Final[dict[Any, Hook]] = {
     **recurrent.HOOKS,
     **reducing.HOOKS,
     **sorting.HOOKS,
+    **sparse.HOOKS,
     **indexing.HOOKS,
     **losses.HOOKS,
     **kernels.HOOKS,

@@ -29,14 +29,16 @@ def _put(tape: Any, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) ->
     out = tape.execute(_aten.index_put_.default if fresh else func, args, kwargs)
     if not fresh:
         tape.see(out)
+    count = _places(indices)
+    if masks:
+        tape.temporary(2 * INDEX * count)
+    for one in masks:
+        tape.release(one)
     if added:
-        count = _places(indices)
         held = [tape.hold(INDEX * count) for _ in range(4)]
         tape.temporary(radix_bytes(count, INDEX))
         for one in held:
             tape.release(one)
-    for one in masks:
-        tape.release(one)
     return _aten.alias.default(out) if fresh and torch.is_grad_enabled() else out
 
 

@@ -50,6 +50,24 @@ def _between(tape: Any, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
     return out
 
 
+def _ctc(tape: Any, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """The loss of each sequence, and the probabilities of each place in it (`aten/src/ATen/native/cuda/LossCTC.cu`)."""
+    steps, targets = args[0], args[1]
+    batch = steps.shape[1] if steps.dim() == 3 else 1
+    longest = targets.shape[1] if targets.dim() == 2 else -(-targets.numel() // batch)
+    return steps.new_empty((batch,)), steps.new_empty((batch, steps.shape[0], 2 * longest + 1))
+
+
+def _ctc_backward(tape: Any, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """The probabilities from the other end, and both of the targets together."""
+    held = tape.hold(size_of(args[6]))
+    out = torch.empty_like(args[1])
+    tape.see(out)
+    tape.temporary(size_of(args[6]) // 2)
+    tape.release(held)
+    return out
+
+
 class _CrossEntropy(torch.autograd.Function):
     """`binary_cross_entropy_with_logits`: two tensors of elements in the forward, and a backward that works within its result."""
 
@@ -81,10 +99,33 @@ def patches(tape: Any) -> list[tuple[Any, str, Callable[..., Any]]]:
             return plain(logits, target, weight, pos_weight, reduction)
         return _CrossEntropy.apply(tape, plain, logits, target, weight, pos_weight, reduction)
 
-    return [(torch, "binary_cross_entropy_with_logits", binary_cross_entropy_with_logits)]
+    ctc = torch.ctc_loss
+
+    def ctc_loss(steps: Any, targets: Any, lengths: Any, target_lengths: Any, *rest: Any) -> Any:
+        longest = targets.shape[-1]
+        return ctc(
+            steps, targets, _numbers(tape, lengths, steps.shape[0]), _numbers(tape, target_lengths, longest), *rest
+        )  # fmt: skip
+
+    return [
+        (torch, "binary_cross_entropy_with_logits", binary_cross_entropy_with_logits),
+        (torch, "ctc_loss", ctc_loss),
+    ]
+
+
+def _numbers(tape: Any, lengths: Any, most: int) -> Any:
+    """Lengths as numbers, which torch makes of them, except of subclasses; the most where nobody knows them."""
+    if not isinstance(lengths, torch.Tensor):
+        return lengths
+    known = tape.deciding.values(lengths) if on_card(lengths) else lengths
+    return [most] * lengths.numel() if known is None else known.tolist()
 
 
 HOOKS: Final = {
+    _aten._ctc_loss.default: _ctc,
+    _aten._ctc_loss.Tensor: _ctc,
+    _aten._ctc_loss_backward.default: _ctc_backward,
+    _aten._ctc_loss_backward.Tensor: _ctc_backward,
     _aten.mse_loss.default: _shrunk,
     _aten.smooth_l1_loss.default: _shrunk,
     _aten.soft_margin_loss.default: _shrunk,
