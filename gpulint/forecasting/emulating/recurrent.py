@@ -22,7 +22,7 @@ _DROPOUT_STATE: Final = 6_488_064  # of cuDNN, once
 
 def reserve_bytes(mode: int, output: int, layers: int, ways: int, dropped: bool) -> int:
     """What the forward keeps for the backward; `output` are the bytes of one layer's output in one direction."""
-    between = (layers - 1) * ways * (output + (output // 32 if dropped else 0))
+    between = (layers - 1) * ways * (output + (ways * output // 32 if dropped else 0))
     return 256 + _KEPT[mode] * layers * ways * output + between
 
 

@@ -78,7 +78,8 @@ def buffer_bytes(shape: _Shape, processors: int, element: int = 4) -> int:
     return size if shape.along_rows else size * width * vector
 
 
-def _shape(tensor: torch.Tensor, dims: Any) -> _Shape | None:
+def reduction_shape(tensor: torch.Tensor, dims: Any) -> _Shape | None:
+    """How a sum over these dimensions looks to a kernel; None where there is nothing to sum."""
     rank = tensor.dim()
     reduced = {dim % rank for dim in dims} if dims else set(range(rank))
     if not rank or not tensor.numel():
@@ -103,7 +104,7 @@ def _reduction(tape: Any, func: Any, args: tuple[Any, ...], kwargs: dict[str, An
         copied = _converted(func, source, out)
         converted = tape.hold(copied) if copied else 0
         dims = _dims(func, args, kwargs)
-        shape = _shape(source, dims)
+        shape = reduction_shape(source, dims)
         if shape is not None:
             tape.temporary(buffer_bytes(shape, tape.card.processors, _element(func, source, out)))
         if converted:
@@ -160,7 +161,7 @@ def _exponentials(tape: Any, func: Any, args: tuple[Any, ...], kwargs: dict[str,
     source = args[0]
     if on_card(source):
         tape.see(out)
-        shape = _shape(source, args[1])
+        shape = reduction_shape(source, args[1])
         buffer = 0 if shape is None else buffer_bytes(shape, tape.card.processors, source.element_size())
         tape.temporary(buffer)
         held = tape.hold(size_of(source))
