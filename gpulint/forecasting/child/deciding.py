@@ -116,6 +116,8 @@ class Deciding:
     def decide(self, func: Any, args: Any, kwargs: Any) -> Any:
         """The answer of such an operator; NotImplemented for all others."""
         special: Any = self._special.get(func)
+        if special is None and func._schema.name == "torchvision::nms":
+            special = self._kept_boxes
         if special is None or not any(isinstance(one, FakeTensor) for one in _tensors(args)):
             return NotImplemented
         return special(func, args, kwargs)
@@ -158,6 +160,14 @@ class Deciding:
         whole = self.tape.made(lambda: data.new_empty(shape))
         del parts
         return whole, batches
+
+    def _kept_boxes(self, func: Any, args: Any, kwargs: Any) -> Any:
+        """Which boxes overlap too much is not known."""
+        self.doubt("mask")
+        count = args[0].shape[0]
+        overlaps = 8 * count * -(-count // 64)
+        self.tape.temporary(2 * args[0].numel() * args[0].element_size() + overlaps)
+        return self._empty(args[0], (math.ceil(self.share * count),), torch.long)
 
     def _copied_to_host(self, func: Any, args: Any, kwargs: Any) -> Any:
         target, source = args[:2]

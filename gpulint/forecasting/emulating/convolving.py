@@ -92,11 +92,14 @@ def _image(x: torch.Tensor, weight: torch.Tensor) -> bool:
 
 
 def _as_it_is(x: torch.Tensor, weight: torch.Tensor) -> bool:
-    """A first convolution of few channels in single precision whose kernel takes the data without a copy: of sequences, volumes and
-    patches."""
-    few = x.shape[1] < 16 // x.element_size()
-    single = x.element_size() == 4 and not _is_channels_last(x)
-    return few and single and (x.dim() != 4 or min(weight.shape[2:]) > 8)
+    """A first convolution of few channels whose kernel takes the data without a copy: of sequences and volumes, of images through
+    small windows in half precision, and through patches in single precision."""
+    if x.shape[1] >= 16 // x.element_size():
+        return False
+    if x.dim() != 4:
+        return True
+    window = max(weight.shape[2:])
+    return not _is_channels_last(x) and (window <= 3 if is_half(x) else window > 8)
 
 
 def _bias_sum(tape: Any, gradient: torch.Tensor, to_bias: Any) -> None:
