@@ -119,7 +119,14 @@ def plain_weights() -> None:
     """Weights that need no random numbers, which take most of the time otherwise."""
     from torch.nn import init
 
-    for name in ("kaiming_uniform_", "xavier_uniform_", "uniform_", "normal_", "xavier_normal_", "orthogonal_"):
+    for name in (
+        "kaiming_uniform_",
+        "xavier_uniform_",
+        "uniform_",
+        "normal_",
+        "xavier_normal_",
+        "orthogonal_",
+    ):
         setattr(init, name, lambda tensor, *args, **kwargs: init.constant_(tensor, 0.01))
 
 
@@ -269,7 +276,9 @@ def forecast(args: argparse.Namespace) -> None:
 # -- both ---------------------------------------------------------------------------------------------------------------
 
 
-def differences(measured: dict[str, Any], told: dict[str, Any]) -> Iterator[tuple[int, int, int, int, str, str]]:
+def differences(
+    measured: dict[str, Any], told: dict[str, Any]
+) -> Iterator[tuple[int, int, int, int, str, str]]:
     """(difference of the peaks, of what stays, the true peak, what stays, call, phase)."""
     for name, call in measured.items():
         other = told.get(name, {})

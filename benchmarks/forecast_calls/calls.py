@@ -41,7 +41,9 @@ def last(tensor: torch.Tensor) -> torch.Tensor:
     return tensor.detach().contiguous(memory_format=layout).requires_grad_(tensor.requires_grad)
 
 
-def on_card(module: nn.Module, kind: torch.dtype = F32, layout: torch.memory_format | None = None) -> nn.Module:
+def on_card(
+    module: nn.Module, kind: torch.dtype = F32, layout: torch.memory_format | None = None
+) -> nn.Module:
     module = module.cuda().to(kind)
     return module.to(memory_format=layout) if layout is not None else module  # type: ignore[call-overload]
 
@@ -99,25 +101,38 @@ def each(
 ) -> list[Call]:
     """The function on one input of each of the shapes and types."""
     return [
-        trained(f"{name} {'x'.join(map(str, shape))} {said(kind)}", lambda s=shape, k=kind: (run, (floats(*s, kind=k),)))
+        trained(
+            f"{name} {'x'.join(map(str, shape))} {said(kind)}",
+            lambda s=shape, k=kind: (run, (floats(*s, kind=k),)),
+        )
         for shape in shapes
         for kind in kinds
     ]
 
 
 def modules(
-    name: str, make: Callable[[], nn.Module], *shapes: tuple[int, ...], kinds: tuple[torch.dtype, ...] = KINDS,
+    name: str,
+    make: Callable[[], nn.Module],
+    *shapes: tuple[int, ...],
+    kinds: tuple[torch.dtype, ...] = KINDS,
     amp: bool = False,
 ) -> list[Call]:
     """The module on one input of each of the shapes and types; with `amp`, in mixed precision too."""
     found = [
-        trained(f"{name} {'x'.join(map(str, shape))} {said(kind)}", lambda s=shape, k=kind: (on_card(make(), k), (floats(*s, kind=k),)))
+        trained(
+            f"{name} {'x'.join(map(str, shape))} {said(kind)}",
+            lambda s=shape, k=kind: (on_card(make(), k), (floats(*s, kind=k),)),
+        )
         for shape in shapes
         for kind in kinds
     ]
     if amp:
         found += [
-            trained(f"{name} {'x'.join(map(str, shape))} amp", lambda s=shape: (on_card(make()), (floats(*s),)), F16)
+            trained(
+                f"{name} {'x'.join(map(str, shape))} amp",
+                lambda s=shape: (on_card(make()), (floats(*s),)),
+                F16,
+            )
             for shape in shapes
         ]
     return found

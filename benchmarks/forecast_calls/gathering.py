@@ -6,8 +6,9 @@ from typing import Any
 
 import torch
 import torch.nn.functional as F
-from forecast_calls.calls import KINDS, Call, Made, each, floats, plain, said, trained, whole
 from torch import nn
+
+from forecast_calls.calls import KINDS, Call, Made, each, floats, plain, said, trained, whole
 
 NODES, EDGES, WIDTH = 10_000, 100_000, 64
 
@@ -26,7 +27,9 @@ def scattered(x: torch.Tensor, edges: torch.Tensor) -> torch.Tensor:
 def reduced(x: torch.Tensor, edges: torch.Tensor, how: str) -> torch.Tensor:
     source, target = edges
     picked = x[source]
-    return torch.zeros_like(x).scatter_reduce(0, target[:, None].expand_as(picked), picked, how, include_self=False)
+    return torch.zeros_like(x).scatter_reduce(
+        0, target[:, None].expand_as(picked), picked, how, include_self=False
+    )
 
 
 def attended(x: torch.Tensor, edges: torch.Tensor) -> torch.Tensor:
@@ -58,10 +61,25 @@ def product_of_rows(x: torch.Tensor, edges: torch.Tensor) -> torch.Tensor:
 def graphs() -> list[Call]:
     found: list[Call] = []
     for kind in KINDS:
-        for name, run in (("index_add", message), ("scatter_add", scattered), ("attention", attended), ("degrees", normalized)):
-            found.append(trained(f"graph {name} {said(kind)}", lambda r=run, k=kind: (r, (floats(NODES, WIDTH, kind=k), whole(NODES, 2, EDGES)))))
+        for name, run in (
+            ("index_add", message),
+            ("scatter_add", scattered),
+            ("attention", attended),
+            ("degrees", normalized),
+        ):
+            found.append(
+                trained(
+                    f"graph {name} {said(kind)}",
+                    lambda r=run, k=kind: (r, (floats(NODES, WIDTH, kind=k), whole(NODES, 2, EDGES))),
+                )
+            )
     for how in ("mean", "amax", "sum"):
-        found.append(trained(f"graph scatter_reduce {how}", lambda h=how: (lambda x, e: reduced(x, e, h), (floats(NODES, WIDTH), whole(NODES, 2, EDGES)))))
+        found.append(
+            trained(
+                f"graph scatter_reduce {how}",
+                lambda h=how: (lambda x, e: reduced(x, e, h), (floats(NODES, WIDTH), whole(NODES, 2, EDGES))),
+            )
+        )
     return [
         *found,
         trained("graph sparse product", lambda: (product_of_sparse, (floats(NODES, WIDTH), whole(NODES, 2, EDGES)))),
@@ -71,7 +89,10 @@ def graphs() -> list[Call]:
 
 def indexing() -> list[Call]:
     def moved(kind: torch.dtype) -> Made:
-        return lambda x, i: x.index_copy(0, i, x[: i.shape[0]] * 2), (floats(4096, 256, kind=kind), torch.arange(1000, device="cuda"))
+        return lambda x, i: x.index_copy(0, i, x[: i.shape[0]] * 2), (
+            floats(4096, 256, kind=kind),
+            torch.arange(1000, device="cuda"),
+        )
 
     def put(x: torch.Tensor, i: torch.Tensor) -> torch.Tensor:
         return x.clone().index_put_((i,), x[: i.shape[0]] * 2, accumulate=True)

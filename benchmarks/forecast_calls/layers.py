@@ -6,8 +6,24 @@ from typing import Any
 
 import torch
 import torch.nn.functional as F
-from forecast_calls.calls import BF16, F16, F32, KINDS, Call, Made, each, floats, last, modules, on_card, said, trained, whole
 from torch import nn
+
+from forecast_calls.calls import (
+    BF16,
+    F16,
+    F32,
+    KINDS,
+    Call,
+    Made,
+    each,
+    floats,
+    last,
+    modules,
+    on_card,
+    said,
+    trained,
+    whole,
+)
 
 ACTIVATIONS = (
     "ReLU LeakyReLU ELU SELU CELU GELU SiLU Mish Sigmoid Tanh Softplus Softsign Hardtanh Hardswish Hardsigmoid ReLU6 LogSigmoid "
@@ -55,7 +71,9 @@ def activations() -> list[Call]:
     for name in ACTIVATIONS:
         found += modules(name, lambda n=name: getattr(nn, n)(), (512, 4096))
     for inplace in ("ReLU", "SiLU", "LeakyReLU"):
-        found += each(f"{inplace} inplace", lambda x, n=inplace: getattr(nn, n)(inplace=True)(x * 2), (512, 4096))
+        found += each(
+            f"{inplace} inplace", lambda x, n=inplace: getattr(nn, n)(inplace=True)(x * 2), (512, 4096)
+        )
     return [
         *found,
         *each("gelu tanh", lambda x: F.gelu(x, approximate="tanh"), (4096, 3072)),
@@ -121,10 +139,22 @@ def upsampling() -> list[Call]:
     found: list[Call] = []
     for mode in ("nearest", "nearest-exact", "bilinear", "bicubic"):
         corners = False if mode in ("bilinear", "bicubic") else None
-        found += each(f"interpolate {mode}", lambda x, m=mode, c=corners: F.interpolate(x, scale_factor=2.0, mode=m, align_corners=c), (8, 64, 64, 64))
+        found += each(
+            f"interpolate {mode}",
+            lambda x, m=mode, c=corners: F.interpolate(x, scale_factor=2.0, mode=m, align_corners=c),
+            (8, 64, 64, 64),
+        )
     for mode in ("nearest", "bilinear"):
         for kind in KINDS:
-            found.append(trained(f"interpolate {mode} nhwc {said(kind)}", lambda m=mode, k=kind: (lambda x: F.interpolate(x, scale_factor=2.0, mode=m), (last(floats(8, 64, 64, 64, kind=k)),))))
+            found.append(
+                trained(
+                    f"interpolate {mode} nhwc {said(kind)}",
+                    lambda m=mode, k=kind: (
+                        lambda x: F.interpolate(x, scale_factor=2.0, mode=m),
+                        (last(floats(8, 64, 64, 64, kind=k)),),
+                    ),
+                )
+            )
     return [
         *found,
         *each("interpolate bilinear size", lambda x: F.interpolate(x, size=(513, 513), mode="bilinear", align_corners=True), (4, 21, 65, 65)),
@@ -147,23 +177,57 @@ def embeddings() -> list[Call]:
 
     found: list[Call] = []
     for kind in (*KINDS, F16):
-        for rows, width, tokens in ((30000, 768, (16, 256)), (1000, 64, (4096,)), (100_000, 32, (8192, 8)), (50257, 768, (2, 100)), (50257, 768, (32, 1024))):
+        for rows, width, tokens in (
+            (30000, 768, (16, 256)),
+            (1000, 64, (4096,)),
+            (100_000, 32, (8192, 8)),
+            (50257, 768, (2, 100)),
+            (50257, 768, (32, 1024)),
+        ):
             name = f"Embedding {rows}x{width} of {'x'.join(map(str, tokens))} {said(kind)}"
-            found.append(trained(name, lambda k=kind, r=rows, w=width, t=tokens: made(nn.Embedding(r, w), k, whole(r, *t))))
+            found.append(
+                trained(
+                    name, lambda k=kind, r=rows, w=width, t=tokens: made(nn.Embedding(r, w), k, whole(r, *t))
+                )
+            )
     found += [
-        trained("Embedding padding_idx", lambda: made(nn.Embedding(30000, 256, padding_idx=0), F32, whole(30000, 32, 128))),
-        trained("Embedding max_norm", lambda: made(nn.Embedding(30000, 256, max_norm=1.0), F32, whole(30000, 32, 128))),
-        trained("Embedding scale_grad", lambda: made(nn.Embedding(30000, 256, scale_grad_by_freq=True), F32, whole(30000, 32, 128))),
+        trained(
+            "Embedding padding_idx",
+            lambda: made(nn.Embedding(30000, 256, padding_idx=0), F32, whole(30000, 32, 128)),
+        ),
+        trained(
+            "Embedding max_norm",
+            lambda: made(nn.Embedding(30000, 256, max_norm=1.0), F32, whole(30000, 32, 128)),
+        ),
+        trained(
+            "Embedding scale_grad",
+            lambda: made(nn.Embedding(30000, 256, scale_grad_by_freq=True), F32, whole(30000, 32, 128)),
+        ),
         trained("Embedding amp", lambda: made(nn.Embedding(30000, 256), F32, whole(30000, 32, 128)), F16),
-        trained("Embedding positions", lambda: made(nn.Embedding(1024, 768), F32, torch.arange(1024, device="cuda")[None])),
+        trained(
+            "Embedding positions",
+            lambda: made(nn.Embedding(1024, 768), F32, torch.arange(1024, device="cuda")[None]),
+        ),
         trained("one_hot", lambda: (lambda x: F.one_hot(x, 1000).float(), (whole(1000, 4096),))),
     ]
     for tokens in ((16, 256), (8192,)):
-        found.append(trained(f"Embedding sparse of {tokens}", lambda t=tokens: made(nn.Embedding(30000, 64, sparse=True), F32, whole(30000, *t))))
+        found.append(
+            trained(
+                f"Embedding sparse of {tokens}",
+                lambda t=tokens: made(nn.Embedding(30000, 64, sparse=True), F32, whole(30000, *t)),
+            )
+        )
     for mode in ("sum", "mean", "max"):
         for sparse in (False, True):
             if not (sparse and mode == "max"):
-                found.append(trained(f"EmbeddingBag {mode}{' sparse' * sparse}", lambda m=mode, s=sparse: made(nn.EmbeddingBag(100_000, 64, mode=m, sparse=s), F32, whole(100_000, 4096, 20))))
+                found.append(
+                    trained(
+                        f"EmbeddingBag {mode}{' sparse' * sparse}",
+                        lambda m=mode, s=sparse: made(
+                            nn.EmbeddingBag(100_000, 64, mode=m, sparse=s), F32, whole(100_000, 4096, 20)
+                        ),
+                    )
+                )
     found += [
         trained("EmbeddingBag offsets", lambda: made(nn.EmbeddingBag(100_000, 64), F32, whole(100_000, 65536), torch.arange(0, 65536, 16, device="cuda"))),
         trained("EmbeddingBag weighted", lambda: (lambda w, x, s: F.embedding_bag(x, w, per_sample_weights=s, mode="sum"), (floats(100_000, 64), whole(100_000, 4096, 20), floats(4096, 20)))),
@@ -177,7 +241,12 @@ def transformers() -> list[Call]:
     found: list[Call] = []
     for kind in (F32, BF16):
         for first in (True, False):
-            found += modules(f"TransformerEncoderLayer norm_first={first}", lambda n=first: nn.TransformerEncoderLayer(**layer, norm_first=n), (16, 128, 512), kinds=(kind,))
+            found += modules(
+                f"TransformerEncoderLayer norm_first={first}",
+                lambda n=first: nn.TransformerEncoderLayer(**layer, norm_first=n),
+                (16, 128, 512),
+                kinds=(kind,),
+            )
     return [
         *found,
         *modules("TransformerEncoderLayer gelu amp", lambda: nn.TransformerEncoderLayer(**layer, activation="gelu"), (16, 128, 512), kinds=(), amp=True),
@@ -200,7 +269,9 @@ def masked(layer: nn.Module) -> Made:
     module = on_card(layer)
     causal = nn.Transformer.generate_square_subsequent_mask(128, device="cuda")
     padding = torch.zeros(16, 128, dtype=torch.bool, device="cuda")
-    return lambda x: module(x, src_mask=causal, src_key_padding_mask=padding, is_causal=True), (floats(16, 128, 512),)
+    return lambda x: module(x, src_mask=causal, src_key_padding_mask=padding, is_causal=True), (
+        floats(16, 128, 512),
+    )
 
 
 def plain_eval(name: str, make: Any) -> Call:
@@ -217,7 +288,9 @@ def plain_eval(name: str, make: Any) -> Call:
 
 
 def attention() -> list[Call]:
-    def qkv(kind: torch.dtype, heads: int, length: int, width: int, keys: int = 0) -> tuple[torch.Tensor, ...]:
+    def qkv(
+        kind: torch.dtype, heads: int, length: int, width: int, keys: int = 0
+    ) -> tuple[torch.Tensor, ...]:
         return (
             floats(4, heads, length, width, kind=kind),
             *(floats(4, heads, keys or length, width, kind=kind) for _ in range(2)),
@@ -227,23 +300,91 @@ def attention() -> list[Call]:
     sdpa = F.scaled_dot_product_attention
     for kind in (F32, BF16, F16):
         for width in (32, 64, 80, 128, 100, 256, 320):
-            found.append(trained(f"sdpa width {width} {said(kind)}", lambda k=kind, w=width: (sdpa, qkv(k, 8, 512, w))))
+            found.append(
+                trained(f"sdpa width {width} {said(kind)}", lambda k=kind, w=width: (sdpa, qkv(k, 8, 512, w)))
+            )
         found += [
-            trained(f"sdpa causal {said(kind)}", lambda k=kind: (lambda q, x, v: sdpa(q, x, v, is_causal=True), qkv(k, 8, 1024, 64))),
-            trained(f"sdpa dropout {said(kind)}", lambda k=kind: (lambda q, x, v: sdpa(q, x, v, dropout_p=0.1), qkv(k, 8, 500, 64))),
+            trained(
+                f"sdpa causal {said(kind)}",
+                lambda k=kind: (lambda q, x, v: sdpa(q, x, v, is_causal=True), qkv(k, 8, 1024, 64)),
+            ),
+            trained(
+                f"sdpa dropout {said(kind)}",
+                lambda k=kind: (lambda q, x, v: sdpa(q, x, v, dropout_p=0.1), qkv(k, 8, 500, 64)),
+            ),
             trained(f"sdpa cross {said(kind)}", lambda k=kind: (sdpa, qkv(k, 8, 512, 64, 77))),
-            trained(f"sdpa boolean mask {said(kind)}", lambda k=kind: (lambda q, x, v: sdpa(q, x, v, torch.ones(4, 1, 500, 500, device="cuda", dtype=torch.bool)), qkv(k, 8, 500, 64))),
-            trained(f"sdpa float mask {said(kind)}", lambda k=kind: (lambda q, x, v, m: sdpa(q, x, v, m), (*qkv(k, 8, 512, 64), floats(4, 1, 512, 512, kind=k, grad=False)))),
-            trained(f"sdpa learned bias {said(kind)}", lambda k=kind: (lambda q, x, v, m: sdpa(q, x, v, m), (*qkv(k, 8, 512, 64), floats(1, 8, 512, 512, kind=k)))),
-            trained(f"sdpa grouped {said(kind)}", lambda k=kind: (lambda q, x, v: sdpa(q, x, v, enable_gqa=True), (floats(4, 16, 512, 64, kind=k), floats(4, 4, 512, 64, kind=k), floats(4, 4, 512, 64, kind=k)))),
-            trained(f"sdpa transposed {said(kind)}", lambda k=kind: (lambda q, x, v: sdpa(q.transpose(1, 2), x.transpose(1, 2), v.transpose(1, 2)), (floats(4, 512, 8, 64, kind=k), floats(4, 512, 8, 64, kind=k), floats(4, 512, 8, 64, kind=k)))),
-            trained(f"sdpa of three dimensions {said(kind)}", lambda k=kind: (sdpa, (floats(32, 512, 64, kind=k), floats(32, 512, 64, kind=k), floats(32, 512, 64, kind=k)))),
+            trained(
+                f"sdpa boolean mask {said(kind)}",
+                lambda k=kind: (
+                    lambda q, x, v: sdpa(
+                        q, x, v, torch.ones(4, 1, 500, 500, device="cuda", dtype=torch.bool)
+                    ),
+                    qkv(k, 8, 500, 64),
+                ),
+            ),
+            trained(
+                f"sdpa float mask {said(kind)}",
+                lambda k=kind: (
+                    lambda q, x, v, m: sdpa(q, x, v, m),
+                    (*qkv(k, 8, 512, 64), floats(4, 1, 512, 512, kind=k, grad=False)),
+                ),
+            ),
+            trained(
+                f"sdpa learned bias {said(kind)}",
+                lambda k=kind: (
+                    lambda q, x, v, m: sdpa(q, x, v, m),
+                    (*qkv(k, 8, 512, 64), floats(1, 8, 512, 512, kind=k)),
+                ),
+            ),
+            trained(
+                f"sdpa grouped {said(kind)}",
+                lambda k=kind: (
+                    lambda q, x, v: sdpa(q, x, v, enable_gqa=True),
+                    (
+                        floats(4, 16, 512, 64, kind=k),
+                        floats(4, 4, 512, 64, kind=k),
+                        floats(4, 4, 512, 64, kind=k),
+                    ),
+                ),
+            ),
+            trained(
+                f"sdpa transposed {said(kind)}",
+                lambda k=kind: (
+                    lambda q, x, v: sdpa(q.transpose(1, 2), x.transpose(1, 2), v.transpose(1, 2)),
+                    (
+                        floats(4, 512, 8, 64, kind=k),
+                        floats(4, 512, 8, 64, kind=k),
+                        floats(4, 512, 8, 64, kind=k),
+                    ),
+                ),
+            ),
+            trained(
+                f"sdpa of three dimensions {said(kind)}",
+                lambda k=kind: (
+                    sdpa,
+                    (floats(32, 512, 64, kind=k), floats(32, 512, 64, kind=k), floats(32, 512, 64, kind=k)),
+                ),
+            ),
             trained(f"attention by hand {said(kind)}", lambda k=kind: (by_hand, qkv(k, 8, 512, 64))),
         ]
         if kind is not F32:
-            found.append(trained(f"sdpa long {said(kind)}", lambda k=kind: (lambda q, x, v: sdpa(q, x, v, is_causal=True), qkv(k, 16, 4096, 128))))
+            found.append(
+                trained(
+                    f"sdpa long {said(kind)}",
+                    lambda k=kind: (lambda q, x, v: sdpa(q, x, v, is_causal=True), qkv(k, 16, 4096, 128)),
+                )
+            )
     found.append(trained("sdpa amp", lambda: (sdpa, qkv(F32, 8, 512, 64)), F16))
-    found.append(trained("sdpa boolean mask amp", lambda: (lambda q, x, v: sdpa(q, x, v, torch.ones(4, 1, 500, 500, device="cuda", dtype=torch.bool)), qkv(F32, 8, 500, 64)), F16))
+    found.append(
+        trained(
+            "sdpa boolean mask amp",
+            lambda: (
+                lambda q, x, v: sdpa(q, x, v, torch.ones(4, 1, 500, 500, device="cuda", dtype=torch.bool)),
+                qkv(F32, 8, 500, 64),
+            ),
+            F16,
+        )
+    )
     return found  # fmt: skip
 
 

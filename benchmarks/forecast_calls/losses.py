@@ -6,8 +6,9 @@ from collections.abc import Callable
 
 import torch
 import torch.nn.functional as F
-from forecast_calls.calls import BF16, KINDS, Call, floats, said, trained, whole
 from torch import nn
+
+from forecast_calls.calls import BF16, KINDS, Call, floats, said, trained, whole
 
 PAIRS: dict[str, Callable[[], nn.Module]] = {
     "MSELoss": nn.MSELoss, "L1Loss": nn.L1Loss, "SmoothL1Loss": nn.SmoothL1Loss, "HuberLoss": nn.HuberLoss,
@@ -20,7 +21,15 @@ def pairs() -> list[Call]:
     for name, make in PAIRS.items():
         for shape in ((1024, 1024), (16, 3, 256, 256)):
             for kind in KINDS:
-                found.append(trained(f"{name} {'x'.join(map(str, shape))} {said(kind)}", lambda m=make, s=shape, k=kind: (m(), (floats(*s, kind=k), torch.ones(s, device="cuda", dtype=k)))))
+                found.append(
+                    trained(
+                        f"{name} {'x'.join(map(str, shape))} {said(kind)}",
+                        lambda m=make, s=shape, k=kind: (
+                            m(),
+                            (floats(*s, kind=k), torch.ones(s, device="cuda", dtype=k)),
+                        ),
+                    )
+                )
     big = (1024, 1024)
     return [
         *found,
@@ -56,13 +65,45 @@ def classes() -> list[Call]:
     found: list[Call] = []
     for kind in KINDS:
         for rows, width in ((256, 10), (4096, 1000), (2048, 32000), (8192, 50257)):
-            found.append(trained(f"cross_entropy {rows}x{width} {said(kind)}", lambda r=rows, w=width, k=kind: (F.cross_entropy, (floats(r, w, kind=k), whole(w, r)))))
+            found.append(
+                trained(
+                    f"cross_entropy {rows}x{width} {said(kind)}",
+                    lambda r=rows, w=width, k=kind: (F.cross_entropy, (floats(r, w, kind=k), whole(w, r))),
+                )
+            )
         found += [
-            trained(f"cross_entropy pixels {said(kind)}", lambda k=kind: (F.cross_entropy, (floats(8, 21, 256, 256, kind=k), whole(21, 8, 256, 256)))),
-            trained(f"cross_entropy smoothed {said(kind)}", lambda k=kind: (lambda x, y: F.cross_entropy(x, y, label_smoothing=0.1), (floats(4096, 1000, kind=k), whole(1000, 4096)))),
-            trained(f"cross_entropy of shares {said(kind)}", lambda k=kind: (F.cross_entropy, (floats(4096, 1000, kind=k), torch.ones(4096, 1000, device="cuda", dtype=k)))),
-            trained(f"cross_entropy weighted {said(kind)}", lambda k=kind: (lambda x, y, w: F.cross_entropy(x, y, weight=w), (floats(4096, 1000, kind=k), whole(1000, 4096), torch.ones(1000, device="cuda", dtype=k)))),
-            trained(f"cross_entropy of float {said(kind)}", lambda k=kind: (lambda x, y: F.cross_entropy(x.float(), y), (floats(2048, 32000, kind=k), whole(32000, 2048)))),
+            trained(
+                f"cross_entropy pixels {said(kind)}",
+                lambda k=kind: (F.cross_entropy, (floats(8, 21, 256, 256, kind=k), whole(21, 8, 256, 256))),
+            ),
+            trained(
+                f"cross_entropy smoothed {said(kind)}",
+                lambda k=kind: (
+                    lambda x, y: F.cross_entropy(x, y, label_smoothing=0.1),
+                    (floats(4096, 1000, kind=k), whole(1000, 4096)),
+                ),
+            ),
+            trained(
+                f"cross_entropy of shares {said(kind)}",
+                lambda k=kind: (
+                    F.cross_entropy,
+                    (floats(4096, 1000, kind=k), torch.ones(4096, 1000, device="cuda", dtype=k)),
+                ),
+            ),
+            trained(
+                f"cross_entropy weighted {said(kind)}",
+                lambda k=kind: (
+                    lambda x, y, w: F.cross_entropy(x, y, weight=w),
+                    (floats(4096, 1000, kind=k), whole(1000, 4096), torch.ones(1000, device="cuda", dtype=k)),
+                ),
+            ),
+            trained(
+                f"cross_entropy of float {said(kind)}",
+                lambda k=kind: (
+                    lambda x, y: F.cross_entropy(x.float(), y),
+                    (floats(2048, 32000, kind=k), whole(32000, 2048)),
+                ),
+            ),
         ]
     return [
         *found,

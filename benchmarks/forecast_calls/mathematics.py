@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
+
 from forecast_calls.calls import BF16, F32, KINDS, Call, each, floats, plain, said, trained, whole
 
 GRID = (2048, 2048)
@@ -52,7 +53,9 @@ def fourier() -> list[Call]:
     window = 1024
 
     def stft(x: torch.Tensor) -> torch.Tensor:
-        return torch.stft(x, window, 256, window=torch.hann_window(window, device="cuda"), return_complex=True)
+        return torch.stft(
+            x, window, 256, window=torch.hann_window(window, device="cuda"), return_complex=True
+        )
 
     def mel(x: torch.Tensor) -> torch.Tensor:
         power = stft(x).abs().pow(2.0)
@@ -97,7 +100,10 @@ def algebra() -> list[Call]:
         "matrix_exp": (lambda x: torch.linalg.matrix_exp(x * 0.01), (64, 64)), "triangular": (lambda x: torch.linalg.solve_triangular(definite(x).tril(), x, upper=False), (256, 256)),
         "lstsq": (lambda x: torch.linalg.lstsq(definite(x), x).solution, (128, 128)), "matrix_norm": (lambda x: torch.linalg.matrix_norm(x), (512, 512)), "cov": (lambda x: torch.cov(x.t()), (1024, 128)),
     }  # fmt: skip
-    return [trained(f"linalg {name}", lambda r=run, s=shape: (r, (floats(*s),))) for name, (run, shape) in cases.items()]
+    return [
+        trained(f"linalg {name}", lambda r=run, s=shape: (r, (floats(*s),)))
+        for name, (run, shape) in cases.items()
+    ]
 
 
 CALLS = [

@@ -6,9 +6,10 @@ import itertools
 from typing import Any
 
 import torch
-from forecast_calls.calls import BF16, F16, F32, Call, Made, floats, on_card, said, trained
 from torch import nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
+
+from forecast_calls.calls import BF16, F16, F32, Call, Made, floats, on_card, said, trained
 
 # inputs, hidden, layers, batch, length, both ways
 SIZES = [

@@ -7,8 +7,9 @@ from typing import Any
 
 import torch
 import torch.nn.functional as F
-from forecast_calls.calls import BF16, F16, Call, Phases, casting, floats, last, on_card, whole
 from torch import nn
+
+from forecast_calls.calls import BF16, F16, Call, Phases, casting, floats, last, on_card, whole
 
 Loss = Callable[[Any], torch.Tensor]
 
@@ -40,29 +41,63 @@ def training(
 
 
 def block(inputs: int, outputs: int, kernel: int = 3, stride: int = 1) -> nn.Sequential:
-    return nn.Sequential(nn.Conv2d(inputs, outputs, kernel, stride, kernel // 2, bias=False), nn.BatchNorm2d(outputs), nn.ReLU(inplace=True))
+    return nn.Sequential(
+        nn.Conv2d(inputs, outputs, kernel, stride, kernel // 2, bias=False),
+        nn.BatchNorm2d(outputs),
+        nn.ReLU(inplace=True),
+    )
 
 
 class Residual(nn.Module):
     def __init__(self, width: int) -> None:
         super().__init__()
-        self.one, self.two = block(width, width), nn.Sequential(nn.Conv2d(width, width, 3, 1, 1, bias=False), nn.BatchNorm2d(width))
+        self.one, self.two = (
+            block(width, width),
+            nn.Sequential(nn.Conv2d(width, width, 3, 1, 1, bias=False), nn.BatchNorm2d(width)),
+        )
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         return F.relu(x + self.two(self.one(x)))
 
 
 def classifier(layout: Any = None) -> tuple[nn.Module, Loss]:
-    model = nn.Sequential(block(3, 64, 7, 2), nn.MaxPool2d(3, 2, 1), Residual(64), Residual(64), block(64, 128, 3, 2), Residual(128), nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(128, 1000))
+    model = nn.Sequential(
+        block(3, 64, 7, 2),
+        nn.MaxPool2d(3, 2, 1),
+        Residual(64),
+        Residual(64),
+        block(64, 128, 3, 2),
+        Residual(128),
+        nn.AdaptiveAvgPool2d(1),
+        nn.Flatten(),
+        nn.Linear(128, 1000),
+    )
     x, y = floats(32, 3, 128, 128, grad=False), whole(1000, 32)
     return on_card(model, layout=layout), lambda net: F.cross_entropy(net(last(x) if layout else x), y)
 
 
 def depthwise() -> tuple[nn.Module, Loss]:
     def mobile(width: int) -> nn.Module:
-        return nn.Sequential(nn.Conv2d(width, 4 * width, 1, bias=False), nn.BatchNorm2d(4 * width), nn.SiLU(), nn.Conv2d(4 * width, 4 * width, 3, 1, 1, groups=4 * width, bias=False), nn.BatchNorm2d(4 * width), nn.Hardswish(), nn.Conv2d(4 * width, width, 1, bias=False), nn.BatchNorm2d(width))
+        return nn.Sequential(
+            nn.Conv2d(width, 4 * width, 1, bias=False),
+            nn.BatchNorm2d(4 * width),
+            nn.SiLU(),
+            nn.Conv2d(4 * width, 4 * width, 3, 1, 1, groups=4 * width, bias=False),
+            nn.BatchNorm2d(4 * width),
+            nn.Hardswish(),
+            nn.Conv2d(4 * width, width, 1, bias=False),
+            nn.BatchNorm2d(width),
+        )
 
-    model = nn.Sequential(block(3, 32, 3, 2), mobile(32), mobile(32), nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Dropout(0.2), nn.Linear(32, 100))
+    model = nn.Sequential(
+        block(3, 32, 3, 2),
+        mobile(32),
+        mobile(32),
+        nn.AdaptiveAvgPool2d(1),
+        nn.Flatten(),
+        nn.Dropout(0.2),
+        nn.Linear(32, 100),
+    )
     x, y = floats(32, 3, 128, 128, grad=False), whole(100, 32)
     return on_card(model), lambda net: F.cross_entropy(net(x), y)
 
@@ -78,7 +113,11 @@ class Segmenter(nn.Module):
         a = self.a(x)
         b = self.b(F.max_pool2d(a, 2))
         c = self.c(F.max_pool2d(b, 2))
-        c = self.up(c) if self.grow == "transposed" else F.interpolate(self.up(c), size=b.shape[2:], mode="bilinear", align_corners=False)
+        c = (
+            self.up(c)
+            if self.grow == "transposed"
+            else F.interpolate(self.up(c), size=b.shape[2:], mode="bilinear", align_corners=False)
+        )
         out = self.head(self.d(torch.cat([b, c], 1)))
         return F.interpolate(out, size=x.shape[2:], mode="bilinear", align_corners=False)
 
@@ -90,21 +129,59 @@ def segmenter(grow: str) -> tuple[nn.Module, Loss]:
 
 def volumes() -> tuple[nn.Module, Loss]:
     def part(inputs: int, outputs: int) -> nn.Module:
-        return nn.Sequential(nn.Conv3d(inputs, outputs, 3, padding=1), nn.InstanceNorm3d(outputs, affine=True), nn.LeakyReLU(0.01, inplace=True))
+        return nn.Sequential(
+            nn.Conv3d(inputs, outputs, 3, padding=1),
+            nn.InstanceNorm3d(outputs, affine=True),
+            nn.LeakyReLU(0.01, inplace=True),
+        )
 
-    model = nn.Sequential(part(1, 16), part(16, 16), nn.MaxPool3d(2), part(16, 32), nn.ConvTranspose3d(32, 16, 2, 2), part(16, 16), nn.Conv3d(16, 3, 1))
+    model = nn.Sequential(
+        part(1, 16),
+        part(16, 16),
+        nn.MaxPool3d(2),
+        part(16, 32),
+        nn.ConvTranspose3d(32, 16, 2, 2),
+        part(16, 16),
+        nn.Conv3d(16, 3, 1),
+    )
     x, y = floats(2, 1, 48, 48, 48, grad=False), whole(3, 2, 48, 48, 48)
     return on_card(model), lambda net: F.cross_entropy(net(x), y)
 
 
 def video() -> tuple[nn.Module, Loss]:
-    model = nn.Sequential(nn.Conv3d(3, 32, (3, 7, 7), (1, 2, 2), (1, 3, 3), bias=False), nn.BatchNorm3d(32), nn.ReLU(inplace=True), nn.MaxPool3d(2), nn.Conv3d(32, 64, 3, padding=1), nn.BatchNorm3d(64), nn.ReLU(), nn.AdaptiveAvgPool3d(1), nn.Flatten(), nn.Linear(64, 400))
+    model = nn.Sequential(
+        nn.Conv3d(3, 32, (3, 7, 7), (1, 2, 2), (1, 3, 3), bias=False),
+        nn.BatchNorm3d(32),
+        nn.ReLU(inplace=True),
+        nn.MaxPool3d(2),
+        nn.Conv3d(32, 64, 3, padding=1),
+        nn.BatchNorm3d(64),
+        nn.ReLU(),
+        nn.AdaptiveAvgPool3d(1),
+        nn.Flatten(),
+        nn.Linear(64, 400),
+    )
     x, y = floats(4, 3, 8, 112, 112, grad=False), whole(400, 4)
     return on_card(model), lambda net: F.cross_entropy(net(x), y)
 
 
 def waves() -> tuple[nn.Module, Loss]:
-    model = nn.Sequential(nn.Conv1d(1, 64, 80, 4), nn.BatchNorm1d(64), nn.ReLU(), nn.MaxPool1d(4), nn.Conv1d(64, 64, 3, padding=1), nn.BatchNorm1d(64), nn.ReLU(), nn.MaxPool1d(4), nn.Conv1d(64, 128, 3, padding=1), nn.GroupNorm(8, 128), nn.GELU(), nn.AdaptiveAvgPool1d(1), nn.Flatten(), nn.Linear(128, 35))
+    model = nn.Sequential(
+        nn.Conv1d(1, 64, 80, 4),
+        nn.BatchNorm1d(64),
+        nn.ReLU(),
+        nn.MaxPool1d(4),
+        nn.Conv1d(64, 64, 3, padding=1),
+        nn.BatchNorm1d(64),
+        nn.ReLU(),
+        nn.MaxPool1d(4),
+        nn.Conv1d(64, 128, 3, padding=1),
+        nn.GroupNorm(8, 128),
+        nn.GELU(),
+        nn.AdaptiveAvgPool1d(1),
+        nn.Flatten(),
+        nn.Linear(128, 35),
+    )
     x, y = floats(64, 1, 16000, grad=False), whole(35, 64)
     return on_card(model), lambda net: F.cross_entropy(net(x), y)
 
@@ -112,8 +189,13 @@ def waves() -> tuple[nn.Module, Loss]:
 class Speech(nn.Module):
     def __init__(self) -> None:
         super().__init__()
-        self.front = nn.Sequential(nn.Conv2d(1, 32, 3, 2, 1), nn.ReLU(), nn.Conv2d(32, 32, 3, 2, 1), nn.ReLU())
-        self.network, self.head = nn.LSTM(640, 256, 2, bidirectional=True, batch_first=True), nn.Linear(512, 32)
+        self.front = nn.Sequential(
+            nn.Conv2d(1, 32, 3, 2, 1), nn.ReLU(), nn.Conv2d(32, 32, 3, 2, 1), nn.ReLU()
+        )
+        self.network, self.head = (
+            nn.LSTM(640, 256, 2, bidirectional=True, batch_first=True),
+            nn.Linear(512, 32),
+        )
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         out = self.front(x[:, None]).permute(0, 3, 1, 2).flatten(2)
@@ -161,7 +243,11 @@ class Recommender(nn.Module):
 
 
 def recommender(sparse: bool) -> tuple[nn.Module, Loss]:
-    dense, tokens, y = floats(2048, 13, grad=False), whole(50_000, 2048, 8, 4), torch.ones(2048, device="cuda")
+    dense, tokens, y = (
+        floats(2048, 13, grad=False),
+        whole(50_000, 2048, 8, 4),
+        torch.ones(2048, device="cuda"),
+    )
     return on_card(Recommender(sparse)), lambda net: F.binary_cross_entropy_with_logits(net(dense, tokens), y)
 
 
@@ -170,7 +256,10 @@ class Language(nn.Module):
         super().__init__()
         self.words, self.places = nn.Embedding(8000, 256), nn.Embedding(256, 256)
         layer = nn.TransformerEncoderLayer(256, 4, 1024, batch_first=True, norm_first=True, activation="gelu")
-        self.blocks, self.norm = nn.TransformerEncoder(layer, 3, enable_nested_tensor=False), nn.LayerNorm(256)
+        self.blocks, self.norm = (
+            nn.TransformerEncoder(layer, 3, enable_nested_tensor=False),
+            nn.LayerNorm(256),
+        )
         self.head = nn.Linear(256, 8000, bias=False)
         self.head.weight = self.words.weight
 
@@ -182,14 +271,20 @@ class Language(nn.Module):
 
 def language() -> tuple[nn.Module, Loss]:
     tokens = whole(8000, 16, 256)
-    return on_card(Language()), lambda net: F.cross_entropy(net(tokens[:, :-1]).flatten(0, 1), tokens[:, 1:].flatten())
+    return on_card(Language()), lambda net: F.cross_entropy(
+        net(tokens[:, :-1]).flatten(0, 1), tokens[:, 1:].flatten()
+    )
 
 
 def words() -> tuple[nn.Module, Loss]:
     class Model(nn.Module):
         def __init__(self) -> None:
             super().__init__()
-            self.words, self.network, self.head = nn.Embedding(10_000, 256), nn.GRU(256, 512, 2, batch_first=True, dropout=0.2), nn.Linear(512, 10_000)
+            self.words, self.network, self.head = (
+                nn.Embedding(10_000, 256),
+                nn.GRU(256, 512, 2, batch_first=True, dropout=0.2),
+                nn.Linear(512, 10_000),
+            )
 
         def forward(self, x: torch.Tensor) -> torch.Tensor:
             return self.head(self.network(self.words(x))[0])
@@ -199,27 +294,71 @@ def words() -> tuple[nn.Module, Loss]:
 
 
 def actor() -> tuple[nn.Module, Loss]:
-    model = nn.ModuleDict({"body": nn.Sequential(nn.Conv2d(4, 32, 8, 4), nn.ReLU(), nn.Conv2d(32, 64, 4, 2), nn.ReLU(), nn.Conv2d(64, 64, 3), nn.ReLU(), nn.Flatten(), nn.Linear(3136, 512), nn.ReLU()), "policy": nn.Linear(512, 6), "value": nn.Linear(512, 1)})
-    x, actions, gain, old = torch.randint(0, 255, (256, 4, 84, 84), device="cuda", dtype=torch.uint8), whole(6, 256), floats(256, grad=False), floats(256, grad=False)
+    model = nn.ModuleDict(
+        {
+            "body": nn.Sequential(
+                nn.Conv2d(4, 32, 8, 4),
+                nn.ReLU(),
+                nn.Conv2d(32, 64, 4, 2),
+                nn.ReLU(),
+                nn.Conv2d(64, 64, 3),
+                nn.ReLU(),
+                nn.Flatten(),
+                nn.Linear(3136, 512),
+                nn.ReLU(),
+            ),
+            "policy": nn.Linear(512, 6),
+            "value": nn.Linear(512, 1),
+        }
+    )
+    x, actions, gain, old = (
+        torch.randint(0, 255, (256, 4, 84, 84), device="cuda", dtype=torch.uint8),
+        whole(6, 256),
+        floats(256, grad=False),
+        floats(256, grad=False),
+    )
 
     def loss(net: Any) -> torch.Tensor:
         hidden = net["body"](x.float() / 255)
         chosen = torch.distributions.Categorical(logits=net["policy"](hidden))
         ratio = (chosen.log_prob(actions) - old).exp()
         policy = -torch.min(ratio * gain, ratio.clamp(0.8, 1.2) * gain).mean()
-        return policy + 0.5 * F.mse_loss(net["value"](hidden).squeeze(-1), gain) - 0.01 * chosen.entropy().mean()
+        return (
+            policy + 0.5 * F.mse_loss(net["value"](hidden).squeeze(-1), gain) - 0.01 * chosen.entropy().mean()
+        )
 
     return on_card(model), loss
 
 
 def variational() -> tuple[nn.Module, Loss]:
-    model = nn.ModuleDict({"down": nn.Sequential(nn.Conv2d(3, 32, 4, 2, 1), nn.ReLU(), nn.Conv2d(32, 64, 4, 2, 1), nn.ReLU(), nn.Flatten(), nn.Linear(4096, 256)), "up": nn.Sequential(nn.Linear(128, 4096), nn.Unflatten(1, (64, 8, 8)), nn.ConvTranspose2d(64, 32, 4, 2, 1), nn.ReLU(), nn.ConvTranspose2d(32, 3, 4, 2, 1), nn.Sigmoid())})
+    model = nn.ModuleDict(
+        {
+            "down": nn.Sequential(
+                nn.Conv2d(3, 32, 4, 2, 1),
+                nn.ReLU(),
+                nn.Conv2d(32, 64, 4, 2, 1),
+                nn.ReLU(),
+                nn.Flatten(),
+                nn.Linear(4096, 256),
+            ),
+            "up": nn.Sequential(
+                nn.Linear(128, 4096),
+                nn.Unflatten(1, (64, 8, 8)),
+                nn.ConvTranspose2d(64, 32, 4, 2, 1),
+                nn.ReLU(),
+                nn.ConvTranspose2d(32, 3, 4, 2, 1),
+                nn.Sigmoid(),
+            ),
+        }
+    )
     x = torch.rand(128, 3, 32, 32, device="cuda")
 
     def loss(net: Any) -> torch.Tensor:
         mean, log = net["down"](x).chunk(2, 1)
         out = net["up"](mean + torch.randn_like(mean) * (0.5 * log).exp())
-        return F.binary_cross_entropy(out, x, reduction="sum") - 0.5 * (1 + log - mean.pow(2) - log.exp()).sum()
+        return (
+            F.binary_cross_entropy(out, x, reduction="sum") - 0.5 * (1 + log - mean.pow(2) - log.exp()).sum()
+        )
 
     return on_card(model), loss
 
@@ -240,7 +379,11 @@ def generating(kind: torch.dtype | None) -> Call:
                     if caches[place] is not None:
                         k, v = torch.cat([caches[place][0], k], 2), torch.cat([caches[place][1], v], 2)
                     caches[place] = k, v
-                    hidden = F.scaled_dot_product_attention(q, k, v, is_causal=step == 0).transpose(1, 2).flatten(2)
+                    hidden = (
+                        F.scaled_dot_product_attention(q, k, v, is_causal=step == 0)
+                        .transpose(1, 2)
+                        .flatten(2)
+                    )
                 yield f"token {step}"
         del caches, hidden, q, k, v
         yield ""
@@ -250,8 +393,29 @@ def generating(kind: torch.dtype | None) -> Call:
 
 def adversarial() -> Call:
     def phases() -> Phases:
-        maker = on_card(nn.Sequential(nn.ConvTranspose2d(100, 256, 4, 1, 0, bias=False), nn.BatchNorm2d(256), nn.ReLU(True), nn.ConvTranspose2d(256, 128, 4, 2, 1, bias=False), nn.BatchNorm2d(128), nn.ReLU(True), nn.ConvTranspose2d(128, 3, 4, 2, 1, bias=False), nn.Tanh()))
-        critic = on_card(nn.Sequential(nn.Conv2d(3, 64, 4, 2, 1, bias=False), nn.LeakyReLU(0.2, inplace=True), nn.Conv2d(64, 128, 4, 2, 1, bias=False), nn.BatchNorm2d(128), nn.LeakyReLU(0.2, inplace=True), nn.Conv2d(128, 1, 4), nn.Flatten()))
+        maker = on_card(
+            nn.Sequential(
+                nn.ConvTranspose2d(100, 256, 4, 1, 0, bias=False),
+                nn.BatchNorm2d(256),
+                nn.ReLU(True),
+                nn.ConvTranspose2d(256, 128, 4, 2, 1, bias=False),
+                nn.BatchNorm2d(128),
+                nn.ReLU(True),
+                nn.ConvTranspose2d(128, 3, 4, 2, 1, bias=False),
+                nn.Tanh(),
+            )
+        )
+        critic = on_card(
+            nn.Sequential(
+                nn.Conv2d(3, 64, 4, 2, 1, bias=False),
+                nn.LeakyReLU(0.2, inplace=True),
+                nn.Conv2d(64, 128, 4, 2, 1, bias=False),
+                nn.BatchNorm2d(128),
+                nn.LeakyReLU(0.2, inplace=True),
+                nn.Conv2d(128, 1, 4),
+                nn.Flatten(),
+            )
+        )
         optimizers = torch.optim.Adam(maker.parameters()), torch.optim.Adam(critic.parameters())
         real = floats(128, 3, 16, 16, grad=False)
         for step in range(3):
@@ -262,7 +426,9 @@ def adversarial() -> Call:
             yield "made" if seen else ""
             optimizers[1].zero_grad()
             F.binary_cross_entropy_with_logits(critic(real), torch.ones(128, 1, device="cuda")).backward()
-            F.binary_cross_entropy_with_logits(critic(fake.detach()), torch.zeros(128, 1, device="cuda")).backward()
+            F.binary_cross_entropy_with_logits(
+                critic(fake.detach()), torch.zeros(128, 1, device="cuda")
+            ).backward()
             optimizers[1].step()
             yield "critic" if seen else ""
             optimizers[0].zero_grad()

@@ -8,9 +8,10 @@ from typing import Any
 
 import torch
 import torch.nn.functional as F
-from forecast_calls.calls import BF16, F16, F32, Call, Phases, casting, floats, on_card
 from torch import nn
 from torch.utils.checkpoint import checkpoint, checkpoint_sequential
+
+from forecast_calls.calls import BF16, F16, F32, Call, Phases, casting, floats, on_card
 
 OPTIMIZERS: dict[str, dict[str, Any]] = {
     "SGD": {"lr": 0.1}, "SGD momentum": {"lr": 0.1, "momentum": 0.9, "weight_decay": 1e-4}, "SGD nesterov": {"lr": 0.1, "momentum": 0.9, "nesterov": True},
@@ -18,7 +19,12 @@ OPTIMIZERS: dict[str, dict[str, Any]] = {
     "RMSprop": {}, "RMSprop centered": {"centered": True, "momentum": 0.9}, "Adagrad": {}, "Adadelta": {}, "Adamax": {}, "NAdam": {},
     "RAdam": {}, "ASGD": {}, "Rprop": {}, "Adafactor": {},
 }  # fmt: skip
-HOWS: dict[str, dict[str, Any]] = {"": {}, "for loop": {"foreach": False}, "fused": {"fused": True}, "capturable": {"capturable": True}}
+HOWS: dict[str, dict[str, Any]] = {
+    "": {},
+    "for loop": {"foreach": False},
+    "fused": {"fused": True},
+    "capturable": {"capturable": True},
+}
 FUSED = ("SGD", "Adam", "AdamW", "Adagrad")
 
 
@@ -58,10 +64,20 @@ def optimizers() -> list[Call]:
     for name, options in OPTIMIZERS.items():
         for how, given in HOWS.items():
             plain = name.split()[0]
-            if (how == "fused" and plain not in FUSED) or (how == "capturable" and plain in ("SGD", "Adagrad", "Adafactor")):
+            if (how == "fused" and plain not in FUSED) or (
+                how == "capturable" and plain in ("SGD", "Adagrad", "Adafactor")
+            ):
                 continue
             found.append(stepped(name, {**options, **given, "how": how}))
-    return [*found, *[stepped(name, {**OPTIMIZERS[name], "how": ""}, BF16) for name in ("SGD momentum", "AdamW")], lbfgs(), sparse_adam(), scaled("AdamW", {}), scaled("AdamW fused", {"fused": True}), scaled("SGD", {"lr": 0.1})]
+    return [
+        *found,
+        *[stepped(name, {**OPTIMIZERS[name], "how": ""}, BF16) for name in ("SGD momentum", "AdamW")],
+        lbfgs(),
+        sparse_adam(),
+        scaled("AdamW", {}),
+        scaled("AdamW fused", {"fused": True}),
+        scaled("SGD", {"lr": 0.1}),
+    ]
 
 
 def lbfgs() -> Call:
@@ -150,8 +166,13 @@ def clipping() -> list[Call]:
         on_gradients("clip_grad_norm_ inf", lambda p: clip(p, 1.0, norm_type=float("inf"))),
         on_gradients("clip_grad_value_", lambda p: nn.utils.clip_grad_value_(p, 1.0)),
         on_gradients("clip_grad_value_ for loop", lambda p: nn.utils.clip_grad_value_(p, 1.0, foreach=False)),
-        on_gradients("norm of gradients by hand", lambda p: sum(one.grad.data.norm(2) ** 2 for one in p) ** 0.5),
-        on_gradients("norm of stacked norms", lambda p: torch.norm(torch.stack([torch.norm(one.grad.detach(), 2) for one in p]), 2)),
+        on_gradients(
+            "norm of gradients by hand", lambda p: sum(one.grad.data.norm(2) ** 2 for one in p) ** 0.5
+        ),
+        on_gradients(
+            "norm of stacked norms",
+            lambda p: torch.norm(torch.stack([torch.norm(one.grad.detach(), 2) for one in p]), 2),
+        ),
         on_gradients("parameters_to_vector", lambda p: nn.utils.parameters_to_vector(p)),
         on_gradients("weight penalty", lambda p: sum(one.pow(2).sum() for one in p)),
         on_gradients("weights to host", lambda p: [one.detach().cpu() for one in p]),
@@ -199,7 +220,10 @@ def averaging() -> list[Call]:
     return [
         Call("AveragedModel", phases(library({}))),
         Call("AveragedModel ema", phases(library({"multi_avg_fn": average}))),
-        Call("AveragedModel ema by function", phases(library({"avg_fn": lambda mean, one, _: 0.9 * mean + 0.1 * one}))),
+        Call(
+            "AveragedModel ema by function",
+            phases(library({"avg_fn": lambda mean, one, _: 0.9 * mean + 0.1 * one})),
+        ),
         Call("ema mul_ add_", phases(by_hand(lambda mean, one: mean.mul_(0.99).add_(one, alpha=0.01)))),
         Call("ema lerp_", phases(by_hand(lambda mean, one: mean.lerp_(one, 0.01)))),
         Call("ema copy_", phases(by_hand(lambda mean, one: mean.copy_(mean * 0.99 + one * 0.01)))),
@@ -207,11 +231,16 @@ def averaging() -> list[Call]:
 
 
 def blocks(count: int, width: int) -> nn.Sequential:
-    parts = [nn.Sequential(nn.Linear(width, 4 * width), nn.GELU(), nn.Dropout(0.1), nn.Linear(4 * width, width)) for _ in range(count)]
+    parts = [
+        nn.Sequential(nn.Linear(width, 4 * width), nn.GELU(), nn.Dropout(0.1), nn.Linear(4 * width, width))
+        for _ in range(count)
+    ]
     return nn.Sequential(*parts).cuda()
 
 
-def stepping(name: str, run: Callable[[nn.Module, torch.Tensor], torch.Tensor], autocast: torch.dtype | None = None) -> Call:
+def stepping(
+    name: str, run: Callable[[nn.Module, torch.Tensor], torch.Tensor], autocast: torch.dtype | None = None
+) -> Call:
     def phases() -> Phases:
         module, x = blocks(4, 512), floats(2048, 512)
         yield ""
@@ -307,7 +336,9 @@ def twice() -> list[Call]:
     def per_sample() -> Phases:
         weight, x = floats(64, 256, grad=False), floats(512, 256, grad=False)
         yield ""
-        found = torch.func.vmap(torch.func.grad(lambda w, one: (w @ one).square().sum()), (None, 0))(weight, x)
+        found = torch.func.vmap(torch.func.grad(lambda w, one: (w @ one).square().sum()), (None, 0))(
+            weight, x
+        )
         yield "call"
         del found
         yield ""
@@ -321,10 +352,28 @@ def twice() -> list[Call]:
         del found
         yield ""
 
-    flat = nn.Sequential(nn.Linear(784, 512), nn.LeakyReLU(0.2), nn.Linear(512, 256), nn.LeakyReLU(0.2), nn.Linear(256, 1))
-    image = nn.Sequential(nn.Conv2d(3, 64, 4, 2, 1), nn.LeakyReLU(0.2), nn.Conv2d(64, 128, 4, 2, 1), nn.InstanceNorm2d(128, affine=True), nn.LeakyReLU(0.2), nn.Conv2d(128, 1, 4))
-    silu = nn.Sequential(nn.Linear(256, 512), nn.SiLU(), nn.LayerNorm(512), nn.Linear(512, 512), nn.Softplus(), nn.Linear(512, 1))
-    grouped = nn.Sequential(nn.Conv2d(3, 64, 3, 1, 1), nn.GroupNorm(8, 64), nn.SiLU(), nn.AvgPool2d(2), nn.Conv2d(64, 1, 3))
+    flat = nn.Sequential(
+        nn.Linear(784, 512), nn.LeakyReLU(0.2), nn.Linear(512, 256), nn.LeakyReLU(0.2), nn.Linear(256, 1)
+    )
+    image = nn.Sequential(
+        nn.Conv2d(3, 64, 4, 2, 1),
+        nn.LeakyReLU(0.2),
+        nn.Conv2d(64, 128, 4, 2, 1),
+        nn.InstanceNorm2d(128, affine=True),
+        nn.LeakyReLU(0.2),
+        nn.Conv2d(128, 1, 4),
+    )
+    silu = nn.Sequential(
+        nn.Linear(256, 512),
+        nn.SiLU(),
+        nn.LayerNorm(512),
+        nn.Linear(512, 512),
+        nn.Softplus(),
+        nn.Linear(512, 1),
+    )
+    grouped = nn.Sequential(
+        nn.Conv2d(3, 64, 3, 1, 1), nn.GroupNorm(8, 64), nn.SiLU(), nn.AvgPool2d(2), nn.Conv2d(64, 1, 3)
+    )
     batch = nn.Sequential(nn.Conv2d(3, 64, 3, 1, 1), nn.BatchNorm2d(64), nn.GELU(), nn.Conv2d(64, 1, 3))
     return [
         Call("gradient penalty flat", penalty(flat, torch.randn(256, 784))),

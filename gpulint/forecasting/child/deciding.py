@@ -152,7 +152,7 @@ class Deciding:
 
     def _packed(self, func: Any, args: Any, kwargs: Any) -> Any:
         """The lengths are on the host: so are the sizes of the steps' batches. The steps' parts are cut out, then joined."""
-        data, lengths, first = args
+        data, lengths = args[:2]
         longest = int(lengths.max())
         batches = (lengths[None, :] > torch.arange(longest, device="cpu")[:, None]).sum(1)
         shape = (int(lengths.sum()), *data.shape[2:])

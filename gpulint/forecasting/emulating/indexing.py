@@ -43,9 +43,7 @@ def _put(tape: Any, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) ->
 
 
 def _places(indices: Any) -> int:
-    shapes = [
-        (one.numel(),) if one.dtype is torch.bool else one.shape for one in indices if one is not None
-    ]
+    shapes = [(one.numel(),) if one.dtype is torch.bool else one.shape for one in indices if one is not None]
     try:
         return math.prod(torch.broadcast_shapes(*shapes))
     except RuntimeError:

@@ -137,7 +137,13 @@ def _element(func: Any, source: torch.Tensor, out: Any) -> int:
 
 
 _PAIR: Final = 16  # bytes: a value and its index; or mean, squares and counts
-_SUMS: Final = {_aten.sum.default, _aten.sum.dim_IntList, _aten.prod.default, _aten.prod.dim_int, _aten.cumsum.default}
+_SUMS: Final = {
+    _aten.sum.default,
+    _aten.sum.dim_IntList,
+    _aten.prod.default,
+    _aten.prod.dim_int,
+    _aten.cumsum.default,
+}
 _EXTREMES: Final = {_aten.amax.default, _aten.amin.default, _aten.max.default, _aten.min.default}
 _PAIRS: Final = {
     _aten.max.dim, _aten.min.dim, _aten.argmax.default, _aten.argmin.default, _aten.var.correction, _aten.std.correction,
