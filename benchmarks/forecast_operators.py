@@ -1,7 +1,7 @@
 """What operators take on a GPU, call by call, against what a forecast says of the same calls.
 
     python benchmarks/forecast_operators.py measure OUT.json [--seconds 150]     on a machine with a GPU
-    python benchmarks/forecast_operators.py forecast OUT.json [--only TEXT]      without one
+    python benchmarks/forecast_operators.py forecast OUT.json [--only TEXT ...]      without one
     python benchmarks/forecast_operators.py compare MEASURED.json FORECAST.json [--least BYTES] [--show TEXT]
 
 The calls are in `forecast_calls/`. Each runs twice, and what its phases allocate and free the second time is written down: a
@@ -99,6 +99,11 @@ def phases_of(call: Any, start: Callable[[], Any], stop: Callable[[], list[Event
         steps.close()
 
 
+def chosen(name: str, only: list[str]) -> bool:
+    """Whether one of these is part of a name; all are chosen where there are none."""
+    return not only or any(one in name for one in only)
+
+
 def peak_of(events: list[Event]) -> tuple[int, int]:
     """(highest, last) of what is allocated beyond the phase's begin, in whole blocks of 512 bytes."""
     now = high = 0
@@ -134,7 +139,7 @@ def blocks(size: int) -> int:
     return -(-size // 512) * 512
 
 
-def measure_part(out: Path, first: int, only: str) -> int:
+def measure_part(out: Path, first: int, only: list[str]) -> int:
     """Measure from the call of this number on, a line each; BROKEN where the card stopped answering."""
     import torch
     from forecast_calls import CALLS
@@ -145,7 +150,7 @@ def measure_part(out: Path, first: int, only: str) -> int:
     gc.freeze()  # what is there now need not be looked at after each call
     with out.open("a", encoding="utf-8") as lines:
         for number, call in enumerate(CALLS[first:], first):
-            if only not in call.name:
+            if not chosen(call.name, only):
                 continue
             record: dict[str, Any] = {"number": number, "name": call.name}
             broken = False
@@ -183,7 +188,7 @@ def measure(args: argparse.Namespace) -> None:
         left = until - time.monotonic()
         if left < 5:
             break
-        command = [sys.executable, __file__, "part", str(lines), str(first), "--only", args.only]
+        command = [sys.executable, __file__, "part", str(lines), str(first), "--only", *args.only]
         try:
             code = subprocess.run(command, timeout=left, check=False).returncode
         except subprocess.TimeoutExpired:
@@ -247,7 +252,7 @@ def forecast(args: argparse.Namespace) -> None:
     found: dict[str, Any] = {}
     began = time.monotonic()
     for call in CALLS:
-        if args.only not in call.name:
+        if not chosen(call.name, args.only):
             continue
         if time.monotonic() - began > 2:
             print("slow", call.name, file=sys.stderr, flush=True)
@@ -319,7 +324,7 @@ def main() -> int:
         command.add_argument("out")
         if name == "part":
             command.add_argument("first", type=int)
-        command.add_argument("--only", default="")
+        command.add_argument("--only", nargs="*", default=[])
         command.add_argument("--seconds", type=float, default=150.0)
         command.add_argument("--card", default="h200")
         command.add_argument("--raising", action="store_true")

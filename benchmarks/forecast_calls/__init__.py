@@ -4,6 +4,7 @@ them on a GPU and with a faked one."""
 from __future__ import annotations
 
 from forecast_calls import (
+    attending,
     convolving,
     gathering,
     layers,
@@ -20,6 +21,7 @@ CALLS: list[Call] = [  # the most telling first: a measurement may end before al
     *steps.CALLS,
     *training.CALLS,
     *layers.CALLS,
+    *attending.CALLS,
     *losses.CALLS,
     *products.CALLS,
     *gathering.CALLS,
