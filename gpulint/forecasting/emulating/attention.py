@@ -116,6 +116,13 @@ def _sum_bytes(q: torch.Tensor, width: int, rows: int) -> int:
     return math.prod(q.shape[:-2]) * math.prod(whole) * 4
 
 
+def _rows_first(tape: Any, gradient: torch.Tensor) -> int:
+    """A copy of the gradient in the kernels' layout, where it has another, until it is released."""
+    needed = not gradient.transpose(1, 2).is_contiguous()
+    held: int = tape.hold(size_of(gradient) if needed else 1)
+    return held
+
+
 def _flash_backward(tape: Any, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """The gradient of the queries is summed in single precision; heads that share keys have gradients of their own first."""
     out = tape.execute(func, args, kwargs)
@@ -132,12 +139,14 @@ def _efficient_backward(tape: Any, func: Any, args: tuple[Any, ...], kwargs: dic
     out = tape.execute(func, args, kwargs)
     gradient, q = args[0], args[1]
     if on_card(gradient):
+        copy = _rows_first(tape, gradient)
         tape.see(out)
         product = tape.hold(size_of(gradient))
         rows = tape.hold(_row_bytes(q))
         tape.release(product)
         tape.temporary(_sum_bytes(q, 64, 1) + _row_bytes(q) // 16)
         tape.release(rows)
+        tape.release(copy)
     return out
 
 
