@@ -122,8 +122,7 @@ class Tape(TorchDispatchMode):
         """An operator that has no fake implementation, run on the host with zeros, for the shapes of its results."""
         given, spec = tree_flatten((args, kwargs))
         tensors = [one for one in given if isinstance(one, torch.Tensor)]
-        sparse = any(one.layout is not torch.strided for one in tensors)
-        if sparse or sum(one.numel() for one in tensors) > _MOST_ON_HOST:
+        if sum(_elements(one) for one in tensors) > _MOST_ON_HOST:
             return func(*args, **kwargs)
         known: dict[int, Any] = {}
 
@@ -140,6 +139,8 @@ class Tape(TorchDispatchMode):
                 return one
             if id(one) in known:
                 return known[id(one)]
+            if one.layout is not torch.strided:
+                raise NotImplementedError(f"{func} on a sparse tensor has no fake implementation")
             with self.fakes:
                 return torch.empty_strided(one.shape, one.stride(), dtype=one.dtype, device="cuda")
 
@@ -257,6 +258,10 @@ class Tape(TorchDispatchMode):
             self.logits.add(number)
             number = self._copied.get(number, 0)
         self.logits.add(made)
+
+
+def _elements(tensor: Any) -> int:
+    return int(tensor.numel() if tensor.layout is torch.strided else sum(tensor.shape))
 
 
 def _parts(tensor: Any) -> tuple[Any, ...]:
