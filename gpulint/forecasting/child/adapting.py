@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import importlib.util
-import os
 import sys
 from typing import Any
 
 import torch
 from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
 
+from gpulint.forecasting.child import vision
 from gpulint.forecasting.child.tape import Tape
 
 _kept: list[Any] = []
@@ -31,7 +30,7 @@ def adapt(tape: Tape) -> None:
     _host_generators()
     _whole_backwards()
     _seem_real()
-    _torchvision()
+    vision.adapt()
 
 
 def _swap(one: Any, other: Any) -> None:
@@ -132,7 +131,7 @@ def _whole_backwards() -> None:
     """These are one kernel on a card; a build without CUDA takes them apart, and so would the tape see their steps. No kernel is
     called: the fake mode answers before."""
     library = torch.library.Library("aten", "IMPL")
-    for name in ("silu_backward", "mish_backward"):
+    for name in ("silu_backward", "mish_backward", "_fused_rms_norm", "_fused_rms_norm_backward"):
         if not torch._C._dispatch_has_kernel_for_dispatch_key(f"aten::{name}", "CUDA"):
             library.impl(name, _never, "CUDA")
     _kept.append(library)
@@ -160,25 +159,3 @@ def _run_eagerly(tape: Tape) -> None:
 
     torch.compile = compile_
     torch.nn.Module.compile = compile_module
-
-
-def _torchvision() -> None:
-    """A torchvision built for CUDA does not load its operators into a torch without; it is imported nevertheless, which
-    wants them to be defined."""
-    spec = importlib.util.find_spec("torchvision")
-    if spec is None or not spec.submodule_search_locations:
-        return
-    folder = spec.submodule_search_locations[0]
-    try:
-        torch.ops.load_library(os.path.join(folder, "_C.so"))
-        return
-    except OSError:
-        pass
-    names = "qnms qroi_align roi_align roi_pool ps_roi_align ps_roi_pool deform_conv2d _roi_align_backward "
-    names += "_roi_pool_backward _ps_roi_align_backward _ps_roi_pool_backward _deform_conv2d_backward"
-    with contextlib.suppress(RuntimeError):
-        library = torch.library.Library("torchvision", "FRAGMENT")
-        library.define("nms(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")
-        for name in names.split():
-            library.define(f"{name}(Tensor a) -> Tensor")
-        _kept.append(library)

@@ -20,6 +20,9 @@ from gpulint.runtime.probes.frames import Frames
 aten = torch.ops.aten
 FOLLOWED: Final = 1 << 18  # elements of a tensor whose values go along
 _FEW: Final = 1 << 12  # of one of floating-point numbers
+_INDEX: Final = 8  # bytes
+_ALL: Final = {aten.all.default, aten.all.dim, aten.all.dims, aten._is_all_true.default}
+_BOTH: Final = {aten.mul.Tensor, aten.bitwise_and.Tensor, aten.logical_and.default}
 _MASKS: Final = (torch.bool, torch.uint8)
 
 
@@ -31,6 +34,8 @@ class Recorder(Protocol):
     def made(self, make: Callable[[], Any], phase: Phase | None = None) -> Any: ...
 
     def execute(self, func: Any, args: Any, kwargs: Any) -> Any: ...
+
+    def temporary(self, nbytes: int) -> None: ...
 
 
 class Deciding:
@@ -44,7 +49,12 @@ class Deciding:
         self.doubts: dict[tuple[str, str, int], int] = {}
         self._special = {
             aten._local_scalar_dense.default: self._scalar,
-            aten.equal.default: lambda *_: True,
+            aten.equal.default: self._equal,
+            aten._use_cudnn_ctc_loss.default: lambda *_: False,
+            aten._use_cudnn_ctc_loss.Tensor: lambda *_: False,
+            aten._use_miopen_ctc_loss.default: lambda *_: False,
+            aten._use_miopen_ctc_loss.Tensor: lambda *_: False,
+            aten._pack_padded_sequence.default: self._packed,
             aten.copy_.default: self._copied_to_host,
             aten._to_copy.default: self._moved_to_host,
             aten.nonzero.default: self._nonzero,
@@ -74,6 +84,8 @@ class Deciding:
     def follow(self, func: Any, args: Any, kwargs: Any, out: Any) -> None:
         """After an operator: its results are known if all that they came from is."""
         results = out if isinstance(out, (list, tuple)) else (out,)
+        if type(out) is FakeTensor and out.dtype is torch.bool and _is_expected(func, args):
+            out._gpulint_expected = True  # type: ignore[attr-defined]
         if not all(map(_is_worth_following, results)) or func._schema.is_mutable:
             return
         tensors = list(_tensors(args))
@@ -104,6 +116,8 @@ class Deciding:
     def decide(self, func: Any, args: Any, kwargs: Any) -> Any:
         """The answer of such an operator; NotImplemented for all others."""
         special: Any = self._special.get(func)
+        if special is None and func._schema.name == "torchvision::nms":
+            special = self._kept_boxes
         if special is None or not any(isinstance(one, FakeTensor) for one in _tensors(args)):
             return NotImplemented
         return special(func, args, kwargs)
@@ -120,11 +134,40 @@ class Deciding:
             return known.item()
         if fake.dtype is torch.bool:
             self.doubt("boolean")
-            return False
+            return self._as_expected(fake)
         if not fake.dtype.is_floating_point:
             self.doubt("number")
             return self.number
         return 1.0
+
+    @staticmethod
+    def _as_expected(fake: Any) -> bool:
+        """That all of something is as it should be is true, that any is as it should not be is false."""
+        return getattr(fake, "_gpulint_expected", False)
+
+    def _equal(self, func: Any, args: Any, kwargs: Any) -> bool:
+        """Two tensors are; whether a condition is true depends on the condition."""
+        fake = args[0]
+        return self._as_expected(fake) if fake.dtype is torch.bool and not fake.dim() else True
+
+    def _packed(self, func: Any, args: Any, kwargs: Any) -> Any:
+        """The lengths are on the host: so are the sizes of the steps' batches. The steps' parts are cut out, then joined."""
+        data, lengths = args[:2]
+        longest = int(lengths.max())
+        batches = (lengths[None, :] > torch.arange(longest, device="cpu")[:, None]).sum(1)
+        shape = (int(lengths.sum()), *data.shape[2:])
+        parts = self.tape.made(lambda: data.new_empty(shape))
+        whole = self.tape.made(lambda: data.new_empty(shape))
+        del parts
+        return whole, batches
+
+    def _kept_boxes(self, func: Any, args: Any, kwargs: Any) -> Any:
+        """Which boxes overlap too much is not known."""
+        self.doubt("mask")
+        count = args[0].shape[0]
+        overlaps = 8 * count * -(-count // 64)
+        self.tape.temporary(2 * args[0].numel() * args[0].element_size() + overlaps)
+        return self._empty(args[0], (math.ceil(self.share * count),), torch.long)
 
     def _copied_to_host(self, func: Any, args: Any, kwargs: Any) -> Any:
         target, source = args[:2]
@@ -180,7 +223,9 @@ class Deciding:
             if isinstance(chosen, torch.Tensor):
                 expanded += [self.fresh(column.contiguous()) for column in chosen.unbind(1)]
             else:
-                expanded += [self._empty(values, (chosen,), torch.long) for _ in range(one.dim())]
+                rows, columns = chosen, one.dim()
+                places = self.tape.made(lambda r=rows, c=columns: values.new_empty((r, c), dtype=torch.long))
+                expanded += places.unbind(1)
         return self.tape.execute(func, (values, expanded), kwargs)
 
     def _unique(self, func: Any, args: Any, kwargs: Any) -> Any:
@@ -188,6 +233,8 @@ class Deciding:
         if known is not None:
             return tuple(self.fresh(one) for one in func(known, *args[1:], **kwargs))
         self.doubt("unique")
+        # Sorted before, with the places, each through a second buffer.
+        self.tape.temporary(args[0].numel() * (2 * args[0].element_size() + 3 * _INDEX))
         count = max(1, math.ceil(self.share * args[0].numel()))
         return (
             self._empty(args[0], (count,), args[0].dtype),
@@ -225,6 +272,18 @@ class Deciding:
 
     def _empty(self, like: Any, shape: Iterable[int], dtype: torch.dtype) -> Any:
         return like.new_empty(tuple(shape), dtype=dtype) if isinstance(like, FakeTensor) else None
+
+
+def _is_expected(func: Any, args: Any) -> bool:
+    """Whether true is what a condition gives where nothing is wrong: that all are valid, that numbers are finite (which is asked as
+    being equal to itself, and not infinite)."""
+    if func in _ALL:
+        return True
+    if func is aten.eq.Tensor:
+        return args[0] is args[1]
+    if func is aten.ne.Scalar:
+        return bool(args[1] == math.inf)
+    return func in _BOTH and all(getattr(one, "_gpulint_expected", False) for one in args[:2])
 
 
 def _is_worth_following(out: Any) -> bool:

@@ -77,8 +77,8 @@ class Moving(TorchFunctionMode):
             host = func(*args, **{**kwargs, "device": "cpu"})
             return self._moved((host,), {}) if isinstance(host, torch.Tensor) else host
         fakes = self.tape.fakes
-        args = tuple(fakes.from_tensor(one) if _is_host(one) else one for one in args)
-        kwargs = {key: fakes.from_tensor(one) if _is_host(one) else one for key, one in kwargs.items()}
+        args = tuple(_given(fakes, one) for one in args)
+        kwargs = {key: _given(fakes, one) for key, one in kwargs.items()}
         self.tape.operator = name
         out = self.tape.made(lambda: func(*args, **kwargs))
         if name in _CERTAIN and isinstance(out, FakeTensor) and out.numel() <= FOLLOWED:
@@ -92,6 +92,15 @@ def _dense(source: torch.Tensor) -> tuple[int, ...]:
         if source.is_contiguous() or source.numel() == 0:
             return tuple(torch.empty(source.shape, device="meta").stride())
         return tuple(torch.empty_like(source, device="meta").stride())
+
+
+def _given(fakes: Any, value: Any) -> Any:
+    """An argument as a fake run takes it: a whole number of the host is a number, a tensor a fake one."""
+    if not _is_host(value):
+        return value
+    if not value.dim() and not value.dtype.is_floating_point:
+        return int(value)
+    return fakes.from_tensor(value)
 
 
 def _is_host(value: Any) -> bool:

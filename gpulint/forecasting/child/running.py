@@ -9,11 +9,15 @@ import sys
 import threading
 import time
 import traceback
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from gpulint.forecasting.cards import Card
 from gpulint.forecasting.recording import CHANNEL, OPTIONS
 from gpulint.runtime.child import running
 from gpulint.runtime.probes.frames import Frames
+
+if TYPE_CHECKING:
+    from gpulint.forecasting.child.tape import Tape
 
 NO_TORCH = "no-torch"
 
@@ -100,30 +104,43 @@ def main(target: str, arguments: list[str]) -> None:
     report.end("finished")
 
 
-def _run(torch: Any, options: dict[str, Any], target: str, report: Report) -> None:
+def pretended(torch: Any, card: Card, home: str, deciding: tuple[float, int]) -> Tape:
+    """Give this process a card that is not there: its tape, to be entered, with `Moving`, where the program runs. Raises
+    guard.CannotPretend."""
     from gpulint.forecasting import emulating
-    from gpulint.forecasting.cards import Card
-    from gpulint.forecasting.child import adapting, changing, face, guard
-    from gpulint.forecasting.child.moving import Moving
+    from gpulint.forecasting.child import adapting, face, guard
     from gpulint.forecasting.child.tape import Tape
-    from gpulint.forecasting.child.watching import Watch
 
     guard.pretend(torch)
-    frames = Frames(options["home"])
+    frames = Frames(home)
     frames.foreign = (os.path.dirname(torch.__file__) + os.sep,)
-    tape = Tape(
-        Card.from_json(options["card"]), frames, emulating.HOOKS, (options["share"], options["number"])
-    )
-    watch = Watch(tape, options["steps"], lambda: report.end("enough"))
-    report.tape, report.watch = tape, watch
+    tape = Tape(card, frames, emulating.HOOKS, deciding)
     face.put_on(tape)
     adapting.adapt(tape)
-    watch.start()
+    return tape
+
+
+def emulate(tape: Tape) -> None:
+    """Put the emulated functions in the place of torch's."""
+    from gpulint.forecasting import emulating
+
     for place, name, emulated in emulating.patches(tape):
         setattr(place, name, emulated)
+
+
+def _run(torch: Any, options: dict[str, Any], target: str, report: Report) -> None:
+    from gpulint.forecasting.child import changing
+    from gpulint.forecasting.child.moving import Moving
+    from gpulint.forecasting.child.watching import Watch
+
+    deciding = options["share"], options["number"]
+    tape = pretended(torch, Card.from_json(options["card"]), options["home"], deciding)
+    watch = Watch(tape, options["steps"], lambda: report.end("enough"))
+    report.tape, report.watch = tape, watch
+    watch.start()
+    emulate(tape)
     changing.change(options["change"])
-    for where, name, instead in emulating.patches(tape):
-        setattr(where, name, instead)
+    emulate(tape)
     _end_at(options["timeout"], report)
     _end_with(os.getppid())
     module = options["module"]

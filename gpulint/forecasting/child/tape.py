@@ -15,6 +15,7 @@ from typing import Any, Final
 import torch
 from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
 from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_flatten, tree_map, tree_unflatten
 
 from gpulint.allocator import Allocator
 from gpulint.forecasting.cards import Card
@@ -28,6 +29,7 @@ _ABOUT_LOGITS: Final = {
     torch.ops.aten._log_softmax.default,
     torch.ops.aten._log_softmax_backward_data.default,
 }
+_MOST_ON_HOST: Final = 1 << 27  # elements
 _graph_task: Final = torch._C._current_graph_task_id
 _node: Final = torch._C._current_autograd_node
 _sequence: Final = torch._C._autograd._get_sequence_nr
@@ -95,6 +97,15 @@ class Tape(TorchDispatchMode):
         self.see(out, phase)
         return out
 
+    def within(self, out: Any, nbytes: int) -> Any:
+        """The same result in a storage of so many bytes, where that is more."""
+        if out.numel() * out.element_size() >= nbytes:
+            self.see(out)
+            return out
+        shape, strides, dtype = out.shape, out.stride(), out.dtype
+        count = -(-nbytes // out.element_size())
+        return self.made(lambda: torch.empty(count, dtype=dtype, device="cuda").as_strided(shape, strides))
+
     def execute(self, func: Any, args: Any, kwargs: Any) -> Any:
         """Run an operator: on fakes where the card is meant."""
         device = kwargs.get("device")
@@ -102,7 +113,40 @@ class Tape(TorchDispatchMode):
         if device is not None and device.type == "cuda" and not fake:
             with self.fakes:
                 return func(*args, **kwargs)
-        return func(*args, **kwargs)
+        try:
+            return func(*args, **kwargs)
+        except NotImplementedError:
+            return self._on_host(func, args, kwargs)
+
+    def _on_host(self, func: Any, args: Any, kwargs: Any) -> Any:
+        """An operator that has no fake implementation, run on the host with zeros, for the shapes of its results."""
+        given, spec = tree_flatten((args, kwargs))
+        tensors = [one for one in given if isinstance(one, torch.Tensor)]
+        if sum(_elements(one) for one in tensors) > _MOST_ON_HOST:
+            return func(*args, **kwargs)
+        known: dict[int, Any] = {}
+
+        def real(one: Any) -> Any:
+            if not isinstance(one, FakeTensor):
+                return torch.device("cpu") if isinstance(one, torch.device) else one
+            values = self.deciding.values(one)
+            host = torch.zeros(one.shape, dtype=one.dtype, device="cpu") if values is None else values
+            known[id(host)] = one
+            return host
+
+        def fake(one: Any) -> Any:
+            if not isinstance(one, torch.Tensor):
+                return one
+            if id(one) in known:
+                return known[id(one)]
+            if one.layout is not torch.strided:
+                raise NotImplementedError(f"{func} on a sparse tensor has no fake implementation")
+            with self.fakes:
+                return torch.empty_strided(one.shape, one.stride(), dtype=one.dtype, device="cuda")
+
+        hosts = [real(one) for one in given]
+        host_args, host_kwargs = tree_unflatten(hosts, spec)
+        return tree_map(fake, func(*host_args, **host_kwargs))
 
     # -- allocations and frees -----------------------------------------------------------------------------------
 
@@ -126,8 +170,10 @@ class Tape(TorchDispatchMode):
     def see(self, out: Any, phase: Phase | None = None) -> None:
         """Results of an operator: what is new among their storages was allocated."""
         if isinstance(out, FakeTensor):
-            if out.fake_device.type == "cuda":
-                self._see_storage(out.untyped_storage(), phase)
+            if out.fake_device.type != "cuda":
+                return
+            for part in _parts(out):
+                self._see_storage(part.untyped_storage(), phase)
         elif isinstance(out, (list, tuple)):
             for one in out:
                 self.see(one, phase)
@@ -150,7 +196,7 @@ class Tape(TorchDispatchMode):
 
     def number_of(self, tensor: Any) -> int:
         """The number of the allocation behind a tensor; 0 where it is not on the card."""
-        if not isinstance(tensor, FakeTensor):
+        if not isinstance(tensor, FakeTensor) or tensor.layout is not torch.strided:
             return 0
         return self._live.get(tensor.untyped_storage()._cdata, (None, 0))[1]
 
@@ -212,3 +258,18 @@ class Tape(TorchDispatchMode):
             self.logits.add(number)
             number = self._copied.get(number, 0)
         self.logits.add(made)
+
+
+def _elements(tensor: Any) -> int:
+    return int(tensor.numel() if tensor.layout is torch.strided else sum(tensor.shape))
+
+
+def _parts(tensor: Any) -> tuple[Any, ...]:
+    """The tensors that a sparse one is made of."""
+    if tensor.layout is torch.strided:
+        return (tensor,)
+    if tensor.layout is torch.sparse_coo:
+        return tensor._indices(), tensor._values()
+    if tensor.layout is torch.sparse_csr:
+        return tensor.crow_indices(), tensor.col_indices(), tensor.values()
+    return ()

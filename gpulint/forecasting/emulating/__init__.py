@@ -5,8 +5,8 @@
 is put in their place before the program runs; a function mode will not do, for it is off while an overridable function of torch
 runs, a whole backward among them.
 
-The formulas were fitted to allocations recorded on an H200 with torch 2.11 (`benchmarks/forecast_constants.py`); where ATen's own
-source gives the size, it is that.
+The formulas were fitted to allocations recorded on an H200 with torch 2.11 (`benchmarks/forecast_constants.py`,
+`benchmarks/forecast_operators.py`); where ATen's own source gives the size, it is that.
 """
 
 from __future__ import annotations
@@ -18,10 +18,14 @@ from gpulint.forecasting.emulating import (
     accumulating,
     attention,
     convolving,
+    indexing,
     kernels,
+    losses,
     matrices,
     recurrent,
     reducing,
+    sorting,
+    sparse,
 )
 
 Hook = Callable[[Any, Any, tuple[Any, ...], dict[str, Any]], Any]
@@ -30,7 +34,12 @@ HOOKS: Final[dict[Any, Hook]] = {
     **accumulating.HOOKS,
     **matrices.HOOKS,
     **convolving.HOOKS,
+    **recurrent.HOOKS,
     **reducing.HOOKS,
+    **sorting.HOOKS,
+    **sparse.HOOKS,
+    **indexing.HOOKS,
+    **losses.HOOKS,
     **kernels.HOOKS,
     **attention.HOOKS,
 }
@@ -38,4 +47,4 @@ HOOKS: Final[dict[Any, Hook]] = {
 
 def patches(tape: Any) -> list[tuple[Any, str, Callable[..., Any]]]:
     """What to replace before the program runs: where, which name, by what."""
-    return [*attention.patches(), *recurrent.patches(tape)]
+    return [*attention.patches(), *recurrent.patches(tape), *losses.patches(tape)]

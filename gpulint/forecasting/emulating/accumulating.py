@@ -18,11 +18,11 @@ _HELD_BY_THE_ENGINE: Final = 4  # references to a fake tensor that only the engi
 _HELD_BY_ONE: Final = 2  # references to its storage: by the tensor, and by the one inside it
 
 
-def _is_last(tensor: torch.Tensor) -> bool:
-    """Whether the engine holds the last reference to a tensor and to its storage."""
+def _is_last(tensor: torch.Tensor, others: int = 0) -> bool:
+    """Whether the engine holds the last reference to a tensor and to its storage, besides `others` on the way here."""
     storage = tensor.untyped_storage()._cdata
     return (
-        tensor._use_count() <= _HELD_BY_THE_ENGINE  # type: ignore[attr-defined]
+        tensor._use_count() <= _HELD_BY_THE_ENGINE + others  # type: ignore[attr-defined]
         and torch._C._storage_Use_Count(storage) <= _HELD_BY_ONE
     )
 
@@ -40,4 +40,28 @@ def _add(tape: Any, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) ->
     return tape.execute(func, args, kwargs)
 
 
-HOOKS: Final = {_aten.add.Tensor: _add}
+def _in_place(func: Any) -> Any:
+    """Runs as `func`, which ends in an underscore, where the engine's own formula would: on zeros that it has just made. Formulas of
+    the backward do so with plain tensors, and make a copy of subclasses (`areAnyTensorSubclassLike`)."""
+
+    def run(tape: Any, plain: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        if not is_fresh(args[0]):
+            return tape.execute(plain, args, kwargs)
+        out = tape.execute(func, args, kwargs)
+        return _aten.alias.default(out) if torch.is_grad_enabled() else out
+
+    return run
+
+
+def is_fresh(tensor: Any, others: int = 0) -> bool:
+    """Whether a backward has just made a tensor, and nobody else knows it."""
+    return _graph_task() != -1 and on_card(tensor) and _is_last(tensor, others)
+
+
+HOOKS: Final = {
+    _aten.add.Tensor: _add,
+    _aten.index_add.default: _in_place(_aten.index_add_.default),
+    _aten.scatter_add.default: _in_place(_aten.scatter_add_.default),
+    _aten.scatter.src: _in_place(_aten.scatter_.src),
+    _aten.scatter.value: _in_place(_aten.scatter_.value),
+}

@@ -6,6 +6,7 @@ number a row. The choice follows `aten/src/ATen/native/transformers/cuda/sdp_uti
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -31,6 +32,7 @@ def _flash(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, mask: Any) -> bool
         and mask is None
         and is_half(q)
         and q.dim() == k.dim() == v.dim() == 4
+        and all(one.stride(-1) == 1 for one in (q, k, v))
         and q.shape[-1] <= 256
         and q.shape[-1] == k.shape[-1] == v.shape[-1]
     )
@@ -38,10 +40,9 @@ def _flash(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, mask: Any) -> bool
 
 def _efficient(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, mask: Any, grouped: bool) -> bool:
     vector = 8 if is_half(q) else 4
-    learned = mask is not None and mask.requires_grad and torch.is_grad_enabled()
     return (
         torch.backends.cuda.mem_efficient_sdp_enabled()
-        and not learned
+        and all(one.stride(-1) == 1 for one in (q, k, v, *(() if mask is None else (mask,))))
         and (is_half(q) or q.dtype is torch.float32)
         and q.dim() == k.dim() == v.dim() == 4
         and q.shape[-1] % vector == v.shape[-1] % vector == 0
@@ -109,6 +110,19 @@ def _row_bytes(q: torch.Tensor) -> int:
     return q.numel() // q.shape[-1] * 4
 
 
+def _sum_bytes(q: torch.Tensor, width: int, rows: int) -> int:
+    """The gradient of the queries in single precision, as kernels lay it out: in whole `width` columns and whole `rows`."""
+    whole = [-(-size // by) * by for size, by in ((q.shape[-1], width), (q.shape[-2], rows))]
+    return math.prod(q.shape[:-2]) * math.prod(whole) * 4
+
+
+def _rows_first(tape: Any, gradient: torch.Tensor) -> int:
+    """A copy of the gradient in the kernels' layout, where it has another, until it is released."""
+    needed = not gradient.transpose(1, 2).is_contiguous()
+    held: int = tape.hold(size_of(gradient) if needed else 1)
+    return held
+
+
 def _flash_backward(tape: Any, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """The gradient of the queries is summed in single precision; heads that share keys have gradients of their own first."""
     out = tape.execute(func, args, kwargs)
@@ -116,7 +130,7 @@ def _flash_backward(tape: Any, func: Any, args: tuple[Any, ...], kwargs: dict[st
         tape.see(out)
         q, k = args[1], args[2]
         shared = 2 * size_of(q) if k.shape[1] != q.shape[1] else 0
-        tape.temporary(q.numel() * 4 + _row_bytes(q) + shared)
+        tape.temporary(_sum_bytes(q, 32, 128) + _row_bytes(q) + shared)
     return out
 
 
@@ -125,12 +139,14 @@ def _efficient_backward(tape: Any, func: Any, args: tuple[Any, ...], kwargs: dic
     out = tape.execute(func, args, kwargs)
     gradient, q = args[0], args[1]
     if on_card(gradient):
+        copy = _rows_first(tape, gradient)
         tape.see(out)
         product = tape.hold(size_of(gradient))
         rows = tape.hold(_row_bytes(q))
         tape.release(product)
-        tape.temporary(q.numel() * 4 + _row_bytes(q) // 16)
+        tape.temporary(_sum_bytes(q, 64, 1) + _row_bytes(q) // 16)
         tape.release(rows)
+        tape.release(copy)
     return out
 
 

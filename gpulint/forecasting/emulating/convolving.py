@@ -14,12 +14,15 @@ from typing import Any, Final
 import torch
 
 from gpulint.forecasting.emulating._tensors import is_half, on_card
+from gpulint.forecasting.emulating.reducing import buffer_bytes, reduction_shape
 
 _aten: Final = torch.ops.aten
 _MIB: Final = 1 << 20
 _PARTS: Final = 14  # partial sums of a weight's gradient, for weights so small that they do not fill the card
-_MOST_PARTS: Final = 8 * _MIB
-_MOST_PARTS_HALF: Final = 4 * _MIB
+_MOST_PARTS: Final = 4 * _MIB
+_MOST_PARTS_HALF: Final = 2 * _MIB
+_MOST_PARTS_ONE: Final = 16 * _MIB  # of a kernel of one element, with parts for each of the batch
+_FEW: Final = 8  # channels of a group, below which kernels do not work on vectors of them
 
 
 def _padded(tensor: torch.Tensor, channels: tuple[int, ...], vector: int) -> int:
@@ -40,7 +43,7 @@ def _is_channels_last(tensor: torch.Tensor) -> bool:
 
 def _copies(x: torch.Tensor, weight: torch.Tensor, y: torch.Tensor, groups: int) -> int:
     """Bytes of the copies into the layout of the kernels."""
-    if groups > 1 or x.element_size() == 8:
+    if x.element_size() == 8 or (groups > 1 and weight.shape[1] < _FEW):
         return 0
     vector = 16 // x.element_size()
     if x.shape[1] < vector:
@@ -63,9 +66,9 @@ def _parts(x: torch.Tensor, weight: torch.Tensor, groups: int) -> int:
     if groups > 1:
         return 0
     if all(size == 1 for size in weight.shape[2:]):
-        most = _MOST_PARTS_HALF if is_half(x) and _is_channels_last(x) else _MOST_PARTS
+        most = _MOST_PARTS if is_half(x) and _is_channels_last(x) else _MOST_PARTS_ONE
         return min(x.shape[0] * whole, most) if whole <= most else 0
-    if whole > _MOST_PARTS:  # enough of them to fill the card
+    if whole > (_MOST_PARTS_HALF // 4 if is_half(x) else 2 * _MOST_PARTS):  # enough of them to fill the card
         return 0
     return min(_PARTS * whole, _MOST_PARTS_HALF if is_half(x) else _MOST_PARTS)
 
@@ -88,6 +91,25 @@ def _image(x: torch.Tensor, weight: torch.Tensor) -> bool:
     return few and x.element_size() == 4 and max(weight.shape[2:]) <= 3 and not _is_channels_last(x)
 
 
+def _as_it_is(x: torch.Tensor, weight: torch.Tensor) -> bool:
+    """A first convolution of few channels whose kernel takes the data without a copy: of sequences and volumes, of images through
+    small windows in half precision, and through patches in single precision."""
+    if x.shape[1] >= 16 // x.element_size():
+        return False
+    if x.dim() != 4:
+        return True
+    window = max(weight.shape[2:])
+    return not _is_channels_last(x) and (window <= 3 if is_half(x) else window > 8)
+
+
+def _bias_sum(tape: Any, gradient: torch.Tensor, to_bias: Any) -> None:
+    """The gradient of the bias is a sum of its own."""
+    tape.see(to_bias)
+    shape = reduction_shape(gradient, [0, *range(2, gradient.dim())])
+    if shape is not None:
+        tape.temporary(buffer_bytes(shape, tape.card.processors))
+
+
 def _forward(tape: Any, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     out = tape.execute(func, args, kwargs)
     x, weight = args[0], args[1]
@@ -96,7 +118,7 @@ def _forward(tape: Any, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
         tape.see(out)
         if _image(x, weight):
             tape.temporary(_padded(x, (1,), 4) + _padded(weight, (1,), 4))
-        else:
+        elif not _as_it_is(x, weight):
             tape.temporary(_copies(x, weight, out, args[8]))
     return out
 
@@ -116,6 +138,8 @@ def _backward(tape: Any, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any
         to_weight = _laid_out(tape, to_weight, weight)
         tape.see(to_weight)
         tape.temporary(0 if _image(x, weight) else copies + _parts(x, weight, groups))
+    if wanted[2]:
+        _bias_sum(tape, gradient, to_bias)
     return to_data, to_weight, to_bias
 
 

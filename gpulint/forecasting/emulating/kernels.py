@@ -20,24 +20,21 @@ def _softmax_backward(tape: Any, func: Any, args: tuple[Any, ...], kwargs: dict[
     return out
 
 
-def _embedding_backward(tape: Any, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """The tokens are sorted, and the rows of equal tokens summed in single precision before they are written."""
+def _safe_softmax(tape: Any, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Rows of which everything is masked are looked for."""
     out = tape.execute(func, args, kwargs)
     if on_card(out):
-        indices = args[1]
-        sorting = tape.hold(8 * indices.numel() * 4)
         tape.see(out)
-        tape.temporary(int(1.1 * indices.numel()) * out.shape[-1] * 4)
-        tape.release(sorting)
+        tape.temporary(out.numel())
     return out
 
 
-def _sort(tape: Any, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """A flat sort goes through buffers for keys and places; rows are sorted in place."""
+def _complex_input(tape: Any, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Works on a copy of a complex input: cuFFT destroys it, and `abs` has complex results first."""
     out = tape.execute(func, args, kwargs)
-    if on_card(args[0]) and args[0].dim() == 1:
+    if on_card(args[0]) and args[0].is_complex():
         tape.see(out)
-        tape.temporary(size_of(args[0]) + 8 * args[0].numel())
+        tape.temporary(size_of(args[0]))
     return out
 
 
@@ -58,14 +55,22 @@ def _dropout(tape: Any, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
     return out
 
 
+def _fused_step(tape: Any, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+    """In place, without anything of its own."""
+
+
 HOOKS: Final = {
+    _aten._fused_sgd_.default: _fused_step,
+    _aten._fused_sgd_.tensor_lr: _fused_step,
+    _aten._fused_adagrad_.default: _fused_step,
     _aten.native_dropout.default: _dropout,
     _aten.native_batch_norm.default: _batch_norm,
     _aten.native_batch_norm_backward.default: _batch_norm,
     _aten.cudnn_batch_norm.default: _batch_norm,
     _aten.cudnn_batch_norm_backward.default: _batch_norm,
     _aten._softmax_backward_data.default: _softmax_backward,
-    _aten.embedding_dense_backward.default: _embedding_backward,
-    _aten.sort.default: _sort,
-    _aten.sort.stable: _sort,
+    _aten._safe_softmax.default: _safe_softmax,
+    _aten._fft_c2r.default: _complex_input,
+    _aten.abs.default: _complex_input,
+    _aten.angle.default: _complex_input,
 }

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import torch
 
-from gpulint.forecasting.emulating._tensors import on_card
+from gpulint.forecasting.emulating._tensors import is_half, on_card, size_of
 
 _aten: Final = torch.ops.aten
 _WARP: Final = 32
@@ -78,7 +78,8 @@ def buffer_bytes(shape: _Shape, processors: int, element: int = 4) -> int:
     return size if shape.along_rows else size * width * vector
 
 
-def _shape(tensor: torch.Tensor, dims: Any) -> _Shape | None:
+def reduction_shape(tensor: torch.Tensor, dims: Any) -> _Shape | None:
+    """How a sum over these dimensions looks to a kernel; None where there is nothing to sum."""
     rank = tensor.dim()
     reduced = {dim % rank for dim in dims} if dims else set(range(rank))
     if not rank or not tensor.numel():
@@ -100,26 +101,99 @@ def _reduction(tape: Any, func: Any, args: tuple[Any, ...], kwargs: dict[str, An
     source = args[0]
     if on_card(source):
         tape.see(out)
-        dims = args[1] if len(args) > 1 and isinstance(args[1], (list, tuple)) else None
-        shape = _shape(source, dims)
+        copied = _converted(func, source, out)
+        converted = tape.hold(copied) if copied else 0
+        dims = _dims(func, args, kwargs)
+        shape = reduction_shape(source, dims)
         if shape is not None:
-            tape.temporary(buffer_bytes(shape, tape.card.processors, max(4, source.element_size())))
+            tape.temporary(buffer_bytes(shape, tape.card.processors, _element(func, source, out)))
+        if converted:
+            tape.release(converted)
     return out
 
 
-HOOKS: Final = dict.fromkeys(
-    (
-        _aten.sum.default,
-        _aten.sum.dim_IntList,
-        _aten.mean.default,
-        _aten.mean.dim,
-        _aten.amax.default,
-        _aten.amin.default,
-        _aten.max.default,
-        _aten.min.default,
-        _aten.prod.default,
-        _aten.any.default,
-        _aten.all.default,
+def _dims(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    given = kwargs.get("dim", args[_PLACE.get(func, 1)] if len(args) > _PLACE.get(func, 1) else None)
+    if isinstance(given, bool) or given is None:
+        return None
+    return given if isinstance(given, (list, tuple)) else (given,)
+
+
+def _converted(func: Any, source: torch.Tensor, out: Any) -> int:
+    """Bytes of a copy in the type of the result: sums of whole numbers and masks are made in 64 bits, and only from halves to
+    single precision is there a kernel that converts (`ReduceOpsUtils.h`, `make_reduction`)."""
+    if func not in _SUMS or not isinstance(out, torch.Tensor) or out.dtype == source.dtype:
+        return 0
+    return 0 if is_half(source) and out.dtype is torch.float32 else source.numel() * out.element_size()
+
+
+def _element(func: Any, source: torch.Tensor, out: Any) -> int:
+    """Bytes of what one thread hands to another."""
+    if func in _PAIRS:
+        return _PAIR
+    if func in _EXTREMES:
+        return source.element_size()
+    return max(4, out.element_size() if isinstance(out, torch.Tensor) else 4)
+
+
+_PAIR: Final = 16  # bytes: a value and its index; or mean, squares and counts
+_SUMS: Final = {
+    _aten.sum.default,
+    _aten.sum.dim_IntList,
+    _aten.prod.default,
+    _aten.prod.dim_int,
+    _aten.cumsum.default,
+}
+_EXTREMES: Final = {_aten.amax.default, _aten.amin.default, _aten.max.default, _aten.min.default}
+_PAIRS: Final = {
+    _aten.max.dim, _aten.min.dim, _aten.argmax.default, _aten.argmin.default, _aten.var.correction, _aten.std.correction,
+    _aten.var_mean.correction, _aten.std_mean.correction,
+}  # fmt: skip
+_PLACE: Final = {_aten.linalg_vector_norm.default: 2}  # of the dimensions among the arguments
+
+
+def _counted(tape: Any, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """The elements that are not zero, as a sum of whole numbers."""
+    out = tape.execute(func, args, kwargs)
+    if on_card(args[0]):
+        tape.see(out)
+        tape.temporary(args[0].numel() * out.element_size())
+    return out
+
+
+def _exponentials(tape: Any, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """`logsumexp`: the largest, and the exponentials of what they are more than the rest."""
+    out = tape.execute(func, args, kwargs)
+    source = args[0]
+    if on_card(source):
+        tape.see(out)
+        shape = reduction_shape(source, args[1])
+        buffer = 0 if shape is None else buffer_bytes(shape, tape.card.processors, source.element_size())
+        tape.temporary(buffer)
+        held = tape.hold(size_of(source))
+        tape.temporary(buffer * max(4, source.element_size()) // source.element_size())
+        tape.release(held)
+    return out
+
+
+def _scan(tape: Any, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    out = tape.execute(func, args, kwargs)
+    if on_card(args[0]):
+        tape.see(out)
+        tape.temporary(_converted(func, args[0], out))
+    return out
+
+
+HOOKS: Final = {
+    **dict.fromkeys(
+        (
+            _aten.sum.default, _aten.sum.dim_IntList, _aten.mean.default, _aten.mean.dim, _aten.prod.default, _aten.prod.dim_int,
+            _aten.any.default, _aten.all.default, _aten.linalg_vector_norm.default, *_EXTREMES, *_PAIRS,
+        ),
+        _reduction,
     ),
-    _reduction,
-)
+    _aten.cumsum.default: _scan,
+    _aten.count_nonzero.default: _counted,
+    _aten.count_nonzero.dim_IntList: _counted,
+    _aten.logsumexp.default: _exponentials,
+}  # fmt: skip

@@ -1,0 +1,31 @@
+"""Calls of torch's operators as they occur in networks, each a generator of named phases: `benchmarks/forecast_operators.py` runs
+them on a GPU and with a faked one."""
+
+from __future__ import annotations
+
+from forecast_calls import (
+    attending,
+    convolving,
+    gathering,
+    layers,
+    losses,
+    mathematics,
+    products,
+    recurrent,
+    steps,
+    training,
+)
+from forecast_calls.calls import Call
+
+CALLS: list[Call] = [  # the most telling first: a measurement may end before all are done
+    *steps.CALLS,
+    *training.CALLS,
+    *layers.CALLS,
+    *attending.CALLS,
+    *losses.CALLS,
+    *products.CALLS,
+    *gathering.CALLS,
+    *mathematics.CALLS,
+    *recurrent.CALLS,
+    *convolving.CALLS,
+]
