@@ -282,9 +282,18 @@ def _is_gathered(graphs: Graphs, statement: ir.Stmt, part: ir.Expr) -> bool:
                 return True
             around = set(map(id, graphs.definitions.owners(statement)))
             for owner in graphs.definitions.owners(definition.stmt):
-                if isinstance(owner, (ir.For, ir.While)) and id(owner) not in around:
+                is_loop = isinstance(owner, (ir.For, ir.While)) and id(owner) not in around
+                if is_loop and (definition.whole or _has_backward_in(graphs, owner)):
                     return True
     return isinstance(part, ir.Attr) and "." in part.path[5:] if part.path else False
+
+
+def _has_backward_in(graphs: Graphs, loop: ir.Stmt) -> bool:
+    return any(
+        "backward" in call.method or self_backward(graphs, call)
+        for block in loop.blocks()
+        for _, call in ir.calls(block)
+    )
 
 
 def _parts(graphs: Graphs, statement: ir.Return) -> Iterator[tuple[int | None, ir.Expr]]:
