@@ -14,6 +14,7 @@ from gpulint.rules.detect.kept.traced import OPEN, PROVEN, REFUTED, Traced
 from gpulint.analysis.code import ir
 from gpulint.analysis.file.classes import is_abstract
 from gpulint.analysis.file.lookup import qualified
+from gpulint.analysis.torch.frameworks import SINKS
 from gpulint.analysis.values.values import Grad
 from gpulint.answers import Answer, Question, left_open, proven, refuted
 
@@ -112,10 +113,19 @@ def _switches_on(graphs: Graphs) -> bool:
         return True
     project = file.project
     return project is not None and any(
-        project.files_defining(file.filename, name, b"enable_grad")
-        for name in sorted(file.evidence[function].called)
-        if info is not None and name in info.cls.methods and is_abstract(info.cls.methods[name])
+        project.files_defining(file.filename, name, b"enable_grad") for name in sorted(_left_to_subclasses(graphs))
     )
+
+
+def _left_to_subclasses(graphs: Graphs) -> frozenset[str]:
+    """The methods that a method calls of its own object and that only subclasses have: abstract here, or named nowhere else."""
+    info = graphs.file.class_of(graphs.function)
+    if info is None or not graphs.function.params:
+        return frozenset()
+    own = graphs.function.params[0].name
+    called = {call.method for _, call in ir.calls(graphs.function.body) if call.func.path == f"{own}.{call.method}"}
+    known = {name: info.method(name) for name in called - SINKS}
+    return frozenset(name for name, method in known.items() if method is None or is_abstract(method))
 
 
 def _framework_answers(
