@@ -213,7 +213,11 @@ class UnseenEvaluations:
         """In a function that trains: only what is made for a look at it, now and then."""
         phase = self._phase(function) if becomes.backward else None
         if phase is not None and not any(_asks_phase(branch.test) for branch, _ in sight.branches):
-            yield left_open(Question.REACHED, f"only `{phase}` says whether it trains")
+            other = self._branch_of_other_phase(function, sight, phase)
+            if other is not None:
+                yield proven(Question.REACHED, f"`{phase}` has a branch of its own for what does not train", other)
+            else:
+                yield left_open(Question.REACHED, f"only `{phase}` says whether it trains")
         elif becomes.backward or becomes.goes_on or becomes.lossy or becomes.kept or not becomes.any:
             yield refuted(Question.BACKWARD, "a backward may go through what it gives")
         elif becomes.shown is None:
@@ -240,6 +244,19 @@ class UnseenEvaluations:
                     return None
                 found = asked[0]
         return found
+
+    def _branch_of_other_phase(self, function: ir.Function, at: Sight, phase: str) -> ir.Stmt | None:
+        """`if to_do == "forward":` in the same loop as the call: the program runs it in that phase, too."""
+        for sight in self._settling.sights(function):
+            together = bool(at.loops) and at.loops[-1] in sight.loops
+            for branch, holds in sight.branches if together else ():
+                test = branch.test
+                if holds and isinstance(test, ir.Op) and test.op == "==":
+                    value = test.operands[1]
+                    named = isinstance(value, ir.Const) and isinstance(value.value, str)
+                    if test.operands[0].path == phase and named and _OTHER_PHASE.search(value.value):
+                        return branch
+        return None
 
     def _device(self) -> Iterator[Answer]:
         words = {
