@@ -262,7 +262,7 @@ def _of_helper(file: FileAnalysis, load: _Load, loads: list[_Load]) -> Iterator[
         (other for other in loads if other.function is not load.function and not _is_absent(other.call)), None
     )
     same = placed is not None and owner_of(placed.function) is owner_of(load.function)
-    caller = None if same or uses_cuda(file) else _caller_on_gpu(file, load.function)
+    caller = _caller_on_gpu(file, load.function) if same or not uses_cuda(file) else None
     if not same and not uses_cuda(file) and caller is None:
         return
     answers = [
