@@ -71,6 +71,7 @@ class Fate:
     returned: bool = False
     backward: bool = False
     any: bool = False
+    handed: list[ir.Call] = field(default_factory=list)  # to all such functions
     names: set[str] = field(default_factory=set)
 
     @property
@@ -245,6 +246,7 @@ class _Follower:
         else:
             self.fate.any = True
             self.fate.given = self.fate.given or call
+            self.fate.handed.append(call)
             return True
         return False
 
