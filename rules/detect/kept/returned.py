@@ -10,6 +10,7 @@ from gpulint.rules.detect.kept.graphs import Graphs, Tracing
 from gpulint.rules.detect.kept.record import How, Kept, about
 from gpulint.rules.detect.kept.statistics import is_cut
 from gpulint.rules.detect.kept.traced import OPEN, PROVEN, REFUTED, Traced
+from gpulint.rules.detect.requirements import oldest_lightning
 
 from gpulint.analysis.code import ir
 from gpulint.analysis.file.classes import is_abstract
@@ -141,9 +142,18 @@ def _framework_answers(
     if collector:
         yield proven(Question.OUTLIVES, f"`{collector}` is given what every step of the epoch has returned")
         if function.name == "training_step":
-            yield left_open(Question.GRAPH, "some versions of the framework detach what they collect")
+            yield _kept_as_it_is(graphs.file)
     else:
         yield left_open(Question.OUTLIVES, "not every version of the framework collects what steps return")
+
+
+def _kept_as_it_is(file: FileAnalysis) -> Answer:
+    """Lightning detached what steps return beside the loss, and said that it would not from 1.6 on."""
+    oldest = oldest_lightning(file)
+    if oldest is not None and oldest >= (1, 6):
+        wanted = f"{oldest[0]}.{oldest[1]}"
+        return proven(Question.GRAPH, f"the project asks for Lightning {wanted} or later, which detaches nothing of it")
+    return left_open(Question.GRAPH, "some versions of the framework detach what they collect")
 
 
 def _made_under_enabled(graphs: Graphs, part: ir.Expr, statement: ir.Stmt) -> bool:
