@@ -7,7 +7,19 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from gpulint.analysis.code import ir
-from gpulint.analysis.values.values import LARGE, MAYBE, MIXED, NAMED, OUTPUT, SCALAR, SLOTS, UNSURE_GRAD, VIEW, Grad, Kind
+from gpulint.analysis.values.values import (
+    LARGE,
+    MAYBE,
+    MIXED,
+    NAMED,
+    OUTPUT,
+    SCALAR,
+    SLOTS,
+    UNSURE_GRAD,
+    VIEW,
+    Grad,
+    Kind,
+)
 from gpulint.answers import (
     Answer,
     Considered,

@@ -99,7 +99,9 @@ def recovery_in(
     """
     if _drops_traceback(handler) or _falls_back_to_host(_relevant(handler.body, asks)):
         return None
-    found = list(_all(_relevant(handler.body, asks), lambda c: None if _names_host(c) else recovers(c), handler.name))
+    found = list(
+        _all(_relevant(handler.body, asks), lambda c: None if _names_host(c) else recovers(c), handler.name)
+    )
     if not found:
         return None
     return Recovery(*found[0], any(why not in CLEANING for _, why in found))

@@ -114,7 +114,8 @@ def _switches_on(graphs: Graphs) -> bool:
         return True
     project = file.project
     return project is not None and any(
-        project.files_defining(file.filename, name, b"enable_grad") for name in sorted(_left_to_subclasses(graphs))
+        project.files_defining(file.filename, name, b"enable_grad")
+        for name in sorted(_left_to_subclasses(graphs))
     )
 
 
@@ -124,7 +125,9 @@ def _left_to_subclasses(graphs: Graphs) -> frozenset[str]:
     if info is None or not graphs.function.params:
         return frozenset()
     own = graphs.function.params[0].name
-    called = {call.method for _, call in ir.calls(graphs.function.body) if call.func.path == f"{own}.{call.method}"}
+    called = {
+        call.method for _, call in ir.calls(graphs.function.body) if call.func.path == f"{own}.{call.method}"
+    }
     known = {name: info.method(name) for name in called - SINKS}
     return frozenset(name for name, method in known.items() if method is None or is_abstract(method))
 
@@ -152,7 +155,9 @@ def _kept_as_it_is(file: FileAnalysis) -> Answer:
     oldest = oldest_lightning(file)
     if oldest is not None and oldest >= (1, 6):
         wanted = f"{oldest[0]}.{oldest[1]}"
-        return proven(Question.GRAPH, f"the project asks for Lightning {wanted} or later, which detaches nothing of it")
+        return proven(
+            Question.GRAPH, f"the project asks for Lightning {wanted} or later, which detaches nothing of it"
+        )
     return left_open(Question.GRAPH, "some versions of the framework detach what they collect")
 
 

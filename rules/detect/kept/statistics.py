@@ -274,7 +274,9 @@ def _answers(graphs: Graphs, group: Group, entry: Entry, traced: Traced) -> Iter
     if any(is_cut(other.value) for other in group.entries):
         yield proven(Question.MEANT, "other entries of the same dict are made numbers, or detached")
     elif (kept := _by_callers(graphs, group.path, group.display)) is not None and kept.verdict is PROVEN:
-        yield proven(Question.MEANT, "what is to be trained is returned beside it, and this is put by", kept.at)
+        yield proven(
+            Question.MEANT, "what is to be trained is returned beside it, and this is put by", kept.at
+        )
     else:
         yield left_open(Question.MEANT, "only its name says that it is for figures alone")
     if not traced.freed or not any(

@@ -301,7 +301,9 @@ def _states_answers(
             yield refuted(Question.READS, "nothing in the class puts it back into the networks")
         trainer = _keeps_while_it_trains(file, function)
         if trainer is not None:
-            yield proven(Question.READS, f"`{trainer.name}` keeps it while it trains, and puts it back", trainer)
+            yield proven(
+                Question.READS, f"`{trainer.name}` keeps it while it trains, and puts it back", trainer
+            )
         else:
             yield left_open(
                 Question.READS,

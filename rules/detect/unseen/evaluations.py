@@ -139,7 +139,7 @@ class UnseenEvaluations:
             yield reached
             yield self._backward(function, run, becomes)
             yield self._reads(function, sight, run, becomes, reached)
-        yield from self._device()
+        yield from self._device(run)
         yield from self.networks.by_name(run)
 
     def _guards_itself(self, call: ir.Call) -> bool:
@@ -181,7 +181,9 @@ class UnseenEvaluations:
         owner = function.cls.name if function.cls is not None else ""
         if EVALUATES.search(name) or EVALUATES.search(_words(owner)):
             if run.callee is not None and run.callee.home is not self._file and settles_itself(run.callee):
-                return proven(Question.REACHED, f"`{run.callee.name}` puts the network into eval mode by itself")
+                return proven(
+                    Question.REACHED, f"`{run.callee.name}` puts the network into eval mode by itself"
+                )
             return left_open(Question.REACHED, f"only its name says that `{name}` evaluates")
         if PRODUCES.search(name):
             return left_open(Question.REACHED, f"only its name says that nobody trains in `{name}`")
@@ -217,7 +219,9 @@ class UnseenEvaluations:
         if phase is not None and not any(_asks_phase(branch.test) for branch, _ in sight.branches):
             other = self._branch_of_other_phase(function, sight, phase)
             if other is not None:
-                yield proven(Question.REACHED, f"`{phase}` has a branch of its own for what does not train", other)
+                yield proven(
+                    Question.REACHED, f"`{phase}` has a branch of its own for what does not train", other
+                )
             else:
                 yield left_open(Question.REACHED, f"only `{phase}` says whether it trains")
         elif becomes.backward or becomes.goes_on or becomes.lossy or becomes.kept or not becomes.any:
@@ -253,16 +257,13 @@ class UnseenEvaluations:
             together = bool(at.loops) and at.loops[-1] in sight.loops
             for branch, holds in sight.branches if together else ():
                 test = branch.test
-                if holds and isinstance(test, ir.Op) and test.op == "==":
+                if holds and isinstance(test, ir.Op) and test.op == "==" and test.operands[0].path == phase:
                     value = test.operands[1]
-                    named = isinstance(value, ir.Const) and isinstance(value.value, str)
-                    if test.operands[0].path == phase and named and _OTHER_PHASE.search(value.value):
+                    if isinstance(value, ir.Const) and _OTHER_PHASE.search(str(value.value)):
                         return branch
         return None
 
-    def _reads(
-        self, function: ir.Function, sight: Sight, run: Run, becomes: Fate, reached: Answer
-    ) -> Answer:
+    def _reads(self, function: ir.Function, sight: Sight, run: Run, becomes: Fate, reached: Answer) -> Answer:
         """Whether somebody may want the gradient of the result."""
         if becomes.only_read and becomes.by_name is None:
             return proven(Question.READS, "only numbers and pictures are made of what it gives")
@@ -278,13 +279,19 @@ class UnseenEvaluations:
             return left_open(Question.READS, "its result goes to the caller, who may want its gradient")
         if reached.verdict is Verdict.PROVEN and sight.loops and becomes.given is None:
             return proven(Question.READS, "it runs in eval mode, round after round")
-        if reached.verdict is Verdict.PROVEN and sight.loops and (reader := self._harmless(function, becomes)):
+        if (
+            reached.verdict is Verdict.PROVEN
+            and sight.loops
+            and (reader := self._harmless(function, becomes))
+        ):
             return proven(Question.READS, f"no `{reader}` of the project goes backward")
         if becomes.only_read and becomes.by_name is not None:
             return _by_name(becomes.by_name)
         if becomes.kept is not None and not becomes.goes_on:
             return proven(Question.READS, "its results are gathered")
-        return left_open(Question.READS, "its result goes to code that is not seen, which may want its gradient")
+        return left_open(
+            Question.READS, "its result goes to code that is not seen, which may want its gradient"
+        )
 
     def _is_read_inside(self, callee: ir.Function) -> bool:
         """Whether a function makes numbers of all that its networks give, and nothing else."""
@@ -303,10 +310,12 @@ class UnseenEvaluations:
                 return ""
         return becomes.handed[0].method
 
-    def _device(self) -> Iterator[Answer]:
+    def _device(self, run: Run) -> Iterator[Answer]:
+        files = [self._file] if run.callee is None else [self._file, run.callee.home]
         words = {
             word.lower()
-            for evidence in self._file.evidence.values()
+            for file in files
+            for evidence in file.evidence.values()
             for word in evidence.words | evidence.strings
         }
         if not any(part in word for word in words for part in _GPU):

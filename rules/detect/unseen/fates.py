@@ -82,7 +82,8 @@ class Fate:
     @property
     def only_read(self) -> bool:
         """Whether all that leaves the function are numbers, pictures and measures."""
-        return not self.goes_on and (self.read or self.shown or self.measured) is not None
+        read = self.read or self.shown or self.measured
+        return read is not None and not self.goes_on and not self.backward
 
 
 def fate(file: FileAnalysis, function: ir.Function, call: ir.Call) -> Fate:

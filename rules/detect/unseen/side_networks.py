@@ -22,7 +22,7 @@ from gpulint.analysis.code.assignments import targets
 from gpulint.analysis.file.classes import ClassInfo
 from gpulint.analysis.file.evidence import unmoved
 from gpulint.analysis.torch.backward import runs_backward
-from gpulint.analysis.torch.roles import AUXILIARY, RUNS, RUNS_NOT
+from gpulint.analysis.torch.roles import AUXILIARY, NETWORK, RUNS, RUNS_NOT
 from gpulint.analysis.values.values import Grad
 from gpulint.answers import Answer, Question, Verdict, left_open, proven, refuted
 
@@ -194,8 +194,9 @@ class SideNetworks:
 
     def _is_network(self, function: ir.Function, call: ir.Call) -> bool:
         path = call.func.path
-        if path is not None and (call.args or call.keywords) and self._file.treated_as_module(function, path):
-            return True
+        if path is not None and (call.args or call.keywords):
+            if self._file.treated_as_module(function, path) or NETWORK.search(path.rpartition(".")[2]):
+                return True
         run = self._networks.run(function, call)
         if run is None or any(answer.verdict is Verdict.REFUTED for answer in run.answers):
             return False

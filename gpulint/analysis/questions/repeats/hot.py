@@ -159,7 +159,11 @@ def why_cheap(file: FileAnalysis, call: HotCall) -> str:
         return "a figure of memory is read beside it, which shall begin from the same state in every step"
     trains = file.facts.get(call.function)
     inner = call.loops[-1] if call.loops else None
-    if inner is not None and not (inner.backwards or inner.steps) and _frees_for_next_network(file, call, inner):
+    if (
+        inner is not None
+        and not (inner.backwards or inner.steps)
+        and _frees_for_next_network(file, call, inner)
+    ):
         return "it lets go of something large right before another network runs in the same round"
     if any(loop.backwards or loop.steps for loop in call.loops) or not call.loops:
         return ""
@@ -168,7 +172,9 @@ def why_cheap(file: FileAnalysis, call: HotCall) -> str:
     return "how long the rest of a round takes, which does not train, the code does not say"
 
 
-_READS_FIGURES = frozenset("memory_allocated memory_reserved max_memory_allocated max_memory_reserved mem_get_info".split())
+_READS_FIGURES = frozenset(
+    "memory_allocated memory_reserved max_memory_allocated max_memory_reserved mem_get_info".split()
+)
 
 
 def _block_of(block: list[ir.Stmt], wanted: ir.Stmt) -> list[ir.Stmt]:
@@ -200,7 +206,9 @@ def _frees_for_next_network(file: FileAnalysis, call: HotCall, loop: Loop) -> bo
     for statement in ir.statements(loop.stmt.body):
         if behind and any(
             id(one) in forwards
-            or any(arg.path is not None and file.treated_as_module(call.function, arg.path) for arg in one.args)
+            or any(
+                arg.path is not None and file.treated_as_module(call.function, arg.path) for arg in one.args
+            )
             for one in ir.own_calls(statement)
         ):
             return True
