@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 import xml.etree.ElementTree as ET
+from concurrent.futures import ThreadPoolExecutor
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -103,12 +104,12 @@ def test_allowed():
 def test_more_than_allowed():
     KEPT.append(torch.zeros(1000))
 
-@pytest.mark.parametrize("name", ["a", "b"])
+@pytest.mark.parametrize("name", ["a 1", "b"])
 def test_by_pattern(name):
     KEPT.append(torch.zeros(1000))
 """,
     )
-    ini = ("-o", "gpu_memory_allow_leaks=test_it.py::test_by_pattern[a]")
+    ini = ("-o", "gpu_memory_allow_leaks=test_it.py::test_by_pattern[a 1]")
     done, _ = run(tmp_path, suite, "--gpu-memory-leaks=error", *ini)
     assert "4 passed, 2 errors" in done.stdout, done.stdout
     for name in ("test_more_than_allowed", "test_by_pattern[b]"):
@@ -218,13 +219,15 @@ def test_unmarked():
     assert grown.returncode == 1
     assert "the peak of this test grew from 400.00 KiB to 800.00 KiB" in grown.stdout
     assert "grown by 400.00 KiB: test_it, test_it.py:10" in grown.stdout
-    assert "--gpu-memory-write-baseline 'test_it.py::test_it'" in grown.stdout
+    assert "--gpu-memory-write-baseline test_it.py::test_it\n" in grown.stdout
     assert run(tmp_path, suite, *given, "--gpu-memory-tolerance", "150", SIZE="200")[0].returncode == 0
     fallen, _ = run(tmp_path, suite, *given, SIZE="50")
     assert fallen.returncode == 0
     assert "fell from 400.00 KiB to 200.00 KiB: test_it.py::test_it" in fallen.stdout
     every, _ = run(tmp_path, suite, *given, "--gpu-memory-all", SIZE="100")
     assert "memory.json has no peak of this test on the CPU" in every.stdout
+    assert "--gpu-memory-write-baseline --gpu-memory-all test_it.py::test_unmarked\n" in every.stdout
+    assert "1 of 2 tests have no peak in memory.json for this card and torch, and failed" in every.stdout
     text = (tmp_path / "memory.json").read_text()
     (tmp_path / "memory.json").write_text(text.replace('"cpu"', '"Some Card"'))
     elsewhere, _ = run(tmp_path, suite, *given, SIZE="100")
@@ -246,7 +249,7 @@ def test_syncs():
 """,
     )
     done, _ = run(tmp_path, suite, "-rs")
-    assert "2 skipped" in done.stdout
+    assert "\n2 skipped in" in done.stdout, done.stdout
     assert "this test asks for a GPU, and torch" in done.stdout
     done, _ = run(tmp_path, suite, "--gpu-memory-device", "cuda")
     assert done.returncode == pytest.ExitCode.USAGE_ERROR
@@ -344,3 +347,37 @@ def test_flaky():
     assert [(entry["subject"], entry["allocated"]) for entry in entries] == [
         (f"test_{name}.py::test_peak[{size}]", size * MIB) for name in "ab" for size in (1, 2)
     ]
+
+
+def test_each_rank_has_its_own_peak(tmp_path: Path) -> None:
+    """Two ranks, as torchrun starts them, write one baseline at the same time, and each is held against its own entry."""
+    suite = write(
+        tmp_path,
+        """
+import os
+
+@pytest.mark.gpu_memory()
+def test_it():
+    torch.zeros(int(os.environ["SIZE"]) * (1 + int(os.environ["RANK"])), 1024)
+""",
+    )
+
+    def ranks(*options: str, **environment: str) -> list[subprocess.CompletedProcess[str]]:
+        given = ("--gpu-memory-baseline", "memory.json", *options)
+        each = [
+            {"RANK": str(rank), "WORLD_SIZE": "2", "SUITE_RESULT": f"rank{rank}.json", **environment}
+            for rank in range(2)
+        ]
+        with ThreadPoolExecutor(2) as both:
+            started = [both.submit(run, tmp_path, suite, *given, **one) for one in each]
+            return [one.result()[0] for one in started]
+
+    assert [one.returncode for one in ranks("--gpu-memory-write-baseline", SIZE="100")] == [0, 0]
+    entries = json.loads((tmp_path / "memory.json").read_text())["peaks"]
+    measured = {(one["rank"], one["world_size"]): one["allocated"] for one in entries}
+    assert measured == {(0, 2): 100 * 4096, (1, 2): 200 * 4096}
+    assert [one.returncode for one in ranks(SIZE="100")] == [0, 0]
+    assert [one.returncode for one in ranks(SIZE="150")] == [1, 1]
+    alone, _ = run(tmp_path, suite, "--gpu-memory-baseline", "memory.json", SIZE="100", RANK="0")
+    assert alone.returncode == 1
+    assert "on 2 ranks" in alone.stdout
