@@ -7,11 +7,24 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from gpulint.analysis.code import ir
-from gpulint.analysis.values.values import LARGE, MAYBE, MIXED, SCALAR, SLOTS, UNSURE_GRAD, Grad, Kind
+from gpulint.analysis.values.values import (
+    LARGE,
+    MAYBE,
+    MIXED,
+    NAMED,
+    OUTPUT,
+    SCALAR,
+    SLOTS,
+    UNSURE_GRAD,
+    VIEW,
+    Grad,
+    Kind,
+)
 from gpulint.answers import (
     Answer,
     Considered,
     Question,
+    Verdict,
     confidence_of,
     doubts_of,
     left_open,
@@ -67,7 +80,7 @@ def answers(hold: Hold, facts: FileFacts) -> Iterator[Answer]:
     holds = True
     for answer in _against(hold):  # one at a time: whoever only asks whether it holds stops at the first
         yield answer
-        holds = False
+        holds &= answer.verdict is not Verdict.REFUTED
     if not holds:
         return
     state = _state(hold)
@@ -154,11 +167,21 @@ def _against_graph(hold: Hold) -> Iterator[Answer]:
     value = hold.value
     if not value.has(SLOTS) and (value.has(MAYBE) or value.has(MIXED)):
         # An array of which some slots were set to graphs has theirs, whichever they are.
-        yield refuted(Question.GRAPH, "not all that it may be has a graph")
+        if _is_one_of_trained_outputs(hold):
+            yield left_open(Question.GRAPH, "which of the network's outputs it is made of is not seen")
+        else:
+            yield refuted(Question.GRAPH, "not all that it may be has a graph")
     if not any(site.what in ("forward", "loss") for site in value.sites):
         yield refuted(Question.GRAPH, "no network and no loss is seen to make its graph")
     if hold.place.how == "add" and hold.graph.grad is Grad.DISABLED:
         yield refuted(Question.GRAD, "grad is off where it is added")
+
+
+def _is_one_of_trained_outputs(hold: Hold) -> bool:
+    """Whether it is made of one of several outputs of a network whose graph a backward goes through, and handed to what keeps it."""
+    value = hold.value
+    unsure = value.has(NAMED) or value.has(MIXED) or value.has(VIEW) or not value.has(OUTPUT)
+    return not unsure and hold.graph.state == "freed" and hold.place.keep is not None
 
 
 def _against_freed(hold: Hold) -> Iterator[Answer]:

@@ -124,6 +124,8 @@ def _repair(facts: FileFacts, one: Evaluation) -> Repair | None:
     from gpulint.fix.nodes import no_grad_with
 
     statement = one.sight.statement
+    if one.beside_training and any(answer.question is Question.REACHED for answer in one.answers):
+        return None  # the phase that trains runs through it as well
     cover = facts.ask(Guarding).statement(one.function, statement)
     if cover is None:
         return None

@@ -21,6 +21,8 @@ class GraphInLogger(Rule):
     keeps them. The message shows the line that does. Where the keeping line stands in the same file, the rule is
     GPU101.
 
+    Told with a doubt where the value is made of one of a network's several outputs, which may be the one without a graph.
+
     ## Why is this bad
     At the call nothing shows that the value is kept: `meter.update(loss)` looks like a read. The meter adds up
     tensors, so its sum carries the graph of every step since it was reset.
@@ -97,6 +99,7 @@ class GraphInLogger(Rule):
     name = "graph-in-logger"
     severity = Severity.WARNING
     runtime_claim = Claim("drift")
+    doubts = True
     triggers = (
         (b"torch", b"lightning", b"accelerate", b"deepspeed"),
         (b"backward", b".eval()", b"training_step", b"_step(", b"compute_loss"),

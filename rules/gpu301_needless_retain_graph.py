@@ -82,10 +82,12 @@ class NeedlessRetainGraph(Rule):
         yield from considered(facts.ask(last_backwards))
 
     def check(self, facts: FileFacts, options: Mapping[str, Any]) -> Iterator[Report]:
+        from gpulint.rules.detect.averages import averages
         from gpulint.rules.detect.lifetimes.last_backwards import last_backwards
         from gpulint.rules.detect.lifetimes.suspicion import told
 
         rows: set[int] = set()
+        states = facts.ask(averages)
         explained = {id(item.backward) for function in facts.functions for item in function.carried}
         for function in facts.functions:
             for backward in function.backwards:
@@ -93,8 +95,12 @@ class NeedlessRetainGraph(Rule):
                     rows.add(backward.call.row)
                 elif _needless(backward) and _stays(function, backward):
                     rows.add(backward.call.row)
-                    yield _report(facts, backward, _let_go(function, backward))
+                    doubts = (_NEXT,) if states else ()
+                    yield _report(facts, backward, (*_let_go(function, backward), *doubts))
         yield from told(facts.ask(last_backwards), rows)
+
+
+_NEXT = "something here is updated with its graph, and the next backward may go through that"
 
 
 def _needless(backward: Backward) -> bool:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from gpulint.analysis.code import ir
+from gpulint.analysis.code.assignments import targets
 from gpulint.analysis.code.loaded import (
     TAKING,
     HostBranch,
@@ -162,14 +163,36 @@ def saves_optimizers(file: FileAnalysis) -> bool:
 
 
 def _saved_states(file: FileAnalysis) -> Iterator[ir.Call]:
-    """The calls of `state_dict()` in what the file hands to something that saves."""
+    """The calls of `state_dict()` in what the file hands to something that saves, as it is or under a name."""
     for function in with_words(file, frozenset({"state_dict"})):
         for _, call in ir.calls(function.body):
             if "save" in call.method:
-                for argument in (*call.args, *(value for _, value in call.keywords)):
-                    for part in ir.walk(argument):
-                        if isinstance(part, ir.Call) and part.method == "state_dict":
-                            yield part
+                for value in _made_of(function, (*call.args, *(value for _, value in call.keywords))):
+                    parts = list(ir.walk(value))
+                    if not any(isinstance(part, ir.Call) and part.method == "cpu" for part in parts):
+                        yield from (p for p in parts if isinstance(p, ir.Call) and p.method == "state_dict")
+
+
+def _made_of(function: ir.Function, values: tuple[ir.Expr, ...]) -> Iterator[ir.Expr]:
+    """The values, and what their names are bound to, or to parts of them: `state = {…}`, `state["epoch"] = …`."""
+    queue, seen = list(values), set[str]()
+    while queue:
+        value = queue.pop()
+        yield value
+        names = {part.id for part in ir.walk(value) if isinstance(part, ir.Name)} - seen
+        seen |= names
+        for statement in ir.statements(function.body) if names else ():
+            bound = statement.value if isinstance(statement, ir.Assign) else None
+            if isinstance(statement, ir.For):
+                bound = statement.iterable
+            if bound is not None and any(_root_of(target) in names for target in targets(statement)):
+                queue.append(bound)
+
+
+def _root_of(target: ir.Expr) -> str | None:
+    while isinstance(target, ir.Sub):
+        target = target.base
+    return target.path
 
 
 def _candidate(

@@ -1,4 +1,4 @@
-"""What a project says of the versions of torch that it runs with."""
+"""What a project says of the versions of torch and of Lightning that it runs with."""
 
 from __future__ import annotations
 
@@ -10,12 +10,19 @@ if TYPE_CHECKING:
     from gpulint.analysis.file.surroundings import Surroundings
 
 _FILES: Final = ("pyproject.toml", "setup.cfg", "setup.py", "requirements.txt")
-# `"torch>=2.2,<3"`, `torch ~= 2.0` on a line of its own, `torch = "^2.1"`, `torch = {version = ">=2.0"}`.
-_REQUIREMENT: Final = re.compile(
-    r"""(?:^[ \t]*|["'])torch[ \t]*(?:\[[^\]\n]*\])?[ \t]*\(?([<>=~!]=[^;"'\n#]*|[<>][^;"'\n#]*)|"""
-    r"""^torch[ \t]*=[ \t]*(?:\{[^}\n]*?version[ \t]*=[ \t]*)?["']([^"'\n]*)["']""",
-    re.MULTILINE,
-)
+
+
+def _requirement(package: str) -> re.Pattern[str]:
+    """`"torch>=2.2,<3"`, `torch ~= 2.0` on a line of its own, `torch = "^2.1"`, `torch = {version = ">=2.0"}`."""
+    return re.compile(
+        rf"""(?:^[ \t]*|["'])(?:{package})[ \t]*(?:\[[^\]\n]*\])?[ \t]*\(?([<>=~!]=[^;"'\n#]*|[<>][^;"'\n#]*)|"""
+        rf"""^(?:{package})[ \t]*=[ \t]*(?:\{{[^}}\n]*?version[ \t]*=[ \t]*)?["']([^"'\n]*)["']""",
+        re.MULTILINE,
+    )
+
+
+_TORCH: Final = _requirement("torch")
+_LIGHTNING: Final = _requirement("(?:pytorch-)?lightning")
 _BOUND: Final = re.compile(r"(===?|>=?|~=|\^|~)?[ \t]*v?(\d+)(?:\.(\d+))?")
 
 _UPPER: Final = re.compile(r"(===?|<=?|~=|\^|~)[ \t]*v?(\d+)(?:\.(\d+))?(?:\.(\d+|\*))?")
@@ -32,6 +39,12 @@ def oldest_torch(file: FileAnalysis) -> tuple[int, int] | None:
     return min(bounds, default=None)
 
 
+def oldest_lightning(file: FileAnalysis) -> tuple[int, int] | None:
+    """The same of Lightning, under either of its names."""
+    wanted = _requirements(file.project, file.filename, _LIGHTNING)
+    return min((bound for one in wanted if (bound := _lowest(one)) is not None), default=None)
+
+
 def newest_torch(file: FileAnalysis) -> tuple[int, int] | None:
     """The newest version that the project around a file runs with; None where there is no upper bound."""
     bounds = [_highest(wanted) for wanted in _requirements(file.project, file.filename)]
@@ -39,12 +52,14 @@ def newest_torch(file: FileAnalysis) -> tuple[int, int] | None:
     return max(known) if known and len(known) == len(bounds) else None
 
 
-def _requirements(project: Surroundings[Any] | None, filename: str) -> list[str]:
-    """`>=2.2,<3`, `^1.13`: the bounds that the project's files set to torch."""
+def _requirements(
+    project: Surroundings[Any] | None, filename: str, package: re.Pattern[str] = _TORCH
+) -> list[str]:
+    """`>=2.2,<3`, `^1.13`: the bounds that the project's files set to a package."""
     if project is None:
         return []
     texts = project.beside(filename, _FILES)
-    return [found[0] or _as_bound(found[1]) for text in texts for found in _REQUIREMENT.findall(text)]
+    return [found[0] or _as_bound(found[1]) for text in texts for found in package.findall(text)]
 
 
 def _as_bound(version: str) -> str:

@@ -99,7 +99,9 @@ def recovery_in(
     """
     if _drops_traceback(handler) or _falls_back_to_host(_relevant(handler.body, asks)):
         return None
-    found = list(_all(_relevant(handler.body, asks), recovers, handler.name))
+    found = list(
+        _all(_relevant(handler.body, asks), lambda c: None if _names_host(c) else recovers(c), handler.name)
+    )
     if not found:
         return None
     return Recovery(*found[0], any(why not in CLEANING for _, why in found))
@@ -116,11 +118,14 @@ def _drops_traceback(handler: ir.Handler) -> bool:
 
 def _falls_back_to_host(block: list[ir.Stmt]) -> bool:
     """`x.to("cpu")`, `torch.device("cpu")`: what is tried next asks nothing more of the GPU."""
-    return any(
-        call.method in ("to", "device")
-        and any(isinstance(arg, ir.Const) and arg.value == "cpu" for arg in call.args)
-        for _, call in ir.calls(block)
-    ) and not any(call.method == "empty_cache" for _, call in ir.calls(block))
+    on_host = any(call.method in ("to", "device") and _names_host(call) for _, call in ir.calls(block))
+    return on_host and not any(call.method == "empty_cache" for _, call in ir.calls(block))
+
+
+def _names_host(call: ir.Call) -> bool:
+    """Whether a call is given the host by name: `step(x, mode="cpu")` asks nothing of the GPU."""
+    given = (*call.args, *(value for _, value in call.keywords))
+    return any(isinstance(arg, ir.Const) and arg.value == "cpu" for arg in given)
 
 
 def _relevant(block: list[ir.Stmt], asks: Asks) -> list[ir.Stmt]:

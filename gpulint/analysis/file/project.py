@@ -387,13 +387,16 @@ class Project:
 
     def _from_own_folder(self, folder: Path, parts: list[str]) -> tuple[Path, list[str]] | None:
         """`from runners.meters import …` in a file of a folder `runners` without `__init__.py`: what stands around the
-        folder may be out of sight, but a module of that name in it is the one that is meant."""
+        folder may be out of sight, but a module of that name in it is the one that is meant. A project that is a package itself
+        goes by any name: what its files call it, a checkout of it is seldom called."""
         if len(parts) < 3:
             return None
         for _ in range(_MOST_NESTED):
-            if folder.name == parts[0] and self._first(folder, parts[1]) is not None:
+            marked = is_project_root(folder)
+            is_itself_package = marked and (folder / "__init__.py").is_file()
+            if (folder.name == parts[0] or is_itself_package) and self._first(folder, parts[1]) is not None:
                 return self._below(folder, parts[1:], allow_package=False)
-            if is_project_root(folder) or folder.parent == folder:
+            if marked or folder.parent == folder:
                 return None
             folder = folder.parent
         return None

@@ -17,6 +17,7 @@ from gpulint.analysis.file.facts import (
 )
 from gpulint.analysis.values.values import (
     NO_TOKENS,
+    OPEN,
     UNSURE_GRAD,
     Detached,
     Grad,
@@ -140,6 +141,8 @@ def substitute(value: Val, given: dict[str, Val], function: ir.Function) -> Val:
             return Val(Kind.UNKNOWN, merged)
         graph = _graph_among(value, given, function)
         if graph is not None:
-            return Val(Kind.GRAPH, merged, value.flags | (graph.flags & UNSURE_GRAD))
+            return Val(Kind.GRAPH, merged, (value.flags & ~OPEN) | (graph.flags & UNSURE_GRAD))
+        if value.has(OPEN) and mapped.kind is Kind.DEVICE:  # computed with what may have a graph of its own
+            return Val(Kind.UNKNOWN, merged)
         return mapped.with_tokens(merged)
     return Val(value.kind, merged, value.flags, ref=value.ref)

@@ -22,6 +22,7 @@ from gpulint.analysis.values.values import (
     MAYBE,
     NAMED,
     NUMBER,
+    OPEN,
     OPTIMIZER,
     OUTPUT,
     SCALAR,
@@ -430,7 +431,8 @@ class Evaluator:
         # Without grad an unknown operand brings no graph, and what a tensor is computed with gives a tensor.
         certain = self.state.grad is Grad.DISABLED and Kind.DEVICE in kinds
         if Kind.SYMBOL in kinds and not certain:
-            return Val(Kind.SYMBOL, tokens)
+            unseen = Kind.UNKNOWN in kinds or any(v.kind is Kind.SYMBOL and v.has(OPEN) for v in values)
+            return Val(Kind.SYMBOL, tokens, OPEN if unseen else 0)
         if Kind.UNKNOWN in kinds and not certain:
             return Val(Kind.UNKNOWN, tokens)
         if Kind.DEVICE in kinds:

@@ -44,6 +44,7 @@ from gpulint.analysis.values.values import (
     MAYBE,
     NAMED,
     NO_TOKENS,
+    OPEN,
     OPTIMIZER,
     OUTPUT,
     PHASED,
@@ -213,7 +214,8 @@ class TorchCalls(Evaluator):
         if self.state.grad is Grad.DISABLED and Kind.DEVICE in kinds and kinds <= _OPERANDS:
             return Val(Kind.DEVICE, flags=flags & LARGE)
         if Kind.SYMBOL in kinds and Kind.MODULE not in kinds:
-            symbol = Val(Kind.SYMBOL, tokens)
+            unseen = any(value.kind is Kind.SYMBOL and value.has(OPEN) for value in values)
+            symbol = Val(Kind.SYMBOL, tokens, OPEN if unseen else 0)
             return detached(symbol) if self.state.grad is Grad.DISABLED else symbol
         if Kind.DEVICE in kinds and kinds <= {Kind.DEVICE, Kind.HOST, Kind.NUMBER, Kind.CONTAINER}:
             return Val(Kind.DEVICE, flags=flags & LARGE)

@@ -70,7 +70,9 @@ class Flag(Flags):
     DENSE = auto()  # scores over a vocabulary or over every pixel: usually the largest tensor of the step
     NAMED = auto()  # looked up by name in a module's result: could be a detached metric
     SLOTS = auto()  # a tensor some of whose slots were set to values with a graph
-    OPEN = auto()  # a record of which only some fields are known
+    OPEN = (
+        auto()
+    )  # a record of which only some fields are known; a parameter that is computed with what is unknown
     PLAIN = auto()  # a module without parameters: it makes a graph only of what has one
     ON_HOST = auto()  # moved to the CPU: without its graph it holds nothing on the device
     LOADED = auto()  # a module that a library has loaded with its weights, which leaves it in eval mode

@@ -10,10 +10,12 @@ from gpulint.rules.detect.kept.graphs import Graphs, Tracing
 from gpulint.rules.detect.kept.record import How, Kept, about
 from gpulint.rules.detect.kept.statistics import is_cut
 from gpulint.rules.detect.kept.traced import OPEN, PROVEN, REFUTED, Traced
+from gpulint.rules.detect.requirements import oldest_lightning
 
 from gpulint.analysis.code import ir
 from gpulint.analysis.file.classes import is_abstract
 from gpulint.analysis.file.lookup import qualified
+from gpulint.analysis.torch.frameworks import SINKS
 from gpulint.analysis.values.values import Grad
 from gpulint.answers import Answer, Question, left_open, proven, refuted
 
@@ -113,9 +115,21 @@ def _switches_on(graphs: Graphs) -> bool:
     project = file.project
     return project is not None and any(
         project.files_defining(file.filename, name, b"enable_grad")
-        for name in sorted(file.evidence[function].called)
-        if info is not None and name in info.cls.methods and is_abstract(info.cls.methods[name])
+        for name in sorted(_left_to_subclasses(graphs))
     )
+
+
+def _left_to_subclasses(graphs: Graphs) -> frozenset[str]:
+    """The methods that a method calls of its own object and that only subclasses have: abstract here, or named nowhere else."""
+    info = graphs.file.class_of(graphs.function)
+    if info is None or not graphs.function.params:
+        return frozenset()
+    own = graphs.function.params[0].name
+    called = {
+        call.method for _, call in ir.calls(graphs.function.body) if call.func.path == f"{own}.{call.method}"
+    }
+    known = {name: info.method(name) for name in called - SINKS}
+    return frozenset(name for name, method in known.items() if method is None or is_abstract(method))
 
 
 def _framework_answers(
@@ -131,9 +145,20 @@ def _framework_answers(
     if collector:
         yield proven(Question.OUTLIVES, f"`{collector}` is given what every step of the epoch has returned")
         if function.name == "training_step":
-            yield left_open(Question.GRAPH, "some versions of the framework detach what they collect")
+            yield _kept_as_it_is(graphs.file)
     else:
         yield left_open(Question.OUTLIVES, "not every version of the framework collects what steps return")
+
+
+def _kept_as_it_is(file: FileAnalysis) -> Answer:
+    """Lightning detached what steps return beside the loss, and said that it would not from 1.6 on."""
+    oldest = oldest_lightning(file)
+    if oldest is not None and oldest >= (1, 6):
+        wanted = f"{oldest[0]}.{oldest[1]}"
+        return proven(
+            Question.GRAPH, f"the project asks for Lightning {wanted} or later, which detaches nothing of it"
+        )
+    return left_open(Question.GRAPH, "some versions of the framework detach what they collect")
 
 
 def _made_under_enabled(graphs: Graphs, part: ir.Expr, statement: ir.Stmt) -> bool:
@@ -282,9 +307,18 @@ def _is_gathered(graphs: Graphs, statement: ir.Stmt, part: ir.Expr) -> bool:
                 return True
             around = set(map(id, graphs.definitions.owners(statement)))
             for owner in graphs.definitions.owners(definition.stmt):
-                if isinstance(owner, (ir.For, ir.While)) and id(owner) not in around:
+                is_loop = isinstance(owner, (ir.For, ir.While)) and id(owner) not in around
+                if is_loop and (definition.whole or _has_backward_in(graphs, owner)):
                     return True
     return isinstance(part, ir.Attr) and "." in part.path[5:] if part.path else False
+
+
+def _has_backward_in(graphs: Graphs, loop: ir.Stmt) -> bool:
+    return any(
+        "backward" in call.method or self_backward(graphs, call)
+        for block in loop.blocks()
+        for _, call in ir.calls(block)
+    )
 
 
 def _parts(graphs: Graphs, statement: ir.Return) -> Iterator[tuple[int | None, ir.Expr]]:

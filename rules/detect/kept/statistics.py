@@ -15,7 +15,7 @@ from gpulint.rules.detect.kept.callers import Use, call_sites, is_told_there, us
 from gpulint.rules.detect.kept.graphs import Graphs, Tracing
 from gpulint.rules.detect.kept.keepers import keeper
 from gpulint.rules.detect.kept.record import How, Kept, about
-from gpulint.rules.detect.kept.traced import PROVEN, REFUTED, Traced
+from gpulint.rules.detect.kept.traced import PROVEN, REFUTED, UNKNOWN, Traced
 
 from gpulint.analysis.code import ir
 from gpulint.analysis.code.assignments import additive_terms, unscaled
@@ -197,11 +197,12 @@ def _weight(attached: tuple[Entry, Traced]) -> tuple[bool, bool, bool, bool]:
     return traced.graph is PROVEN, traced.tensor is PROVEN, traced.freed, sought
 
 
-def _apart(graphs: Graphs, group: Group) -> frozenset[str]:
-    """What goes into the loss that is returned beside the dict: the loss itself and its terms."""
+def _apart(graphs: Graphs, group: Group) -> dict[str, bool]:
+    """What goes into the loss that is returned beside the dict: the loss itself and its terms, each with whether it is one for
+    certain. Of `scale * loss` either may be the loss, and the other a number."""
     if graphs.has_backward:
-        return frozenset()
-    found: set[str] = set()
+        return {}
+    found: dict[str, bool] = {}
     for statement in ir.statements(graphs.function.body):
         value = statement.value if isinstance(statement, ir.Return) else None
         if (
@@ -210,27 +211,41 @@ def _apart(graphs: Graphs, group: Group) -> frozenset[str]:
             and any(_is_of(item, group) for item in value.items)
         ):
             wanted = [
-                (item.path, 0) for item in value.items if item.path is not None and LOSSLIKE.search(item.path)
+                (item.path, True, 0)
+                for item in value.items
+                if item.path is not None and LOSSLIKE.search(item.path)
             ]
             for item in value.items:
                 if isinstance(item, ir.Op):
-                    wanted += [(part.path, 1) for part in additive_terms(item) if part.path is not None]
+                    wanted += [(part.path, True, 1) for part in additive_terms(item) if part.path is not None]
             while wanted:
-                path, depth = wanted.pop()
-                if path in found or depth > 3:
+                path, sure, depth = wanted.pop()
+                if found.get(path) or (path in found and not sure) or depth > 3:
                     continue
-                found.add(path)
+                found[path] = sure
                 for definition in graphs.definitions.reaching(path, statement)[0]:
-                    for term in additive_terms(definition.value) if definition.value is not None else ():
-                        term = unscaled(term)
-                        if term.path is not None:
-                            wanted.append((term.path, depth + 1))
-    return frozenset(found)
+                    if definition.value is not None:
+                        parts = _parts_of_loss(definition.value)
+                        wanted += [(part, sure and certain, depth + 1) for part, certain in parts]
+    return found
 
 
-def _as_term(traced: Traced, entry: Entry, apart: frozenset[str]) -> Traced:
+def _parts_of_loss(value: ir.Expr) -> Iterator[tuple[str, bool]]:
+    """What a loss is computed from, each with whether it is a term, and not one of two factors."""
+    for term in additive_terms(value):
+        if (path := unscaled(term).path) is not None:
+            yield path, True
+    for part in ir.walk(value):
+        if isinstance(part, ir.Op) and part.op == "*":
+            yield from ((one.path, False) for one in part.operands if isinstance(one, ir.Name) and one.path)
+
+
+def _as_term(traced: Traced, entry: Entry, apart: dict[str, bool]) -> Traced:
     """A term of the loss that is returned to be trained by has a graph."""
     name = innermost(entry.value)
+    sure = apart.get(entry.value.path or "") or apart.get(name.path or "")
+    if not sure and (traced == UNKNOWN or traced.given):
+        return traced  # it may be the scale that a term is multiplied by
     if traced.graph is REFUTED or name.path is None or not (entry.value.path in apart or name.path in apart):
         return traced
     return replace(
@@ -258,6 +273,10 @@ def _answers(graphs: Graphs, group: Group, entry: Entry, traced: Traced) -> Iter
     yield from about(traced, entry.value)
     if any(is_cut(other.value) for other in group.entries):
         yield proven(Question.MEANT, "other entries of the same dict are made numbers, or detached")
+    elif (kept := _by_callers(graphs, group.path, group.display)) is not None and kept.verdict is PROVEN:
+        yield proven(
+            Question.MEANT, "what is to be trained is returned beside it, and this is put by", kept.at
+        )
     else:
         yield left_open(Question.MEANT, "only its name says that it is for figures alone")
     if not traced.freed or not any(

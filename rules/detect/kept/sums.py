@@ -9,7 +9,9 @@ from gpulint.rules.detect.kept.definitions import Definitions
 
 from gpulint.analysis.code import ir
 from gpulint.analysis.code.assignments import additive_terms, unscaled
+from gpulint.analysis.file.lookup import called_in_project
 from gpulint.analysis.torch.names import REDUCTIONS
+from gpulint.analysis.values.arguments import bind_sources
 
 if TYPE_CHECKING:
     from gpulint.analysis.file.program import FileAnalysis
@@ -29,9 +31,10 @@ class Sums:
         """The names that a backward of this function goes through as a whole or as a summand; and the containers and
         tuples that such a sum takes its terms from."""
         goes_back = any("backward" in name for name in self._evidence.called)
-        if not goes_back and not self._evidence.backward and not self._by_own_method():
+        elsewhere = self._by_own_method() | frozenset(self._handed_on())
+        if not goes_back and not self._evidence.backward and not elsewhere:
             return frozenset(), frozenset()
-        whole = set(self._evidence.backward | self._evidence.terms | self._by_own_method())
+        whole = set(self._evidence.backward | self._evidence.terms | elsewhere)
         parts: set[str] = set()
         wanted: list[tuple[str, ir.Stmt]] = []
         for statement in ir.statements(self.function.body):
@@ -67,6 +70,19 @@ class Sums:
                 if any(path.startswith("self.") for path in known):
                     return frozenset(path for path in known if path.startswith("self."))
         return frozenset()
+
+    def _handed_on(self) -> Iterator[str]:
+        """The names given to a function in sight that goes backward through them: `self.update(network, optimizer, loss)`."""
+        for _, call in ir.calls(self.function.body):
+            named = [arg.path for arg in (*call.args, *(value for _, value in call.keywords))]
+            callee = called_in_project(self.function, call) if any(named) else None
+            if callee is None or callee is self.function:
+                continue
+            through = callee.home.evidence[callee].backward
+            if through:
+                for param, given in bind_sources(callee, call, callee.cls is not None).items():
+                    if param in through and given.path is not None:
+                        yield given.path
 
     def _terms(self, path: str, stmt: ir.Stmt, parts: set[str]) -> Iterator[tuple[str, ir.Stmt]]:
         """The summands of what a name has at a statement, where it is bound in one way only."""

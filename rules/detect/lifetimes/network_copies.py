@@ -11,8 +11,9 @@ from gpulint.rules.detect.lifetimes.reaching_back import own_name, owner_of
 from gpulint.rules.detect.lifetimes.suspicion import Suspicion
 
 from gpulint.analysis.code import ir
+from gpulint.analysis.code.assignments import targets
 from gpulint.analysis.code.loaded import chain_of, parents_of
-from gpulint.analysis.file.lookup import qualified, with_words
+from gpulint.analysis.file.lookup import called, qualified, with_words
 from gpulint.analysis.questions.device.placement import on_gpu
 from gpulint.analysis.questions.size.states import copy_doubts
 from gpulint.analysis.values.values import Kind
@@ -298,10 +299,16 @@ def _states_answers(
         kept = owner is not None and isinstance(value, ir.Comp) and _is_put_back(file, owner, function)
         if not kept:
             yield refuted(Question.READS, "nothing in the class puts it back into the networks")
-        yield left_open(
-            Question.READS,
-            "whether the callers keep it while the networks train, or save it, is not in sight",
-        )
+        trainer = _keeps_while_it_trains(file, function)
+        if trainer is not None:
+            yield proven(
+                Question.READS, f"`{trainer.name}` keeps it while it trains, and puts it back", trainer
+            )
+        else:
+            yield left_open(
+                Question.READS,
+                "whether the callers keep it while the networks train, or save it, is not in sight",
+            )
         return
     saved = loaded = copied = False
     for _, reader, expr in reads(file, function, holder):
@@ -317,6 +324,23 @@ def _states_answers(
         yield proven(Question.READS, "it is put back after further training")
     else:
         yield left_open(Question.READS, "what is done with it later is not in sight")
+
+
+def _keeps_while_it_trains(file: FileAnalysis, function: ir.Function) -> ir.Function | None:
+    """The method that binds what is handed out to a name, trains in a loop, and puts what the name has back behind that."""
+    owner = owner_of(function)
+    for caller in owner.methods.values() if owner is not None else ():
+        bound: set[str] = set()
+        kept: set[str] = set()
+        for statement in caller.body:
+            if isinstance(statement, (ir.For, ir.While)) and _trains(file, caller, statement.body):
+                kept |= bound
+            if any(called(file, caller, call) is function for call in ir.own_calls(statement)):
+                bound |= {target.path for target in targets(statement) if target.path is not None}
+            for _, call in ir.calls([statement]) if kept else ():
+                if "load" in call.method and any(arg.path in kept for arg in call.args):
+                    return caller
+    return None
 
 
 def _is_put_back(file: FileAnalysis, owner: ir.Class, function: ir.Function) -> bool:

@@ -166,7 +166,7 @@ def _of_absent(file: FileAnalysis, load: _Load, loads: list[_Load]) -> Iterator[
         if all(map(is_of_optimizer, restored)):
             yield from _of_optimizer(file, load)
         else:
-            yield from _of_model(file, load, restored)
+            yield from _of_model(file, load, restored, loads)
     elif _is_returned(load):
         yield from _of_helper(file, load, loads)
 
@@ -211,7 +211,9 @@ def _of_optimizer(file: FileAnalysis, load: _Load) -> Iterator[Suspicion]:
     )
 
 
-def _of_model(file: FileAnalysis, load: _Load, restored: list[ir.Call]) -> Iterator[Suspicion]:
+def _of_model(
+    file: FileAnalysis, load: _Load, restored: list[ir.Call], loads: list[_Load]
+) -> Iterator[Suspicion]:
     """A load that is more than some weights before an inference: in every rank, behind a training, or with an optimizer."""
     ranks, after = _has_ranks(file), _is_beside_training(file, load)
     whole = any(map(is_of_optimizer, restored))
@@ -227,7 +229,7 @@ def _of_model(file: FileAnalysis, load: _Load, restored: list[ir.Call]) -> Itera
         "they come back to the GPU they were saved from, until `load_state_dict` has copied them",
         _COST,
         (
-            _placed(file, load, restored),
+            _placed(file, load, restored, loads),
             _saved_from_gpu(file),
             _much(ranks, whole),
         ),
@@ -238,11 +240,14 @@ def _speaks_of_devices(file: FileAnalysis) -> bool:
     return any("device" in evidence.words for evidence in file.evidence.values())
 
 
-def _placed(file: FileAnalysis, load: _Load, restored: list[ir.Call]) -> Answer:
-    """Whether the program puts what is restored on a GPU."""
+def _placed(file: FileAnalysis, load: _Load, restored: list[ir.Call], loads: list[_Load]) -> Answer:
+    """Whether the program puts what is restored on a GPU, or says in the same function that it matters."""
     owners = [call.func.base.path for call in restored if isinstance(call.func, ir.Attr)]
     if any(on_gpu(file, load.function, owner, uses_cuda(file)) for owner in owners if owner is not None):
         return proven(Question.DEVICE, "the network is moved to a GPU")
+    beside = [one for one in loads if one.function is load.function and not _is_absent(one.call)]
+    if beside:
+        return proven(Question.DEVICE, "another load beside it says where its tensors go", beside[0].call)
     return left_open(Question.DEVICE, "whether the network is on a GPU by then is not shown")
 
 
@@ -262,7 +267,7 @@ def _of_helper(file: FileAnalysis, load: _Load, loads: list[_Load]) -> Iterator[
         (other for other in loads if other.function is not load.function and not _is_absent(other.call)), None
     )
     same = placed is not None and owner_of(placed.function) is owner_of(load.function)
-    caller = None if same or uses_cuda(file) else _caller_on_gpu(file, load.function)
+    caller = _caller_on_gpu(file, load.function) if same or not uses_cuda(file) else None
     if not same and not uses_cuda(file) and caller is None:
         return
     answers = [

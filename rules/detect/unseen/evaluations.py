@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from gpulint.rules.detect.unseen.fates import Fate, fate
 from gpulint.rules.detect.unseen.networks import Networks, Run
-from gpulint.rules.detect.unseen.settling import Settling
+from gpulint.rules.detect.unseen.settling import Settling, settles_itself
 from gpulint.rules.detect.unseen.sights import Sight
 
 from gpulint.analysis.code import ir
@@ -138,8 +138,8 @@ class UnseenEvaluations:
             reached = self._reached(function, sight, run, becomes)
             yield reached
             yield self._backward(function, run, becomes)
-            yield _reads(function, sight, run, becomes, reached)
-        yield from self._device()
+            yield self._reads(function, sight, run, becomes, reached)
+        yield from self._device(run)
         yield from self.networks.by_name(run)
 
     def _guards_itself(self, call: ir.Call) -> bool:
@@ -180,6 +180,10 @@ class UnseenEvaluations:
             return refuted(Question.REACHED, f"whether `{run.callee.name}` evaluates is for itself to say")
         owner = function.cls.name if function.cls is not None else ""
         if EVALUATES.search(name) or EVALUATES.search(_words(owner)):
+            if run.callee is not None and run.callee.home is not self._file and settles_itself(run.callee):
+                return proven(
+                    Question.REACHED, f"`{run.callee.name}` puts the network into eval mode by itself"
+                )
             return left_open(Question.REACHED, f"only its name says that `{name}` evaluates")
         if PRODUCES.search(name):
             return left_open(Question.REACHED, f"only its name says that nobody trains in `{name}`")
@@ -213,7 +217,13 @@ class UnseenEvaluations:
         """In a function that trains: only what is made for a look at it, now and then."""
         phase = self._phase(function) if becomes.backward else None
         if phase is not None and not any(_asks_phase(branch.test) for branch, _ in sight.branches):
-            yield left_open(Question.REACHED, f"only `{phase}` says whether it trains")
+            other = self._branch_of_other_phase(function, sight, phase)
+            if other is not None:
+                yield proven(
+                    Question.REACHED, f"`{phase}` has a branch of its own for what does not train", other
+                )
+            else:
+                yield left_open(Question.REACHED, f"only `{phase}` says whether it trains")
         elif becomes.backward or becomes.goes_on or becomes.lossy or becomes.kept or not becomes.any:
             yield refuted(Question.BACKWARD, "a backward may go through what it gives")
         elif becomes.shown is None:
@@ -241,35 +251,75 @@ class UnseenEvaluations:
                 found = asked[0]
         return found
 
-    def _device(self) -> Iterator[Answer]:
+    def _branch_of_other_phase(self, function: ir.Function, at: Sight, phase: str) -> ir.Stmt | None:
+        """`if to_do == "forward":` in the same loop as the call: the program runs it in that phase, too."""
+        for sight in self._settling.sights(function):
+            together = bool(at.loops) and at.loops[-1] in sight.loops
+            for branch, holds in sight.branches if together else ():
+                test = branch.test
+                if holds and isinstance(test, ir.Op) and test.op == "==" and test.operands[0].path == phase:
+                    value = test.operands[1]
+                    if isinstance(value, ir.Const) and _OTHER_PHASE.search(str(value.value)):
+                        return branch
+        return None
+
+    def _reads(self, function: ir.Function, sight: Sight, run: Run, becomes: Fate, reached: Answer) -> Answer:
+        """Whether somebody may want the gradient of the result."""
+        if becomes.only_read and becomes.by_name is None:
+            return proven(Question.READS, "only numbers and pictures are made of what it gives")
+        if run.callee is not None and reached.verdict is Verdict.PROVEN and self._is_read_inside(run.callee):
+            return proven(Question.READS, f"`{run.callee.name}` makes numbers of what the network gives")
+        if not becomes.any and run.callee is not None and reached.verdict is Verdict.PROVEN:
+            return proven(Question.READS, f"`{run.callee.name}` uses by itself what the network gives")
+        if not becomes.any:
+            return refuted(Question.READS, "nothing reads its result")
+        if becomes.returned and not sight.loops:
+            if not (EVALUATES.search(function.name) or PRODUCES.search(function.name)):
+                return refuted(Question.READS, "it runs once, and its result goes on as a tensor")
+            return left_open(Question.READS, "its result goes to the caller, who may want its gradient")
+        if reached.verdict is Verdict.PROVEN and sight.loops and becomes.given is None:
+            return proven(Question.READS, "it runs in eval mode, round after round")
+        if (
+            reached.verdict is Verdict.PROVEN
+            and sight.loops
+            and (reader := self._harmless(function, becomes))
+        ):
+            return proven(Question.READS, f"no `{reader}` of the project goes backward")
+        if becomes.only_read and becomes.by_name is not None:
+            return _by_name(becomes.by_name)
+        if becomes.kept is not None and not becomes.goes_on:
+            return proven(Question.READS, "its results are gathered")
+        return left_open(
+            Question.READS, "its result goes to code that is not seen, which may want its gradient"
+        )
+
+    def _is_read_inside(self, callee: ir.Function) -> bool:
+        """Whether a function makes numbers of all that its networks give, and nothing else."""
+        found = [fate(callee.home, callee, call) for call in self.networks.runs_in(callee)]
+        return bool(found) and all(one.only_read and one.by_name is None for one in found)
+
+    def _harmless(self, function: ir.Function, becomes: Fate) -> str:
+        """The function that is given the result, where all that the project has of that name are read and none goes backward
+        or keeps what it is given; empty where one of them is out of sight."""
+        if becomes.stored or becomes.backward or becomes.lossy or not becomes.handed:
+            return ""
+        for call in becomes.handed:
+            callee = self.networks.callee(function, call)
+            named = [callee] if callee is not None else self.networks.namesakes(call)
+            if not named or any(self._trains_below(one) for one in named):
+                return ""
+        return becomes.handed[0].method
+
+    def _device(self, run: Run) -> Iterator[Answer]:
+        files = [self._file] if run.callee is None else [self._file, run.callee.home]
         words = {
             word.lower()
-            for evidence in self._file.evidence.values()
+            for file in files
+            for evidence in file.evidence.values()
             for word in evidence.words | evidence.strings
         }
         if not any(part in word for word in words for part in _GPU):
             yield left_open(Question.DEVICE, "nothing in the file says that a GPU is used")
-
-
-def _reads(function: ir.Function, sight: Sight, run: Run, becomes: Fate, reached: Answer) -> Answer:
-    """Whether somebody may want the gradient of the result."""
-    if becomes.only_read and becomes.by_name is None:
-        return proven(Question.READS, "only numbers and pictures are made of what it gives")
-    if not becomes.any and run.callee is not None and reached.verdict is Verdict.PROVEN:
-        return proven(Question.READS, f"`{run.callee.name}` uses by itself what the network gives")
-    if not becomes.any:
-        return refuted(Question.READS, "nothing reads its result")
-    if becomes.returned and not sight.loops:
-        if not (EVALUATES.search(function.name) or PRODUCES.search(function.name)):
-            return refuted(Question.READS, "it runs once, and its result goes on as a tensor")
-        return left_open(Question.READS, "its result goes to the caller, who may want its gradient")
-    if reached.verdict is Verdict.PROVEN and sight.loops and becomes.given is None:
-        return proven(Question.READS, "it runs in eval mode, round after round")
-    if becomes.only_read and becomes.by_name is not None:
-        return _by_name(becomes.by_name)
-    if becomes.kept is not None and not becomes.goes_on:
-        return proven(Question.READS, "its results are gathered")
-    return left_open(Question.READS, "its result goes to code that is not seen, which may want its gradient")
 
 
 def _by_name(call: ir.Expr) -> Answer:

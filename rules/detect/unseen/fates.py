@@ -16,7 +16,7 @@ from gpulint.analysis.code.assignments import targets
 from gpulint.analysis.code.loaded import Chain, chain_of, parents_of
 from gpulint.analysis.code.reading import is_bound
 from gpulint.analysis.file.evidence import LOSSY
-from gpulint.analysis.file.lookup import qualified
+from gpulint.analysis.file.lookup import called_in_project, qualified
 from gpulint.analysis.torch import frameworks
 from gpulint.analysis.torch.backward import runs_backward
 from gpulint.analysis.torch.methods import ADDING
@@ -32,6 +32,7 @@ from gpulint.analysis.torch.names import (
     TO_HOST,
 )
 from gpulint.analysis.torch.roles import SHOWS
+from gpulint.analysis.values.arguments import bind_sources
 
 if TYPE_CHECKING:
     from gpulint.analysis.file.program import FileAnalysis
@@ -70,6 +71,7 @@ class Fate:
     returned: bool = False
     backward: bool = False
     any: bool = False
+    handed: list[ir.Call] = field(default_factory=list)  # to all such functions
     names: set[str] = field(default_factory=set)
 
     @property
@@ -80,20 +82,25 @@ class Fate:
     @property
     def only_read(self) -> bool:
         """Whether all that leaves the function are numbers, pictures and measures."""
-        return not self.goes_on and (self.read or self.shown or self.measured) is not None
+        read = self.read or self.shown or self.measured
+        return read is not None and not self.goes_on and not self.backward
 
 
 def fate(file: FileAnalysis, function: ir.Function, call: ir.Call) -> Fate:
     """What the function does with the result of one of its calls."""
-    follower = _Follower(file, function)
+    follower = _Follower(file, function, _DEEPEST)
     follower.follow(call)
     return follower.fate
 
 
+_DEEPEST = 2  # functions that a result is followed into
+
+
 class _Follower:
-    def __init__(self, file: FileAnalysis, function: ir.Function) -> None:
+    def __init__(self, file: FileAnalysis, function: ir.Function, deeper: int) -> None:
         self._file = file
         self._function = function
+        self._deeper = deeper
         self.fate = Fate()
         self._queue: list[str] = []
         self._statements = list(ir.statements(function.body))
@@ -102,6 +109,14 @@ class _Follower:
         for statement in self._statements:
             if call in ir.own_calls(statement):
                 self._trace(statement, call, chain_of(call, parents_of(statement)))
+        self._follow_names()
+
+    def follow_name(self, name: str) -> None:
+        """The same of a parameter."""
+        self._name(name)
+        self._follow_names()
+
+    def _follow_names(self) -> None:
         while self._queue:
             name = self._queue.pop()
             for statement in self._statements:
@@ -137,7 +152,7 @@ class _Follower:
         if isinstance(around, ir.Sub):
             return around.base is current
         if isinstance(around, ir.Call):
-            return self._method(around) if around.func is current else self._argument(around)
+            return self._method(around) if around.func is current else self._argument(current, around)
         if isinstance(around, ir.Op):
             if around.op in _QUESTIONS:
                 self.fate.any = True
@@ -173,13 +188,36 @@ class _Follower:
             return False
         return True
 
-    def _argument(self, call: ir.Call) -> bool:
+    def _is_read_inside(self, current: ir.Expr, call: ir.Call) -> bool:
+        """Whether a function in sight that is given it only makes numbers and pictures of it, wherever it goes there."""
+        if not self._deeper:
+            return False
+        callee = called_in_project(self._function, call)
+        if callee is None or callee is self._function or callee.is_generator:
+            return False
+        given = bind_sources(callee, call, callee.cls is not None)
+        param = next((name for name, value in given.items() if value is current), None)
+        if param is None:
+            return False
+        inside = _Follower(callee.home, callee, self._deeper - 1)
+        inside.follow_name(param)
+        found = inside.fate
+        if not found.only_read or found.by_name is not None or found.kept or found.lossy or found.backward:
+            return False
+        self.fate.read = self.fate.read or (call if found.read else None)
+        self.fate.shown = self.fate.shown or (call if found.shown else None)
+        self.fate.measured = self.fate.measured or (call if found.measured else None)
+        return True
+
+    def _argument(self, current: ir.Expr, call: ir.Call) -> bool:
         name, path = call.method, call.func.path
         full = qualified(self._file, self._function, path) or ""
         root = full.partition(".")[0]
         owner = call.func.base if isinstance(call.func, ir.Attr) else None
         if runs_backward(name):
             self.fate.backward = self.fate.any = True
+        elif self._is_read_inside(current, call):
+            self.fate.any = True
         elif name in NUMERIC_SINKS or root in frameworks.HOST_LIBRARIES or name in SINK_METHODS:
             self._read(call)
         elif root == "torch" or name in _THROUGH or name in JOINS:
@@ -209,6 +247,7 @@ class _Follower:
         else:
             self.fate.any = True
             self.fate.given = self.fate.given or call
+            self.fate.handed.append(call)
             return True
         return False
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from gpulint.rules.detect.unseen.drains import Drain, Drains
 from gpulint.rules.detect.unseen.leaves import SMALL, Leaf, Leaves
+from gpulint.rules.detect.unseen.looking import looks_only
 from gpulint.rules.detect.unseen.sights import Sight, sights
 
 from gpulint.analysis.code import ir
@@ -154,6 +155,8 @@ class Gathered:
             yield proven(Question.GRAPH, "grad is off here: it has no graph")
         elif trains:
             yield refuted(Question.BACKWARD, "the function goes backward")
+        elif (not drain.cut or not drain.to_host) and (why := looks_only(function, sight)):
+            yield left_open(Question.BACKWARD, why)
         elif not drain.cut or not drain.to_host:
             yield refuted(
                 Question.BACKWARD, "grad may be on here, and nothing shows that nobody goes backward"

@@ -4,6 +4,7 @@ gives; and whether it was moved to the host on the way."""
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -159,6 +160,7 @@ class Leaves:
             if value is None or any(isinstance(p, ir.Name) and p.id == name for p in ir.walk(value)):
                 if value is not None and _is_moved(value):
                     return Leaf(kept, None, on_host=True)
+                found += self._through(function, kept, value, name, small)
                 continue
             if isinstance(value, ir.Call) and self._brought_back_inside(function, statement, value, name):
                 return Leaf(kept, value, on_host=True)
@@ -167,6 +169,15 @@ class Leaves:
                 return leaf
             found += [leaf] if leaf is not None else []
         return min(found, key=lambda leaf: (not leaf.runs, leaf.maker is None), default=None)
+
+    def _through(
+        self, function: ir.Function, kept: ir.Expr, value: ir.Expr | None, name: str, small: bool
+    ) -> Iterator[Leaf]:
+        """`x = layer(x)`: what a network makes of the name's own value."""
+        if isinstance(value, ir.Call) and not any(part.path == name for part in ir.walk(value.func)):
+            leaf = self._made_by(function, kept, value, small)
+            if leaf is not None and leaf.runs:
+                yield leaf
 
     def _brought_back_inside(
         self, function: ir.Function, statement: ir.Stmt, call: ir.Call, name: str

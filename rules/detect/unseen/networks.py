@@ -126,7 +126,7 @@ class Networks:
         if not run.of_name:
             return
         base, name = run.path, run.call.method
-        others = self._namesakes(run.call, name)
+        others = self.namesakes(run.call)
         running = [other for other in others if self.runs(other)]
         guarding = [other for other in running if self.guards(other)]
         if others and not running:
@@ -142,8 +142,9 @@ class Networks:
         else:
             yield left_open(Question.GRAD, f"`{base}.{name}` is not seen: it may switch grad off by itself")
 
-    def _namesakes(self, call: ir.Call, name: str) -> list[ir.Function]:
-        """The project's methods of a name that the call could be of."""
+    def namesakes(self, call: ir.Call) -> list[ir.Function]:
+        """The project's methods of a call's name that it could be of."""
+        name = call.method
         if name not in self._methods:
             files = [self._file]
             if self._file.project is not None:
@@ -200,6 +201,10 @@ class Networks:
             found = any(self._is_run(function, call, depth) for _, call in ir.calls(function.body))
             self._runs[function] = found
         return self._runs[function]
+
+    def runs_in(self, function: ir.Function) -> list[ir.Call]:
+        """The calls of a function that run a network."""
+        return [call for _, call in ir.calls(function.body) if self._is_run(function, call, _DEPTH)]
 
     def _is_run(self, function: ir.Function, call: ir.Call, depth: int) -> bool:
         home: FileAnalysis = function.home

@@ -118,6 +118,17 @@ class Settling:
         return found
 
 
+def settles_itself(function: ir.Function) -> bool:
+    """Whether a function puts networks into eval mode whenever it runs, and none into training mode."""
+    found = [
+        switch
+        for sight in sights(function.home, function)
+        for call in ir.own_calls(sight.statement)
+        for switch in _switched(call, sight)
+    ]
+    return bool(found) and all(switch.on for switch in found) and any(switch.always(()) for switch in found)
+
+
 def _switched(call: ir.Call, sight: Sight) -> list[Switch]:
     func = call.func
     if not isinstance(func, ir.Attr):

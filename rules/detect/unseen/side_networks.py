@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from gpulint.rules.detect.kept.definitions import Definitions
 from gpulint.rules.detect.unseen.evaluations import Evaluation
 from gpulint.rules.detect.unseen.fates import Fate, fate
 from gpulint.rules.detect.unseen.networks import Networks, Run
@@ -21,7 +22,7 @@ from gpulint.analysis.code.assignments import targets
 from gpulint.analysis.file.classes import ClassInfo
 from gpulint.analysis.file.evidence import unmoved
 from gpulint.analysis.torch.backward import runs_backward
-from gpulint.analysis.torch.roles import AUXILIARY, RUNS, RUNS_NOT
+from gpulint.analysis.torch.roles import AUXILIARY, NETWORK, RUNS, RUNS_NOT
 from gpulint.analysis.values.values import Grad
 from gpulint.answers import Answer, Question, Verdict, left_open, proven, refuted
 
@@ -166,29 +167,26 @@ class SideNetworks:
         return proven(Question.BACKWARD, "what it is given is data")
 
     def _made_by_networks(self, function: ir.Function, names: set[str], call: ir.Call) -> str | None:
-        around = sights(self._file, function)
-        seen: set[str] = set()
-        queue = [*names]
+        around = {id(sight.statement): sight for sight in sights(self._file, function)}
+        start = next(s for s in ir.statements(function.body) if call in ir.own_calls(s))
+        definitions = Definitions(function)
+        seen: set[tuple[str, int]] = set()
+        queue = [(name, start) for name in names]
         while queue:
-            name = queue.pop()
-            if name in seen:
+            name, at = queue.pop()
+            if (name, id(at)) in seen:
                 continue
-            seen.add(name)
-            for sight in around:
-                statement = sight.statement
-                if (
-                    not isinstance(statement, ir.Assign)
-                    or statement.value is None
-                    or call in ir.own_calls(statement)
-                ):
+            seen.add((name, id(at)))
+            for statement in _bindings(definitions, name, at, around[id(at)]):
+                if call in ir.own_calls(statement) or statement.value is None:
                     continue
-                if not any(target.path == name for target in targets(statement)):
-                    continue
-                if sight.grad is Grad.DISABLED or _is_cut(statement.value):
+                if around[id(statement)].grad is Grad.DISABLED or _is_cut(statement.value):
                     continue
                 if self._has_network(function, statement):
                     return name
-                queue += [part.id for part in ir.walk(statement.value) if isinstance(part, ir.Name)]
+                queue += [
+                    (part.id, statement) for part in ir.walk(statement.value) if isinstance(part, ir.Name)
+                ]
         return None
 
     def _has_network(self, function: ir.Function, statement: ir.Stmt) -> bool:
@@ -196,12 +194,22 @@ class SideNetworks:
 
     def _is_network(self, function: ir.Function, call: ir.Call) -> bool:
         path = call.func.path
-        if path is not None and (call.args or call.keywords) and self._file.treated_as_module(function, path):
-            return True
+        if path is not None and (call.args or call.keywords):
+            if self._file.treated_as_module(function, path) or NETWORK.search(path.rpartition(".")[2]):
+                return True
         run = self._networks.run(function, call)
         if run is None or any(answer.verdict is Verdict.REFUTED for answer in run.answers):
             return False
         return not any(answer.verdict is Verdict.REFUTED for answer in self._networks.by_name(run))
+
+
+def _bindings(definitions: Definitions, name: str, at: ir.Stmt, sight: Sight) -> Iterator[ir.Assign]:
+    """The assignments that may have given a name what it is at a statement: in a loop, also those of the round before."""
+    rounds = [statement for loop in sight.loops[:1] for statement in ir.statements(loop.body)]
+    reaching = [definition.stmt for definition in definitions.reaching(name, at)[0]]
+    for statement in {id(one): one for one in (*reaching, *rounds)}.values():
+        if isinstance(statement, ir.Assign) and any(target.path == name for target in targets(statement)):
+            yield statement
 
 
 def _wants_gradient(answer: Answer) -> bool:

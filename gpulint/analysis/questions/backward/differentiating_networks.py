@@ -11,12 +11,13 @@ from gpulint.analysis.torch.backward import GRADIENTS
 from gpulint.analysis.values.values import CRITERION
 
 if TYPE_CHECKING:
+    from gpulint.analysis.file.classes import ClassInfo
     from gpulint.analysis.file.program import FileAnalysis
 
 
-def differentiating_network(file: FileAnalysis) -> str:
-    """The class of a module, of this file or of the project's, that takes gradients in its forward or in what its forward
-    calls by name; empty where none is seen. Losses, which are given what they differentiate, are no networks."""
+def differentiating_networks(file: FileAnalysis) -> tuple[ClassInfo, ...]:
+    """The classes of modules, of this file or of the project's, that take gradients in their forward or in what it calls by
+    name, one of each file. Losses, which are given what they differentiate, are no networks."""
     others = (
         [
             *file.project.files_defining(file.filename, "forward", b"autograd.grad("),
@@ -25,16 +26,21 @@ def differentiating_network(file: FileAnalysis) -> str:
         if file.project is not None
         else []
     )
-    for home in (file, *others):
-        found = _in_file(home)
-        if found:
-            return found
-    return ""
+    found = {id(one): one for home in (file, *others) if (one := _in_file(home)) is not None}
+    return tuple(found.values())
 
 
-def _in_file(file: FileAnalysis) -> str:
+def may_be(network: ClassInfo, function: ir.Function, call: ir.Call) -> bool:
+    """Whether what a call runs may be an object of the class: of another object's method, it has one of that name."""
+    func = call.func
+    if not isinstance(func, ir.Attr) or (function.params and func.base.path == function.params[0].name):
+        return True
+    return func.attr == "forward" or network.method(func.attr) is not None or func.attr in network.attrs
+
+
+def _in_file(file: FileAnalysis) -> ClassInfo | None:
     owners = {
-        method: info.cls.name
+        method: info
         for info in file.classes.values()
         if info.is_module and not info.module_flags & CRITERION
         for method in info.cls.methods.values()
@@ -49,7 +55,7 @@ def _in_file(file: FileAnalysis) -> str:
         further = [other for other in owners if other.name in called and other not in seen]
         seen.update(further)
         queue += further
-    return ""
+    return None
 
 
 def _takes_gradients(file: FileAnalysis, method: ir.Function) -> bool:

@@ -14,7 +14,10 @@ from typing import TYPE_CHECKING
 from gpulint.analysis.code import ir
 from gpulint.analysis.code.assignments import targets
 from gpulint.analysis.file.classes import ClassInfo
-from gpulint.analysis.questions.backward.differentiating_networks import differentiating_network
+from gpulint.analysis.questions.backward.differentiating_networks import (
+    differentiating_networks,
+    may_be,
+)
 from gpulint.analysis.questions.backward.under_calls import BackwardUnderCalls
 from gpulint.analysis.questions.device.made_on_cpu import is_made_on_cpu
 from gpulint.analysis.questions.device.origins import Origins, bindings, device_of_move, is_cpu
@@ -118,8 +121,8 @@ class Doubts:
             yield left_open(Question.REACHED, f"what becomes of `{path}` is up to callers that are not seen")
         if (backward := self._backward.of_forward(forward)) is not None:
             yield left_open(Question.BACKWARD, f"`{backward.name}`, which it calls, may run a backward")
-        if forward.module.network is None and self._differentiating:
-            why = f"`{self._differentiating}` takes gradients in its forward, and `{path}` may be one"
+        if forward.module.network is None and (network := self._differentiating(forward)):
+            why = f"`{network}` takes gradients in its forward, and `{path}` may be one"
             yield left_open(Question.BACKWARD, why)
         if not forward.mode.evaluating and _is_put_into_train_mode(forward):
             why = f"`{path}` is put into train mode here: it may train within its own forward"
@@ -141,7 +144,7 @@ class Doubts:
             or (
                 forward.module.network is None
                 and _is_put_into_train_mode(forward)
-                and bool(self._differentiating)
+                and bool(self._differentiating(forward))
             )
         )
 
@@ -268,8 +271,13 @@ class Doubts:
         ) or bool(self._words & _DEVICES)
 
     @cached_property
-    def _differentiating(self) -> str:
-        return differentiating_network(self._file)
+    def _differentiating_networks(self) -> tuple[ClassInfo, ...]:
+        return differentiating_networks(self._file)
+
+    def _differentiating(self, forward: Forward) -> str:
+        """The class that takes gradients in its forward and may be what runs; empty where none can be."""
+        found = self._differentiating_networks
+        return next((one.cls.name for one in found if may_be(one, forward.function, forward.call)), "")
 
     @cached_property
     def _trains(self) -> bool:

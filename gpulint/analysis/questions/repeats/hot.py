@@ -155,12 +155,65 @@ def why_cheap(file: FileAnalysis, call: HotCall) -> str:
     of training."""
     if file.evidence[call.function].words & _PROFILERS:
         return "a profiler watches these steps, of which there are few"
+    if _reads_figures_beside(call):
+        return "a figure of memory is read beside it, which shall begin from the same state in every step"
     trains = file.facts.get(call.function)
+    inner = call.loops[-1] if call.loops else None
+    if (
+        inner is not None
+        and not (inner.backwards or inner.steps)
+        and _frees_for_next_network(file, call, inner)
+    ):
+        return "it lets go of something large right before another network runs in the same round"
     if any(loop.backwards or loop.steps for loop in call.loops) or not call.loops:
         return ""
     if trains is not None and trains.has_backward:
         return ""
     return "how long the rest of a round takes, which does not train, the code does not say"
+
+
+_READS_FIGURES = frozenset(
+    "memory_allocated memory_reserved max_memory_allocated max_memory_reserved mem_get_info".split()
+)
+
+
+def _block_of(block: list[ir.Stmt], wanted: ir.Stmt) -> list[ir.Stmt]:
+    """The block that a statement stands in."""
+    if wanted in block:
+        return block
+    inner = (one for statement in block for one in statement.blocks())
+    return next((found for one in inner if (found := _block_of(one, wanted))), [])
+
+
+def _reads_figures_beside(call: HotCall) -> bool:
+    """Whether the statements around it put a figure of memory by: `used.append(memory_allocated())`."""
+    return any(
+        inner.method in _READS_FIGURES
+        for statement in _block_of(call.function.body, call.stmt)
+        if isinstance(statement, ir.Assign)
+        or any(outer.method in ("append", "add", "update") for outer in ir.own_calls(statement))
+        for inner in ir.own_calls(statement)
+    )
+
+
+def _frees_for_next_network(file: FileAnalysis, call: HotCall, loop: Loop) -> bool:
+    """`del logits; empty_cache(); score(reference, x)`, in a loop that only computes: the next takes what the cache would keep."""
+    if _dropped_before(loop.stmt.body, call.stmt) is None:
+        return False
+    facts = file.facts.get(call.function)
+    forwards = {id(forward.call) for forward in facts.forwards} if facts is not None else set()
+    behind = False
+    for statement in ir.statements(loop.stmt.body):
+        if behind and any(
+            id(one) in forwards
+            or any(
+                arg.path is not None and file.treated_as_module(call.function, arg.path) for arg in one.args
+            )
+            for one in ir.own_calls(statement)
+        ):
+            return True
+        behind |= statement is call.stmt
+    return False
 
 
 def _dropped_before(block: list[ir.Stmt], wanted: ir.Stmt) -> str | None:
