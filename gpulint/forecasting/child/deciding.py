@@ -38,6 +38,11 @@ class Recorder(Protocol):
     def temporary(self, nbytes: int) -> None: ...
 
 
+def _version(fake: Any) -> int:
+    """How often it was written to; an inference tensor does not count that."""
+    return 0 if fake.is_inference() else int(fake._version)
+
+
 class Deciding:
     """Answers for `tape`. `share` is the part of its elements that an unknown mask is taken to choose, `number`
     what an unknown whole number is taken to be."""
@@ -73,20 +78,25 @@ class Deciding:
         """The values of a tensor on the card, if they may decide something and are few."""
         most = _FEW if host.dtype.is_floating_point or host.dtype.is_complex else FOLLOWED
         if host.numel() <= most and not host.requires_grad:
-            fake._gpulint_values = (host.detach(), fake._version)
+            fake._gpulint_values = (host.detach(), _version(fake))
 
     @staticmethod
     def values(fake: Any) -> torch.Tensor | None:
         """What a tensor on the card holds, where it is known and was not written to since."""
         kept = getattr(fake, "_gpulint_values", None)
-        return kept[0] if kept is not None and kept[1] == fake._version else None
+        return kept[0] if kept is not None and kept[1] == _version(fake) else None
 
     def follow(self, func: Any, args: Any, kwargs: Any, out: Any) -> None:
         """After an operator: its results are known if all that they came from is."""
         results = out if isinstance(out, (list, tuple)) else (out,)
         if type(out) is FakeTensor and out.dtype is torch.bool and _is_expected(func, args):
             out._gpulint_expected = True  # type: ignore[attr-defined]
-        if not all(map(_is_worth_following, results)) or func._schema.is_mutable:
+        if func._schema.is_mutable:
+            for one in _tensors(args):
+                if one.is_inference():  # it counts no writes
+                    one._gpulint_values = None
+            return
+        if not all(map(_is_worth_following, results)):
             return
         tensors = list(_tensors(args))
         if not tensors or torch.Tag.nondeterministic_seeded in func.tags:

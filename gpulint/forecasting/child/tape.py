@@ -7,6 +7,7 @@ the end of the storage's life is its free.
 
 from __future__ import annotations
 
+import functools
 import sys
 import weakref
 from collections.abc import Callable
@@ -232,6 +233,9 @@ class Tape(TorchDispatchMode):
         kwargs = kwargs or {}
         if self.paused:
             return func(*args, **kwargs)
+        if torch.is_inference_mode_enabled() and _is_composite(func):
+            with self:  # autograd, which takes it apart elsewhere, is passed over in this mode
+                return func.decompose(*args, **kwargs)
         decided = self.deciding.decide(func, args, kwargs)
         if decided is not NotImplemented:
             self.operator = str(func)
@@ -258,6 +262,13 @@ class Tape(TorchDispatchMode):
             self.logits.add(number)
             number = self._copied.get(number, 0)
         self.logits.add(made)
+
+
+@functools.cache
+def _is_composite(func: Any) -> bool:
+    """Whether an operator is nothing but calls of others."""
+    key = "CompositeImplicitAutograd"
+    return func.namespace == "aten" and bool(torch._C._dispatch_has_kernel_for_dispatch_key(func.name(), key))
 
 
 def _elements(tensor: Any) -> int:
