@@ -65,6 +65,7 @@ PROGRAMS = ("gpulint.__main__", "gpulint.pytest_plugin", "gpulint.runtime.child.
 # What an interpreter or torch reads when it starts, too late for a fork; of these a fork does what the interpreter would.
 AT_START = ("PYTHON", "LD_", "LANG", "LC_", "TORCH", "PYTORCH", "OMP_", "MKL_", "KMP_")
 STILL_READ = {"PYTHONUNBUFFERED", "PYTHONDONTWRITEBYTECODE"}
+OVERLAY = "GPULINT_OVERLAY"  # names the folder whose `sitecustomize` a fork runs: it puts texts in place of files
 OF_RANKS = ("TORCHELASTIC_", "TORCH_NCCL_")  # what torchrun sets, and only its ranks read
 # A path may hide modules that the linter has imported by then; scripts have only torch and ours.
 STILL_READ_BY = {"linter": STILL_READ, "torch": STILL_READ | {"PYTHONPATH"}}
@@ -117,7 +118,7 @@ def _suits(kind: str, arguments: Sequence[str], environment: dict[str, str]) -> 
 
     known = arguments[0] == sys.executable and (arguments[1] == "-m" or not arguments[1].startswith("-"))
     paths = environment.get("PYTHONPATH", "").split(os.pathsep)
-    custom = any(map(customizes, filter(None, paths)))
+    custom = any(customizes(path) for path in paths if path and path != environment.get(OVERLAY))
     return POSSIBLE and known and not custom and at_start(environment) == at_start({**os.environ})
 
 
@@ -398,6 +399,9 @@ def _become(order: dict[str, Any]) -> None:
     sys.dont_write_bytecode = bool(os.environ.get("PYTHONDONTWRITEBYTECODE"))
     paths = os.environ.get("PYTHONPATH", "").split(os.pathsep)
     sys.path[:0] = [path for path in paths if path and path not in sys.path]
+    if os.environ.get(OVERLAY) in paths:
+        sys.modules.pop("sitecustomize", None)
+        import_module("sitecustomize")
     random.seed()
     if "numpy" in sys.modules:
         sys.modules["numpy"].random.seed()
