@@ -412,7 +412,7 @@ def _become(order: dict[str, Any]) -> None:
         _addresses["torch"] = order["torch"]
         start_scripts_warm(setattr)
     if order["arguments"][1:3] == TORCHRUN:
-        setattr(import_module(RANKS), "Popen", TorchPopen)
+        import_module(RANKS).Popen = TorchPopen
 
 
 def _import_all(kind: str) -> None:
