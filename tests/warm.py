@@ -65,7 +65,9 @@ PROGRAMS = ("gpulint.__main__", "gpulint.pytest_plugin", "gpulint.runtime.child.
 # What an interpreter or torch reads when it starts, too late for a fork; of these a fork does what the interpreter would.
 AT_START = ("PYTHON", "LD_", "LANG", "LC_", "TORCH", "PYTORCH", "OMP_", "MKL_", "KMP_")
 STILL_READ = {"PYTHONUNBUFFERED", "PYTHONDONTWRITEBYTECODE"}
-OVERLAY = "GPULINT_OVERLAY"  # names the folder whose `sitecustomize` a fork runs: it puts texts in place of files
+OVERLAY = (
+    "GPULINT_OVERLAY"  # names the folder whose `sitecustomize` a fork runs: it puts texts in place of files
+)
 OF_RANKS = ("TORCHELASTIC_", "TORCH_NCCL_")  # what torchrun sets, and only its ranks read
 # A path may hide modules that the linter has imported by then; scripts have only torch and ours.
 STILL_READ_BY = {"linter": STILL_READ, "torch": STILL_READ | {"PYTHONPATH"}}
