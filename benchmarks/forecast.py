@@ -1,10 +1,11 @@
 """Forecasts of the workloads in `forecast_workloads/`, written down, and compared with what a GPU really took.
 
-    python benchmarks/forecast.py write OUT.json [--python PATH] [--only NAME ...] [--sizes open|sealed|all]
+    python benchmarks/forecast.py write OUT.json [--python PATH] [--only NAME ...] [--set first|second|all]
+        [--sizes open|sealed|all]
     python benchmarks/forecast.py compare FORECASTS.json TRUTH.json ... [--preflight FILE.json] [--markdown FILE.md]
 
 `write` needs no GPU and no truth: the forecasts of the sealed workloads and batch sizes are written and committed before
-`forecast_truth.py --sealed` measures them. Forecasts that are in OUT.json already are kept. Figures are bytes.
+`forecast_truth.py` measures them. The second set is sealed as a whole. Forecasts that are in OUT.json already are kept. Figures are bytes.
 """
 
 from __future__ import annotations
@@ -19,13 +20,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from forecast_truth import OPEN, SEALED
+from forecast_truth import OPEN, SEALED, SECOND, script
 
 from gpulint.forecasting.api import forecast
 from gpulint.forecasting.recorder import ForecastError
 from gpulint.forecasting.result import Figure
 
-WORKLOADS = Path(__file__).resolve().parent / "forecast_workloads"
 FIGURES = ("allocated", "reserved", "process")
 GOALS = {"allocated": (0.02, 0.06), "reserved": (0.05, None), "process": (0.05, None)}
 
@@ -34,15 +34,13 @@ def write(args: argparse.Namespace) -> None:
     """Forecast what is not in the file yet, one after the other."""
     out = Path(args.out)
     found = json.loads(out.read_text()) if out.exists() else {"card": args.card, "runs": {}}
-    for name, batch in wanted(args.sizes):
+    for name, batch in wanted(args.set, args.sizes):
         key = f"{name}-{batch}"
         if (args.only and name not in args.only) or key in found["runs"]:
             continue
         begin = time.monotonic()
         try:
-            told = forecast(
-                WORKLOADS / f"{name}.py", ("--batch", str(batch)), card=args.card, python=args.python
-            )
+            told = forecast(script(name), ("--batch", str(batch)), card=args.card, python=args.python)
         except ForecastError as error:
             print(key, error, file=sys.stderr, flush=True)
             continue
@@ -53,7 +51,7 @@ def write(args: argparse.Namespace) -> None:
             "kinds": dict(told.kinds),
             "doubts": sorted({doubt.code for doubt in told.doubts}),
             "seconds": round(time.monotonic() - begin, 1),
-            "sealed": batch in SEALED.get(name, ()),
+            "sealed": batch in SEALED.get(name, ()) or name in SECOND,
         }
         out.write_text(json.dumps(found, indent=1) + "\n")
         print(
@@ -63,9 +61,13 @@ def write(args: argparse.Namespace) -> None:
         )
 
 
-def wanted(sizes: str) -> Iterator[tuple[str, int]]:
-    for kind, table in (("open", OPEN), ("sealed", SEALED)):
-        if sizes in (kind, "all"):
+def wanted(set_of: str, sizes: str) -> Iterator[tuple[str, int]]:
+    for number, kind, table in (
+        ("first", "open", OPEN),
+        ("first", "sealed", SEALED),
+        ("second", "sealed", SECOND),
+    ):
+        if set_of in (number, "all") and sizes in (kind, "all"):
             yield from ((name, batch) for name, batches in table.items() for batch in batches)
 
 
@@ -93,7 +95,12 @@ class Row:
 
 
 def rows(forecasts: dict[str, Any], truths: Sequence[dict[str, Any]], other: dict[str, Any]) -> list[Row]:
-    measured = {key: run for truth in truths for key, run in truth["runs"].items() if not run.get("error")}
+    measured = {
+        key: run
+        for truth in truths
+        for key, run in truth["runs"].items()
+        if not run.get("error") and not run.get("limit")
+    }
     return [
         Row(key, told["sealed"], truth_of(measured[key]), told, told["seconds"], other.get(key))
         for key, told in forecasts["runs"].items()
@@ -165,6 +172,7 @@ def compare(args: argparse.Namespace) -> None:
         ("open", [row for row in found if not row.sealed]),
         ("sealed", [row for row in found if row.sealed]),
         ("sealed workloads", [row for row in found if row.key.rsplit("-", 1)[0] not in OPEN]),
+        ("second set", [row for row in found if row.key.rsplit("-", 1)[0] in SECOND]),
     ):
         lines += summary(some, title)
     print("\n".join(lines))
@@ -182,6 +190,7 @@ def main() -> None:
     writing.add_argument("--python", default=sys.executable)
     writing.add_argument("--card", default="h200")
     writing.add_argument("--only", nargs="*")
+    writing.add_argument("--set", choices=("first", "second", "all"), default="first")
     writing.add_argument("--sizes", choices=("open", "sealed", "all"), default="all")
     writing.set_defaults(do=write)
     comparing = commands.add_parser("compare")

@@ -1,11 +1,12 @@
 """Runs data-parallel programs with and without a leak on one rank, and checks which rank the verifier names; and holds
-them against limits: peaks and baselines of each rank, growth on one, contexts on foreign cards.
+them against limits: peaks and baselines of each rank, growth on one, contexts on foreign cards; and takes their snapshots,
+accounts and the peaks of tests.
 
     python benchmarks/several_gpus.py                       # NCCL, one process for each of two GPUs
     python benchmarks/several_gpus.py --backend gloo        # two processes on the CPU, to try the script
-    python benchmarks/several_gpus.py --part limits         # only the second half
+    python benchmarks/several_gpus.py --part limits         # only the second part
 
-Writes `benchmarks/results/ranks-<gpu>-<date>.json` (`rank-limits-…` of the second half) and prints tables. Exit status 1: a program
+Writes `benchmarks/results/ranks-<gpu>-<date>.json` (`rank-limits-…`, `rank-tools-…`) and prints tables. Exit status 1: a program
 was judged wrongly.
 """
 
@@ -15,7 +16,7 @@ import argparse
 import json
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -24,6 +25,7 @@ sys.path[:0] = [str(HERE), str(HERE.parent)]
 
 from _limited_ranks import LimitedRanks  # noqa: E402
 from _measure import hardware, table  # noqa: E402
+from _rank_tools import RankTools  # noqa: E402
 from verify_fixtures import result_path  # noqa: E402
 
 from gpulint.runtime.parent.runner import Run, run  # noqa: E402
@@ -158,18 +160,48 @@ def _save(done: Sequence[LimitedRanks], folder: Path, backend: str, out: Path | 
     path.write_text(json.dumps(record, indent=1).replace(f"{folder}/", "") + "\n", encoding="utf-8")
 
 
+def tools(backend: str, out: Path | None) -> int:
+    """Snapshots, the pytest plugin and accounts of the ranks. What is known is written after each part."""
+    done: list[RankTools] = []
+    with tempfile.TemporaryDirectory() as folder:
+        for name, (imports, wrap) in WRAPPERS.items():
+            inner = Path(folder, name.lower())
+            inner.mkdir()
+            done.append(RankTools(name, imports, wrap, backend, inner))
+            done[-1].run(lambda: _save_tools(done, folder, backend, out))
+    problems = [problem for one in done for problem in one.problems]
+    print("\n".join(problems) or "tools: all as it should be")
+    return 1 if problems else 0
+
+
+def _save_tools(done: Sequence[RankTools], folder: str, backend: str, out: Path | None) -> None:
+    record: dict[str, object] = {
+        "hardware": hardware(),
+        "environment": {"device": "cuda" if backend == "nccl" else "cpu"},
+        "backend": backend,
+        "programs": {one.wrapper: {**one.record, "problems": one.problems} for one in done},
+    }
+    path = out or result_path("rank-tools", record)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    text = json.dumps(record, indent=1).replace(f"{folder}/", "").replace(f"{HERE.parent}/", "")
+    path.write_text(text + "\n", encoding="utf-8")
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--backend", choices=("nccl", "gloo"), default="nccl")
     parser.add_argument("--steps", type=int, default=30)
-    parser.add_argument("--part", choices=("leaks", "limits", "all"), default="all")
+    parser.add_argument("--part", choices=("leaks", "limits", "tools", "all"), default="all")
     parser.add_argument("--out", type=Path, help="where the JSON of one part goes, not benchmarks/results/")
     given = parser.parse_args(arguments)
     if given.out is not None and given.part == "all":
-        parser.error("--out is for one part: --part leaks or --part limits")
-    done = [leaking(given.backend, given.steps, given.out)] if given.part != "limits" else []
-    done += [limited(given.backend, given.out)] if given.part != "leaks" else []
-    return max(done)
+        parser.error("--out is for one part: --part leaks, limits or tools")
+    parts: dict[str, Callable[[], int]] = {
+        "leaks": lambda: leaking(given.backend, given.steps, given.out),
+        "limits": lambda: limited(given.backend, given.out),
+        "tools": lambda: tools(given.backend, given.out),
+    }
+    return max(part() for name, part in parts.items() if given.part in (name, "all"))
 
 
 def leaking(backend: str, steps: int, out: Path | None) -> int:

@@ -45,7 +45,7 @@ KEPT = {  # name: workload, settings, further options
     "oom": ("out_of_memory", "", ()),
     "graphs": ("graphs", "", ()),
 }
-LONGEST = "4000000"  # events of the snapshot that is to be larger than 1 GB
+LONGEST = "4500000"  # events of the snapshot that is to be larger than 1 GB
 VERIFIED = """
 import torch
 from torch import nn

@@ -11,6 +11,7 @@ TYPE_CHECKING = False  # type checkers take it for true; nothing is imported for
 if TYPE_CHECKING:
     from typing import Any
 
+    from gpulint import memory
     from gpulint.api import check_paths, check_source, fix_source
     from gpulint.config import Config, ConfigError
     from gpulint.findings import Edit, Finding, Fix, Position, Severity
@@ -38,6 +39,7 @@ _HOMES = {
     "Rule": "gpulint.rule",
     "Verification": "gpulint.runtime.parent.verdict",
     "forecast": "gpulint.forecasting.api",
+    "memory": "gpulint.memory",
     "step": "gpulint.marks",
     "verify": "gpulint.verifying",
 }
@@ -59,6 +61,7 @@ __all__ = [
     "check_source",
     "fix_source",
     "forecast",
+    "memory",
     "step",
     "verify",
 ]
@@ -70,7 +73,7 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module 'gpulint' has no attribute {name!r}")
     from importlib import import_module
 
-    value = getattr(import_module(home), name)
+    value = import_module(home) if home == f"gpulint.{name}" else getattr(import_module(home), name)
     globals()[name] = value
     return value
 

@@ -11,8 +11,8 @@ import os
 import re
 import stat
 import time
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from typing import IO, Final
 
 try:
@@ -58,6 +58,26 @@ def write_atomic_with(path: str, write: Callable[[IO[bytes]], object], durable: 
         number = error.errno or errno.EIO
         reason = _REASONS.get(number, error.strerror or str(error))
         raise OSError(number, f"{reason}; the file is unchanged", path) from error
+
+
+@contextmanager
+def one_at_a_time(path: str) -> Iterator[None]:
+    """While one process is in here for files of the folder of `path`, others wait: for a file that is read, changed and written.
+
+    The lock is on the folder itself, so no file is left. Where there are no such locks (Windows, some network file
+    systems) nobody waits."""
+    try:
+        handle = os.open(os.path.dirname(os.path.realpath(path)), os.O_RDONLY | _PLAIN)
+    except OSError:
+        yield
+        return
+    try:
+        if fcntl is not None:
+            with suppress(OSError):
+                fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)
 
 
 def is_leftover(name: str) -> bool:

@@ -80,7 +80,7 @@ FLOORS: dict[str, set[str]] = {
     | below(RUNTIME, "record"),
     f"{REPORTS}.forecast": {REPORTS, f"{REPORTS}.verify"} | of_ours("config forecasting units version"),
     f"{REPORTS}.snapshot": {REPORTS, f"{REPORTS}.verify"} | of_ours("snapshot units"),
-    "gpulint.testing": below(RUNTIME, "record probes holding observing child") | of_ours("gate units"),
+    "gpulint.testing": below(RUNTIME, "record probes holding observing child") | of_ours("atomic gate units"),
     "gpulint.server": of_ours("source lint answers config findings rule fix api version"),
     "gpulint.cli": of_ours(
         "source lint trial gate answers atomic config findings rule units verifying version"

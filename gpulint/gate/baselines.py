@@ -41,8 +41,9 @@ class Key(Record):
 
     @property
     def where(self) -> str:
-        """The card and torch, as they are said."""
-        return f"{'the CPU' if self.card == CPU else self.card} with torch {self.torch}"
+        """The card, torch and the number of ranks, as they are said."""
+        ranks = f" on {self.world_size} ranks" if self.world_size > 1 else ""
+        return f"{'the CPU' if self.card == CPU else self.card} with torch {self.torch}{ranks}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -179,15 +179,9 @@ def _urgency(check: Check) -> tuple[bool, int, int]:
 
 def _missing(key: Key, known: Baselines, path: str, command: str) -> str:
     """Why nothing was compared, and what adds the entry."""
-    there = [f"{one.where}{_ranks_text(one.world_size)}" for one in known.elsewhere(key)]
-    listed = list(dict.fromkeys(there))
+    listed = list(dict.fromkeys(one.where for one in known.elsewhere(key)))
     has = f"; it has one for {' and for '.join(listed[:3])}" if listed else ""
-    what = f"{key.where}{_ranks_text(key.world_size)}"
-    return f"{path} has no peak of `{key.subject}` for {what}{has}: nothing was compared; add it with `{command}`"
-
-
-def _ranks_text(world_size: int) -> str:
-    return f" on {world_size} ranks" if world_size > 1 else ""
+    return f"{path} has no peak of `{key.subject}` for {key.where}{has}: nothing was compared; add it with `{command}`"
 
 
 def _against(peak: PeakOfRank, before: Peak, limits: Limits, who: str) -> list[Check]:

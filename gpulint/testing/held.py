@@ -7,6 +7,7 @@ import os
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
+from gpulint.atomic import one_at_a_time
 from gpulint.gate import baselines
 from gpulint.gate.baselines import Baselines, Key, Line, Peak
 from gpulint.units import format_bytes
@@ -45,9 +46,7 @@ class Peaks:
 
     def key(self, nodeid: str, device: Device) -> Key:
         """The entry of a test on this device."""
-        import torch
-
-        return Key(nodeid, device.card, baselines.torch_minor(torch.__version__))
+        return _key(nodeid, device.card)
 
     def look_up(self, nodeid: str, device: Device) -> Peak | None:
         """What is committed for a test on this device."""
@@ -81,11 +80,8 @@ class Peaks:
 
     def entry(self, nodeid: str, reading: Reading) -> dict[str, Any]:
         """What is to be written down of a test, as plain data."""
-        import torch
-
-        key = Key(nodeid, reading.card, baselines.torch_minor(torch.__version__))
         peak = Peak(reading.peak, reading.reserved, lines=self._lines(reading))
-        return {"key": key.to_json(), "peak": peak.to_json()}
+        return {"key": _key(nodeid, reading.card).to_json(), "peak": peak.to_json()}
 
     def take(self, data: dict[str, Any]) -> None:
         """What a report carries: an entry to be written, or a comparison."""
@@ -98,10 +94,11 @@ class Peaks:
         """Write what was measured into the file, all other entries kept; one sentence about it. Raises BadBaseline."""
         if not self.measured:
             return f"{self.shown} is unchanged: no peak was measured (mark tests gpu_memory, or add --gpu-memory-all)"
-        # Read again: somebody else may have written it while the tests ran.
-        there = baselines.read(self.path, missing_is_empty=True)
-        merged = there.with_peaks(self.measured)
-        baselines.write(self.path, merged)
+        with one_at_a_time(self.path):  # under torchrun each rank writes its own
+            # Read again: somebody else may have written it while the tests ran.
+            there = baselines.read(self.path, missing_is_empty=True)
+            merged = there.with_peaks(self.measured)
+            baselines.write(self.path, merged)
         kept = len(merged.peaks) - len(self.measured)
         number = len(self.measured)
         return f"{number} peak{'s' * (number != 1)} written to {self.shown}, {kept} other entries kept"
@@ -125,12 +122,23 @@ class Peaks:
 def explain_missing(peaks: Peaks, nodeid: str, device: Device) -> str:
     """That nothing is committed for a test on this device, and what adds it."""
     key = peaks.key(nodeid, device)
-    others = ", ".join(one.where for one in peaks.known.elsewhere(key)[:3])
+    others = ", ".join(list(dict.fromkeys(one.where for one in peaks.known.elsewhere(key)))[:3])
     but = f"; it has {others}" if others else ""
     return (
         f"gpu_memory: {peaks.shown} has no peak of this test on {key.where}{but}\n"
         f"  write it: {peaks._command(nodeid)}"
     )
+
+
+def _key(nodeid: str, card: str) -> Key:
+    """A test on a card, with this torch; under torchrun of this rank."""
+    import torch
+
+    try:
+        world_size, rank = int(os.environ["WORLD_SIZE"]), int(os.environ["RANK"])
+    except (KeyError, ValueError):
+        world_size, rank = 1, 0
+    return Key(nodeid, card, baselines.torch_minor(torch.__version__), world_size, rank)
 
 
 def _started() -> bool:

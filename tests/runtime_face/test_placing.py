@@ -140,10 +140,14 @@ def test_an_evaluation_gathers_or_moves_on(more: str, status: str, tmp_path: Pat
 
 
 def judged(
-    claim: Claim, environment: Environment, line: LineFigures, samples: tuple[Sample, ...] = ()
+    claim: Claim,
+    environment: Environment,
+    line: LineFigures,
+    samples: tuple[Sample, ...] = (),
+    ranks: int = 1,
 ) -> tuple[str, str]:
     rank = RankResult(
-        rank=0, world_size=1, environment=environment, end=End("finished", ""), boundary="optimizer", warmup=0,
+        rank=0, world_size=ranks, environment=environment, end=End("finished", ""), boundary="optimizer", warmup=0,
         samples=samples, drifts=(), holders=(), trends=(), lines=(line,), calls=(), forwards=(), notes=(),
     )  # fmt: skip
     found = judge(a_finding(line.file, line.line, "GPU999", claim), Evidence(rank))
@@ -174,6 +178,11 @@ def test_a_cast_takes_more_than_it_leaves(rise: int, left: int, status: str) -> 
 def test_a_context_on_a_foreign_card(contexts: tuple[int, ...], card: int | None, status: str) -> None:
     environment = replace(ON_GPU, contexts=contexts, card=card)
     assert judged(Claim("context", device_only=True), environment, LINE)[0] == status
+
+
+def test_of_several_ranks_the_one_on_the_first_card_does_not_keep_the_others_from_refuting() -> None:
+    first = replace(ON_GPU, contexts=(0,), card=0)
+    assert judged(Claim("context", device_only=True), first, LINE, ranks=2)[0] == "refuted"
 
 
 @pytest.mark.parametrize(("seconds", "status"), [(0.008, "confirmed"), (0.00001, "refuted")])

@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 import xml.etree.ElementTree as ET
+from concurrent.futures import ThreadPoolExecutor
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -344,3 +345,37 @@ def test_flaky():
     assert [(entry["subject"], entry["allocated"]) for entry in entries] == [
         (f"test_{name}.py::test_peak[{size}]", size * MIB) for name in "ab" for size in (1, 2)
     ]
+
+
+def test_each_rank_has_its_own_peak(tmp_path: Path) -> None:
+    """Two ranks, as torchrun starts them, write one baseline at the same time, and each is held against its own entry."""
+    suite = write(
+        tmp_path,
+        """
+import os
+
+@pytest.mark.gpu_memory()
+def test_it():
+    torch.zeros(int(os.environ["SIZE"]) * (1 + int(os.environ["RANK"])), 1024)
+""",
+    )
+
+    def ranks(*options: str, **environment: str) -> list[subprocess.CompletedProcess[str]]:
+        given = ("--gpu-memory-baseline", "memory.json", *options)
+        each = [
+            {"RANK": str(rank), "WORLD_SIZE": "2", "SUITE_RESULT": f"rank{rank}.json", **environment}
+            for rank in range(2)
+        ]
+        with ThreadPoolExecutor(2) as both:
+            started = [both.submit(run, tmp_path, suite, *given, **one) for one in each]
+            return [one.result()[0] for one in started]
+
+    assert [one.returncode for one in ranks("--gpu-memory-write-baseline", SIZE="100")] == [0, 0]
+    entries = json.loads((tmp_path / "memory.json").read_text())["peaks"]
+    measured = {(one["rank"], one["world_size"]): one["allocated"] for one in entries}
+    assert measured == {(0, 2): 100 * 4096, (1, 2): 200 * 4096}
+    assert [one.returncode for one in ranks(SIZE="100")] == [0, 0]
+    assert [one.returncode for one in ranks(SIZE="150")] == [1, 1]
+    alone, _ = run(tmp_path, suite, "--gpu-memory-baseline", "memory.json", SIZE="100", RANK="0")
+    assert alone.returncode == 1
+    assert "on 2 ranks" in alone.stdout

@@ -15,14 +15,15 @@ import torch
 from torch import nn
 
 
-def used_by_others() -> int:
-    """Bytes in use on the card before this process starts CUDA; 0 where nvidia-smi cannot be asked."""
-    command = ["nvidia-smi", "--query-gpu=memory.used", "--format=csv,noheader,nounits", "--id=0"]
+def used_by_card() -> dict[str, int]:
+    """Bytes in use on each card, by its UUID, before this process starts CUDA; empty where nvidia-smi cannot be asked."""
+    command = ["nvidia-smi", "--query-gpu=uuid,memory.used", "--format=csv,noheader,nounits"]
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=30, check=True)
-        return int(done.stdout.split()[0]) << 20
-    except (OSError, subprocess.SubprocessError, ValueError, IndexError):
-        return 0
+        rows = [line.split(",") for line in done.stdout.splitlines() if line.strip()]
+        return {uuid.strip().removeprefix("GPU-"): int(used) << 20 for uuid, used in rows}
+    except (OSError, subprocess.SubprocessError, ValueError):
+        return {}
 
 
 def kept(work: Callable[[], Any]) -> int:
@@ -56,9 +57,9 @@ def train(dtype: torch.dtype) -> None:
 
 def measured() -> dict[str, Any]:
     """The constants, in bytes."""
-    others = used_by_others()
-    free, total = torch.cuda.mem_get_info()
+    before = used_by_card()
     properties = torch.cuda.get_device_properties(0)
+    others = before.get(str(getattr(properties, "uuid", "")).removeprefix("GPU-"), 0)
     square = torch.ones(64, 64, device="cuda")
     cublas = kept(lambda: square @ square)
     layer, half = nn.Linear(64, 64).cuda(), square

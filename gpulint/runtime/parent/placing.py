@@ -116,8 +116,9 @@ def context(finding: Finding, claim: Claim, evidence: Evidence) -> Judgement:
     if foreign:
         cards = ", ".join(map(str, foreign))
         return Judgement("confirmed", f"{own} and has a context on card {cards} as well")
-    if environment.card == 0:
+    if environment.card == 0 and evidence.rank.world_size == 1:
         return Judgement(
-            "inconclusive", f"{own}, which is the one in use until one is chosen: see another rank"
+            "inconclusive",
+            f"{own}, which is the one in use until one is chosen: several ranks have to be seen (--nproc-per-node)",
         )
     return Judgement("refuted", f"{own} and has a context nowhere else")
