@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+import warm
 
 from gpulint.testing.asking import Limits, Misuse, allowed_of, limits_of, syncs_of
 from gpulint.testing.settings import Settings
@@ -63,7 +64,7 @@ def test_patterns_of_node_ids_know_no_brackets() -> None:
 
 def run_pytest(folder: Path, *options: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--rootdir", str(folder)]
-    return subprocess.run(
+    return warm.run_torch(
         [*command, *options], cwd=folder, capture_output=True, text=True, timeout=120, check=False
     )
 
