@@ -1,6 +1,6 @@
 """Runs suites whose leaks and peaks are known under the pytest plugin, and checks what it says; measures what it costs.
 
-    python benchmarks/pytest_gpu.py                    # on the GPU of this machine: about three minutes
+    python benchmarks/pytest_gpu.py                    # on the GPU of this machine: about four minutes
     python benchmarks/pytest_gpu.py --device cpu       # to try the script
 
 Needs pytest, pytest-xdist and pytest-rerunfailures. Writes `benchmarks/results/pytest-<gpu>-<date>.json`, or `--out`. Each part
@@ -224,6 +224,35 @@ def syncs(run: Runs) -> dict[str, Any]:
     }
 
 
+def forks(run: Runs) -> dict[str, Any]:
+    """To look at tests initializes no CUDA: what a test forks may use it."""
+    ways = {
+        "leaks": ("--gpu-memory-leaks",),
+        "peaks": ("--gpu-memory-baseline", "forks.json", "--gpu-memory-write-baseline", "--gpu-memory-all"),
+    }
+    ran = {name: run("planted/test_forks.py", *options) for name, options in ways.items()}
+    return {
+        "wrong": [f"{name}: not two passed" for name, one in ran.items() if "2 passed" not in one.text],
+        "texts": {name: one.text[-2500:] for name, one in ran.items()},
+    }
+
+
+def graphs(run: Runs) -> dict[str, Any]:
+    """A graph that was captured before finds its workspace where it was, and nobody else's tensors there."""
+    without = run("planted/test_graphs.py", plugin=False)
+    ways = {
+        "leaks": ("--gpu-memory-leaks",),
+        "peaks": ("--gpu-memory-baseline", "graphs.json", "--gpu-memory-write-baseline", "--gpu-memory-all"),
+    }
+    ran = {name: run("planted/test_graphs.py", *options) for name, options in ways.items()}
+    expected = "3 skipped" if run.device == "cpu" else "3 passed"
+    return {
+        "wrong": [f"{name}: not {expected}" for name, one in ran.items() if expected not in one.text],
+        "without the plugin": without.text[-2500:],
+        "texts": {name: one.text[-2500:] for name, one in ran.items()},
+    }
+
+
 def gpu_asked_for(run: Runs) -> dict[str, Any]:
     """A run that asks for a GPU is no green run where there is none."""
     ran = run("training", "--gpu-memory-device", "cuda", CUDA_VISIBLE_DEVICES="")
@@ -267,6 +296,8 @@ PARTS: tuple[Callable[[Runs], dict[str, Any]], ...] = (
     baselines,
     reruns,
     syncs,
+    forks,
+    graphs,
     gpu_asked_for,
     cost,
 )

@@ -1,8 +1,8 @@
 """A claim stands on questions, the same ones whichever rule asks, and every question has three answers.
 
 What is refuted is not told; what is proven on every question is told with high confidence; what leaves one question open is
-told with medium confidence, what leaves more with low, each with its doubts in words. `gpulint explain` shows all of it,
-told or not.
+told with medium confidence, what leaves more with low, each with its doubts in words. Four of the questions decide whether
+anybody would notice (`MATTERS`): one of them open is enough for low. `gpulint explain` shows all of it, told or not.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING
 
-from gpulint.findings import Confidence
+from gpulint.findings import Confidence, Slight
 
 if TYPE_CHECKING:
     import libcst as cst
@@ -35,6 +35,9 @@ class Question(str, Enum):
     READS = "reads"  # how is the result used: as numbers, as a tensor, unknown?
     REACHED = "reached"  # who gets here, in which mode and phase?
     MEANT = "meant"  # does the author do it on purpose?
+
+
+MATTERS = frozenset({Question.REPEATS, Question.DEVICE, Question.SIZE, Question.REACHED})
 
 
 class Verdict(str, Enum):
@@ -88,17 +91,21 @@ class Considered:
 
 def confidence_of(answers: Iterable[Answer]) -> Confidence | None:
     """The arithmetic, the same for every claim. Stops at the first answer that refutes it."""
-    doubts = 0
+    given = []
     for answer in answers:
         if answer.verdict is Verdict.REFUTED:
             return None
-        doubts += answer.verdict is Verdict.OPEN
-    return Confidence.with_doubts(doubts)
+        given.append(answer)
+    return Confidence.with_doubts(doubts_of(given))
 
 
 def doubts_of(answers: Iterable[Answer]) -> tuple[str, ...]:
     """What is left open, each in one clause."""
-    return tuple(answer.clause for answer in answers if answer.verdict is Verdict.OPEN)
+    return tuple(
+        Slight(answer.clause) if answer.question in MATTERS else answer.clause
+        for answer in answers
+        if answer.verdict is Verdict.OPEN
+    )
 
 
 def until_refuted(answers: Iterable[Answer]) -> tuple[Answer, ...]:

@@ -9,7 +9,7 @@ from gpulint.rules.detect.unseen.evaluations import Evaluation, UnseenEvaluation
 
 from gpulint.analysis.questions.grad.old_torch import predates_no_grad
 from gpulint.analysis.questions.size.forwards import ForwardSizes
-from gpulint.answers import Answer, Considered, Question, Verdict
+from gpulint.answers import Answer, Considered, Question, Verdict, doubts_of
 from gpulint.rule import AddImport, Cost, Repair, Report, Wrap
 
 if TYPE_CHECKING:
@@ -100,7 +100,7 @@ def _report(facts: FileFacts, function: ir.Function, one: Evaluation) -> Report:
         ),
         unless_guarded=known.only_called_elsewhere if known is not None else _entry(function),
         repair=lambda: _repair(facts, one),
-        doubts=(*one.doubts, *filter(None, (facts.ask(predates_no_grad),)), *_of_size(facts, one)),
+        doubts=(*one.doubts, *doubts_of(facts.ask(predates_no_grad)), *_of_size(facts, one)),
         subject=one.run.path,
     )
 
@@ -112,7 +112,7 @@ def _of_size(facts: FileFacts, one: Evaluation) -> tuple[str, ...]:
         for given in (*one.run.call.args, *(value for _, value in one.run.call.keywords)):
             if given.path is not None and facts.analysis.treated_as_module(one.function, given.path):
                 found += sizes.of_network(one.function, given.path)
-    return tuple(answer.clause for answer in found)
+    return doubts_of(found)
 
 
 def _entry(function: ir.Function) -> tuple[ir.Function, ...]:

@@ -161,13 +161,12 @@ def _answers(facts: FileFacts, forward: Forward, function: FunctionFacts) -> Ite
         yield from doubts.against(function, forward)
         doubtful = tuple(doubts.open(function, forward))
         yield from doubtful
-        if old := facts.ask(predates_no_grad):
-            yield left_open(Question.REACHED, old)
+        yield from facts.ask(predates_no_grad)
         certain = not doubtful and all(answer.verdict is Verdict.PROVEN for answer in own)
         if _is_callback(facts, function) and not (forward.mode.evaluating and certain):
             name = function.function.name
             why = f"`{name}` is handed to others, who may call it with grad switched off"
-            yield left_open(Question.REACHED, why)
+            yield left_open(Question.GRAD, why)
         if _stays(forward, function):
             return  # however small: it piles up
         yield from facts.ask(ForwardSizes).doubts(

@@ -145,7 +145,7 @@ class FrozenForwardWithGrad(Rule):
                 unless_guarded=wasted.facts.only_called_elsewhere,
                 doubts=(
                     *_doubts(wasted),
-                    *filter(None, (facts.ask(predates_no_grad),)),
+                    *doubts_of(facts.ask(predates_no_grad)),
                     *doubts_of(sizes),
                 ),
                 subject=path,

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from gpulint.rules.detect.misuse import GradModeMisuse
 
+from gpulint.answers import doubts_of
 from gpulint.claims import Claim
 from gpulint.findings import Severity
 from gpulint.rule import AddImport, Cost, Remove, Repair, Replace, Report, Rule, Wrap
@@ -86,7 +87,7 @@ class IneffectiveGradMode(Rule):
 
         from gpulint.analysis.questions.grad.old_torch import predates_no_grad
 
-        old = facts.ask(predates_no_grad)
+        old = doubts_of(facts.ask(predates_no_grad))
         for misuse in facts.ask(grad_mode_misuses):
             yield Report(
                 misuse.at,
@@ -97,7 +98,7 @@ class IneffectiveGradMode(Rule):
                     "1.36 times the forward's peak, 1.56 against 1.15 GiB for a 4-layer language model; H200, torch 2.11",
                 ),
                 unless_guarded=misuse.entries,
-                doubts=(old,) if old and misuse.what == "volatile" else (),
+                doubts=old if misuse.what == "volatile" else (),
                 subject=misuse.name,
                 repair=lambda misuse=misuse: _repair(facts, misuse),  # type: ignore[misc]
             )

@@ -5,8 +5,9 @@ from typing import TYPE_CHECKING, Any
 
 from gpulint.rules.detect.checkpoints import Load
 
+from gpulint.answers import doubts_of
 from gpulint.claims import Claim
-from gpulint.findings import Severity
+from gpulint.findings import Severity, Slight
 from gpulint.rule import Cost, Repair, Replace, Report, Rule
 
 if TYPE_CHECKING:
@@ -137,10 +138,13 @@ def _doubts(facts: FileFacts, load: Load) -> tuple[str, ...]:
     if load.by_every_rank:
         return ()
     if not load.stays:
-        return ("no step is seen to run before it is let go of", "how large it is, the code does not say")
+        return (
+            "no step is seen to run before it is let go of",
+            Slight("how large it is, the code does not say"),
+        )
     with_optimizer = load.brings_optimizer or (load.formatted and facts.ask(saves_optimizers))
     size = checkpoint_doubts(facts.ask, load.function, load.owners, with_optimizer)
-    return tuple(answer.clause for answer in size)
+    return doubts_of(size)
 
 
 def _repair(facts: FileFacts, load: Load) -> Repair | None:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 from gpulint.rules.detect.snapshots import Snapshot
 
 from gpulint.analysis.code import ir
+from gpulint.answers import doubts_of
 from gpulint.claims import Claim
 from gpulint.findings import Severity
 from gpulint.rule import Cost, Repair, Replace, Report, Rule
@@ -123,7 +124,7 @@ def _doubts(facts: FileFacts, snapshot: Snapshot) -> tuple[str, ...]:
         return ()
     func = snapshot.source.func
     owner = func.base.path if isinstance(func, ir.Attr) else None
-    found = [answer.clause for answer in copy_doubts(facts.ask, snapshot.function, owner or "")]
+    found = [*doubts_of(copy_doubts(facts.ask, snapshot.function, owner or ""))]
     if lives_one_step(snapshot.function, snapshot.stmt, snapshot.holder):
         found.append("it lives for one step, and is needed at once")
     elif made_at_the_end(snapshot.function, snapshot.stmt):

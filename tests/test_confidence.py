@@ -14,7 +14,7 @@ from support import codes, findings, gpulint
 
 import gpulint as api
 from gpulint.config import Config, ConfigError
-from gpulint.findings import Confidence, Finding, Severity
+from gpulint.findings import Confidence, Finding, Severity, Slight
 from gpulint.lint.baseline import compare
 from gpulint.lint.documentation import page
 from gpulint.lint.linter import lint_text
@@ -82,7 +82,15 @@ def test_a_rule_passes_on_all_that_is_open() -> None:
 )
 def test_levels_are_ordered(least: str, reached: list[str]) -> None:
     assert [level.value for level in Confidence if level.reaches(Confidence(least))] == reached
-    assert [Confidence.with_doubts(number).value for number in range(4)] == ["high", "medium", "low", "low"]
+    given: tuple[tuple[str, ...], ...] = ((), ("holds?",), ("holds?", "read?"), (Slight("large?"),))
+    assert [Confidence.with_doubts(doubts).value for doubts in given] == ["high", "medium", "low", "low"]
+
+
+def test_one_doubt_whether_it_matters_is_enough_for_the_lowest_level() -> None:
+    text = CERTAIN.replace('.to("cuda")', "")
+    (found,) = api.check_source(text, config={"confidence": "low"})
+    assert (found.doubts, found.confidence) == ((GPU,), Confidence.LOW)
+    assert Finding.from_json(found.to_json()).confidence is Confidence.LOW
 
 
 @pytest.mark.parametrize("form", ["github", "gitlab", "junit", "sarif"])

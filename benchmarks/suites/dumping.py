@@ -15,9 +15,9 @@ def pytest_terminal_summary(config: pytest.Config) -> None:
     if path and told is not None:
         found = {
             "looked_at": told.looked_at,
-            "leftovers": told.leftovers,
+            "leftovers": [one.to_json() for one in told.leftovers],
             "peaks": {key.subject: peak.to_json() for key, peak in told.peaks.measured.items()},
             "cards": sorted({key.card for key in told.peaks.measured}),
-            "changes": [change.to_json() for change in told.peaks.changes],
+            "changes": [change.to_json() for change in told.peaks.changes.values()],
         }
         Path(path).write_text(json.dumps(found, indent=1), encoding="utf-8")

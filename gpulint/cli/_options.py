@@ -1,8 +1,10 @@
-"""What several commands take alike: rules, a configuration, whether to colour."""
+"""What several commands take alike: rules, a configuration, a script with its arguments, what they write and whether in colour."""
 
 from __future__ import annotations
 
+import itertools
 import os
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,7 +13,7 @@ from typing import Any, TypeVar
 import click
 
 from gpulint.cli._grouped import GroupedOption, codes
-from gpulint.config import ConfigResolver, Overrides
+from gpulint.config import ConfigResolver, Overrides, shown_path
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 PathLike = TypeVar("PathLike", "str | None", "Path | None")
@@ -91,16 +93,72 @@ def size(_: click.Context, __: click.Parameter, value: str | None) -> int | None
 
     if value is None:
         return None
-
     try:
         return parse_bytes(value)
     except ValueError as error:
         raise click.BadParameter(str(error)) from error
 
 
-def size_if_given(context: click.Context, parameter: click.Parameter, value: str | None) -> int | None:
-    """`size`, or None where the option is not given."""
-    return None if value is None else size(context, parameter, value)
+def say_what_went_to(script: str, arguments: Sequence[str]) -> None:
+    """That options which stand behind a script are the script's, where the command has such options too."""
+    context = click.get_current_context()
+    ours = {name for one in context.command.params for name in one.opts if name.startswith("--")}
+    before_end = itertools.takewhile(lambda argument: argument != "--", arguments)
+    given = dict.fromkeys(name for one in before_end if (name := one.partition("=")[0]) in ours)
+    if given:
+        went = f"{' and '.join(given)} went to {script}"
+        stand = f"options of gpulint {context.info_name} stand before the script"
+        print(f"gpulint: {went}: {stand}", file=sys.stderr)
+
+
+# -- what is written -----------------------------------------------------------------------------------------
+
+
+def output_format(
+    *formats: str, help: str = "", heading: str = "Options"
+) -> Callable[[Decorated], Decorated]:
+    """The option `--output-format`: one of these, by default the first."""
+    return click.option(
+        "--output-format",
+        metavar="FORMAT",
+        type=click.Choice(formats),
+        default=formats[0],
+        cls=GroupedOption,
+        heading=heading,
+        help=help or f"{', '.join(formats[:-1])} or {formats[-1]}.",
+    )
+
+
+def report(heading: str) -> Callable[[Decorated], Decorated]:
+    """The option `--report`, for `write_report`."""
+    return click.option(
+        "--report",
+        metavar="FILE",
+        type=click.Path(dir_okay=False),
+        callback=can_be_written,
+        cls=GroupedOption,
+        heading=heading,
+        help="Write an HTML report to FILE.",
+    )
+
+
+def write_report(path: str, text: str) -> None:
+    """Write a page to the file that --report names, and say so. Last of all: that the disk is full must cost nobody the rest.
+    Raises click.UsageError."""
+    from gpulint.atomic import write_atomic
+
+    try:
+        write_atomic(path, text.encode("utf-8"))
+    except OSError as error:
+        raise click.UsageError(f"--report {path}: {error.strerror or error}.") from error
+    print(f"gpulint: report written to {shown_path(os.path.abspath(path))}", file=sys.stderr)
+
+
+def quiet(heading: str) -> Callable[[Decorated], Decorated]:
+    """The option `-q`, of commands that tell how far they are."""
+    return click.option(
+        "-q", "--quiet", is_flag=True, cls=GroupedOption, heading=heading, help="No progress."
+    )
 
 
 def colour(heading: str) -> Callable[[Decorated], Decorated]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import sys
 from collections.abc import Callable, Iterator
@@ -12,8 +11,8 @@ from io import StringIO
 
 from gpulint.cli import _verify
 from gpulint.cli._job import summarize
+from gpulint.cli._options import write_report
 from gpulint.cli._verify import Request
-from gpulint.config import shown_path
 from gpulint.runtime.parent.runner import Run, run
 from gpulint.runtime.record.result import RunResult
 from gpulint.source.notebooks import is_notebook
@@ -101,12 +100,11 @@ def _tell(request: Request, trial: Trial) -> None:
 
 
 def _report(request: Request, trial: Trial) -> None:
-    """The page, where one was asked for. Last, because that the disk is full must cost nobody the rest."""
+    """The page, where one was asked for."""
     if request.report is not None:
         from gpulint.reports.trial.html import write_page
 
-        _verify.write_report(request.report, write_page(trial, request.dry_run))
-        print(f"gpulint: report written to {shown_path(os.path.abspath(request.report))}", file=sys.stderr)
+        write_report(request.report, write_page(trial, request.dry_run))
 
 
 def _print_text(request: Request, trial: Trial) -> None:

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import contextlib
 import glob
-import itertools
 import json
 import os
 import shlex
 import shutil
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import click
 
 from gpulint.cli._job import summarize
+from gpulint.cli._options import say_what_went_to, write_report
 from gpulint.config import ConfigResolver, shown_path
 from gpulint.findings import DIAGNOSTICS, Confidence, Finding
 from gpulint.gate.baselines import BadBaseline
@@ -116,11 +116,10 @@ def _verified(request: Request, told: Callable[[Verification], Verification]) ->
         summarize(gate_markdown(verification))
     _say_how_it_ended(request, verification)
     written = _say_snapshot(request)
-    if request.report is not None:  # last: that the disk is full must cost nobody the rest
+    if request.report is not None:
         from gpulint.reports.verify.html import write_page
 
         write_report(request.report, write_page(verification))
-        print(f"gpulint: report written to {shown_path(os.path.abspath(request.report))}", file=sys.stderr)
     return verification.exit_code if written else 2
 
 
@@ -148,7 +147,7 @@ def prepare(request: Request) -> None:
     click.UsageError."""
     _refuse_nonsense(request)
     if not request.quiet:
-        _say_what_went_to_the_script(request)
+        say_what_went_to(request.target, request.arguments)
 
 
 def _refuse_nonsense(request: Request) -> None:
@@ -166,7 +165,8 @@ def _refuse_nonsense(request: Request) -> None:
     try:
         check(request.limits, request.device)
     except BadBaseline as error:
-        hint = "" if os.path.exists(request.baseline or "") else f": {_writing(request)}"
+        known = request.write_baseline or os.path.exists(request.baseline or "")
+        hint = "" if known else f": {_writing(request)}"
         raise click.UsageError(f"{error}{hint}") from error
     except ValueError as error:
         raise click.UsageError(f"{error}.") from error
@@ -188,21 +188,6 @@ def _refuse_nonsense(request: Request) -> None:
     if not request.module and not os.path.exists(request.target):
         hint = "; for a module's name use -m" if "/" not in request.target else ""
         raise click.UsageError(f"there is no script {request.target}{hint}.")
-
-
-def _say_what_went_to_the_script(request: Request) -> None:
-    given = misplaced(request.arguments)
-    if given:
-        went = f"{' and '.join(given)} went to {request.target}"
-        print(f"gpulint: {went}: options of gpulint verify stand before the script", file=sys.stderr)
-
-
-def misplaced(arguments: Sequence[str]) -> list[str]:
-    """The arguments of the script that are the names of long options of `gpulint verify`."""
-    command = click.get_current_context().command
-    ours = {name for one in command.params for name in one.opts if name.startswith("--")}
-    before_end = itertools.takewhile(lambda argument: argument != "--", arguments)
-    return list(dict.fromkeys(name for one in before_end if (name := one.partition("=")[0]) in ours))
 
 
 def _measure(request: Request, as_told: Callable[[Verification], Verification]) -> Verification:
@@ -369,18 +354,8 @@ def _say_how_it_ended(request: Request, verification: Verification) -> None:
     )
     print(f"gpulint: {end.message}{so_far}", file=sys.stderr)
     if request.quiet and end.reason == "exit":
-        _say_what_went_to_the_script(request)
+        say_what_went_to(request.target, request.arguments)
 
 
 def _sum(counts: Mapping[StepKind, int]) -> int:
     return sum(counts.values())
-
-
-def write_report(path: str, text: str) -> None:
-    """Write a page to the file that --report names. Raises click.UsageError."""
-    from gpulint.atomic import write_atomic
-
-    try:
-        write_atomic(path, text.encode("utf-8"))
-    except OSError as error:
-        raise click.UsageError(f"--report {path}: {error.strerror or error}.") from error

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
-from gpulint.atomic import write_atomic
+from gpulint.atomic import one_at_a_time, write_atomic
 from gpulint.runtime.record.records import Record
 
 SCHEMA: Final = 1
@@ -123,11 +123,6 @@ class Baselines:
         """With these entries; all others stay."""
         return Baselines({**self.peaks, **peaks})
 
-    def without(self, keys: Iterable[Key]) -> Baselines:
-        """Without these entries."""
-        gone = set(keys)
-        return Baselines({key: peak for key, peak in self.peaks.items() if key not in gone})
-
     def to_text(self) -> str:
         """The file's text: sorted, so that it is the same whoever writes it, and with a source line in one row."""
         entries = [{**key.to_json(), **_plain(peak)} for key, peak in sorted(self.peaks.items())]
@@ -138,7 +133,7 @@ class Baselines:
 def read(path: str, missing_is_empty: bool = False) -> Baselines:
     """The baselines in a file. Raises BadBaseline; with `missing_is_empty` not where there is no such file."""
     try:
-        with open(path, encoding="utf-8") as source:
+        with open(path, encoding="utf-8-sig") as source:  # some editors on Windows begin a file with a mark
             data = json.load(source)
     except FileNotFoundError:
         if missing_is_empty:
@@ -146,7 +141,7 @@ def read(path: str, missing_is_empty: bool = False) -> Baselines:
         raise BadBaseline(f"there is no baseline {path}; write it first") from None
     except OSError as error:
         raise BadBaseline(f"the baseline {path} cannot be read: {error.strerror or error}") from error
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise BadBaseline(f"the baseline {path} is not JSON: {error}") from error
     if not isinstance(data, dict) or "peaks" not in data:
         raise BadBaseline(f"{path} is not a baseline of peaks: it has no entry `peaks`")
@@ -154,7 +149,34 @@ def read(path: str, missing_is_empty: bool = False) -> Baselines:
         raise BadBaseline(
             f"the baseline {path} has schema {data.get('schema')!r}, and this gpulint reads {SCHEMA}: write it anew"
         )
-    return Baselines(dict(_entry(item, path) for item in _list(data["peaks"], path)))
+    peaks: dict[Key, Peak] = {}
+    for item in _list(data["peaks"], path):
+        key, peak = _entry(item, path)
+        if key in peaks:
+            raise BadBaseline(
+                f"the baseline {path} has two entries of `{key.subject}` for {key.where}, as a merge leaves them: keep one"
+            )
+        peaks[key] = peak
+    return Baselines(peaks)
+
+
+def check_writable(path: str) -> None:
+    """Whether `write` may be able to write there, asked before a long run. Raises BadBaseline."""
+    folder = os.path.dirname(os.path.realpath(path))
+    if not os.path.isdir(folder):
+        raise BadBaseline(f"the folder {folder} of the baseline does not exist")
+    for one in (folder, path):
+        if os.path.exists(one) and not os.access(one, os.W_OK):
+            raise BadBaseline(f"{one} cannot be written to, and the baseline would be")
+
+
+def add(path: str, peaks: Mapping[Key, Peak]) -> Baselines:
+    """Write these entries into the file, which may be new; what it has then. It is read as late as this: others may have written
+    it since, and who writes now waits. Raises BadBaseline."""
+    with one_at_a_time(path):
+        found = read(path, missing_is_empty=True).with_peaks(peaks)
+        write(path, found)
+    return found
 
 
 def write(path: str, baselines: Baselines) -> None:
@@ -177,24 +199,31 @@ def compare(now: Peak, before: Peak, tolerance: float = TOLERANCE) -> tuple[Comp
 
 
 def _comparison(stretch: str, now: int, before: int, tolerance: float) -> Comparison:
-    slack = int(before * tolerance / 100)
-    change: Change = "grew" if now > before + slack else "fell" if now < before - slack else "same"
-    return Comparison(stretch, now, before, before + slack, change)
+    most = allowed(before, tolerance)
+    change: Change = "grew" if now > most else "fell" if now < 2 * before - most else "same"
+    return Comparison(stretch, now, before, most, change)
+
+
+def allowed(before: int, tolerance: float) -> int:
+    """The most bytes that are no growth; `tolerance` is in percent."""
+    return before + int(before * tolerance / 100)
 
 
 def grown(now: Sequence[Line], before: Sequence[Line]) -> tuple[Growth, ...]:
     """The lines that have more bytes than were written down, most growth first.
 
-    A line is the same where its file, function and text are; one whose text was edited, where its number still is.
+    A line is the same where its file, function and text are, and of several that are alike the first is the first; one whose text
+    was edited, where its number still is.
     """
-    known = {(line.file, line.function, line.code): line for line in before}
-    left = dict(known)
+    left: dict[tuple[str, str, str], list[Line]] = {}
+    for line in sorted(before, key=lambda one: one.line):
+        left.setdefault((line.file, line.function, line.code), []).append(line)
     partners: dict[int, Line] = {}
-    for index, line in enumerate(now):
-        partner = left.pop((line.file, line.function, line.code), None)
-        if partner is not None:
-            partners[index] = partner
-    numbered = {(line.file, line.function, line.line): line for line in left.values()}
+    for index, line in sorted(enumerate(now), key=lambda one: one[1].line):
+        alike = left.get((line.file, line.function, line.code))
+        if alike:
+            partners[index] = alike.pop(0)
+    numbered = {(line.file, line.function, line.line): line for alike in left.values() for line in alike}
     unlisted = min((line.bytes for line in before), default=0) if len(before) >= MOST_LINES else 0
     found = []
     for index, line in enumerate(now):
@@ -252,6 +281,9 @@ def _list(value: Any, path: str) -> list[Any]:
 
 def _entry(item: Any, path: str) -> tuple[Key, Peak]:
     try:
-        return Key.from_json(item), Peak.from_json(item)
+        key, peak = Key.from_json(item), Peak.from_json(item)
     except (TypeError, ValueError, KeyError) as error:
         raise BadBaseline(f"the baseline {path} has an entry that cannot be read: {error}") from error
+    if peak.allocated < 0:
+        raise BadBaseline(f"the baseline {path} has a peak of `{key.subject}` below 0")
+    return key, peak

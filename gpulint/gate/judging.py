@@ -47,6 +47,9 @@ def judge(run: RunResult, limits: Limits, subject: str, command: str) -> Gate:
         gate = replace(gate, checks=_held_against(measured, run, limits.max_peak))
     if not limits.baseline:
         return gate
+    if limits.write and run.end.reason == "timeout":
+        said = f"the time was up before the run was at its end: nothing was written to {limits.baseline}"
+        return replace(gate, problems=(*gate.problems, said))
     world = max(
         len(run.ranks), *(rank.world_size for rank in run.ranks)
     )  # of several machines each sees its own
@@ -134,11 +137,8 @@ def _who(peak: PeakOfRank, measured: Sequence[PeakOfRank]) -> str:
 
 
 def _written(gate: Gate, keys: Mapping[int, Key]) -> Gate:
-    path = gate.limits.baseline
     peaks = {keys[peak.rank]: _as_entry(peak) for peak in gate.ranks}
-    # Read as late as this: another program's peaks may have been written while this one ran.
-    known = baselines.read(path, missing_is_empty=True)
-    baselines.write(path, known.with_peaks(peaks))
+    baselines.add(gate.limits.baseline, peaks)
     return replace(gate, written=len(peaks))
 
 

@@ -31,10 +31,8 @@ def check(limits: Limits, device: str) -> None:
         raise ValueError("--exclusive is about GPUs, and --device cpu leaves them alone")
     if limits.baseline:
         baselines.read(limits.baseline, missing_is_empty=limits.write)
-        folder = os.path.dirname(os.path.abspath(limits.baseline))
-        if limits.write and not os.access(folder, os.W_OK):
-            there = "cannot be written to" if os.path.isdir(folder) else "does not exist"
-            raise ValueError(f"the folder {folder} of the baseline {there}")
+        if limits.write:
+            baselines.check_writable(limits.baseline)
 
 
 def limited(what: Run, limits: Limits) -> Run:

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from gpulint.answers import doubts_of
 from gpulint.findings import Confidence, Finding, Fix, Position, Related
 from gpulint.lint.trees import SourceError, Trees, deep_stack
 from gpulint.rule import Cost, Report, Rule, RuleSet, node_of
@@ -117,7 +118,7 @@ def said_by_program(facts: FileFacts, rule: type[Rule], place: Place) -> Iterato
 
 
 def _with_doubts_of_program(facts: FileFacts, rule: type[Rule], report: Report) -> Report:
-    more = tuple(answer.clause for answer in said_by_program(facts, rule, report.at))
+    more = doubts_of(said_by_program(facts, rule, report.at))
     return replace(report, doubts=(*report.doubts, *more)) if more else report
 
 

@@ -91,8 +91,10 @@ class Device(Protocol):
 
 
 def told(device: Device) -> str:
-    """Where it was measured, as a part of a sentence."""
-    return "the CPU, as it would be on a GPU" if device.kind == "cpu" else device.card
+    """Where it is measured, as a part of a sentence. Initializes no CUDA: a process that has may not fork users of it."""
+    if device.kind == "cpu":
+        return "the CPU, as it would be on a GPU"
+    return device.card if torch.cuda.is_initialized() else "a GPU that nothing has used"  # type: ignore[no-untyped-call]
 
 
 def identity(tensor: Any) -> Any:
@@ -135,7 +137,7 @@ def reached_from(device: Device, roots: list[Any], pieces: Mapping[Hashable, Pie
 
 
 def place_of(site: Site, root: str) -> str:
-    """`forward(), src/model.py:12`, the file from `root` where it is below that."""
+    """`forward, src/model.py:12`, the file from `root` where it is below that."""
     if not site.file:
         return "code that no Python line of the project stands for"
     file = os.path.relpath(site.file, root) if site.file.startswith(root + os.sep) else site.file

@@ -7,13 +7,17 @@ Imports no torch.
 
 from __future__ import annotations
 
+import gc
+import inspect
 import sys
 from collections.abc import Iterator
-from types import FrameType
+from types import AsyncGeneratorType, CoroutineType, FrameType, GeneratorType
+from typing import Final
 
 import pytest
 
 _FAILED: pytest.StashKey[list[BaseException]] = pytest.StashKey()
+_SUSPENDS: Final = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
 
 
 def remember(item: pytest.Item, call: pytest.CallInfo[None]) -> None:
@@ -42,12 +46,27 @@ def clear(error: BaseException) -> None:
 
 
 def _clear_frame(frame: FrameType) -> None:
+    if _waits(frame):
+        return
     try:
         frame.clear()
     except RuntimeError:  # it is running, or waits for its next value
         return
     if sys.version_info < (3, 13):
         frame.f_locals  # noqa: B018 - who looked at the locals has left a copy of them on the frame; asked again, it is emptied
+
+
+def _waits(frame: FrameType) -> bool:
+    """Whether it is that of a generator which waits for its next value: a fixture, say, that handed out an exception it had
+    caught. Cleared, it would end there and then, before Python 3.13; since then that is an error."""
+    if sys.version_info >= (3, 13) or not frame.f_code.co_flags & _SUSPENDS:
+        return False
+    return any(
+        (isinstance(one, GeneratorType) and one.gi_frame is frame)
+        or (isinstance(one, CoroutineType) and one.cr_frame is frame)
+        or (isinstance(one, AsyncGeneratorType) and one.ag_frame is frame)
+        for one in gc.get_referrers(frame)
+    )
 
 
 def _all_of(error: BaseException) -> Iterator[BaseException]:

@@ -7,9 +7,9 @@ import os
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-from gpulint.atomic import one_at_a_time
 from gpulint.gate import baselines
 from gpulint.gate.baselines import Baselines, Key, Line, Peak
+from gpulint.runtime.record.records import Record
 from gpulint.units import format_bytes
 
 if TYPE_CHECKING:
@@ -20,17 +20,13 @@ _MOST_GROWN: Final = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
-    """How one test's peak compares; sizes in bytes."""
+class Change(Record):
+    """How one test's peak compares; sizes in bytes. `change` is that of a `Comparison`, or missing where nothing is committed."""
 
     nodeid: str
     change: str
     now: int
-    before: int
-
-    def to_json(self) -> dict[str, Any]:
-        """Plain data, which a worker's report carries."""
-        return {"nodeid": self.nodeid, "change": self.change, "now": self.now, "before": self.before}
+    before: int = 0
 
 
 @dataclass(slots=True)
@@ -42,7 +38,7 @@ class Peaks:
     known: Baselines
     shown: str = ""
     measured: dict[Key, Peak] = field(default_factory=dict)
-    changes: list[Change] = field(default_factory=list)
+    changes: dict[str, Change] = field(default_factory=dict)
 
     def key(self, nodeid: str, device: Device) -> Key:
         """The entry of a test on this device."""
@@ -57,15 +53,16 @@ class Peaks:
         if device.kind == "cuda" and not _started():
             return None
         known = self.look_up(nodeid, device)
-        return None if known is None else int(known.allocated * (1 + self.tolerance / 100))
+        return None if known is None else baselines.allowed(known.allocated, self.tolerance)
 
     def compare(self, nodeid: str, reading: Reading, known: Peak) -> Change:
         """A test's peak against the committed one."""
         (found,) = baselines.compare(Peak(reading.peak), Peak(known.allocated), self.tolerance)
         return Change(nodeid, found.change, found.now, found.before)
 
-    def problem(self, nodeid: str, reading: Reading, known: Peak, change: Change) -> str:
-        """Why a peak that grew is too high: the lines that grew, those that make it, who holds the memory."""
+    def problem(self, reading: Reading, known: Peak, change: Change, renewing: str) -> str:
+        """Why a peak that grew is too high: the lines that grew, those that make it, who holds the memory. `renewing` is the
+        command that writes it down."""
         head = (
             f"gpu_memory: the peak of this test grew from {format_bytes(change.before)} to {format_bytes(change.now)}, by "
             f"{format_bytes(change.now - change.before)}; {self.tolerance:g} % are allowed ({reading.where})"
@@ -75,8 +72,16 @@ class Peaks:
             for growth in baselines.grown(self._lines(reading), known.lines)[:_MOST_GROWN]
             if growth.line.line
         ]
-        meant = f"  if that is meant: {self._command(nodeid)}"
-        return "\n".join([head, *grown, *reading.evidence(), meant])
+        return "\n".join([head, *grown, *reading.evidence(), f"  if that is meant: {renewing}"])
+
+    def missing(self, nodeid: str, device: Device, renewing: str) -> str:
+        """That nothing is committed for a test on this device, and what adds it."""
+        key = self.key(nodeid, device)
+        others = ", ".join(list(dict.fromkeys(one.where for one in self.known.elsewhere(key)))[:3])
+        but = f"; it has {others}" if others else ""
+        return (
+            f"gpu_memory: {self.shown} has no peak of this test on {key.where}{but}\n  write it: {renewing}"
+        )
 
     def entry(self, nodeid: str, reading: Reading) -> dict[str, Any]:
         """What is to be written down of a test, as plain data."""
@@ -84,21 +89,17 @@ class Peaks:
         return {"key": _key(nodeid, reading.card).to_json(), "peak": peak.to_json()}
 
     def take(self, data: dict[str, Any]) -> None:
-        """What a report carries: an entry to be written, or a comparison."""
+        """What a report carries: an entry to be written, or a comparison. Of several attempts at a test the last counts."""
         if "key" in data:
             self.measured[Key.from_json(data["key"])] = Peak.from_json(data["peak"])
         else:
-            self.changes.append(Change(**data))
+            self.changes[data["nodeid"]] = Change.from_json(data)
 
     def write(self) -> str:
         """Write what was measured into the file, all other entries kept; one sentence about it. Raises BadBaseline."""
         if not self.measured:
             return f"{self.shown} is unchanged: no peak was measured (mark tests gpu_memory, or add --gpu-memory-all)"
-        with one_at_a_time(self.path):  # under torchrun each rank writes its own
-            # Read again: somebody else may have written it while the tests ran.
-            there = baselines.read(self.path, missing_is_empty=True)
-            merged = there.with_peaks(self.measured)
-            baselines.write(self.path, merged)
+        merged = baselines.add(self.path, self.measured)
         kept = len(merged.peaks) - len(self.measured)
         number = len(self.measured)
         return f"{number} peak{'s' * (number != 1)} written to {self.shown}, {kept} other entries kept"
@@ -114,20 +115,6 @@ class Peaks:
             )
             for site, size in reading.lines[: baselines.MOST_LINES]
         )
-
-    def _command(self, nodeid: str) -> str:
-        return f"pytest --gpu-memory-baseline {self.shown} --gpu-memory-write-baseline '{nodeid}'"
-
-
-def explain_missing(peaks: Peaks, nodeid: str, device: Device) -> str:
-    """That nothing is committed for a test on this device, and what adds it."""
-    key = peaks.key(nodeid, device)
-    others = ", ".join(list(dict.fromkeys(one.where for one in peaks.known.elsewhere(key)))[:3])
-    but = f"; it has {others}" if others else ""
-    return (
-        f"gpu_memory: {peaks.shown} has no peak of this test on {key.where}{but}\n"
-        f"  write it: {peaks._command(nodeid)}"
-    )
 
 
 def _key(nodeid: str, card: str) -> Key:
@@ -152,4 +139,6 @@ def open_peaks(path: str, writes: bool, tolerance: float) -> Peaks:
     if not path:
         return Peaks("", tolerance, Baselines())
     known = baselines.read(path, missing_is_empty=writes)
+    if writes:
+        baselines.check_writable(path)
     return Peaks(path, tolerance, known, os.path.relpath(path))

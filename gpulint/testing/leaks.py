@@ -3,58 +3,18 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 import pytest
 
 from gpulint.testing.asking import ALLOW_LEAK, Allowed, Misuse, allowed_of
 from gpulint.testing.devices import Device, Pieces, births_of, holders_of, is_same, told
 from gpulint.testing.fixtures import Fixtures
+from gpulint.testing.leftovers import Leftover
 from gpulint.testing.settings import Settings
-from gpulint.units import format_bytes
 
 SEARCHING: Final = 120.0  # seconds of a session that searches for holders may take
 _MOST_HOLDERS: Final = 3
-
-
-@dataclass(frozen=True, slots=True)
-class Leftover:
-    """What one test, or a fixture that ended with it, left behind. Sizes in bytes. `reason` says why it is allowed."""
-
-    nodeid: str
-    size: int
-    tensors: int
-    where: str
-    owner: str = ""
-    holders: tuple[str, ...] = ()
-    births: tuple[str, ...] = ()
-    reason: str = ""
-
-    def lines(self) -> list[str]:
-        """What is told about it, below its first line."""
-        said = [f"held by {holder}" for holder in self.holders]
-        return [*said, *self.births]
-
-    def head(self) -> str:
-        """How much and of whom."""
-        number = f"{self.tensors} tensor{'s' * (self.tensors != 1)}"
-        of = f"{self.owner}, which ended with this test, left" if self.owner else "this test left"
-        return f"gpu_memory: {of} {format_bytes(self.size)} in {number} on {self.where}"
-
-    def to_json(self) -> dict[str, Any]:
-        """Plain data, which a worker's report carries."""
-        names = ("nodeid", "size", "tensors", "where", "owner", "reason")
-        return {name: getattr(self, name) for name in names} | {
-            "holders": list(self.holders),
-            "births": list(self.births),
-        }
-
-    @staticmethod
-    def from_json(data: dict[str, Any]) -> Leftover:
-        """From `to_json`."""
-        tuples = {name: tuple(data[name]) for name in ("holders", "births")}
-        return Leftover(**{**data, **tuples})
 
 
 class Leaks:
@@ -68,6 +28,11 @@ class Leaks:
         self._levels: list[int] = []
         self._searched = 0.0
         self._looking = False
+
+    @property
+    def where(self) -> str:
+        """Where it is measured."""
+        return told(self._device)
 
     def start(self) -> None:
         """Before the first test: what is there now is nobody's."""
@@ -125,7 +90,7 @@ class Leaks:
             item.nodeid,
             size,
             len(pieces),
-            told(self._device),
+            self.where,
             owner,
             () if allowed else self._holders(pieces),
             tuple(births_of(self._device, pieces, self._settings.root)),
@@ -157,18 +122,3 @@ class Leaks:
             if allowed.most is None or size <= allowed.most:
                 return allowed.reason
         return self._settings.allowed(item.nodeid, size)
-
-
-def report_of(item: pytest.Item, leftovers: list[Leftover]) -> pytest.TestReport:
-    """The error of a test that left something it may not."""
-    wrong = [one for one in leftovers if not one.reason]
-    text = "\n".join(line for one in wrong for line in [one.head(), *(f"  {said}" for said in one.lines())])
-    return pytest.TestReport(
-        nodeid=item.nodeid,
-        location=item.location,
-        keywords={},
-        outcome="failed",
-        longrepr=text,
-        when="teardown",
-        duration=0.0,
-    )

@@ -97,13 +97,18 @@ class Meter:
         self.device.begin_peak(limit, self._crossed)
 
     @property
+    def begun(self) -> bool:
+        """Whether there is anything to read."""
+        return bool(self._by_card)
+
+    @property
     def peak(self) -> int:
         """Bytes, of the card that has most."""
         return max(self._counted(), default=0)
 
     def note(self) -> None:
         """Remember the peak so far."""
-        if self._final is None and self._by_card:
+        if self._final is None and self.begun:
             self.device.peaks()
 
     def _counted(self) -> list[int]:

@@ -4,6 +4,8 @@ first test that needs it."""
 from __future__ import annotations
 
 import inspect
+import os
+import shlex
 import sys
 from collections.abc import Generator
 from dataclasses import replace
@@ -14,13 +16,14 @@ import pytest
 
 from gpulint.testing import failures
 from gpulint.testing.asking import FEWEST, LIMITS, NO_SYNC, Limits, Misuse, limits_of, syncs_of
-from gpulint.testing.held import Peaks, explain_missing
+from gpulint.testing.held import Change, Peaks
 from gpulint.testing.settings import Settings
 
 if TYPE_CHECKING:
     from gpulint.testing.devices import Device
     from gpulint.testing.fixtures import Fixtures
-    from gpulint.testing.leaks import Leaks, Leftover
+    from gpulint.testing.leaks import Leaks
+    from gpulint.testing.leftovers import Leftover
     from gpulint.testing.peaks import Meter
     from gpulint.testing.steps import GpuMemory
 
@@ -44,31 +47,41 @@ class Running:
         self._leaks: Leaks | None = None
         self._wanted = bool(settings.leaks)
         self.looked_at = 0
-        self.where = ""
         self.leftovers: list[Leftover] = []
+
+    @property
+    def where(self) -> str:
+        """Where what tests leave is measured; "" where none ran."""
+        return "" if self._leaks is None else self._leaks.where
 
     # -- what is needed
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:
         """Fixtures that are measured later may be set up by tests that are not: they are watched from the beginning."""
-        measured = [item for item in session.items if self._measures(item)]
+        try:
+            measured = [item for item in session.items if self._measures(item)]
+        except Misuse as error:  # of a marker that a hook has put there: the others are told where they stand
+            raise pytest.UsageError(str(error)) from error
         self._wanted = self._wanted or bool(measured)
         if measured and find_spec("torch") is not None:
-            for asked in {
-                (self._limits(item) or Limits(device=self._settings.device)).device for item in measured
-            }:
-                self._device(asked)
+            for item in measured:
+                self._device(self._limits_or_none(item).device)
 
     def _limits(self, item: pytest.Item) -> Limits | None:
-        """What the test's marker asks for, measured where the marker or else the command line says; None without one."""
+        """What the test's marker asks for, measured where the marker or else the command line says; None without one. Raises
+        Misuse."""
         marker = item.get_closest_marker(LIMITS)
         if marker is None:
             return None
         try:
             limits = limits_of(marker.args, marker.kwargs)
-        except Misuse as error:  # put there after the collection, which tells all others
-            raise pytest.UsageError(f"{item.nodeid}: {error}") from error
+        except Misuse as error:
+            raise Misuse(f"{item.nodeid}: {error}") from error
         return replace(limits, device=self._settings.device) if limits.device == "auto" else limits
+
+    def _limits_or_none(self, item: pytest.Item) -> Limits:
+        """The same, and no limits where the test has no marker."""
+        return self._limits(item) or Limits(device=self._settings.device)
 
     def _measures(self, item: pytest.Item) -> bool:
         """Whether the test's peak is wanted."""
@@ -101,17 +114,15 @@ class Running:
         return outcome
 
     def _start_leaks(self) -> Leaks:
-        from gpulint.testing.devices import told
         from gpulint.testing.leaks import Leaks
 
         device = self._device(self._settings.device)
         leaks = Leaks(device, self._fixtures[device.kind], self._settings)
         leaks.start()
-        self.where = told(device)
         return leaks
 
     def _look(self, item: pytest.Item, leaks: Leaks) -> None:
-        from gpulint.testing.leaks import report_of
+        from gpulint.testing.leftovers import report_of
 
         found = leaks.after(item)
         self.looked_at += 1
@@ -119,17 +130,16 @@ class Running:
         if self._settings.leaks == "error" and any(not one.reason for one in found):
             item.ihook.pytest_runtest_logreport(report=report_of(item, found))
 
-    @pytest.hookimpl(wrapper=True, tryfirst=True)
-    def pytest_runtest_setup(self, item: pytest.Item) -> Wrapper:
+    def pytest_runtest_setup(self, item: pytest.Item) -> None:
+        """Within the wrappers of others, which are to see how it ends, and after what skips a test."""
         if self._measures(item):
             self._begin_meter(item)
-        return (yield)
 
     def _begin_meter(self, item: pytest.Item) -> None:
         self._need_torch()
         from gpulint.testing.peaks import Meter
 
-        limits = self._limits(item) or Limits(device=self._settings.device)
+        limits = self._limits_or_none(item)
         self._need(limits.device)
         device = self._device(limits.device)
         meter = Meter(device, self._fixtures[device.kind], item, self._settings.root)
@@ -184,8 +194,12 @@ class Running:
 
     @pytest.hookimpl(wrapper=True, trylast=True)
     def pytest_runtest_call(self, item: pytest.Item) -> Wrapper:
-        limits, meter = self._limits(item), item.stash.get(_METER, None)
+        limits, meter = self._limits_now(item), item.stash.get(_METER, None)
         syncs = item.get_closest_marker(NO_SYNC)
+        if meter is None and self._measures(item):
+            pytest.fail(
+                f"{LIMITS}: the marker came while fixtures were set up, too late for a peak", pytrace=False
+            )
         if limits is None and meter is None and syncs is None:
             return (yield)
         memory = self._watch_steps(item, limits)
@@ -206,6 +220,14 @@ class Running:
         if said:
             pytest.fail(said, pytrace=False)
         return outcome
+
+    def _limits_now(self, item: pytest.Item) -> Limits | None:
+        """As `_limits`, with a marker that a fixture has put there, which fails the test if it is wrong."""
+        try:
+            return self._limits(item)
+        except Misuse as error:
+            problem = str(error)
+        pytest.fail(problem, pytrace=False)
 
     def _run(self, syncs: pytest.Mark | None) -> Wrapper:
         if syncs is None:
@@ -231,7 +253,7 @@ class Running:
         self._need_torch()
         from gpulint.testing.steps import GpuMemory
 
-        limits = self._limits(item) or Limits(device=self._settings.device)
+        limits = self._limits_or_none(item)
         self._need(limits.device)
         memory = GpuMemory(limits, self._settings.root, item.stash.get(_METER, None))
         memory.start()
@@ -274,15 +296,26 @@ class Running:
         if self._settings.writes_baseline:
             item.stash[_PEAK] = self._peaks.entry(item.nodeid, meter.reading(holders=False))
             return None
+        reading = meter.reading(lines=False)
         known = self._peaks.look_up(item.nodeid, meter.device)
         if known is None:
-            return explain_missing(self._peaks, item.nodeid, meter.device)
-        reading = meter.reading(lines=False)
+            item.stash[_PEAK] = Change(item.nodeid, "missing", reading.peak).to_json()
+            return self._peaks.missing(item.nodeid, meter.device, self._renewing(item))
         change = self._peaks.compare(item.nodeid, reading, known)
         item.stash[_PEAK] = change.to_json()
         if change.change != "grew":
             return None
-        return self._peaks.problem(item.nodeid, meter.reading(), known, change)
+        return self._peaks.problem(meter.reading(), known, change, self._renewing(item))
+
+    def _renewing(self, item: pytest.Item) -> str:
+        """The command that writes down a test's peak, from where pytest was started."""
+        device = [] if self._settings.device == "auto" else ["--gpu-memory-device", self._settings.device]
+        options = ["--gpu-memory-baseline", self._peaks.shown, "--gpu-memory-write-baseline", *device]
+        every = ["--gpu-memory-all"] if item.get_closest_marker(LIMITS) is None else []
+        file = os.path.relpath(
+            item.path, item.config.invocation_params.dir
+        )  # node ids begin at pytest's root
+        return shlex.join(["pytest", *options, *every, file + "".join(item.nodeid.partition("::")[1:])])
 
     # -- what there has to be
 
@@ -296,9 +329,7 @@ class Running:
             pytest.skip(f"gpu_memory: this test asks for a GPU, and {no_cuda()}")
 
     def _need_torch(self) -> None:
-        try:
-            import torch  # noqa: F401
-        except ImportError:
+        if find_spec("torch") is None:
             pytest.fail(NO_TORCH, pytrace=False)
 
 
@@ -316,7 +347,7 @@ def _judge_drift(memory: GpuMemory | None) -> str | None:
         return None
     from gpulint.testing.steps import explain
 
-    return explain(memory.result(anew=False), memory.limits.max_drift)
+    return explain(memory.result(anew=False), memory.limits.max_drift, memory.root)
 
 
 def _repeat(item: pytest.Item, memory: GpuMemory) -> None:

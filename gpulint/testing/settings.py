@@ -16,6 +16,7 @@ from gpulint.units import parse_bytes
 ALLOWED_LEAKS: Final = "gpu_memory_allow_leaks"
 CLEAR_FRAMES: Final = "gpu_memory_clear_frames"
 MODES: Final = ("report", "error")
+_WITH_SIZE: Final = re.compile(r"(?P<pattern>.+?)\s+(?P<size>\d[\d.]*\s*[A-Za-z]*)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +121,7 @@ def read(config: pytest.Config) -> Settings:
         device=option("gpu_memory_device") or "auto",
         leaks=option("gpu_memory_leaks") or "",
         leaks_above=option("gpu_memory_leaks_above") or 0,
-        allowed_leaks=tuple(_allowed(line) for line in config.getini(ALLOWED_LEAKS)),
+        allowed_leaks=tuple(allowed_by(line) for line in config.getini(ALLOWED_LEAKS)),
         baseline=str(config.invocation_params.dir / baseline) if baseline else "",
         writes_baseline=writes,
         tolerance=TOLERANCE if tolerance is None else tolerance,
@@ -129,12 +130,13 @@ def read(config: pytest.Config) -> Settings:
     )
 
 
-def _allowed(line: str) -> tuple[str, int | None]:
-    pattern, _, size = line.strip().rpartition(" ")
-    if not pattern or not size[:1].isdigit():
+def allowed_by(line: str) -> tuple[str, int | None]:
+    """A line of the configuration: a pattern of node ids, and the most that is allowed. Raises pytest.UsageError."""
+    given = _WITH_SIZE.fullmatch(line.strip())
+    if given is None:  # node ids may have blanks in their brackets
         return line.strip(), None
     try:
-        return pattern.strip(), size_of(ALLOWED_LEAKS, line.strip(), size)
+        return given["pattern"], size_of(ALLOWED_LEAKS, line.strip(), given["size"])
     except Misuse as error:
         raise pytest.UsageError(str(error)) from error
 

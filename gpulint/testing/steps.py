@@ -26,6 +26,7 @@ class GpuMemory:
         from gpulint.runtime.child.inprocess import Watch
 
         self.limits = limits
+        self.root = root
         self._watch = Watch(limits.steps, limits.warmup, limits.device, root)
         self._running = False
         self._meter = meter
@@ -83,7 +84,7 @@ class GpuMemory:
         """Fail the test if more than `max_drift` bytes ("512B", "1MiB") a step stay, or too few steps were seen."""
         __tracebackhide__ = True
         allowed = self.limits.max_drift if max_drift is None else size_of(LIMITS, "max_drift", max_drift)
-        problem = explain(self.result(), allowed)
+        problem = explain(self.result(), allowed, self.root)
         if problem is not None:
             pytest.fail(problem, pytrace=False)
 
@@ -108,13 +109,18 @@ class GpuMemory:
             pytest.fail(meter.reading().problem(allowed), pytrace=False)
 
     def _measured(self) -> Meter:
-        if self._meter is None:
-            pytest.fail("gpu_memory: the peak is measured within a test's call only", pytrace=False)
+        if self._meter is None or not self._meter.begun:
+            pytest.fail(
+                "gpu_memory: the peak is that of a test's call, and the test has to ask for the fixture by name",
+                pytrace=False,
+            )
         return self._meter
 
 
-def explain(result: RankResult, allowed: int) -> str | None:
-    """Why a result is not acceptable, with the holders; None where it is."""
+def explain(result: RankResult, allowed: int, root: str) -> str | None:
+    """Why a result is not acceptable, with the holders; None where it is. Files are told from the folder `root`."""
+    from gpulint.testing.devices import place_of
+
     steps = result.steps()
     where = result.environment.device_name or result.environment.device
     if result.environment.device == "cpu":
@@ -139,8 +145,7 @@ def explain(result: RankResult, allowed: int) -> str | None:
         if holder.place == "device" and holder.bound is None and any(b.site in sites for b in holder.births)
     ]
     lines += [
-        f"  {format_bytes(round(leak.bytes_per_step))} a step born in {leak.site.function}, "
-        f"{leak.site.file}:{leak.site.line}"
+        f"  {format_bytes(round(leak.bytes_per_step))} a step born in {place_of(leak.site, root)}"
         for leak in leaks[:5]
     ]
     return "\n".join(lines)

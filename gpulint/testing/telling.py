@@ -12,7 +12,8 @@ from typing import Any, Final
 import pytest
 
 from gpulint.gate.baselines import BadBaseline
-from gpulint.testing.held import Peaks
+from gpulint.testing.held import Change, Peaks
+from gpulint.testing.leftovers import Leftover
 from gpulint.testing.settings import Settings
 from gpulint.units import format_bytes
 
@@ -21,22 +22,21 @@ _MOST_TOLD: Final = 20
 _DONE: Final = (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED)
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)  # hashable: pytest before 9 keeps its plugins in a set
 class Telling:
     """One a session."""
 
     settings: Settings
     peaks: Peaks
-    leftovers: list[dict[str, Any]] = field(default_factory=list)
+    leftovers: list[Leftover] = field(default_factory=list)
     looked_at: int = 0
     where: str = ""
     lost: list[str] = field(default_factory=list)  # workers that ended without a last message
     said: list[str] = field(default_factory=list)
-    failed: bool = False
 
     def take(self, message: dict[str, Any]) -> None:
         """What one process found out about leftovers."""
-        self.leftovers += message["leftovers"]
+        self.leftovers += map(Leftover.from_json, message["leftovers"])
         self.looked_at += message["looked_at"]
         self.where = message["where"] or self.where
 
@@ -65,7 +65,6 @@ class Telling:
         except BadBaseline as error:
             self.said.append(str(error))
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
-            self.failed = True
 
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
         if self.settings.leaks:
@@ -74,49 +73,55 @@ class Telling:
             self._tell_peaks(terminalreporter)
 
     def _tell_leaks(self, out: Any) -> None:
-        wrong = sorted((one for one in self.leftovers if not one["reason"]), key=lambda one: -one["size"])
-        allowed = [one for one in self.leftovers if one["reason"]]
+        wrong = sorted((one for one in self.leftovers if not one.reason), key=lambda one: -one.size)
+        allowed = [one for one in self.leftovers if one.reason]
         out.write_sep("=", "GPU memory that tests left behind", bold=True)
-        width = max((len(format_bytes(one["size"])) for one in wrong), default=0)
+        width = max((len(format_bytes(one.size)) for one in wrong), default=0)
         for one in wrong[:_MOST_TOLD]:
-            owner = f" ({one['owner']}, which ended with it)" if one["owner"] else ""
-            out.write_line(f"{format_bytes(one['size']):>{width}}  {one['nodeid']}{owner}")
-            for said in [*(f"held by {holder}" for holder in one["holders"]), *one["births"]]:
+            owner = f" ({one.owner}, which ended with it)" if one.owner else ""
+            out.write_line(f"{format_bytes(one.size):>{width}}  {one.nodeid}{owner}")
+            for said in one.lines():
                 out.write_line(f"{'':>{width}}    {said}")
         if len(wrong) > _MOST_TOLD:
             out.write_line(f"and {len(wrong) - _MOST_TOLD} more, each with less")
         out.write_line(self._total(wrong))
         if allowed:
-            size = format_bytes(sum(one["size"] for one in allowed))
-            out.write_line(f"{size} more are allowed:")
-            for reason in sorted({one["reason"] for one in allowed}):
+            out.write_line(f"{format_bytes(sum(one.size for one in allowed))} more are allowed:")
+            for reason in sorted({one.reason for one in allowed}):
                 out.write_line(f"  {reason}")
         if self.lost:
             out.write_line(f"What tests of {', '.join(self.lost)} left is not known: these workers crashed")
 
-    def _total(self, wrong: list[dict[str, Any]]) -> str:
-        number = len({one["nodeid"] for one in wrong})
+    def _total(self, wrong: list[Leftover]) -> str:
+        number = len({one.nodeid for one in wrong})
         if not number:
             return f"none of {self.looked_at} tests left anything behind ({self.where or 'none ran'})"
-        size = format_bytes(sum(one["size"] for one in wrong))
+        size = format_bytes(sum(one.size for one in wrong))
         return f"{number} of {self.looked_at} tests left {size} behind ({self.where})"
 
     def _tell_peaks(self, out: Any) -> None:
-        fell = [one for one in self.peaks.changes if one.change == "fell"]
-        lines = list(self.said)
-        if self.peaks.changes:
-            number = len(self.peaks.changes)
-            lines.append(f"{number} peak{'s' * (number != 1)} held against {self.peaks.shown}")
-        elif not self.settings.writes_baseline:
-            lines.append(
-                f"no peak was held against {self.peaks.shown}: no test that ran is marked gpu_memory"
-            )
+        out.write_sep("=", "GPU memory peaks", bold=True)
+        for line in [*self.said, *self._compared(list(self.peaks.changes.values()))]:
+            out.write_line(line)
+
+    def _compared(self, changes: list[Change]) -> list[str]:
+        if self.settings.writes_baseline:
+            return []
+        if not changes:
+            what = "used the device" if self.settings.every_test else "is marked gpu_memory"
+            return [f"no peak was held against {self.peaks.shown}: no test that ran {what}"]
+        lines = []
+        held = sum(one.change != "missing" for one in changes)
+        if held:
+            lines.append(f"{held} peak{'s' * (held != 1)} held against {self.peaks.shown}")
+        if held < len(changes):
+            number = f"{len(changes) - held} of {len(changes)} tests"
+            lines.append(f"{number} have no peak in {self.peaks.shown} for this card and torch, and failed")
+        fell = [one for one in changes if one.change == "fell"]
         for one in fell[:_MOST_TOLD]:
             lines.append(f"  fell from {format_bytes(one.before)} to {format_bytes(one.now)}: {one.nodeid}")
         if fell:
             lines.append(
                 "  renew what fell with --gpu-memory-write-baseline, so that it cannot grow back unseen"
             )
-        out.write_sep("=", "GPU memory peaks", bold=True)
-        for line in lines:
-            out.write_line(line)
+        return lines

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,7 @@ CPU = Key("train.py --epochs 1", baselines.CPU, "2.13")
 PEAK = Peak(
     10_000, 20_000, 0.0, {"start": 4_096, "evaluation": 9_000}, (Line("a.py", 3, "step", "y = f(x)", 512),)
 )
+ENTRY = '{"subject": "a", "card": "c", "torch": "2.11", "allocated": 1}'
 
 
 def test_what_is_written_is_read_whatever_the_order(tmp_path: Path) -> None:
@@ -33,7 +35,6 @@ def test_entries_of_others_stay(tmp_path: Path) -> None:
     changed = known.with_peaks({CPU: Peak(7)})
     assert changed.look_up(H200) == PEAK
     assert changed.look_up(CPU) == Peak(7)
-    assert changed.without([CPU]).look_up(CPU) is None
 
 
 def test_another_card_torch_or_world_is_another_entry() -> None:
@@ -82,6 +83,14 @@ def test_a_line_is_found_again_by_its_text_or_else_by_its_number() -> None:
     ]
 
 
+def test_lines_of_one_function_that_read_alike_are_told_apart() -> None:
+    before = [Line("a.py", n, "forward", "x = self.relu(x)", 100 * n) for n in (3, 5, 7)]
+    moved = [Line("a.py", n + 1, "forward", "x = self.relu(x)", 100 * n) for n in (7, 3, 5)]
+    assert baselines.grown(moved, before) == ()
+    (growth,) = baselines.grown([*moved, Line("a.py", 10, "forward", "x = self.relu(x)", 50)], before)
+    assert (growth.line.line, growth.before, growth.by) == (10, None, 50)
+
+
 def test_a_line_that_the_full_list_lacks_may_have_had_as_much_as_its_last() -> None:
     before = [Line("a.py", n, "f", f"line {n}", 1_000) for n in range(baselines.MOST_LINES)]
     (growth,) = baselines.grown([Line("a.py", 99, "f", "new", 1_500)], before)
@@ -102,6 +111,13 @@ def test_a_line_that_the_full_list_lacks_may_have_had_as_much_as_its_last() -> N
             '{"schema": 1, "peaks": [{"subject": "a", "card": "c", "torch": 2, "allocated": 1}]}',
             "expected str",
         ),
+        (
+            '{"schema": 1, "peaks": [{"subject": "a", "card": "c", "torch": "2", "allocated": -1}]}',
+            "`a` below 0",
+        ),
+        (f'{{"schema": 1, "peaks": [{ENTRY}, {ENTRY}]}}', "two entries of `a`"),
+        ("[" * 100_000, "is not JSON"),
+        ("<<<<<<< HEAD", "is not JSON"),
     ],
 )
 def test_what_is_no_baseline_is_one_sentence(tmp_path: Path, text: str, says: str) -> None:
@@ -123,6 +139,37 @@ def test_a_missing_file_is_said_and_may_be_empty(tmp_path: Path) -> None:
 def test_a_file_that_cannot_be_written_is_said(tmp_path: Path) -> None:
     with pytest.raises(BadBaseline, match="could not be written"):
         baselines.write(str(tmp_path / "nowhere" / "memory.json"), Baselines())
+
+
+def test_a_file_that_is_read_only_is_said_before_the_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "memory.json"
+    baselines.check_writable(str(path))
+    path.touch()
+    monkeypatch.setattr(os, "access", lambda one, _: one != str(path))  # root may write everywhere
+    with pytest.raises(BadBaseline, match=r"memory\.json cannot be written to"):
+        baselines.check_writable(str(path))
+
+
+def test_a_folder_that_is_not_there_is_said_before_the_run(tmp_path: Path) -> None:
+    with pytest.raises(BadBaseline, match="does not exist"):
+        baselines.check_writable(str(tmp_path / "nowhere" / "memory.json"))
+
+
+def test_what_an_editor_on_windows_writes_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "memory.json"
+    text = Baselines().with_peaks({H200: PEAK}).to_text().replace("\n", "\r\n")
+    path.write_bytes(b"\xef\xbb\xbf" + text.encode())
+    assert baselines.read(str(path)).look_up(H200) == PEAK
+
+
+def test_who_adds_at_the_same_time_loses_nothing(tmp_path: Path) -> None:
+    path = str(tmp_path / "memory.json")
+    keys = [Key(f"script {number}", "cpu", "2.13") for number in range(40)]
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(lambda key: baselines.add(path, {key: PEAK}), keys))
+    assert sorted(baselines.read(path).peaks) == sorted(keys)
 
 
 def test_fields_of_a_later_gpulint_do_no_harm(tmp_path: Path) -> None:

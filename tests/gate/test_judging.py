@@ -59,6 +59,19 @@ def written(tmp_path: Path, result: RunResult, tolerance: float = 1.0) -> Limits
     return limits
 
 
+def test_of_a_run_that_the_time_was_up_for_nothing_is_written(tmp_path: Path) -> None:
+    limits = written(tmp_path, run(rank()))
+    before = Path(limits.baseline).read_text()
+    cut = replace(run(rank(0, 50)), end=End("timeout", "the time was up"))
+    gate = judge(cut, replace(limits, write=True, max_peak=20 * MIB))
+    assert Path(limits.baseline).read_text() == before
+    assert gate.written is None
+    assert gate.problems == (
+        f"the time was up before the run was at its end: nothing was written to {limits.baseline}",
+    )
+    assert gate.exceeded
+
+
 def test_growth_names_the_line_that_grew_and_who_holds_it(tmp_path: Path) -> None:
     script = tmp_path / "train.py"
     script.write_text("model = Net()\nhidden = wide(x)\n")

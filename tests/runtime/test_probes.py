@@ -131,6 +131,19 @@ def test_without_any_notion_of_devices_everything_counts(probe):
     del kept
 
 
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_scripted_and_traced_programs_with_numbers_run_as_without_it(probe):
+    class Shifted(torch.nn.Module):
+        def forward(self, x):
+            return x + 1.5, x * 2
+
+    example = torch.ones(3)
+    for program in (torch.jit.trace(Shifted(), example), torch.jit.script(Shifted())):
+        assert [one.tolist() for one in program(example)] == [[2.5] * 3, [2.0] * 3]
+    with pytest.raises(RuntimeError, match="size"):
+        example.view(7)
+
+
 def test_leaves_stay_leaves(probe):
     weight = torch.zeros(4, requires_grad=True)
     assert weight.to(torch.device("cpu")) is weight

@@ -10,7 +10,7 @@ import pytest
 import warm
 
 from gpulint.testing.asking import Limits, Misuse, allowed_of, limits_of, syncs_of
-from gpulint.testing.settings import Settings
+from gpulint.testing.settings import Settings, allowed_by
 
 
 def test_limits() -> None:
@@ -60,6 +60,20 @@ def test_patterns_of_node_ids_know_no_brackets() -> None:
     assert not settings.allowed("tests/test_a.py::test_x[cpu-1]", 101)
     assert not settings.allowed("tests/test_a.py::test_x[gpu-1]", 1)
     assert settings.allowed("any/where.py::test_y", 10**9).endswith("*::test_y")
+
+
+@pytest.mark.parametrize(
+    ("line", "meant"),
+    [
+        ("tests/*", ("tests/*", None)),
+        ("tests/test_a.py::test_x[1 2]", ("tests/test_a.py::test_x[1 2]", None)),
+        (" tests/test_a.py::test_x[1 2] 64MiB ", ("tests/test_a.py::test_x[1 2]", 64 * 1024**2)),
+        ("tests/* 1.5 GiB", ("tests/*", 3 * 512 * 1024**2)),
+        ("tests/* 512", ("tests/*", 512)),
+    ],
+)
+def test_a_size_stands_behind_the_pattern(line: str, meant: tuple[str, int | None]) -> None:
+    assert allowed_by(line) == meant
 
 
 def run_pytest(folder: Path, *options: str) -> subprocess.CompletedProcess[str]:

@@ -104,12 +104,12 @@ def test_allowed():
 def test_more_than_allowed():
     KEPT.append(torch.zeros(1000))
 
-@pytest.mark.parametrize("name", ["a", "b"])
+@pytest.mark.parametrize("name", ["a 1", "b"])
 def test_by_pattern(name):
     KEPT.append(torch.zeros(1000))
 """,
     )
-    ini = ("-o", "gpu_memory_allow_leaks=test_it.py::test_by_pattern[a]")
+    ini = ("-o", "gpu_memory_allow_leaks=test_it.py::test_by_pattern[a 1]")
     done, _ = run(tmp_path, suite, "--gpu-memory-leaks=error", *ini)
     assert "4 passed, 2 errors" in done.stdout, done.stdout
     for name in ("test_more_than_allowed", "test_by_pattern[b]"):
@@ -219,13 +219,15 @@ def test_unmarked():
     assert grown.returncode == 1
     assert "the peak of this test grew from 400.00 KiB to 800.00 KiB" in grown.stdout
     assert "grown by 400.00 KiB: test_it, test_it.py:10" in grown.stdout
-    assert "--gpu-memory-write-baseline 'test_it.py::test_it'" in grown.stdout
+    assert "--gpu-memory-write-baseline test_it.py::test_it\n" in grown.stdout
     assert run(tmp_path, suite, *given, "--gpu-memory-tolerance", "150", SIZE="200")[0].returncode == 0
     fallen, _ = run(tmp_path, suite, *given, SIZE="50")
     assert fallen.returncode == 0
     assert "fell from 400.00 KiB to 200.00 KiB: test_it.py::test_it" in fallen.stdout
     every, _ = run(tmp_path, suite, *given, "--gpu-memory-all", SIZE="100")
     assert "memory.json has no peak of this test on the CPU" in every.stdout
+    assert "--gpu-memory-write-baseline --gpu-memory-all test_it.py::test_unmarked\n" in every.stdout
+    assert "1 of 2 tests have no peak in memory.json for this card and torch, and failed" in every.stdout
     text = (tmp_path / "memory.json").read_text()
     (tmp_path / "memory.json").write_text(text.replace('"cpu"', '"Some Card"'))
     elsewhere, _ = run(tmp_path, suite, *given, SIZE="100")
@@ -247,7 +249,7 @@ def test_syncs():
 """,
     )
     done, _ = run(tmp_path, suite, "-rs")
-    assert "2 skipped" in done.stdout
+    assert "\n2 skipped in" in done.stdout, done.stdout
     assert "this test asks for a GPU, and torch" in done.stdout
     done, _ = run(tmp_path, suite, "--gpu-memory-device", "cuda")
     assert done.returncode == pytest.ExitCode.USAGE_ERROR

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import sys
 from dataclasses import dataclass, replace
 
 import click
 
-from gpulint.cli._verify import misplaced, write_report
-from gpulint.config import shown_path
+from gpulint.cli._options import say_what_went_to, write_report
 from gpulint.forecasting import batches, changes
 from gpulint.forecasting.calibrating import calibrate
 from gpulint.forecasting.cards import Card, UnknownCard, card_for
@@ -63,7 +61,8 @@ def perform(request: Request) -> int:
     if request.target is None:
         raise click.UsageError("name a script to forecast.")
     card = _card(request)
-    _say_what_went_to_the_script(request)
+    if not request.quiet:
+        say_what_went_to(request.target, request.arguments)
     try:
         forecast = _forecast(request, card)
     except ForecastError as error:
@@ -75,11 +74,10 @@ def perform(request: Request) -> int:
     except ValueError as error:
         raise click.UsageError(f"{error}.") from error
     _tell(request, forecast)
-    if request.report is not None:  # last: that the disk is full must cost nobody the rest
+    if request.report is not None:
         from gpulint.reports.forecast.html import write_page
 
         write_report(request.report, write_page(forecast))
-        print(f"gpulint: report written to {shown_path(os.path.abspath(request.report))}", file=sys.stderr)
     return _status(request, forecast)
 
 
@@ -113,13 +111,6 @@ def _card(request: Request) -> Card:
         return card_for(request.card)
     except UnknownCard as error:
         raise click.UsageError(f"--card: {error}.") from error
-
-
-def _say_what_went_to_the_script(request: Request) -> None:
-    given = misplaced(request.arguments)
-    if given and not request.quiet:
-        went = f"{' and '.join(given)} went to {request.target}"
-        print(f"gpulint: {went}: options of gpulint forecast stand before the script", file=sys.stderr)
 
 
 def _forecast(request: Request, card: Card) -> Forecast:

@@ -13,6 +13,7 @@ from itertools import pairwise
 import click
 
 from gpulint.allocator.cards import MEMORY
+from gpulint.cli._options import write_report
 from gpulint.snapshot.cards import capacity_of
 from gpulint.snapshot.growth import growth_between
 from gpulint.snapshot.reading import NotASnapshot, read
@@ -74,12 +75,9 @@ def _write(request: Request, summaries: list[Summary], differences: list[Differe
 
         write(summaries, differences, sys.stdout, colour_wanted(sys.stdout, request.colour), request.top)
     if request.report is not None:
-        from gpulint.cli._verify import write_report
-        from gpulint.config import shown_path
         from gpulint.reports.snapshot.html import write_page
 
         write_report(request.report, write_page(summaries, differences, request.top))
-        print(f"gpulint: report written to {shown_path(os.path.abspath(request.report))}", file=sys.stderr)
 
 
 def _settings(request: Request) -> tuple[str, ...] | None:

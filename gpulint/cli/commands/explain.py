@@ -4,20 +4,14 @@ from __future__ import annotations
 
 import click
 
-from gpulint.cli._options import Configured, configuration
+from gpulint.cli._options import Configured, configuration, output_format
 
 
 @click.command(short_help="Say why a line is reported, or is not.")
 @click.argument("location", metavar="FILE[:LINE]")
 @click.option("--rule", "codes", metavar="CODE", multiple=True, help="Only this rule; may be repeated.")
 @configuration()
-@click.option(
-    "--output-format",
-    metavar="FORMAT",
-    type=click.Choice(["text", "json"]),
-    default="text",
-    help="text or json.",
-)
+@output_format("text", "json")
 def command(
     location: str, codes: tuple[str, ...], config: Configured, isolated: bool, output_format: str
 ) -> int:

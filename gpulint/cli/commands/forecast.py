@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from gpulint.cli._grouped import GroupedCommand, heading
-from gpulint.cli._options import can_be_written, colour, size_if_given
+from gpulint.cli._options import can_be_written, colour, output_format, quiet, report, size
 
 _what = heading("What to forecast")
 _more = heading("What else to try")
@@ -72,27 +72,14 @@ _output = heading("Output")
 @_output(
     "--max-peak",
     metavar="SIZE",
-    callback=size_if_given,
+    callback=size,
     help="Exit with 1 where the process may take more than this (80GiB); by default what the card has.",
 )
-@_output(
-    "--output-format",
-    metavar="FORMAT",
-    type=click.Choice(["text", "json"]),
-    default="text",
-    show_default=True,
-    help="text or json.",
-)
-@_output(
-    "--report",
-    metavar="FILE",
-    type=click.Path(dir_okay=False),
-    callback=can_be_written,
-    help="Write an HTML report to FILE.",
-)
+@output_format("text", "json", heading="Output")
+@report("Output")
 @_output("-s", "--show-output", is_flag=True, help="Let SCRIPT's own output through, to standard error.")
 @colour("Output")
-@_output("-q", "--quiet", is_flag=True, help="No progress.")
+@quiet("Output")
 def command(**given: Any) -> int:
     """Say what SCRIPT would take on a GPU, on a machine without one.
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import click
 from click.shell_completion import CompletionItem
 
+from gpulint.cli._options import output_format
+
 
 def _complete(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
     from gpulint.rules import all_rules
@@ -26,11 +28,10 @@ def _complete(ctx: click.Context, param: click.Parameter, incomplete: str) -> li
     type=click.Path(exists=True),
     help="Put the rules in FILE to the test by their own examples.",
 )
-@click.option(
-    "--output-format",
-    metavar="FORMAT",
-    type=click.Choice(["text", "markdown", "json"]),
-    default="text",
+@output_format(
+    "text",
+    "markdown",
+    "json",
     help="text (Markdown where this is no terminal), markdown or json.",
 )
 def command(code: str | None, everything: bool, file: str | None, output_format: str) -> int:

@@ -4,17 +4,11 @@ from __future__ import annotations
 
 import click
 
-from gpulint.cli._options import Configured, configuration
+from gpulint.cli._options import Configured, configuration, output_format
 
 
 @click.command(short_help="List the rules.")
-@click.option(
-    "--output-format",
-    metavar="FORMAT",
-    type=click.Choice(["text", "json", "markdown"]),
-    default="text",
-    help="text, json or markdown.",
-)
+@output_format("text", "json", "markdown")
 @configuration()
 def command(output_format: str, config: Configured, isolated: bool) -> int:
     """List the rules, those of the project's own files among them, and which are on."""

@@ -7,11 +7,10 @@ from typing import Any
 import click
 
 from gpulint.cli._grouped import GroupedCommand, heading
-from gpulint.cli._options import can_be_written, colour
+from gpulint.cli._options import colour, output_format, quiet, report
 
 _what = heading("What to show")
 _tried = heading("What if")
-_output = heading("Output")
 
 
 @click.command(
@@ -53,22 +52,10 @@ _output = heading("Output")
     help="What torch may reserve on the card (79GiB); by default what an out-of-memory error in the trace tells.",
 )
 @_tried("--card", metavar="NAME", help="The capacity of a card by its name: H100, A100-40GB, RTX4090.")
-@_output(
-    "--output-format",
-    metavar="FORMAT",
-    type=click.Choice(["text", "json"]),
-    default="text",
-    help="text or json.",
-)
-@_output(
-    "--report",
-    metavar="FILE",
-    type=click.Path(dir_okay=False),
-    callback=can_be_written,
-    help="Write an HTML report to FILE.",
-)
+@output_format("text", "json", heading="Output")
+@report("Output")
 @colour("Output")
-@_output("-q", "--quiet", is_flag=True, help="No progress.")
+@quiet("Output")
 def command(**given: Any) -> int:
     """Read memory snapshots (FILE is what torch.cuda.memory._dump_snapshot wrote, gzip or not): what makes the peak, line by line,
     what stays, where reserved memory lies idle, and between several snapshots what grew.

@@ -8,7 +8,16 @@ import click
 
 from gpulint.cli._grouped import GroupedCommand, codes, heading
 from gpulint.cli._launch import flags, torchrun
-from gpulint.cli._options import CODES, CONFIDENCE, can_be_written, colour, size
+from gpulint.cli._options import (
+    CODES,
+    CONFIDENCE,
+    can_be_written,
+    colour,
+    output_format,
+    quiet,
+    report,
+    size,
+)
 from gpulint.gate.baselines import TOLERANCE
 from gpulint.runtime.record.result import REACH
 from gpulint.trial.plan import MAX_RUNS
@@ -138,20 +147,14 @@ _output = heading("Output")
     is_flag=True,
     help="Do not run where another process uses a card that SCRIPT can see (CUDA_VISIBLE_DEVICES).",
 )
-@_output(
-    "--output-format",
-    metavar="FORMAT",
-    type=click.Choice(["text", "json", "markdown"]),
-    default="text",
+@output_format(
+    "text",
+    "json",
+    "markdown",
     help="text, json, or markdown for a pull request: of limits, or of what --fix has tried.",
+    heading="Output",
 )
-@_output(
-    "--report",
-    metavar="FILE",
-    type=click.Path(dir_okay=False),
-    callback=can_be_written,
-    help="Write an HTML report to FILE.",
-)
+@report("Output")
 @_output(
     "--snapshot",
     metavar="FILE",
@@ -161,7 +164,7 @@ _output = heading("Output")
 )
 @_output("-s", "--show-output", is_flag=True, help="Let the script's own output through.")
 @colour("Output")
-@_output("-q", "--quiet", is_flag=True, help="No progress.")
+@quiet("Output")
 @torchrun
 def command(**given: Any) -> int:
     """Run some steps of SCRIPT, measure its memory, and judge every finding.

@@ -8,6 +8,7 @@ from typing import Literal
 
 from gpulint.findings import Finding
 from gpulint.runtime.parent.evidence import Evidence
+from gpulint.runtime.record.records import Record
 from gpulint.runtime.record.result import Site, count_steps, said_steps
 from gpulint.units import format_bytes
 
@@ -23,8 +24,13 @@ Status = Literal["confirmed", "refuted", "inconclusive", "not reached"]
 
 
 @dataclass(frozen=True, slots=True)
-class Judgement:
-    """What one rank's figures say about one finding; fields as in `verdict.Verdict`."""
+class Judgement(Record):
+    """What one rank's figures say about one finding.
+
+    `text` says what was measured, in one sentence. `device` and `host` are bytes per step that stay, `nodes`
+    autograd nodes per step, `bytes` what a claim about a peak or an activation amounts to, `seconds` the time
+    per step. `negligible`: true, and of no weight on the GPU. `hits` is how often the line ran.
+    """
 
     status: Status
     text: str

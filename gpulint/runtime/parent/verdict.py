@@ -14,26 +14,20 @@ from gpulint.findings import Confidence, Finding, in_words
 from gpulint.runtime.parent import judging
 from gpulint.runtime.parent.evidence import Evidence, Share, real
 from gpulint.runtime.parent.growth import Harmless, Phase, Unexplained, harmless, phases, unexplained
-from gpulint.runtime.parent.judgement import NEGLIGIBLE, Judgement, place, size, times
+from gpulint.runtime.parent.judgement import NEGLIGIBLE, Judgement, Status, place, size, times
 from gpulint.runtime.record.gate import ForeignContext, Gate
 from gpulint.runtime.record.records import Record
 from gpulint.runtime.record.result import ForwardFigures, Holder, Place, RunResult, Site, Trend
 
-VerdictStatus = Literal["confirmed", "refuted", "inconclusive", "not reached"]
-_ORDER: tuple[VerdictStatus, ...] = ("confirmed", "inconclusive", "refuted", "not reached")
+_ORDER: tuple[Status, ...] = ("confirmed", "inconclusive", "refuted", "not reached")
 _What = tuple[str, str, str]  # which holder or site, the same on every rank
 _FAILED = ("raised", "exit", "killed", "not-started", "no-steps", "no-torch", "no-device")
 
 
-@dataclass(frozen=True, slots=True)
-class Verdict(Record):
-    """One finding, judged.
-
-    `text` says what was measured, in one sentence. `device` and `host` are bytes per step that stay, `nodes`
-    autograd nodes per step, `bytes` what a claim about a peak or an activation amounts to, `seconds` the time
-    per step. `negligible`: true, and of no weight on the GPU. `hits` is how often the line ran; `ranks` are
-    the ranks of this status where there are several. `doubts` are what the linter alone was not sure of.
-    """
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict(Judgement):
+    """One finding, judged by all ranks. `ranks` are the ranks of this status where there are several. `doubts` are what the
+    linter alone was not sure of."""
 
     code: str
     name: str
@@ -43,17 +37,6 @@ class Verdict(Record):
     column: int
     end_line: int
     end_column: int
-    status: VerdictStatus
-    text: str
-    device: float | None = None
-    host: float | None = None
-    nodes: float | None = None
-    bytes: int | None = None
-    seconds: float | None = None
-    hits: int | None = None
-    negligible: bool = False
-    holder: str = ""
-    born: tuple[Site, ...] = ()
     ranks: tuple[int, ...] = ()
     doubts: tuple[str, ...] = ()
 
@@ -175,7 +158,7 @@ class Verification(Record):
             return 2
         return int(self.drifting or (self.gate is not None and bool(self.gate.exceeded)))
 
-    def count(self, status: VerdictStatus) -> int:
+    def count(self, status: Status) -> int:
         """How many findings have this status."""
         return sum(v.status == status for v in self.verdicts)
 
@@ -237,9 +220,19 @@ def _verdict(finding: Finding, found: Judgement, ranks: tuple[int, ...]) -> Verd
     if ranks and found.status == "confirmed":
         text = f"on {_ranks(ranks)}: {text}"
     figures = {field.name: getattr(found, field.name) for field in fields(found)}
-    place = (finding.line, finding.column, finding.end_line, finding.end_column)
-    names = (finding.code, finding.name, finding.message, real(finding.filename))
-    return Verdict(*names, *place, **{**figures, "text": text}, ranks=ranks, doubts=finding.doubts)
+    return Verdict(
+        **{**figures, "text": text},
+        code=finding.code,
+        name=finding.name,
+        message=finding.message,
+        file=real(finding.filename),
+        line=finding.line,
+        column=finding.column,
+        end_line=finding.end_line,
+        end_column=finding.end_column,
+        ranks=ranks,
+        doubts=finding.doubts,
+    )
 
 
 def _sharing(verdicts: Sequence[Verdict]) -> tuple[Verdict, ...]:

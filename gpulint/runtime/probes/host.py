@@ -39,6 +39,8 @@ DEVICE, PRESUMED, HOST = 0, 1, 2
 
 _LIFT = torch.ops.aten.lift_fresh.default
 _RESIZE = torch.ops.aten.resize_.default
+# of the tensors that stand for Python's numbers
+_DTYPES = {bool: torch.bool, int: torch.int64, float: torch.float64, complex: torch.complex128}
 
 
 class _Ref(weakref.ref):  # type: ignore[type-arg]
@@ -188,7 +190,13 @@ class HostProbe(TorchDispatchMode):  # type: ignore[no-untyped-call]
     # ---------------------------------------------------------------------------------------------
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        out = func(*args, **kwargs) if kwargs else func(*args)
+        try:
+            out = func(*args, **kwargs) if kwargs else func(*args)
+        except RuntimeError:
+            tensors = _numbers_as_tensors(func, args)
+            if tensors is None:
+                raise
+            out = func(*tensors, **(kwargs or {}))
         if self.active:
             fresh = self._fresh.get(func)
             if fresh is None:
@@ -454,6 +462,22 @@ def _tensors(args: Any) -> Any:
             for item in arg:
                 if isinstance(item, torch.Tensor):
                     yield item
+
+
+def _numbers_as_tensors(func: Any, args: Any) -> Any:
+    """The arguments, where one is a number in a tensor's place; or else None. A scripted or traced program's own numbers come to a
+    mode so, and operators that know no numbers refuse them: without the mode they are tensors."""
+    declared = [str(argument.type) == "Tensor" for argument in func._schema.arguments]
+    numbers = [
+        is_tensor and isinstance(value, (bool, int, float, complex))
+        for is_tensor, value in zip(declared, args, strict=False)
+    ]
+    if not any(numbers):
+        return None
+    return [
+        torch.tensor(value, dtype=_DTYPES[type(value)]) if is_number else value
+        for is_number, value in zip(numbers, args, strict=False)
+    ]
 
 
 def _parts(tensor: torch.Tensor) -> list[torch.Tensor]:

@@ -24,7 +24,7 @@ from gpulint.analysis.torch import frameworks
 from gpulint.analysis.torch.backward import runs_backward
 from gpulint.analysis.torch.roles import EVALUATES, PRODUCES, TRAINS
 from gpulint.analysis.values.values import Grad
-from gpulint.answers import Answer, Question, Verdict, left_open, proven, refuted
+from gpulint.answers import Answer, Question, Verdict, doubts_of, left_open, proven, refuted
 
 if TYPE_CHECKING:
     from gpulint.analysis.file.facts import Forward
@@ -49,7 +49,7 @@ class Evaluation:
 
     @property
     def doubts(self) -> tuple[str, ...]:
-        return tuple(answer.clause for answer in self.answers if answer.verdict is Verdict.OPEN)
+        return doubts_of(self.answers)
 
     @property
     def holds(self) -> bool:

@@ -20,7 +20,7 @@ from gpulint.analysis.code import ir
 from gpulint.analysis.torch.backward import runs_backward
 from gpulint.analysis.torch.methods import ADDING
 from gpulint.analysis.values.values import Grad
-from gpulint.answers import Answer, Question, Verdict, left_open, proven, refuted
+from gpulint.answers import Answer, Question, Verdict, doubts_of, left_open, proven, refuted
 
 if TYPE_CHECKING:
     from gpulint.analysis.file.program import FileAnalysis
@@ -45,7 +45,7 @@ class Gathering:
 
     @property
     def doubts(self) -> tuple[str, ...]:
-        return tuple(answer.clause for answer in self.answers if answer.verdict is Verdict.OPEN)
+        return doubts_of(self.answers)
 
     @property
     def holds(self) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gpulint.analysis.code import ir
+from gpulint.answers import Answer, Question, left_open
 
 if TYPE_CHECKING:
     from gpulint.analysis.file.program import FileAnalysis
@@ -12,11 +13,11 @@ if TYPE_CHECKING:
 _CLAUSE = "`.data[0]` fails from torch 0.5 on, and before 0.4 `volatile=True` switches grad off and there is no `no_grad`"
 
 
-def predates_no_grad(file: FileAnalysis) -> str:
-    """In a clause, what says so; empty where nothing does. `volatile=True` alone is also left over in code that was moved
+def predates_no_grad(file: FileAnalysis) -> tuple[Answer, ...]:
+    """What leaves it open whether a torch runs the file that has `no_grad`; nothing where it does. `volatile=True` alone is also left over in code that was moved
     on; a number read by `loss.data[0]` is not, because that raises."""
     if not any("Variable" in evidence.called for evidence in file.evidence.values()):
-        return ""
+        return ()
     for function in file.module.functions:
         evidence = file.evidence[function]
         if "data" in evidence.words and any(
@@ -24,8 +25,8 @@ def predates_no_grad(file: FileAnalysis) -> str:
             for statement in ir.statements(function.body)
             for part in ir.own_parts(statement)
         ):
-            return _CLAUSE
-    return ""
+            return (left_open(Question.REACHED, _CLAUSE),)
+    return ()
 
 
 def _reads_number(part: ir.Expr, backward: set[str]) -> bool:

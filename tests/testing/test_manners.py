@@ -1,0 +1,181 @@
+"""How the plugin behaves beside pytest itself: old ones, a name twice, frames that wait. Without torch, but for the last."""
+
+from __future__ import annotations
+
+import os
+import runpy
+import subprocess
+import sys
+from collections.abc import Iterator
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+from gpulint.gate.baselines import Baselines
+from gpulint.testing import failures
+from gpulint.testing.held import Peaks
+from gpulint.testing.settings import Settings
+from gpulint.testing.telling import Telling
+
+
+def test_what_is_registered_can_be_hashed() -> None:
+    """pytest before 9 keeps its plugins in a set."""
+    assert hash(Telling(Settings(""), Peaks("", 1.0, Baselines())))
+
+
+def test_the_plugin_may_be_named_by_everybody(tmp_path: Path) -> None:
+    (tmp_path / "conftest.py").write_text('pytest_plugins = ["gpulint.pytest_plugin"]')
+    (tmp_path / "test_it.py").write_text("def test_it():\n    pass\n")
+    by_itself = ("-p", "gpulint.testing.autoload")
+    named = ("-p", "gpulint.pytest_plugin")
+    for plugins in ((*named, *by_itself), by_itself):
+        done = subprocess.run(
+            [sys.executable, "-m", "pytest", "-q", "--strict-markers", *plugins, "--markers"],
+            cwd=tmp_path,
+            env={**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr
+        assert done.stdout.count("@pytest.mark.gpu_memory(") == 1
+
+
+def test_a_pytest_that_is_too_old_runs_without_the_plugin(monkeypatch: pytest.MonkeyPatch) -> None:
+    path = str(Path(failures.__file__).with_name("autoload.py"))
+    assert runpy.run_path(path)["pytest_plugins"] == ("gpulint.pytest_plugin",)
+    monkeypatch.delattr(pytest, "StashKey")
+    found = runpy.run_path(path)
+    assert "pytest_plugins" not in found
+    assert "needs pytest 7.4" in found["pytest_report_header"]()
+
+
+class Held:
+    pass
+
+
+def raised_with_locals() -> ValueError:
+    def inner() -> None:
+        held = Held()
+        raise ValueError(str(type(held)))
+
+    try:
+        inner()
+    except ValueError as error:
+        return error
+    raise AssertionError
+
+
+def test_frames_of_a_failure_are_cleared() -> None:
+    error = raised_with_locals()
+    trace = error.__traceback__
+    assert trace is not None
+    assert trace.tb_next is not None
+    assert trace.tb_next.tb_frame.f_locals
+    failures.clear(error)
+    assert not trace.tb_next.tb_frame.f_locals
+
+
+def test_a_generator_that_waits_goes_on_after_its_exception_was_cleared() -> None:
+    """A fixture of the session that hands out what it caught is not torn down because a test raised it."""
+    ended = []
+
+    def fixture() -> Iterator[object]:
+        try:
+            try:
+                raise ConnectionError
+            except ConnectionError as error:
+                caught = error
+            yield caught
+            yield "goes on"
+        finally:
+            ended.append(True)
+
+    waiting = fixture()
+    error = next(waiting)
+    assert isinstance(error, ConnectionError)
+    failures.clear(error)
+    assert not ended
+    assert next(waiting) == "goes on"
+    assert next(waiting, None) is None
+    failures.clear(error)
+
+
+def test_of_several_attempts_the_last_counts() -> None:
+    peaks = Peaks("memory.json", 1.0, Baselines())
+    for change, now in (("grew", 900), ("same", 500)):
+        peaks.take({"nodeid": "test_it.py::test_it", "change": change, "now": now, "before": 500})
+    assert [one.change for one in peaks.changes.values()] == ["same"]
+
+
+SUITE = """
+import pytest
+import torch
+
+KEPT = []
+
+@pytest.fixture
+def late(request):
+    request.node.add_marker(pytest.mark.gpu_memory(max_peak=1))
+
+def test_late(late):
+    torch.zeros(1000)
+
+@pytest.fixture
+def wrong(request):
+    request.node.add_marker(pytest.mark.gpu_memory(max_peek=1))
+
+def test_wrong(wrong):
+    torch.zeros(1000)
+
+def test_asks_within(request):
+    assert request.getfixturevalue("gpu_memory").peak
+
+@pytest.fixture
+def before_the_call(gpu_memory):
+    gpu_memory.peak
+
+def test_asks_before(before_the_call):
+    pass
+
+def test_drifts(gpu_memory):
+    for _ in gpu_memory.steps(12):
+        KEPT.append(torch.zeros(1000))
+    gpu_memory.assert_no_drift()
+
+@pytest.mark.gpu_memory(max_peak="1GiB")
+@pytest.mark.skipif(True, reason="by its own reason")
+def test_skipped():
+    pass
+"""
+
+
+@pytest.mark.skipif(find_spec("torch") is None, reason="torch is not installed")
+def test_what_cannot_be_measured_is_said_and_never_green(tmp_path: Path) -> None:
+    (tmp_path / "test_it.py").write_text(SUITE)
+    done = subprocess.run(
+        [
+            sys.executable,
+            "-m",
+            "pytest",
+            "-q",
+            "-rs",
+            "-p",
+            "no:cacheprovider",
+            "-p",
+            "gpulint.pytest_plugin",
+        ],
+        cwd=tmp_path,
+        env={**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "CUDA_VISIBLE_DEVICES": ""},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert "4 failed, 1 skipped, 1 error in" in done.stdout, done.stdout
+    assert "the marker came while fixtures were set up, too late for a peak" in done.stdout
+    assert "test_wrong: gpu_memory: unknown keyword 'max_peek'" in done.stdout
+    assert done.stdout.count("the test has to ask for the fixture by name") >= 2
+    assert "a step born in test_drifts, test_it.py:" in done.stdout
+    assert "by its own reason" in done.stdout
+    assert "running.py" not in done.stdout  # no traceback of ours
