@@ -12,13 +12,14 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # In this order, before all others: with one of them at the end one of two workers would wait for the other.
+# One of the first two measures times, and the other takes one core alone.
 LONGEST = (
-    "test_safe_fixes.py",
     "test_fixtures_tried.py",
+    "test_fixtures_verified.py",
+    "test_safe_fixes.py",
     "test_workers_tried.py",
     "test_site.py",
     "test_suites.py",
-    "test_fixtures_verified.py",
     "test_torchrun.py",
     "test_cli_check.py",
     "test_answers.py",
