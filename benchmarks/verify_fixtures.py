@@ -103,10 +103,13 @@ def _marked(file: str, line: int, code: str, text: str) -> Finding:
     return Finding(code, "expected", Severity.WARNING, "marked in the fixture", file, line, column, line, end)
 
 
-def verify_fixture(script: Path, device: str = "auto", steps: int = TO_THE_END) -> Outcome:
+def verify_fixture(
+    script: Path, device: str = "auto", steps: int = TO_THE_END, arguments: tuple[str, ...] = ()
+) -> Outcome:
     """Run a fixture to its end and judge its marked lines."""
     what = Run(
         str(script),
+        arguments,
         steps=steps,
         device=device,
         timeout=240,

@@ -11,25 +11,43 @@ import warm
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
-# With the longest at the end one of two workers would wait for the other.
+# In this order, before all others: with one of them at the end one of two workers would wait for the other.
+# One of the first two measures times, and the other takes one core alone.
 LONGEST = (
-    "test_workers_tried.py",
     "test_fixtures_tried.py",
+    "test_fixtures_verified.py",
     "test_safe_fixes.py",
-    "test_torchrun.py",
+    "test_workers_tried.py",
     "test_site.py",
     "test_suites.py",
+    "test_torchrun.py",
+    "test_cli_check.py",
+    "test_answers.py",
+    "test_operator_run.py",
+    "test_programs.py",
+    "test_trying.py",
     "test_notebook_kernel.py",
     "test_gate_runs.py",
-    "test_placing.py",
-    "test_recording.py",
-    "test_against_a_gpu.py",
+    "test_workers.py",
+    "test_watch.py",
+    "test_command.py",
+    "test_server_actions.py",
+    "test_verify_cli.py",
+    "test_codemods.py",
+    "test_fixtures.py",
 )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """pytest-xdist would begin with the files of many tests, and the few long ones would come last."""
+    if hasattr(config.option, "loadscopereorder"):
+        config.option.loadscopereorder = False
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """The longest files first."""
-    items.sort(key=lambda item: item.path.name not in LONGEST)
+    place = {name: number for number, name in enumerate(LONGEST)}
+    items.sort(key=lambda item: place.get(item.path.name, len(LONGEST)))
 
 
 @pytest.fixture

@@ -20,6 +20,7 @@ from pathlib import Path
 import pytest
 import warm
 from gpulint.rules import all_rules
+from support import less_to_do
 
 from gpulint.findings import Confidence, Finding
 from gpulint.lint.linter import lint_text
@@ -71,7 +72,7 @@ def run(path: Path, cwd: Path) -> subprocess.CompletedProcess[str]:
     """Run a script on the CPU, on one thread. Raises TimeoutExpired after `RUN_SECONDS`."""
     env = {**os.environ, "OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": "", "PYTHONDONTWRITEBYTECODE": "1"}
     return warm.run_torch(
-        [sys.executable, str(path)],
+        [sys.executable, str(path), *less_to_do(path)],
         cwd=cwd,
         env=env,
         capture_output=True,

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import fcntl
 import gc
 import importlib.abc
 import importlib.machinery
@@ -53,11 +54,21 @@ def _possible() -> bool:
 
 POSSIBLE = _possible()
 TORCH = ("torch", "torch._dynamo", "torch.utils.checkpoint", "torch.utils.data")
-NEEDS_TORCH = re.compile(r"gpulint\.(memory|runtime\.(child|holding|observing|probes|trying))\b")
+NEEDS_TORCH = re.compile(
+    r"gpulint\.(memory|testing|operator\.replaying|forecasting\.(child|emulating)"
+    r"|runtime\.(child|holding|observing|probes|trying))\b"
+)
+# What starts ranks, and what it starts them with.
+TORCHRUN = ["-m", "torch.distributed.run"]
+RANKS = "torch.distributed.elastic.multiprocessing.subprocess_handler.subprocess_handler"
 PROGRAMS = ("gpulint.__main__", "gpulint.pytest_plugin", "gpulint.runtime.child.child")
 # What an interpreter or torch reads when it starts, too late for a fork; of these a fork does what the interpreter would.
 AT_START = ("PYTHON", "LD_", "LANG", "LC_", "TORCH", "PYTORCH", "OMP_", "MKL_", "KMP_")
 STILL_READ = {"PYTHONUNBUFFERED", "PYTHONDONTWRITEBYTECODE"}
+OVERLAY = (
+    "GPULINT_OVERLAY"  # names the folder whose `sitecustomize` a fork runs: it puts texts in place of files
+)
+OF_RANKS = ("TORCHELASTIC_", "TORCH_NCCL_")  # what torchrun sets, and only its ranks read
 # A path may hide modules that the linter has imported by then; scripts have only torch and ours.
 STILL_READ_BY = {"linter": STILL_READ, "torch": STILL_READ | {"PYTHONPATH"}}
 # What a fork has, whether it is asked for or not.
@@ -97,7 +108,11 @@ def _suits(kind: str, arguments: Sequence[str], environment: dict[str, str]) -> 
     """Whether a fork of this kind does what a new interpreter would."""
 
     def at_start(given: dict[str, str]) -> dict[str, str]:
-        found = {name: value for name, value in given.items() if name.startswith(AT_START)}
+        found = {
+            name: value
+            for name, value in given.items()
+            if name.startswith(AT_START) and not name.startswith(OF_RANKS)
+        }
         return FIXED | {name: value for name, value in found.items() if name not in STILL_READ_BY[kind]}
 
     def customizes(folder: str) -> bool:
@@ -105,7 +120,7 @@ def _suits(kind: str, arguments: Sequence[str], environment: dict[str, str]) -> 
 
     known = arguments[0] == sys.executable and (arguments[1] == "-m" or not arguments[1].startswith("-"))
     paths = environment.get("PYTHONPATH", "").split(os.pathsep)
-    custom = any(map(customizes, filter(None, paths)))
+    custom = any(customizes(path) for path in paths if path and path != environment.get(OVERLAY))
     return POSSIBLE and known and not custom and at_start(environment) == at_start({**os.environ})
 
 
@@ -126,9 +141,12 @@ class _Popen(subprocess.Popen[Any]):
     def _execute_child(self, args: Any, *more: Any) -> None:
         executable, preexec_fn, _, pass_fds, cwd, env, _, _, shell, *pipes = more
         new_session = pipes[11]
-        plain = not (shell or executable or preexec_fn or pass_fds or isinstance(args, (str, bytes)))
+        plain = not (shell or executable or preexec_fn or isinstance(args, (str, bytes)))
         arguments = [os.fspath(one) for one in args] if plain else []
         environment = dict(os.environ if env is None else env)
+        if plain and arguments[1] == "-u":
+            del arguments[1]
+            environment["PYTHONUNBUFFERED"] = "1"
         if not (plain and _suits(self.KIND, arguments, environment)):
             super()._execute_child(args, *more)  # type: ignore[misc]
             return
@@ -139,12 +157,13 @@ class _Popen(subprocess.Popen[Any]):
             "new_session": bool(new_session),
             "collects": len(arguments) > 2 and _collects(os.path.join(cwd or "", arguments[2])),
             "torch": address_of("torch") if self._may_run_scripts(arguments) else None,
+            "descriptors": list(pass_fds),
         }
         text = json.dumps(order).encode()
         streams = [own if pipes[at] == -1 else pipes[at] for own, at in enumerate((0, 3, 5))]
         self._asked = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         self._asked.connect("\0" + address_of(self.KIND))
-        socket.send_fds(self._asked, [len(text).to_bytes(4, "big")], streams)
+        socket.send_fds(self._asked, [len(text).to_bytes(4, "big")], [*streams, *pass_fds])
         self._asked.sendall(text)
         answer = self._asked.recv(4)
         if len(answer) < 4:
@@ -154,7 +173,8 @@ class _Popen(subprocess.Popen[Any]):
         self._close_pipe_fds(*pipes[:6])  # type: ignore[attr-defined]
 
     def _may_run_scripts(self, arguments: Sequence[str]) -> bool:
-        return self.KIND == "torch" or ("verify" in arguments and find_spec("torch") is not None)
+        running = {"verify", "forecast"} & {*arguments}
+        return self.KIND == "torch" or bool(running and find_spec("torch"))
 
     def _internal_poll(self, *arguments: Any, **more: Any) -> int | None:
         if self._asked is None:
@@ -229,8 +249,9 @@ def write_command(folder: Path) -> None:
 
 def start_scripts_warm(setattr: Callable[[Any, str, Any], None]) -> None:
     """The verifier of this process starts scripts this way; `setattr` as of pytest's `monkeypatch`."""
-    runner = import_module("gpulint.runtime.parent.runner")
-    setattr(runner, "subprocess", types.SimpleNamespace(**{**vars(subprocess), "Popen": TorchPopen}))
+    warm = types.SimpleNamespace(**{**vars(subprocess), "Popen": TorchPopen})
+    for starter in ("gpulint.runtime.parent.runner", "gpulint.forecasting.recorder"):
+        setattr(import_module(starter), "subprocess", warm)
 
 
 def _run(
@@ -282,19 +303,17 @@ class _Server:
 
     def _fork(self) -> dict[str, Any] | None:
         asked, _ = self._listening.accept()
-        head, streams, _, _ = socket.recv_fds(asked, 4, 3)
+        head, descriptors, _, _ = socket.recv_fds(asked, 4, 16)
         text = bytearray()
         while len(text) < int.from_bytes(head, "big"):
             text += asked.recv(1 << 16)
         pid = os.fork()
         if pid == 0:
             self._leave(asked)
-            for number, given in enumerate(streams):
-                os.dup2(given, number)
-                os.close(given)
             order: dict[str, Any] = json.loads(text)
+            _place(descriptors, [0, 1, 2, *order["descriptors"]])
             return order
-        for given in streams:
+        for given in descriptors:
             os.close(given)
         asked.sendall(pid.to_bytes(4, "big"))
         descriptor = os.pidfd_open(pid)
@@ -346,6 +365,16 @@ class _Unimported(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         module.__spec__ = self._spec
 
 
+def _place(given: list[int], numbers: list[int]) -> None:
+    """Give descriptors the numbers that the program knows them by."""
+    high = [fcntl.fcntl(one, fcntl.F_DUPFD, 200) for one in given]  # where none is in another's place
+    for one in given:
+        os.close(one)
+    for one, number in zip(high, numbers, strict=True):
+        os.dup2(one, number)
+        os.close(one)
+
+
 def _become(order: dict[str, Any]) -> None:
     """Makes this fork what the order says."""
     if order["new_session"]:
@@ -372,6 +401,9 @@ def _become(order: dict[str, Any]) -> None:
     sys.dont_write_bytecode = bool(os.environ.get("PYTHONDONTWRITEBYTECODE"))
     paths = os.environ.get("PYTHONPATH", "").split(os.pathsep)
     sys.path[:0] = [path for path in paths if path and path not in sys.path]
+    if os.environ.get(OVERLAY) in paths:
+        sys.modules.pop("sitecustomize", None)
+        import_module("sitecustomize")
     random.seed()
     if "numpy" in sys.modules:
         sys.modules["numpy"].random.seed()
@@ -381,17 +413,26 @@ def _become(order: dict[str, Any]) -> None:
     if order["torch"] is not None:
         _addresses["torch"] = order["torch"]
         start_scripts_warm(setattr)
+    if order["arguments"][1:3] == TORCHRUN:
+        import_module(RANKS).Popen = TorchPopen
 
 
 def _import_all(kind: str) -> None:
     """What forks of this kind may need: the whole linter, and torch with what watches scripts."""
     for name in TORCH if kind == "torch" else ():
         import_module(name)
-    package = import_module("gpulint")
-    for _, name, _ in pkgutil.walk_packages(package.__path__, "gpulint.", onerror=lambda name: None):
-        if name not in PROGRAMS and (kind == "torch" or not NEEDS_TORCH.match(name)):
-            with contextlib.suppress(ImportError):  # what is optional: the language server, watching
-                import_module(name)
+    _import_package("gpulint", kind)
+
+
+def _import_package(package: str, kind: str) -> None:
+    """A package with all in it; where one cannot be imported, an optional one, the others."""
+    for found in pkgutil.iter_modules(import_module(package).__path__, f"{package}."):
+        if found.name in PROGRAMS or (kind != "torch" and NEEDS_TORCH.match(found.name)):
+            continue
+        with contextlib.suppress(ImportError):
+            import_module(found.name)
+            if found.ispkg:
+                _import_package(found.name, kind)
 
 
 def _await(kind: str, descriptor: int) -> None:

@@ -19,6 +19,7 @@ from gpulint.codemods.shape import (
     walk,
 )
 from gpulint.codemods.trainers import trainer_calls, with_callback
+from gpulint.source.positions import child_nodes
 
 RUN = "memory_run"
 EVERY = 100
@@ -95,7 +96,7 @@ def _mentions(node: cst.CSTNode, name: str) -> int:
 
 
 def _contains(outer: cst.CSTNode, inner: cst.CSTNode) -> bool:
-    return any(child is inner or _contains(child, inner) for child in outer.children)
+    return any(child is inner or _contains(child, inner) for child in child_nodes(outer))
 
 
 def _counter(loop: Loop) -> str:

@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 
 import libcst as cst
 
+from gpulint.source.positions import child_nodes
+
 Loop = cst.For | cst.While
 Scope = cst.FunctionDef | cst.Module
 Statement = cst.SimpleStatementLine | cst.BaseCompoundStatement
@@ -107,7 +109,7 @@ def _collect(
     shape: Shape,
     in_class: bool = False,
 ) -> None:
-    for child in node.children:
+    for child in child_nodes(node):
         if isinstance(child, cst.FunctionDef):
             shape.functions.setdefault(child.name.value, child)
             if in_class:
@@ -159,7 +161,7 @@ def _is_step_loop(place: Place, loops: list[Place], stepping: set[str], shape: S
 
 def walk(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
     """The nodes below `node` that run when it runs: nested functions and classes left out."""
-    for child in node.children:
+    for child in child_nodes(node):
         if isinstance(child, (cst.FunctionDef, cst.ClassDef, cst.Lambda)):
             continue
         yield child

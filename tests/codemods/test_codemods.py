@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 import textwrap
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,11 @@ from gpulint.codemods import NAMES, transform
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"
 SCRIPTS = sorted(path for path in FIXTURES.glob("*.py"))
+
+
+@cache
+def transformed(name: str, script: Path) -> str:
+    return transform(name, script.read_text())
 
 
 def code(text: str) -> str:
@@ -465,7 +471,7 @@ class TestEverywhere:
     @pytest.mark.parametrize("name", NAMES)
     @pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: path.stem)
     def test_idempotent_and_valid(self, name, script) -> None:
-        once = transform(name, script.read_text())
+        once = transformed(name, script)
         compile(once, script.name, "exec")
         assert transform(name, once) == once
 
@@ -473,7 +479,7 @@ class TestEverywhere:
     def test_only_lines_are_added(self, script) -> None:
         text = script.read_text()
         for name in ("monitor", "phase-cleanup"):
-            left = iter(transform(name, text).splitlines())
+            left = iter(transformed(name, script).splitlines())
             assert all(line in left for line in text.splitlines())
 
     @pytest.mark.parametrize("name", NAMES)

@@ -20,6 +20,7 @@ TRUTH = json.loads((BENCHMARKS / "results" / "forecast-truth-open-nvidia-h200-20
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("warm_scripts")
 @pytest.mark.parametrize(
     ("workload", "batch", "allocated", "reserved"),
     [("mlp", 256, 0.001, 0.005), ("mlp", 1024, 0.001, 0.005), ("lstm", 20, 0.001, 0.02), ("train_eval_save", 128, 0.02, 0.1)],

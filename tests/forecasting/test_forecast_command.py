@@ -8,10 +8,13 @@ import sys
 from pathlib import Path
 
 import pytest
+from warm import run_linter
 
 torch = pytest.importorskip("torch")
 
 import gpulint  # noqa: E402
+
+pytestmark = pytest.mark.usefixtures("warm_scripts")
 
 ROWS = """
 import sys, torch
@@ -29,7 +32,7 @@ print("done")
 
 def run(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "gpulint", "forecast", *arguments]
-    return subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=280)
+    return run_linter(command, cwd=cwd, capture_output=True, text=True, timeout=280)
 
 
 @pytest.fixture

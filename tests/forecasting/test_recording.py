@@ -16,6 +16,8 @@ from gpulint.forecasting.recorder import ForecastError, Program, record
 from gpulint.forecasting.recording import Phase, Recording
 from gpulint.forecasting.replaying import replay
 
+pytestmark = pytest.mark.usefixtures("warm_scripts")
+
 SMALL = str(Path(__file__).parent / "programs" / "small.py")
 H200 = card_for("h200")
 KIB = 1024

@@ -230,6 +230,7 @@ def test_exclusive_does_not_run_beside_another_process(folder: Path) -> None:
     assert "it ran" not in done.stdout
 
 
+@pytest.mark.usefixtures("warm_scripts")
 def test_python_has_the_same(folder: Path) -> None:
     path = folder / "train.py"
     told = {"steps": 5, "device": "cpu", "reach": 0.0, "baseline": folder / "memory.json"}

@@ -21,15 +21,23 @@ WAITING = "import time; print('up', flush=True); time.sleep(30)"
 COUNTING = """
 import signal, sys, time
 got = []
+after = AFTER
 for name in ("SIGTERM", "SIGINT", "SIGUSR1", "SIGHUP"):
     signal.signal(getattr(signal, name), lambda number, _: got.append(signal.Signals(number).name))
 print("up", flush=True)
-end = time.time() + 2.0
+end = time.time() + 10
 while time.time() < end:
     time.sleep(0.05)
+    if got and after:
+        end, after = time.time() + after, 0
 print(" ".join(got), flush=True)
 sys.exit(7)
 """
+
+
+def counting(seconds: float) -> str:
+    """A program that tells which signals have come, these seconds after the first."""
+    return COUNTING.replace("AFTER", str(seconds))
 
 
 def run(*program: str, options: tuple[str, ...] = (), cwd=None, **more) -> subprocess.CompletedProcess[str]:
@@ -168,20 +176,20 @@ class TestSignals:
 
     @pytest.mark.parametrize("name", ["SIGTERM", "SIGINT", "SIGUSR1", "SIGHUP"])
     def test_passed_on_once(self, started, name) -> None:
-        process = started(COUNTING)
+        process = started(counting(0.6))
         process.send_signal(getattr(signal, name))
         output, _ = process.communicate(timeout=20)
         assert output == f"{name}\n"
         assert process.returncode == 7
 
     def test_a_signal_to_the_group_is_not_doubled(self, started) -> None:
-        process = started(COUNTING, start_new_session=True)
+        process = started(counting(0.6), start_new_session=True)
         os.killpg(process.pid, signal.SIGTERM)
         output, _ = process.communicate(timeout=20)
         assert output == "SIGTERM\n"
 
     def test_both_kinds_after_each_other(self, started) -> None:
-        process = started(COUNTING, start_new_session=True)
+        process = started(counting(1.5), start_new_session=True)
         os.killpg(process.pid, signal.SIGUSR1)
         time.sleep(0.5)
         process.send_signal(signal.SIGUSR1)
@@ -190,14 +198,14 @@ class TestSignals:
 
     def test_a_signal_to_the_group_long_ago_is_no_reason_to_keep_one_back(self, started) -> None:
         """Ctrl-C at the terminal, say, and later `kill -INT` to the launcher alone."""
-        process = started(COUNTING, start_new_session=True)
+        process = started(counting(2.0), start_new_session=True)
         os.killpg(process.pid, signal.SIGUSR1)
         time.sleep(1)
         process.send_signal(signal.SIGUSR1)
         assert process.communicate(timeout=20)[0] == "SIGUSR1 SIGUSR1\n"
 
     def test_many_to_the_group_at_once_are_not_doubled(self, started) -> None:
-        process = started(COUNTING, start_new_session=True)
+        process = started(counting(1.3), start_new_session=True)
         os.killpg(process.pid, signal.SIGUSR1)
         os.killpg(process.pid, signal.SIGTERM)
         time.sleep(0.3)

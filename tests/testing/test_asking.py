@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+import warm
 
 from gpulint.testing.asking import Limits, Misuse, allowed_of, limits_of, syncs_of
 from gpulint.testing.settings import Settings, allowed_by
@@ -77,7 +78,7 @@ def test_a_size_stands_behind_the_pattern(line: str, meant: tuple[str, int | Non
 
 def run_pytest(folder: Path, *options: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--rootdir", str(folder)]
-    return subprocess.run(
+    return warm.run_torch(
         [*command, *options], cwd=folder, capture_output=True, text=True, timeout=120, check=False
     )
 

@@ -112,7 +112,7 @@ def test_a_script_that_fails_by_itself_is_not_tried(
 
 def test_a_fix_that_hangs_breaks(script: Path, zygote: Zygote) -> None:
     slow = finding(script, RIGHT[0], "import time; time.sleep(60)")
-    trial = try_fixes(replace(Run(str(script)), timeout=8.0), fixes(slow), zygote.execute)
+    trial = try_fixes(replace(Run(str(script)), timeout=5.0), fixes(slow), zygote.execute)
     assert [one.status for one in trial.judged] == ["breaks"]
 
 

@@ -36,10 +36,10 @@ if __name__ == "__main__":
     START
     print("done")
 """
-FORK = """workers = [mp.get_context("fork").Process(target=train, args=(rank, 5000)) for rank in range(2)]
+FORK = """workers = [mp.get_context("fork").Process(target=train, args=(rank, 400)) for rank in range(2)]
     [worker.start() for worker in workers]
     [worker.join() for worker in workers]"""
-SPAWN = "mp.spawn(train, args=(5000,), nprocs=2)"
+SPAWN = "mp.spawn(train, args=(400,), nprocs=2)"
 RIGHT = ("kept.append(loss)", "kept.append(loss.item())")
 WRONG = (
     "loss = F.cross_entropy(",
@@ -49,7 +49,7 @@ BREAKING = ("optimizer.step()", "optimizer.step(); rank and 1 // 0")
 
 
 @pytest.fixture(autouse=True)
-def _torch() -> None:
+def _torch(warm_scripts: None) -> None:
     pytest.importorskip("torch")
 
 

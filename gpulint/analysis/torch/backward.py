@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum
+from functools import lru_cache
 
 
 class Through(Enum):
@@ -129,6 +130,7 @@ WANTS_GRAD = frozenset(
 ) | frozenset({"enable_grad", "grad_fn", "create_graph", "dist_autograd"})
 
 
+@lru_cache(4096)
 def runs_backward(method: str) -> bool:
     """Whether a function of this name runs a backward through what it is given."""
     return bool(_BACKWARD.search(method)) and not _NO_BACKWARD.search(method)
@@ -140,6 +142,7 @@ def is_known_backward(method: str) -> bool:
     return known is not None and known.through in (Through.OBJECT, Through.GIVEN)
 
 
+@lru_cache(4096)  # of every call it is asked several times
 def api_of(qualified: str | None) -> Api | None:
     """The entry for a qualified name."""
     if qualified is None:
