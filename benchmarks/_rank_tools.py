@@ -17,7 +17,7 @@ HERE = Path(__file__).resolve().parent
 LIMIT = 120.0  # seconds for one command
 LAUNCH = ("--nproc-per-node", "2", "--standalone")
 UNSPLIT = 0.02  # of the peak: by so much a trace's may differ from torch's
-GROWN = 8 * 1024 * 1024  # bytes that the planted line adds on rank 1
+TOLERANCE = "20"  # percent: under DDP a cuBLAS workspace of 32 MiB is there in one run and not in the next
 HEAD = """
 import json, os, sys, time
 import torch
@@ -43,7 +43,7 @@ def train(model, steps):
     for step in range(steps):
         loss = model(torch.randn(64, 1024, device=device)).pow(2).mean()
         if os.environ.get("GROW") and local == 1:
-            extra = torch.zeros(2 * 1024 * 1024, device=device)
+            extra = torch.zeros(32 * 1024 * 1024, device=device)
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
@@ -134,7 +134,7 @@ class RankTools:
             )
             found["snapshots"][rank] = told = json.loads(said)
             usages = [device["usage"] for one in told["snapshots"] for device in one["devices"]]
-            peaks = [usage["peak_allocated"] for usage in usages if usage["events"]]
+            peaks = [usage["peak_allocated"] for usage in usages if usage["peak_allocated"]]
             # What is not split off a large block is in torch's figure and in no trace.
             if len(peaks) != 1 or abs(peaks[0] - allocated) > UNSPLIT * allocated:
                 self._wrong(f"snapshot of rank {rank}: peaks {peaks}, torch says {allocated}")
@@ -143,7 +143,7 @@ class RankTools:
     def plugin(self) -> Any:
         """A suite under torchrun: an entry for each rank, held against, growth of one rank told by that rank alone."""
         suite = self._write("test_parallel.py", SUITE)
-        given = ("--gpu-memory-baseline", "memory.json")
+        given = ("--gpu-memory-baseline", "memory.json", "--gpu-memory-tolerance", TOLERANCE)
         written, same = (
             self._pytest(suite, *given, "--gpu-memory-write-baseline"),
             self._pytest(suite, *given),

@@ -144,7 +144,7 @@ class Gpu:
         peak, self._peak = self._peak, None
         if peak is not None:
             peak.stop()
-            self._record()
+            self.resume()  # not before something has initialized CUDA: a test may fork users of it
 
 
 class _Peak:

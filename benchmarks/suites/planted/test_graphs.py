@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pytest
 import torch
 
@@ -9,8 +11,8 @@ MIB = 1024 * 1024
 
 
 @pytest.fixture(scope="session")
-def captured(device: str) -> tuple[torch.cuda.CUDAGraph, torch.Tensor, torch.Tensor]:
-    """A graph, where it puts its result, and the result."""
+def captured(device: str) -> Iterator[tuple[torch.cuda.CUDAGraph, torch.Tensor, torch.Tensor]]:
+    """A graph, where it puts its result, and the result. What it reads lives as long."""
     if device != "cuda":
         pytest.skip("graphs are CUDA's")
     stream = torch.cuda.Stream()
@@ -22,7 +24,8 @@ def captured(device: str) -> tuple[torch.cuda.CUDAGraph, torch.Tensor, torch.Ten
     graph = torch.cuda.CUDAGraph()
     with torch.cuda.graph(graph, stream=stream):
         result = left @ right
-    return graph, result, expected
+    yield graph, result, expected
+    del left, right
 
 
 @pytest.mark.parametrize("number", range(3))
