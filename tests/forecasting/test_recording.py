@@ -138,6 +138,28 @@ def test_values_that_were_written_to_are_not_known_any_more(tmp_path: Path) -> N
     assert codes(found) == {("number", 7)}
 
 
+def test_under_inference_mode_the_same_is_seen_as_under_no_grad(tmp_path: Path) -> None:
+    text = """
+        counts = torch.tensor([3, 5, 2]).cuda()
+        net = nn.Sequential(nn.Conv2d(3, 8, 3), nn.ReLU(), nn.Flatten(), nn.Linear(8 * 36, 10)).cuda()
+        with torch.{mode}():
+            steps = torch.arange(3, device="cuda") * counts
+            out = net(torch.randn(4, 3, 8, 8).cuda())
+            best = torch.einsum("ij,kj->ik", out, out).argmax(1)
+            print(best.sum().item(), int(steps.max()))
+            steps[1:].mul_(best[:2])
+            print(int(steps.max()))
+        """
+    seen = [run(tmp_path, text.format(mode=mode)) for mode in ("no_grad", "inference_mode")]
+    assert [found.end for found in seen] == ["finished", "finished"]
+    assert codes(seen[0]) == codes(seen[1]) == {("number", 12)}
+    allocated = [
+        [(found.operators[event[3]], event[1]) for event in found.events if isinstance(event, list)]
+        for found in seen
+    ]
+    assert allocated[0] == allocated[1]
+
+
 def test_what_lies_in_the_data_is_assumed_and_said(tmp_path: Path) -> None:
     text = """
         x = torch.randn(64, 1024, device="cuda")

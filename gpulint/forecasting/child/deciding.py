@@ -38,11 +38,6 @@ class Recorder(Protocol):
     def temporary(self, nbytes: int) -> None: ...
 
 
-def _version(fake: Any) -> int:
-    """How often it was written to; an inference tensor does not count that."""
-    return 0 if fake.is_inference() else int(fake._version)
-
-
 class Deciding:
     """Answers for `tape`. `share` is the part of its elements that an unknown mask is taken to choose, `number`
     what an unknown whole number is taken to be."""
@@ -52,6 +47,7 @@ class Deciding:
         self.share = share
         self.number = number
         self.doubts: dict[tuple[str, str, int], int] = {}
+        self._writes: dict[int, int] = {}  # to inference tensors, by their storage
         self._special = {
             aten._local_scalar_dense.default: self._scalar,
             aten.equal.default: self._equal,
@@ -78,13 +74,18 @@ class Deciding:
         """The values of a tensor on the card, if they may decide something and are few."""
         most = _FEW if host.dtype.is_floating_point or host.dtype.is_complex else FOLLOWED
         if host.numel() <= most and not host.requires_grad:
-            fake._gpulint_values = (host.detach(), _version(fake))
+            fake._gpulint_values = (host.detach(), self._version(fake))
 
-    @staticmethod
-    def values(fake: Any) -> torch.Tensor | None:
+    def values(self, fake: Any) -> torch.Tensor | None:
         """What a tensor on the card holds, where it is known and was not written to since."""
         kept = getattr(fake, "_gpulint_values", None)
-        return kept[0] if kept is not None and kept[1] == _version(fake) else None
+        return kept[0] if kept is not None and kept[1] == self._version(fake) else None
+
+    def _version(self, fake: Any) -> int:
+        """How often it was written to, by any view of it. Inference tensors do not count that themselves."""
+        if fake.is_inference():
+            return self._writes.get(fake.untyped_storage()._cdata, 0)
+        return int(fake._version)
 
     def follow(self, func: Any, args: Any, kwargs: Any, out: Any) -> None:
         """After an operator: its results are known if all that they came from is."""
@@ -92,9 +93,9 @@ class Deciding:
         if type(out) is FakeTensor and out.dtype is torch.bool and _is_expected(func, args):
             out._gpulint_expected = True  # type: ignore[attr-defined]
         if func._schema.is_mutable:
-            for one in _tensors(args):
-                if one.is_inference():  # it counts no writes
-                    one._gpulint_values = None
+            for one in filter(torch.is_inference, _tensors(args)):
+                storage = one.untyped_storage()._cdata
+                self._writes[storage] = self._writes.get(storage, 0) + 1
             return
         if not all(map(_is_worth_following, results)):
             return
