@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from gpulint.rules.detect.hooks import keeps_graph
 
 from gpulint.analysis.code import ir
-from gpulint.analysis.code.assignments import cuts, is_accumulation, pairs, targets
+from gpulint.analysis.code.assignments import cuts, is_accumulation, pairs, passes_graph_by, targets
 from gpulint.analysis.file.gradmode import is_neutral_context, of_call
 from gpulint.analysis.questions.backward.cutting import cuts_graph
 from gpulint.analysis.questions.grad.no_graph import made_without_grad
@@ -148,7 +148,7 @@ def _of_weights(file: FileAnalysis, function: ir.Function) -> Iterator[Average]:
                     if _is_cut_before(statement.body, target):
                         continue
                     leaves = tuple(part for part in _summands(value) if keeps_graph(part, weights))
-                    if leaves and not _detaches(target) and not _is_own(target, leaves):
+                    if leaves and not passes_graph_by(target) and not _is_own(target, leaves):
                         found = Average(function, update, target, _names_in(leaves, weights), "weights")
                         found.doubt = _frozen_doubt(function, statement)
                         yield found
@@ -302,12 +302,6 @@ def _is_cut_before(body: list[ir.Stmt], target: ir.Expr) -> bool:
     )
 
 
-def _detaches(target: ir.Expr) -> bool:
-    return any(
-        isinstance(part, ir.Attr) and part.attr in ("data", "grad", "detach") for part in ir.walk(target)
-    )
-
-
 # --- statistics of activations -------------------------------------------------------------------------------------
 
 
@@ -320,7 +314,7 @@ def _of_statistics(
         (update, target, value)
         for update in recording(file, function, function.body, True)
         for target, value in _updates(update)
-        if target.path is not None and target.path.startswith("self.") and not _detaches(target)
+        if target.path is not None and target.path.startswith("self.") and not passes_graph_by(target)
     ]
     if info is None or not found:
         return
@@ -519,6 +513,7 @@ def _of_values(file: FileAnalysis, facts: FunctionFacts) -> Iterator[Average]:
             not isinstance(stmt, ir.Assign)
             or stmt.value is None
             or not _is_average(stmt.targets[0], stmt.value)
+            or passes_graph_by(stmt.targets[0])
         ):
             continue
         value = hold.value

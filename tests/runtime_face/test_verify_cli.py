@@ -77,15 +77,14 @@ def test_a_suspicion_is_shown_where_the_run_confirms_it(tmp_path: Path) -> None:
     done = verify(tmp_path, "--steps", "5", "-q", "main.py")
     assert "confirmed GPU201 `network` runs with grad enabled" in done.stdout
     assert (
-        "doubt:    nothing in the file says that a GPU is used (medium confidence without a run)"
-        in done.stdout
+        "doubt:    nothing in the file says that a GPU is used (low confidence without a run)" in done.stdout
     )
     guarded = LABELLING.replace("for _", "torch._C._set_grad_enabled(False)\nfor _")
     (tmp_path / "main.py").write_text(guarded, encoding="utf-8")
     done = verify(tmp_path, "--steps", "5", "-q", "main.py")
     assert done.returncode == 0, done.stderr
     assert "0 findings" in done.stdout
-    done = verify(tmp_path, "--steps", "5", "-q", "--confidence", "medium", "main.py")
+    done = verify(tmp_path, "--steps", "5", "-q", "--confidence", "low", "main.py")
     assert "refuted GPU201" in done.stdout
     (tmp_path / "gpulint.toml").write_text('confidence = "low"\n', encoding="utf-8")
     assert "refuted GPU201" in verify(tmp_path, "--steps", "5", "-q", "main.py").stdout

@@ -188,4 +188,4 @@ def test_the_page_has_the_figures_of_the_results() -> None:
         said = f"`{settings.replace(',', ', ')}`" if settings else "default"
         assert f"| {said} | {figures} |" in page
     exact = sum(row["predicted_reserved"] == row["real_reserved"] for row in rows)
-    assert f"Of {len(rows)} predictions of the most that is reserved, {exact} are exact to the byte" in page
+    assert f"Of {len(rows)} predictions of the most that is reserved, {exact} were exact to the byte" in page

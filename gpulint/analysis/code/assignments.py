@@ -254,3 +254,14 @@ def is_cat(target: ir.Expr, value: ir.Expr) -> bool:
         and isinstance(value.args[0], ir.Seq)
         and any(item.path == target.path for item in value.args[0].items)
     )
+
+
+def passes_graph_by(target: ir.Expr) -> bool:
+    """Whether what is written into takes no graph in: `average.data`, `weight.grad`; but `self.data` is what an object
+    calls its own."""
+    return any(
+        isinstance(part, ir.Attr)
+        and part.attr in ("data", "grad", "detach")
+        and part.path != f"self.{part.attr}"
+        for part in ir.walk(target)
+    )

@@ -10,7 +10,7 @@ from gpulint.rules.detect.kept.record import How, Kept, about
 from gpulint.rules.detect.kept.traced import PROVEN
 
 from gpulint.analysis.code import ir
-from gpulint.analysis.code.assignments import is_accumulation, pairs, resets, targets
+from gpulint.analysis.code.assignments import is_accumulation, pairs, passes_graph_by, resets, targets
 from gpulint.analysis.questions.grad.no_graph import becomes_array_undetached
 from gpulint.analysis.values.values import Grad
 from gpulint.answers import Answer, Question, left_open, proven, refuted
@@ -76,11 +76,12 @@ def puts(statement: ir.Stmt) -> Iterator[tuple[ir.Expr, ir.Expr, How]]:
         if isinstance(statement.value, ir.Seq):
             for item in statement.value.items:
                 yield _owner(statement.target), item, How.LISTED
-        else:
+        elif not passes_graph_by(statement.target):
             yield statement.target, statement.value, How.SUMMED
     elif isinstance(statement, ir.Assign) and statement.value is not None and len(statement.targets) == 1:
         target, value = statement.targets[0], statement.value
-        if is_accumulation(target, value) and isinstance(value, ir.Op) and value.op == "+":
+        sums = isinstance(value, ir.Op) and value.op == "+" and is_accumulation(target, value)
+        if isinstance(value, ir.Op) and sums and not passes_graph_by(target):
             for part in value.operands:
                 if part.path != target.path and not is_accumulation(target, part):
                     scaled = not any(other.path == target.path for other in value.operands)

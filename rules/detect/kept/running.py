@@ -12,7 +12,7 @@ from gpulint.rules.detect.kept.record import How, Kept, about
 from gpulint.rules.detect.kept.traced import OPEN, PROVEN, REFUTED, Traced, joined
 
 from gpulint.analysis.code import ir
-from gpulint.analysis.code.assignments import cuts, resets, targets
+from gpulint.analysis.code.assignments import cuts, passes_graph_by, resets, targets
 from gpulint.analysis.torch.keeping import LOSSLIKE
 from gpulint.analysis.values.values import Grad
 from gpulint.answers import Answer, Question, left_open, proven, refuted
@@ -53,6 +53,13 @@ def _writes_own(function: ir.Function) -> bool:
 
 
 def updates(statement: ir.Stmt) -> Iterator[tuple[ir.Expr, ir.Expr]]:
+    """What a statement writes into with the graph of what it takes in, as in `_written`."""
+    for target, value in _written(statement):
+        if not passes_graph_by(target):
+            yield target, value
+
+
+def _written(statement: ir.Stmt) -> Iterator[tuple[ir.Expr, ir.Expr]]:
     """What a statement writes into, keeping what was there or its history, and what it takes in: `t = a * t + v`,
     `t += v`, `t[i] = v`, `t.mul_(a).add_(v)`."""
     if isinstance(statement, ir.AugAssign):
