@@ -28,8 +28,7 @@ class Severity(str, Enum):
 
 
 class Slight(str):
-    """A doubt whether a mistake matters: how large it is, how often and on what device the line runs, if it does at all. Of what
-    four readings of foreign code had found with one such doubt, 14 of 141 were true; with one doubt whether it holds, 13 of 71."""
+    """A doubt whether a mistake matters: how large it is, how often and on what device the line runs, if it does at all."""
 
     __slots__ = ()
 

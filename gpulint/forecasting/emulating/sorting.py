@@ -68,30 +68,26 @@ def _embedding_backward(tape: Any, func: Any, args: tuple[Any, ...], kwargs: dic
         count = args[1].numel()
         if count <= _FEW_TOKENS and not args[4]:
             return out
-        sorting = tape.hold(INDEX * count * 4)
-        tape.see(out)
-        tape.temporary(_sums(count, out))
-        tape.release(sorting)
+        _summed(tape, out, count, 4)
     return out
 
 
 _FEW_TOKENS: Final = 3072
 
 
-def _sums(count: int, out: torch.Tensor) -> int:
-    """Sums of parts of ten rows at most, and where they go."""
-    return (min(count, out.shape[0]) + -(-count // 10)) * (out.shape[-1] * 4 + INDEX)
+def _summed(tape: Any, out: torch.Tensor, count: int, columns: int) -> None:
+    """So many columns of `count` sorted indices, beside them the result, and sums of parts of ten rows at most with where they go."""
+    sorting = tape.hold(INDEX * count * columns)
+    tape.see(out)
+    tape.temporary((min(count, out.shape[0]) + -(-count // 10)) * (out.shape[-1] * 4 + INDEX))
+    tape.release(sorting)
 
 
 def _bag_backward(tape: Any, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """The same, with the bag of each token beside it; a maximum of each bag needs no sorting."""
     out = tape.execute(func, args, kwargs)
     if on_card(out) and args[6] != _MAXIMUM:
-        count = args[1].numel()
-        sorting = tape.hold(INDEX * count * 6)
-        tape.see(out)
-        tape.temporary(_sums(count, out))
-        tape.release(sorting)
+        _summed(tape, out, args[1].numel(), 6)
     return out
 
 

@@ -6,23 +6,23 @@ from torch.nn import functional as F
 
 
 class Learner:
-    def __init__(self, args):
+    def __init__(self, args, network):
         self.args = args
-        self.decay = 0.99
-        self._network = nn.ModuleDict({"parts": nn.Linear(8, 8), "averages": nn.Linear(8, 8)})
+        self._network = network
+        self.ema_decay = 0.99
 
-    def train(self, loader, optimizer):
+    def _init_train(self, train_loader, optimizer):
         for epoch in range(self.args["epochs"]):
             losses = 0.0
-            for i, (_, inputs, targets) in enumerate(loader):
+            for i, (_, inputs, targets) in enumerate(train_loader):
                 inputs, targets = inputs.to("cuda"), targets.to("cuda")
-                loss = F.cross_entropy(self._network.parts(inputs), targets)
+                output = self._network(inputs)
+                loss = F.cross_entropy(output["logits"], targets)
                 optimizer.zero_grad()
                 loss.backward()
                 optimizer.step()
                 losses += loss.item()
-                for param, average in zip(
-                    self._network.parts.parameters(), self._network.averages.parameters()
+                for param, param_ema in zip(
+                    self._network.pets.parameters(), self._network.pets_emas.parameters()
                 ):
-                    average.data = average.data * self.decay + param * (1.0 - self.decay)
-            print(epoch, losses)
+                    param_ema.data = param_ema.data * self.ema_decay + param * (1.0 - self.ema_decay)
