@@ -83,7 +83,7 @@ class NeedlessRetainGraph(Rule):
 
     def check(self, facts: FileFacts, options: Mapping[str, Any]) -> Iterator[Report]:
         from gpulint.rules.detect.averages import averages
-        from gpulint.rules.detect.lifetimes.last_backwards import comes_again, last_backwards
+        from gpulint.rules.detect.lifetimes.last_backwards import last_backwards
         from gpulint.rules.detect.lifetimes.suspicion import told
 
         rows: set[int] = set()
@@ -95,8 +95,6 @@ class NeedlessRetainGraph(Rule):
                     rows.add(backward.call.row)
                 elif _needless(backward) and _stays(function, backward):
                     rows.add(backward.call.row)
-                    if comes_again(function.function, backward.call):
-                        continue
                     doubts = (_NEXT,) if states else ()
                     yield _report(facts, backward, (*_let_go(function, backward), *doubts))
         yield from told(facts.ask(last_backwards), rows)

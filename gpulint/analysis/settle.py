@@ -438,7 +438,7 @@ def _again(
     depth = len(backward.loops)
     if not depth and sites & file.returned:
         return True
-    if any(site.depth < depth for site in sites):
+    if any(site.depth < depth for site in sites) or _older_than_loop(backward, sites):
         return True
     if any(site.function is not backward.function and not _same_class(site, backward) for site in sites):
         return True
@@ -464,6 +464,15 @@ def _again(
         if share_unseen(file, backward, other):
             return True
     return False
+
+
+def _older_than_loop(backward: Backward, sites: frozenset[Site]) -> bool:
+    """Whether part of the graph is made in another loop of the function than the one that goes backward, which is before it."""
+    own = [site for site in sites if site.function is backward.function and site.origin is not None]
+    if not own or not backward.loops:
+        return False
+    inside = {id(call.origin) for _, call in ir.calls(backward.loops[-1].stmt.body)}
+    return any(id(site.origin) not in inside for site in own)
 
 
 def _may_come_again(file: FileAnalysis, backward: Backward) -> str:

@@ -116,27 +116,6 @@ def _answers(
         yield refuted(Question.OUTLIVES, "the function ends, and the graph with it")
 
 
-def comes_again(function: ir.Function, call: ir.Call) -> bool:
-    """Whether the next round of a backward's loop goes through the same graph: what it begins with, `out` of
-    `out.sum().backward(…)`, is made before the loop and not in it."""
-    part: ir.Expr = call
-    while (
-        isinstance(part, ir.Call)
-        and isinstance(part.func, ir.Attr)
-        and all(isinstance(argument, ir.Const) for argument in part.args)
-    ):
-        part = part.func.base
-    if not isinstance(part, ir.Name):
-        return False
-    for statement, other in ir.calls(function.body):
-        if other is call:
-            loops = loops_around(function.body, statement) or ()
-            inside = {id(one) for one in ir.statements(loops[-1].body)} if loops else set()
-            bound = [one for one in ir.statements(function.body) if _bound(one, part.id) is not None]
-            return bool(loops and bound) and not any(id(one) in inside for one in (*bound, *loops[-1:]))
-    return False
-
-
 def _outliving(function: ir.Function, backward: ir.Stmt, root: ir.Expr, origins: _Origins) -> str:
     """How the graph gets out of the function: returned, or kept on the object."""
     names = origins.names | ({root.path} if root.path is not None else set())
