@@ -308,26 +308,23 @@ def _reason(hold: Hold, state: str) -> str:
     return "graph freed: backward released the saved tensors, the graph's nodes stay as long as the value is held"
 
 
-def _is_on_host(leaf: ir.Expr) -> bool:
-    return isinstance(leaf, ir.Call) and leaf.method == "cpu"
-
-
 def _repair(facts: FileFacts, hold: Hold, state: str, style: str) -> Repair | None:
     from gpulint.analysis.questions.backward.cutting import against_cutting, goes_on_in_callee
+    from gpulint.analysis.questions.device.waiting import are_tensors
     from gpulint.fix.nodes import method_chain
 
     if goes_on_in_callee(hold):
         return None
     if not hold.leaves or _is_of_several(hold) or (state == "live" and hold.graph.under_no_grad_fix):
         return None  # GPU201 offers no_grad for the whole evaluation, which leaves nothing to detach
+    if not are_tensors(facts.analysis, hold):
+        return None
     scalar = hold.value.has(SCALAR)
     if scalar and hold.place.number_uses and style == "auto":
         methods: tuple[str, ...] = ("item",)
-    elif hold.value.has(LARGE) and hold.place.container and not scalar and not hold.place.is_slot:
+    elif hold.value.has(LARGE) and not scalar and _goes_to_host(facts, hold):
         methods = ("detach", "cpu")
     else:
-        methods = ("detach",)
-    if "cpu" in methods and all(_is_on_host(leaf) for leaf in hold.leaves):
         methods = ("detach",)
     changes = tuple(Replace(leaf.node, method_chain(leaf.node, methods)) for leaf in hold.leaves)
     call = "".join(f".{method}()" for method in methods)
@@ -335,6 +332,15 @@ def _repair(facts: FileFacts, hold: Hold, state: str, style: str) -> Repair | No
     if not why and "cpu" in methods:
         why = f"what reads `{hold.place.holder}` finds a tensor on the CPU"
     return Repair.unless(why, f"hold the value without its graph: `{call}`", changes)
+
+
+def _goes_to_host(facts: FileFacts, hold: Hold) -> bool:
+    """Whether what piles up should go to the host, and can."""
+    from gpulint.analysis.questions.device.waiting import is_on_host, may_wait_on_host
+
+    if not hold.place.container or hold.place.is_slot or all(map(is_on_host, hold.leaves)):
+        return False
+    return may_wait_on_host(facts.analysis, hold)
 
 
 def _is_of_several(hold: Hold) -> bool:

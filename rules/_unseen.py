@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Set
 from typing import TYPE_CHECKING
 
+from gpulint.rules._no_grad import no_grad
 from gpulint.rules.detect.unseen.evaluations import Evaluation, UnseenEvaluations
 
 from gpulint.analysis.questions.grad.old_torch import predates_no_grad
 from gpulint.analysis.questions.size.forwards import ForwardSizes
 from gpulint.answers import Answer, Considered, Question, Verdict, doubts_of
-from gpulint.rule import AddImport, Cost, Repair, Report, Wrap
+from gpulint.rule import Cost, Repair, Report, Wrap
 
 if TYPE_CHECKING:
     from gpulint.analysis.code import ir
@@ -127,11 +128,10 @@ def _repair(facts: FileFacts, one: Evaluation) -> Repair | None:
     if one.beside_training and any(answer.question is Question.REACHED for answer in one.answers):
         return None  # the phase that trains runs through it as well
     cover = facts.ask(Guarding).statement(one.function, statement)
-    if cover is None:
+    spelled = no_grad(facts)
+    if cover is None or spelled is None:
         return None
-    name = facts.torch_name("no_grad")
-    imports = () if name is not None else (AddImport("torch"),)
-    name = name or "torch.no_grad"
+    name, imports = spelled
     why = cover.doubt or f"what `{one.run.path}` gives may be differentiated where nobody sees it"
     change = Wrap((statement.node,), no_grad_with(name))
     return Repair.unless(why, f"run it under `{name}()`", (change, *imports))

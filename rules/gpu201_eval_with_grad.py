@@ -3,6 +3,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from gpulint.rules._no_grad import no_grad
+
 from gpulint.analysis.code import ir
 from gpulint.analysis.values.values import Grad
 from gpulint.answers import (
@@ -411,19 +413,27 @@ def _report(
     )
 
 
+def _may_go_back_itself(facts: FileFacts, function: FunctionFacts, forward: Forward) -> bool:
+    """Whether the forward may take gradients by itself: under no_grad it would raise."""
+    from gpulint.analysis.questions.grad.doubts import Doubts
+
+    return any(
+        answer.question is Question.BACKWARD for answer in facts.ask(Doubts).open(function, forward)
+    )
+
+
 def _repair(facts: FileFacts, function: FunctionFacts, forwards: Sequence[Forward]) -> Repair | None:
     from gpulint.analysis.questions.grad.guarding import Guarding
     from gpulint.fix.nodes import no_grad_decorator, no_grad_with
-    from gpulint.rule import AddImport, Decorate, Wrap
+    from gpulint.rule import Decorate, Wrap
 
-    if any(forward.result.freed for forward in forwards):
+    if any(forward.result.freed or _may_go_back_itself(facts, function, forward) for forward in forwards):
         return None
     cover = facts.ask(Guarding).cover(function, forwards)
-    if cover is None:
+    spelled = no_grad(facts)
+    if cover is None or spelled is None:
         return None
-    name = facts.torch_name("no_grad")
-    imports = () if name is not None else (AddImport("torch"),)
-    name = name or "torch.no_grad"
+    name, imports = spelled
     if cover.whole:
         node = function.function.node
         change = Decorate(node, no_grad_decorator(name))

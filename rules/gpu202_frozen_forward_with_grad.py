@@ -3,10 +3,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
+from gpulint.rules._no_grad import no_grad
+
 from gpulint.answers import Answer, Considered, Verdict, doubts_of
 from gpulint.claims import Claim
 from gpulint.findings import Severity
-from gpulint.rule import AddImport, Cost, Repair, Report, Rule, Wrap
+from gpulint.rule import Cost, Repair, Report, Rule, Wrap
 
 if TYPE_CHECKING:
     from gpulint.rules.detect.unseen.evaluations import Evaluation
@@ -202,11 +204,10 @@ def _repair(facts: FileFacts, wasted: WastedForward) -> Repair | None:
     from gpulint.fix.nodes import no_grad_with
 
     cover = facts.ask(Guarding).statement(wasted.facts.function, wasted.forward.stmt)
-    if not wasted.alone or cover is None:
+    spelled = no_grad(facts)
+    if not wasted.alone or cover is None or spelled is None:
         return None
-    name = facts.torch_name("no_grad")
-    imports = () if name is not None else (AddImport("torch"),)
-    name = name or "torch.no_grad"
+    name, imports = spelled
     change = Wrap((wasted.forward.stmt.node,), no_grad_with(name))
     why = "an optimizer in another file may train it" if wasted.untrained else cover.doubt
     if not why and wasted.facts.differentiated:

@@ -3,11 +3,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
+from gpulint.rules._no_grad import no_grad
 from gpulint.rules.detect.undetached import Undetached
 
 from gpulint.claims import Claim
 from gpulint.findings import Severity
-from gpulint.rule import AddImport, Cost, RelatedNode, Repair, Replace, Report, Rule, Wrap
+from gpulint.rule import Cost, RelatedNode, Repair, Replace, Report, Rule, Wrap
 
 if TYPE_CHECKING:
     from gpulint.analysis.file.asking import FileFacts
@@ -130,8 +131,9 @@ def _repair(facts: FileFacts, found: Undetached) -> Repair | None:
     if found.made is None:
         change = Replace(found.argument.node, call_method(found.argument.node, "detach"))
         return Repair.unless(found.doubt, "detach what the discriminator is given", (change,))
-    name = facts.torch_name("no_grad")
-    imports = () if name is not None else (AddImport("torch"),)
-    name = name or "torch.no_grad"
+    spelled = no_grad(facts)
+    if spelled is None:
+        return None
+    name, imports = spelled
     changes = (Wrap((found.made.node,), no_grad_with(name)), *imports)
     return Repair.unless(found.doubt, f"make it under `{name}()`", changes)

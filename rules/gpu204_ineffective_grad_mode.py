@@ -3,12 +3,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
+from gpulint.rules._no_grad import no_grad
 from gpulint.rules.detect.misuse import GradModeMisuse
 
 from gpulint.answers import doubts_of
 from gpulint.claims import Claim
 from gpulint.findings import Severity
-from gpulint.rule import AddImport, Cost, Remove, Repair, Replace, Report, Rule, Wrap
+from gpulint.rule import Cost, Remove, Repair, Replace, Report, Rule, Wrap
 
 if TYPE_CHECKING:
     import libcst as cst
@@ -116,18 +117,20 @@ def _repair(facts: FileFacts, misuse: GradModeMisuse) -> Repair | None:
     if not misuse.rest or misuse.stmt is None or _goes_back(misuse.rest):
         return None
     lines = tuple(statement.line for statement in misuse.rest)
-    if misuse.what == "volatile" and misuse.call is not None:
-        name = facts.torch_name("no_grad")
-        imports = () if name is not None else (AddImport("torch"),)
-        name = name or "torch.no_grad"
-        drop = tuple(Remove(arg) for arg in misuse.call.node.args if _is_volatile(arg))
-        changes = (*drop, Wrap(lines, no_grad_with(name)), *imports)
+    why = _LOSES_GRAPH
+    if misuse.what == "volatile":
+        spelled = no_grad(facts)
+        if spelled is None:
+            return None
+        name, imports = spelled
+        changes = (*_volatile_arguments(misuse.rest), Wrap(lines, no_grad_with(name)), *imports)
+        why = f"{_LOSES_GRAPH}, and torch before 0.4, which knows `volatile`, has no `no_grad`"
     elif misuse.what == "bare" and isinstance(misuse.at.node, cst.Call):
         name = misuse.name
         changes = (Remove(misuse.stmt.node), Wrap(lines, no_grad_with(name)))
     else:
         return None
-    return Repair("unsafe", f"run the rest of the block under `{name}()`", changes, _LOSES_GRAPH)
+    return Repair("unsafe", f"run the rest of the block under `{name}()`", changes, why)
 
 
 def _goes_back(block: tuple[ir.Stmt, ...]) -> bool:
@@ -137,5 +140,14 @@ def _goes_back(block: tuple[ir.Stmt, ...]) -> bool:
     return any(runs_backward(call.method) for _, call in ir.calls(list(block)))
 
 
-def _is_volatile(argument: cst.Arg) -> bool:
-    return argument.keyword is not None and argument.keyword.value == "volatile"
+def _volatile_arguments(block: tuple[ir.Stmt, ...]) -> tuple[Remove, ...]:
+    """Every `volatile=True` of the block: under no_grad none of them is left to say."""
+    from gpulint.analysis.code import ir
+
+    return tuple(
+        Remove(argument)
+        for _, call in ir.calls(list(block))
+        if call.keyword("volatile") is not None
+        for argument in call.node.args
+        if argument.keyword is not None and argument.keyword.value == "volatile"
+    )

@@ -47,11 +47,27 @@ def called_in_project(function: ir.Function, call: ir.Call) -> ir.Function | Non
     """The same, of a function that is imported from the project as well."""
     home: FileAnalysis = function.home
     callee = called(home, function, call)
-    full = qualified(home, function, call.func.path) if callee is None else None
-    value = home.imported_value(full) if full is not None else None
-    if value is not None and value.kind is Kind.FUNCTION and isinstance(value.ref, ir.Function):
-        return value.ref
-    return callee
+    if callee is not None:
+        return callee
+    full = qualified(home, function, call.func.path)
+    if full is not None:
+        value = home.imported_value(full)
+    else:
+        value = home.through_star(call.func.id) if _is_free(home, function, call.func) else None
+    found = value.ref if value is not None and value.kind is Kind.FUNCTION else None
+    return found if isinstance(found, ir.Function) else None
+
+
+def _is_free(file: FileAnalysis, function: ir.Function, func: ir.Expr) -> bool:
+    """Whether a plain name is bound neither in the function nor around it."""
+    if not isinstance(func, ir.Name):
+        return False
+    current: ir.Function | None = function
+    while current is not None:
+        if func.id in file.evidence[current].assigned or any(p.name == func.id for p in current.params):
+            return False
+        current = current.parent
+    return True
 
 
 def parts_given(

@@ -264,9 +264,9 @@ class FileAnalysis(EntryModes):
         if qualified is not None:
             imported = self.imported_value(qualified)
             return imported if imported is not None else Val(Kind.QUALIFIED, ref=qualified)
-        return self._through_star(name)
+        return self.through_star(name)
 
-    def _through_star(self, name: str) -> Val:
+    def through_star(self, name: str) -> Val:
         """What `from tools import *` brings along of the project's own."""
         for local, module in self.module.imports.items():
             if local.startswith("*"):

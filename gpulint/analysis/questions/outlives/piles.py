@@ -109,6 +109,13 @@ def judge(file: FileAnalysis, hold: Hold) -> Pile:
     return search.found
 
 
+def uses_of(file: FileAnalysis, function: ir.Function | None, path: str) -> Pile:
+    """What the uses of a place say, whatever fills it: of a name in a function, or of an attribute, where that is None."""
+    search = _Search(file)
+    search.follow(_Place(file, function, path))
+    return search.found
+
+
 def _plain(path: str, attribute: bool) -> str:
     path = path.partition("[")[0]
     return path.rpartition(".")[2] if attribute else path

@@ -1,0 +1,72 @@
+"""Where what is kept may wait for its readers: on the host, where all that they do ends there or nobody is seen to read it.
+
+A copy on the host that is computed with beside tensors of the device raises. So a fix moves only what may wait there, and
+leaves the rest on the device, without its graph.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from gpulint.analysis.code import ir
+from gpulint.analysis.questions.outlives.collecting import is_unread
+from gpulint.analysis.questions.outlives.piles import judge, uses_of
+from gpulint.analysis.torch.names import TO_DEVICE
+
+if TYPE_CHECKING:
+    from gpulint.analysis.file.facts import Hold
+    from gpulint.analysis.file.program import FileAnalysis
+
+_HOST = frozenset({"cpu", "numpy", "tolist", "item"})
+
+
+def may_wait_on_host(file: FileAnalysis, hold: Hold) -> bool:
+    """Whether a copy on the host serves all who read what is held."""
+    if hold.place.keep is not None and not _only_keeps(hold.place.keep.function, hold.place.keep.param):
+        return False
+    if judge(file, hold).idle:
+        return True
+    known = file.facts.get(hold.function)
+    return known is not None and is_unread(known, hold)
+
+
+def ends_on_host(file: FileAnalysis, function: ir.Function | None, path: str) -> bool:
+    """The same of a place: a name in a function, or an attribute of the file's, where `function` is None."""
+    return uses_of(file, function, path).idle
+
+
+def are_tensors(file: FileAnalysis, hold: Hold) -> bool:
+    """Whether what is held are tensors, and no tuples or dicts of some: their values are shown, they are added to a number,
+    or it shows in what becomes of the container."""
+    place = hold.place
+    if hold.are_tensors or (place.keep is None and place.how == "add"):
+        return True
+    return place.keep is None and place.container and judge(file, hold).tensor
+
+
+def is_on_host(expr: ir.Expr) -> bool:
+    """Whether an expression says that it gives a copy on the host: `x.cpu()`, `x.detach().to("cpu")[0].float()`."""
+    while isinstance(expr, (ir.Call, ir.Sub)):
+        if isinstance(expr, ir.Sub):
+            expr = expr.base
+            continue
+        if not isinstance(expr.func, ir.Attr):
+            return False
+        places = (*expr.args, *(value for _, value in expr.keywords))
+        if expr.method in _HOST or any(isinstance(one, ir.Const) and one.value == "cpu" for one in places):
+            return True
+        if expr.method in TO_DEVICE | {"cuda", "to"}:
+            return False
+        expr = expr.func.base
+    return False
+
+
+def _only_keeps(function: ir.Function, param: str) -> bool:
+    """Whether a function does nothing with a parameter but to put it somewhere, once."""
+    uses = [
+        part
+        for statement in ir.statements(function.body)
+        for part in ir.own_parts(statement)
+        if isinstance(part, ir.Name) and part.id == param
+    ]
+    return len(uses) == 1
