@@ -10,7 +10,7 @@ from gpulint.rules.detect.kept.record import How
 
 from gpulint.analysis.code import ir
 from gpulint.analysis.values.values import Site, with_inner
-from gpulint.answers import Considered, confidence_of, doubts_of
+from gpulint.answers import Considered, Question, Verdict, confidence_of, doubts_of
 from gpulint.findings import Severity
 from gpulint.rule import Cost, Repair, Replace, Report
 
@@ -174,14 +174,20 @@ def _shown(expr: ir.Expr, limit: int = 40) -> str:
     return text if len(text) <= limit else text[: limit - 1] + "…"
 
 
+def _is_tensor(kept: Kept) -> bool:
+    return not any(
+        answer.question is Question.TENSOR and answer.verdict is Verdict.OPEN for answer in kept.answers
+    )
+
+
 def _repair(kept: Kept) -> Repair | None:
     """`.detach()` on what is kept, and on what is kept beside it; a doubt makes it unsafe."""
     from gpulint.fix.nodes import method_chain
 
     if kept.device or not isinstance(kept.value, (ir.Name, ir.Attr, ir.Call)):
         return None
-    if not kept.scalar:
-        return None  # it may be a tuple or a dict of tensors
+    if not kept.scalar or not _is_tensor(kept):
+        return None  # it may be a tuple or a dict of tensors, or a number
     values = (kept.value, *(other for other in kept.others if isinstance(other, (ir.Name, ir.Attr, ir.Call))))
     changes = tuple(Replace(value.node, method_chain(value.node, ("detach",))) for value in values)
     return Repair(

@@ -320,9 +320,11 @@ def _gathered(facts: FileFacts, one: Gathering) -> Report:
     )
 
 
-def _moved(one: Gathering) -> Repair:
+def _moved(one: Gathering) -> Repair | None:
     from gpulint.fix.nodes import method_chain
 
+    if not one.to_host or not one.is_made_here:
+        return None  # what it is made into may be needed on the device, or it is no tensor
     change = Replace(one.leaf.node, method_chain(one.leaf.node, ("cpu",)))
     why = f"what reads `{one.holder}` finds tensors on the CPU"
     return Repair("unsafe", "keep the copy on the host: `.cpu()`", (change,), why)

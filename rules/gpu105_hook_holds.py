@@ -149,7 +149,7 @@ def _holding(facts: FileFacts, hold: HookHold) -> Report:
             else f"nothing ever empties `{hold.holder}` while batches run through the module",
             Cost("the activations' own bytes, at every step", "16 MiB for the 8 of an MLP; H200, torch 2.11"),
             Severity.WARNING,
-            lambda: _repair(hold),
+            lambda: _repair(facts, hold),
             (related,),
             subject=hold.holder,
         )
@@ -161,7 +161,7 @@ def _holding(facts: FileFacts, hold: HookHold) -> Report:
             "the activation and the graph behind it, at every step",
             "16 to 34 MiB for an 8-layer MLP; H200, torch 2.11",
         ),
-        repair=lambda: _repair(hold),
+        repair=lambda: _repair(facts, hold),
         related=(related,),
         subject=hold.holder,
     )
@@ -179,16 +179,19 @@ def _repeating(facts: FileFacts, repeated: RepeatedHook) -> Report:
     )
 
 
-def _repair(hold: HookHold) -> Repair | None:
+def _repair(facts: FileFacts, hold: HookHold) -> Repair | None:
     from gpulint.analysis.code import ir
+    from gpulint.analysis.questions.device.waiting import nobody_computes_with
     from gpulint.fix.nodes import method_chain
 
     if hold.trained or hold.filename is not None or isinstance(hold.value, (ir.Seq, ir.Op)):
         return None
     node = hold.value.node
-    methods, what = (
-        (("detach", "cpu"), "detach it and move it to the host")
-        if hold.graph
-        else (("cpu",), "move it to the host")
-    )
-    return Repair("unsafe", what, (Replace(node, method_chain(node, methods)),))
+    waits = nobody_computes_with(facts.analysis, hold.holder)
+    if not waits and not hold.graph:
+        return None
+    methods, what = ["cpu"] if waits else [], "move it to the host" if waits else ""
+    if hold.graph:
+        methods, what = ["detach", *methods], "detach it" + (f" and {what}" if waits else "")
+    why = f"what reads `{hold.holder}` may want its graph, and a module that gives several tensors gives a tuple"
+    return Repair("unsafe", what, (Replace(node, method_chain(node, methods)),), why)

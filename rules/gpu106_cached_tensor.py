@@ -116,12 +116,12 @@ class CachedTensor(Rule):
         rows: set[int] = set()
         for cache in facts.ask(caches):
             rows.add(cache.node.row)
-            yield _report(cache)
+            yield _report(facts, cache)
         yield from told((*facts.ask(method_caches), *facts.ask(kept_slices)), rows)
         yield from report_kept(facts, self.code)
 
 
-def _report(cache: Cache) -> Report:
+def _report(facts: FileFacts, cache: Cache) -> Report:
     how = "together with its autograd graph" if cache.graph else "on the device"
     if cache.what == "function":
         message = f"the cache of `{cache.name}` keeps a network's output for every new argument, {how}"
@@ -133,19 +133,26 @@ def _report(cache: Cache) -> Report:
         "it has no bound, nothing empties it, and it lives as long as the process",
         _GRAPH_COST if cache.graph else _BYTES_COST,
         Severity.ERROR if cache.graph else Severity.WARNING,
-        lambda: _repair(cache),
+        lambda: _repair(facts, cache),
         (),
         cache.unless,
         subject=cache.name,
     )
 
 
-def _repair(cache: Cache) -> Repair | None:
+def _repair(facts: FileFacts, cache: Cache) -> Repair | None:
+    from gpulint.analysis.questions.device.waiting import nobody_computes_with
     from gpulint.fix.nodes import method_chain
 
     if cache.value is None:
         return None
-    methods = ("detach", "cpu") if cache.graph else ("cpu",)
     node = cache.value.node
-    why = f"what is taken out of `{cache.name}` is then on the CPU"
-    return Repair("unsafe", "keep it on the host", (Replace(node, method_chain(node, methods)),), why)
+    if nobody_computes_with(facts.analysis, cache.name):
+        methods = ("detach", "cpu") if cache.graph else ("cpu",)
+        why = f"what is taken out of `{cache.name}` is then on the CPU"
+        return Repair("unsafe", "keep it on the host", (Replace(node, method_chain(node, methods)),), why)
+    if not cache.graph:
+        return None
+    why = f"what is taken out of `{cache.name}` has no graph then, and somebody may train on it"
+    cut = Replace(node, method_chain(node, ("detach",)))
+    return Repair("unsafe", "keep it without its graph: `.detach()`", (cut,), why)

@@ -107,7 +107,9 @@ def _copy(facts: FileFacts, snapshot: Snapshot) -> Report:
     return Report(
         snapshot.copy,
         f"`{snapshot.holder}` keeps a copy of the weights of `{facts.source(snapshot.source)}` on the GPU",
-        "nothing computes with the copy; on the CPU it waits as well",
+        "all of them stay, though one is computed with at a time: the others can wait on the CPU"
+        if snapshot.computed
+        else "nothing computes with the copy; on the CPU it waits as well",
         Cost("one model on the GPU", "173 MiB for a 4-layer language model; H200, torch 2.11"),
         None if snapshot.certain else Severity.INFO,
         repair=lambda: _repair(facts, snapshot),
@@ -148,6 +150,8 @@ def _alias(facts: FileFacts, snapshot: Snapshot) -> Report:
 def _repair(facts: FileFacts, snapshot: Snapshot) -> Repair | None:
     from gpulint.fix.nodes import expression, method_chain
 
+    if snapshot.computed:
+        return None  # beside weights on the GPU a copy on the CPU raises
     why_unsafe = ""
     if snapshot.what == "alias":
         why_unsafe = "other weights are loaded than before: those of the moment of the copy"

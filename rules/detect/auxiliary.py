@@ -15,7 +15,7 @@ from gpulint.analysis.file.facts import Forward, FunctionFacts
 from gpulint.analysis.torch import frameworks
 from gpulint.analysis.torch.methods import GIVES_ITSELF
 from gpulint.analysis.torch.names import HOST_ATTRS, KEEPS_GRAPH, PAIRS, REDUCTIONS, TO_DEVICE
-from gpulint.analysis.values.values import Grad, Kind
+from gpulint.analysis.values.values import Grad, Kind, ParamToken, Site, Token
 
 if TYPE_CHECKING:
     from gpulint.analysis.file.program import FileAnalysis
@@ -52,10 +52,28 @@ def untrained_forwards(
     ]
     while True:  # a target actor may feed a target critic, a trained actor may not
         sites = {forward.site for _, forward in found}
-        kept = [item for item in found if item[1].given.inputs <= sites]
+        kept = [
+            item
+            for item in found
+            if item[1].given.inputs <= sites and _has_graphs_beside(item[0], item[1], sites)
+        ]
         if len(kept) == len(found):
             return kept
         found = kept
+
+
+def _has_graphs_beside(facts: FunctionFacts, forward: Forward, untrained: set[Site | None]) -> bool:
+    """Whether each backward through the forward is there for something else as well. One that is not is run for the
+    gradients of this very network: somebody reads them by hand."""
+    return all(
+        any(isinstance(token, ParamToken) or _is_of_network(token, untrained) for token in backward.tokens)
+        for backward in facts.backwards
+        if forward.site in backward.tokens
+    )
+
+
+def _is_of_network(token: Token, untrained: set[Site | None]) -> bool:
+    return isinstance(token, Site) and token.what != "loss" and token not in untrained
 
 
 def _is_candidate(facts: FunctionFacts, forward: Forward) -> bool:

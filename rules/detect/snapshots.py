@@ -40,6 +40,7 @@ class Snapshot:
     restored_only: bool = False
     certain: bool = True
     many: bool = False  # the holder is a list, and keeps one copy after another
+    computed: bool = False  # one of them is computed with, beside the weights
 
 
 def snapshots(file: FileAnalysis) -> list[Snapshot]:
@@ -122,6 +123,7 @@ def _snapshot(
         uses.restored and not is_list,
         certainty == "certain",
         is_list,
+        uses.computed,
     )
 
 

@@ -43,6 +43,7 @@ class Gathering:
     leaf: ir.Expr
     answers: tuple[Answer, ...]
     to_host: bool = False  # it is moved to the host where it ends
+    is_made_here: bool = False  # the call that makes what is put there stands in the function
 
     @property
     def doubts(self) -> tuple[str, ...]:
@@ -116,7 +117,8 @@ class Gathered:
             put = replace(put, sight=replace(put.sight, grad=Grad.DISABLED))
         best = min(leaves, key=lambda leaf: (not leaf.runs, leaf.maker is None, leaf.doubt is not None))
         answers = tuple(_until_refuted(self._asked(function, put, best, drain)))
-        return Gathering(function, put.at, put.holder.path or "", best.expr, answers, drain.to_host)
+        made = best.maker is not None
+        return Gathering(function, put.at, put.holder.path or "", best.expr, answers, drain.to_host, made)
 
     # --- the questions -------------------------------------------------------------------------------------------
 

@@ -30,9 +30,15 @@ def may_wait_on_host(file: FileAnalysis, hold: Hold) -> bool:
     return known is not None and is_unread(known, hold)
 
 
-def ends_on_host(file: FileAnalysis, function: ir.Function | None, path: str) -> bool:
-    """The same of a place: a name in a function, or an attribute of the file's, where `function` is None."""
-    return uses_of(file, function, path).idle
+def nobody_computes_with(file: FileAnalysis, path: str) -> bool:
+    """The same of a container by its path: an attribute, or a name that functions of the file share."""
+    name = path.partition("[")[0]
+    if "." in name:
+        piles = [uses_of(file, None, name.rpartition(".")[2])]
+    else:
+        sharing = (one for one in file.module.functions if name in file.evidence[one].words)
+        piles = [uses_of(file, function, name) for function in sharing]
+    return not any(pile.on_device or pile.unseen or pile.host for pile in piles)
 
 
 def are_tensors(file: FileAnalysis, hold: Hold) -> bool:
