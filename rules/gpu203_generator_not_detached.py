@@ -128,12 +128,10 @@ def _repair(facts: FileFacts, found: Undetached) -> Repair | None:
     if found.wanted:
         return None
 
-    if found.made is None:
+    spelled = no_grad(facts) if found.made is not None else None
+    if found.made is None or spelled is None:
         change = Replace(found.argument.node, call_method(found.argument.node, "detach"))
         return Repair.unless(found.doubt, "detach what the discriminator is given", (change,))
-    spelled = no_grad(facts)
-    if spelled is None:
-        return None
     name, imports = spelled
     changes = (Wrap((found.made.node,), no_grad_with(name)), *imports)
     return Repair.unless(found.doubt, f"make it under `{name}()`", changes)

@@ -150,8 +150,11 @@ def _doubts(facts: FileFacts, load: Load) -> tuple[str, ...]:
 def _repair(facts: FileFacts, load: Load) -> Repair | None:
     from gpulint.rules.detect.checkpoints import restores_its_own_way
 
+    from gpulint.analysis.questions.grad.old_torch import predates_no_grad
     from gpulint.fix.nodes import with_argument
 
+    if facts.ask(predates_no_grad):
+        return None  # a torch of that age takes no text for a place
     why_unsafe = ""
     if not load.plain_uses:
         why_unsafe = "what else is read of the checkpoint is on the CPU then"

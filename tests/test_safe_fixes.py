@@ -9,17 +9,18 @@ from __future__ import annotations
 
 import multiprocessing
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import pytest
 from gpulint.rules import all_rules
 from support import gpulint
 from test_cases import all_cases, labelled
-from trials import Trial, changes, ran, run
+from trials import Trial, breaks, changes, ran, run
 
 from gpulint.api import check_paths
 from gpulint.findings import Confidence, Finding
@@ -40,13 +41,16 @@ pytestmark = pytest.mark.skipif(
 )
 
 
-def fixed(text: str, name: str, rules: RuleSet = RULES) -> str:
-    """The text after all safe fixes."""
-    return fix_text(text, lambda source: lint_text(source, name, rules), False).text
+UNSAFE = "unsafe"  # all fixes, those too that somebody should read first
+
+
+def fixed(text: str, name: str, rules: RuleSet = RULES, unsafe: bool = False) -> str:
+    """The text after all safe fixes, or after all there are."""
+    return fix_text(text, lambda source: lint_text(source, name, rules), unsafe).text
 
 
 def variants(text: str, name: str) -> dict[str, str]:
-    """The text after the safe fixes of each rule alone and after all of them, by what was applied."""
+    """The text after the safe fixes of each rule alone, after all of them, and after all fixes, by what was applied."""
     offered = [finding for finding in lint_text(text, name, RULES) if _is_safe(finding)]
     codes = sorted({finding.code for finding in offered})
     alone = {
@@ -54,6 +58,9 @@ def variants(text: str, name: str) -> dict[str, str]:
         for code in (codes if len(codes) > 1 else [])
     }
     found = {**alone, "all": fixed(text, name)} if codes else {}  # most programs have the fixes of one rule
+    everything = fixed(text, name, DOUBTING, unsafe=True)
+    if everything not in found.values():
+        found[UNSAFE] = everything
     return {applied: done for applied, done in found.items() if done != text}
 
 
@@ -79,6 +86,10 @@ class Pair:
     applied: str
     before: Trial
     after: Trial
+
+    def told(self, before: Mapping[str, Any], after: Mapping[str, Any]) -> list[str]:
+        """What the fixes changed that they may not: unsafe ones may change results, and nothing may raise."""
+        return breaks(before, after) if self.applied == UNSAFE else changes(before, after)
 
 
 def pairs(folder: Path, part: int) -> list[Pair]:
@@ -130,7 +141,7 @@ def wrong_pairs(found: list[Pair], folder: Path) -> tuple[dict[str, list[str]], 
     wrong = {
         pair.after.name: told
         for pair in found
-        if (told := changes(outcomes[pair.before.name], outcomes[pair.after.name]))
+        if (told := pair.told(outcomes[pair.before.name], outcomes[pair.after.name]))
     }
     doubtful = {pair.before.name: pair.before for pair in found if pair.after.name in wrong}
     again = run(list(doubtful.values()), folder) if doubtful else {}

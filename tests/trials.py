@@ -71,6 +71,16 @@ def changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[str]:
     ]
 
 
+def breaks(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[str]:
+    """What of a program ran before its fixes and raises after them, in a sentence for each of its functions."""
+    return [
+        f"{name}: ran, and now ends with {now['error']}: {now['text']}"
+        for name, left in before.items()
+        if "error" not in left
+        and (now := after.get(name, after.get("<module>", {}))).get("error", "TimeoutError") != "TimeoutError"
+    ]
+
+
 def _differences(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[str]:
     """The first event that differs, else how the end differs. What did not run to its end is compared as far as it came."""
     for number, (old, new) in enumerate(zip(before["events"], after["events"], strict=False)):

@@ -47,7 +47,17 @@ def are_tensors(file: FileAnalysis, hold: Hold) -> bool:
     place = hold.place
     if hold.are_tensors or (place.keep is None and place.how == "add"):
         return True
-    return place.keep is None and place.container and judge(file, hold).tensor
+    if place.keep is not None or not place.container:
+        return False
+    return judge(file, hold).tensor or _is_added_up(hold)
+
+
+def _is_added_up(hold: Hold) -> bool:
+    """`sum(outputs)`: only numbers and tensors are added to 0."""
+    return any(
+        call.func.path == "sum" and len(call.args) == 1 and call.args[0].path == hold.place.holder
+        for _, call in ir.calls(hold.function.body)
+    )
 
 
 def is_on_host(expr: ir.Expr) -> bool:

@@ -14,6 +14,7 @@ from gpulint.analysis.code import ir
 from gpulint.analysis.questions.backward.cutting import mixes
 from gpulint.analysis.questions.backward.under_calls import BackwardUnderCalls
 from gpulint.analysis.questions.grad.strangers import Strangers
+from gpulint.analysis.values.values import Kind, ParamToken, Val
 
 if TYPE_CHECKING:
     from gpulint.analysis.file.facts import Forward, FunctionFacts
@@ -57,6 +58,7 @@ class Guarding:
         if (
             facts.all_evaluation
             and self._may_be_decorated(function)
+            and not self._gives_back_graphs(function)
             and not self._strange(function, function.body)
         ):
             return Cover(whole=True, doubt=_wanted(function, forwards))
@@ -120,6 +122,19 @@ class Guarding:
 
     # --- the decorator -------------------------------------------------------------------------------------------
 
+    def _gives_back_graphs(self, function: ir.Function) -> bool:
+        """Whether what the function returns has the graph of a parameter by more than a network: `cat([x, net(x).detach()])`.
+        Under a decorator that would be cut as well."""
+        summary = self._file.summary(function)
+        value = summary.returns if summary is not None else None
+        params = {param.name for param in function.params}
+        return value is not None and any(
+            expr.path not in params and _has_given_graph(part)
+            for statement in ir.statements(function.body)
+            if isinstance(statement, ir.Return) and statement.value is not None
+            for expr, part in _side_by_side(statement.value, value)
+        )
+
     def _may_be_decorated(self, function: ir.Function) -> bool:
         if function.name == "<module>" or function.is_async:
             return False
@@ -145,6 +160,19 @@ class Guarding:
         return any(
             evidence.words & _READING_PARAMETERS for home in homes for evidence in home.evidence.values()
         )
+
+
+def _side_by_side(expr: ir.Expr, value: Val) -> list[tuple[ir.Expr, Val]]:
+    """What is returned with its value, one by one where there are several."""
+    if isinstance(expr, ir.Seq) and value.items is not None and len(value.items) == len(expr.items):
+        return list(zip(expr.items, value.items, strict=True))
+    return [(expr, value)]
+
+
+def _has_given_graph(value: Val) -> bool:
+    """Whether a value is made of a parameter, and of no network's result."""
+    made = value.kind in (Kind.SYMBOL, Kind.GRAPH) and not value.sites
+    return made and any(isinstance(token, ParamToken) for token in value.tokens)
 
 
 def _last(expr: ir.Expr) -> str:
