@@ -107,7 +107,7 @@ def _copy(facts: FileFacts, snapshot: Snapshot) -> Report:
     return Report(
         snapshot.copy,
         f"`{snapshot.holder}` keeps a copy of the weights of `{facts.source(snapshot.source)}` on the GPU",
-        "all of them stay, though one is computed with at a time: the others can wait on the CPU"
+        "all of them stay, whichever is needed: the others can wait on the CPU"
         if snapshot.computed
         else "nothing computes with the copy; on the CPU it waits as well",
         Cost("one model on the GPU", "173 MiB for a 4-layer language model; H200, torch 2.11"),

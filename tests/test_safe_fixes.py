@@ -111,11 +111,12 @@ def pairs(folder: Path, part: int) -> list[Pair]:
 
 def _pair(folder: Path, name: str, applied: str, text: str, done: str, script: bool) -> Pair:
     trials = []
+    card = applied == UNSAFE and not script
     for when, source in (("before", text), (applied, done)):
         path = folder / when / name
         path.parent.mkdir(exist_ok=True)
         path.write_text(source, encoding="utf-8")
-        trials.append(Trial(f"{name} {when}", path, script))
+        trials.append(Trial(f"{name} {when}{' on a card' * card}", path, script, card))
     return Pair(applied, *trials)
 
 

@@ -1,6 +1,6 @@
 """Runs small programs on the CPU and tells what they did and what came of them.
 
-`python trial.py PLAN RESULTS` reads a JSON list of `{"name", "path", "script"}`. Of a program its module is run, then each of
+`python trial.py PLAN RESULTS` reads a JSON list of `{"name", "path", "script", "card"}`. Of a program its module is run, then each of
 its functions and methods on made-up arguments; of a script it is run as `__main__`, cut short. What they left is written as
 JSON by name: the events that `recording` tells of, what was returned, printed and kept; for what did not run, the kind of error.
 
@@ -36,6 +36,7 @@ from typing import Any
 from unittest.mock import patch
 
 import torch
+from pretended import PretendedCard, is_device, mark
 from recording import Recorder, recording, tensors_in, written
 from torch import nn
 from torch.overrides import TorchFunctionMode
@@ -50,6 +51,7 @@ _LENGTH = re.compile(r"(?i)epochs?$|steps?$|episodes?$|iters?$|updates$|rounds?$
 _SHORT = 4
 # Functions that give a loss, or a part of one: their callers go backward.
 _GIVES_LOSS = re.compile(r"(?i)loss|forward|step|objective|penalty|energy")
+_card: list[bool] = []  # filled while a program runs on a pretended card
 _PART_OF_STATE = (torch.Tensor, int, float, str, bool, list, tuple, dict)
 
 
@@ -62,9 +64,11 @@ class Net(nn.Module):
         self.norm = nn.Dropout(0.0)
 
     def forward(self, *given: Any, **named: Any) -> torch.Tensor:
-        total = torch.zeros(1)
+        total = torch.zeros((), device="cuda" if _card else "cpu").expand(1)
         for value in (*given, *named.values()):
             if isinstance(value, torch.Tensor) and value.numel():
+                # Wherever it is given: what is asked is whether others mix the places.
+                value = value.cuda() if _card else value
                 flat = value.float().reshape(value.shape[0] if value.dim() else 1, -1)
                 total = total + nn.functional.pad(flat, (0, WIDTH))[:, :WIDTH]
         return torch.tanh(self.layer(total.expand(-1, WIDTH) if total.dim() > 1 else total.expand(1, WIDTH)))
@@ -85,7 +89,24 @@ class OnTheCpu(TorchFunctionMode):
 
 
 def _is_device(value: Any) -> bool:
-    return isinstance(value, torch.device) or (isinstance(value, str) and value.partition(":")[0] == "cuda")
+    return isinstance(value, torch.device) or is_device(value)
+
+
+@contextlib.contextmanager
+def _on_pretended_card() -> Iterator[None]:
+    """A card in sight, and networks that are given on it."""
+    with PretendedCard(), patch.object(torch.cuda, "is_available", lambda: True):
+        _card.append(True)
+        try:
+            yield
+        finally:
+            _card.pop()
+
+
+def _moved(module: nn.Module, *places: Any) -> nn.Module:
+    if _card and any(map(is_device, places)):
+        mark(module)
+    return module
 
 
 def _loss(*given: Any, **_: Any) -> torch.Tensor:
@@ -198,14 +219,14 @@ def _argument(name: str, uses: Uses, nets: list[nn.Module]) -> Any:
     if own & uses.stepped and not own & uses.called:
         return torch.optim.SGD([p for net in nets for p in net.parameters()] or [torch.zeros(1)], 0.1)
     if name in ("device", "rank"):
-        return "cpu"
+        return "cuda" if _card else "cpu"
     if _LOSS.search(name):
         return _loss
     if own & uses.rounds.keys():
         target = next(uses.rounds[path] for path in own if path in uses.rounds)
         return [_batch(target) for _ in range(3)]
     if own & uses.called or _NETWORK.search(name):
-        nets.append(Net())
+        nets.append(_moved(Net(), "cuda"))
         return nets[-1]
     if own & uses.sized or _COUNT.search(name):
         return 2
@@ -223,7 +244,8 @@ def _arguments(function: Any, uses: Uses, nets: list[nn.Module]) -> dict[str, An
     given: dict[str, Any] = {}
     optimizers = [p for p in params if {p.name, f"self.{p.name}"} & uses.stepped]
     for param in [p for p in params if p not in optimizers] + optimizers:
-        if param.default is param.empty or (isinstance(param.default, str) and _is_device(param.default)):
+        on_device = isinstance(param.default, str) and _is_device(param.default) and not _card
+        if param.default is param.empty or on_device:
             given[param.name] = (
                 "cpu" if param.default is not param.empty else _argument(param.name, uses, nets)
             )
@@ -283,7 +305,7 @@ def _go_back(result: Any, nets: list[nn.Module], recorder: Recorder) -> None:
         recorder.note("gradients", [written(p.grad) for net in nets for p in net.parameters()])
 
 
-def _program(path: str, absent: Absent, recorder: Recorder) -> dict[str, Any]:
+def _program(path: str, absent: Absent, recorder: Recorder, card: bool) -> dict[str, Any]:
     """The outcome of a module and, where that ran, of each of its functions and methods."""
     tree = ast.parse(Path(path).read_text(encoding="utf-8"))
     absent.wanted = _imports(tree)
@@ -299,7 +321,7 @@ def _program(path: str, absent: Absent, recorder: Recorder) -> dict[str, Any]:
             setattr(module, name, _argument(name, uses, nets))
         spec.loader.exec_module(module)  # type: ignore[union-attr]
 
-    with OnTheCpu(), _no_files():
+    with _on_pretended_card() if card else OnTheCpu(), _no_files():
         found = {"<module>": _outcome("<module>", load, nets, lambda: nets, recorder)}
         if "error" in found["<module>"]:
             return found
@@ -451,12 +473,16 @@ def _no_network(*_: Any, **__: Any) -> Any:
 def main(plan: str, results: str) -> None:
     torch.set_num_threads(1)
     socket.socket.connect = _no_network  # type: ignore[method-assign]
-    nn.Module.cuda = lambda self, *_: self  # type: ignore[method-assign,assignment]
+    nn.Module.cuda = lambda self, *_: _moved(self, "cuda")  # type: ignore[method-assign,assignment]
     to = nn.Module.to
-    nn.Module.to = lambda self, *a, **k: to(  # type: ignore[method-assign,assignment]
-        self,
-        *("cpu" if _is_device(v) else v for v in a),
-        **{**k, **({"device": "cpu"} if "device" in k else {})},
+    nn.Module.to = lambda self, *a, **k: _moved(  # type: ignore[method-assign,assignment]
+        to(
+            self,
+            *("cpu" if _is_device(v) else v for v in a),
+            **{**k, **({"device": "cpu"} if "device" in k else {})},
+        ),
+        *a,
+        k.get("device"),
     )
     # Clocks that tick with each look at them, so that what a program prints of them is the same each time.
     for name in ("time", "perf_counter", "monotonic"):
@@ -474,7 +500,9 @@ def main(plan: str, results: str) -> None:
             absent.wanted = set()
             path = trial["path"]
             found[trial["name"]] = (
-                _script(path, recorder) if trial["script"] else _program(path, absent, recorder)
+                _script(path, recorder)
+                if trial["script"]
+                else _program(path, absent, recorder, trial["card"])
             )
     Path(results).write_text(json.dumps(found), encoding="utf-8")
 

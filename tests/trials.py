@@ -9,7 +9,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -23,11 +23,12 @@ _SEPARATE = 2  # processes
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """A program to run; `script`: as a whole, from its first line to its last."""
+    """A program to run; `script`: as a whole, from its first line to its last; `card`: on a card that is pretended."""
 
     name: str
     path: Path
     script: bool = False
+    card: bool = False
 
 
 def run(trials: list[Trial], folder: Path) -> dict[str, dict[str, Any]]:
@@ -40,7 +41,7 @@ def run(trials: list[Trial], folder: Path) -> dict[str, dict[str, Any]]:
         share = ordered[number::_SEPARATE]
         plan, results = folder / f"plan{number}.json", folder / f"results{number}.json"
         plan.write_text(
-            json.dumps([{"name": one.name, "path": str(one.path), "script": one.script} for one in share])
+            json.dumps([{**asdict(one), "path": str(one.path)} for one in share])
         )
         command = [sys.executable, str(TRIAL), str(plan), str(results)]
         started.append(

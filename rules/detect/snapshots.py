@@ -40,7 +40,7 @@ class Snapshot:
     restored_only: bool = False
     certain: bool = True
     many: bool = False  # the holder is a list, and keeps one copy after another
-    computed: bool = False  # one of them is computed with, beside the weights
+    computed: bool = False  # for all that is seen, one of them is computed with
 
 
 def snapshots(file: FileAnalysis) -> list[Snapshot]:
@@ -123,7 +123,7 @@ def _snapshot(
         uses.restored and not is_list,
         certainty == "certain",
         is_list,
-        uses.computed,
+        is_list and _some_are_computed_with(file, function, holder.removesuffix("[]")),
     )
 
 
@@ -419,6 +419,33 @@ def _only_loaded(file: FileAnalysis, function: ir.Function, path: str) -> bool:
                 if drops or (uses.computed and not binds and not only_loads(statement, chain)):
                     return False
     return True
+
+
+def _some_are_computed_with(file: FileAnalysis, function: ir.Function, path: str) -> bool:
+    """Whether one of the copies in a list is read entry by entry, or handed to code that may do so."""
+    attribute = path.rpartition(".")[2] if "." in path else None
+    return any(
+        _is_computed_with(file, place, statement, expr, chain)
+        for place in (file.module.functions if attribute else [function, *_inner(file, function)])
+        for statement in ir.statements(place.body)
+        for expr, chain in _reads(statement, path, attribute)
+    )
+
+
+def _is_computed_with(
+    file: FileAnalysis, place: ir.Function, statement: ir.Stmt, expr: ir.Expr, chain: Chain
+) -> bool:
+    if only_loads(statement, chain):
+        return False
+    if isinstance(statement, ir.For):
+        return True
+    around = chain[0] if chain else None
+    if isinstance(around, ir.Sub) and isinstance(statement, ir.Assign) and statement.value is around:
+        names = [target.path for target in statement.targets]
+        return any(name is None or _later_uses(file, place, name).computed for name in names)
+    uses = _Uses()
+    _note_use(file, place, expr, chain, uses, 0)
+    return uses.computed
 
 
 def _fills(target: ir.Expr, expr: ir.Expr) -> bool:

@@ -151,7 +151,8 @@ def is_cut(value: ir.Expr) -> bool:
             or (isinstance(value.func, ir.Attr) and is_cut(value.func.base))
         )
     if isinstance(value, ir.Op):
-        return all(is_cut(part) or isinstance(part, ir.Const) for part in value.operands)
+        parts = value.operands[1:] if value.op == "if" else value.operands  # what decides is no part of it
+        return all(is_cut(part) or isinstance(part, ir.Const) for part in parts)
     return False
 
 

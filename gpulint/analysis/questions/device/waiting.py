@@ -45,11 +45,25 @@ def are_tensors(file: FileAnalysis, hold: Hold) -> bool:
     """Whether what is held are tensors, and no tuples or dicts of some: their values are shown, they are added to a number,
     or it shows in what becomes of the container."""
     place = hold.place
+    if any(_is_read_as_mapping(hold.function, leaf.path) for leaf in hold.leaves if leaf.path is not None):
+        return False
     if hold.are_tensors or (place.keep is None and place.how == "add"):
         return True
     if place.keep is not None or not place.container:
         return False
     return judge(file, hold).tensor or _is_added_up(hold)
+
+
+def _is_read_as_mapping(function: ir.Function, path: str) -> bool:
+    """`losses.values()`, `losses["mask"]`: whatever it is called, it is no tensor."""
+    for statement in ir.statements(function.body):
+        for part in ir.own_parts(statement):
+            if isinstance(part, ir.Attr) and part.base.path == path and part.attr in ("items", "keys", "values"):
+                return True
+            if isinstance(part, ir.Sub) and part.base.path == path and isinstance(part.index, ir.Const):
+                if isinstance(part.index.value, str):
+                    return True
+    return False
 
 
 def _is_added_up(hold: Hold) -> bool:

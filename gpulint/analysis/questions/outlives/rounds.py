@@ -57,17 +57,29 @@ def _counters(loop: ir.For) -> set[str]:
 
 def only_loads(statement: ir.Stmt, chain: Chain) -> bool:
     """`net.load_state_dict(states[best])`, `torch.save(states[0], path)`, and loops over the copies that do no more."""
-    if any(isinstance(outer, ir.Call) and outer.method in ("load_state_dict", "save") for outer in chain):
-        return isinstance(chain[0], ir.Sub)
+    for outer in chain[1:]:  # the copy itself is handed over, as it is or in a display
+        if isinstance(outer, ir.Call) and outer.method in ("load_state_dict", "save"):
+            return isinstance(chain[0], ir.Sub)
+        if not isinstance(outer, (ir.Seq, ir.DictDisplay)):
+            break
     around = chain[0] if chain else None
     if isinstance(around, ir.Attr) and around.attr == "keys":
         return True
-    if not isinstance(statement, ir.For) or not isinstance(around, ir.Attr):
-        return False
-    if around.attr not in ("items", "values") or len(chain) != 2 or chain[1] is not statement.iterable:
+    if not isinstance(statement, ir.For) or not _gives_copies(statement, chain):
         return False
     target = statement.target.items[-1] if isinstance(statement.target, ir.Seq) else statement.target
     return isinstance(target, ir.Name) and _goes_to_models(statement, target.id)
+
+
+def _gives_copies(loop: ir.For, chain: Chain) -> bool:
+    """Whether a loop goes through what is inside of these expressions: a list, `enumerate(states)`, `states.items()`."""
+    if not chain:
+        return True
+    around = chain[0]
+    if isinstance(around, ir.Attr):
+        return around.attr in ("items", "values") and len(chain) == 2 and chain[1] is loop.iterable
+    counted = isinstance(around, ir.Call) and around.method in ("enumerate", "reversed", "tqdm")
+    return counted and around is loop.iterable
 
 
 def _goes_to_models(loop: ir.For, name: str) -> bool:
