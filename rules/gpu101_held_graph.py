@@ -95,8 +95,8 @@ class HeldGraph(Rule):
     number's. Elsewhere `.detach()`, which keeps the type, is offered: as safe where the value is proven to be a tensor and
     no backward can go through what is cut, else as unsafe, with the reason: the sum is returned to a caller that may train
     on it, a layer keeps a term for the loss, `retain_graph=True` keeps the graph for another backward, a callee is not
-    seen. For whole outputs `.detach().cpu()` is offered as unsafe:
-    later code sees a tensor on another device.
+    seen. Whole outputs get `.detach().cpu()`, as unsafe, where all that reads them ends on the host, and are left on the device
+    where it computes with them. Nothing is offered for what may be a tuple or a dict.
 
     ## Options
     `style`: `"auto"` (default) as above, or `"detach"` to never insert `.item()`, which waits for the GPU.

@@ -89,7 +89,8 @@ class DeviceAccumulation(Rule):
     ```
 
     ## Fix safety
-    The fix inserts `.cpu()`. It is unsafe: what is made from the container afterwards is on the CPU too.
+    The fix inserts `.cpu()`. It is unsafe: what is made from the container afterwards is on the CPU too. Nothing is offered
+    where that may be needed on the device, or where nothing shows that tensors are kept.
     """
 
     code = "GPU102"

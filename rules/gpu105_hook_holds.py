@@ -86,7 +86,8 @@ class HookHolds(Rule):
     `register_forward_hook` gives, and `handle.remove()` it when the hook has served.
 
     ## Fix safety
-    `.detach().cpu()` is offered as unsafe: later code meets a tensor on another device and without graph. It is not
+    `.detach().cpu()` is offered as unsafe: later code meets a tensor on another device and without graph. Where the tensors
+    are computed with, only `.detach()` is. Nothing is
     offered where a function that mentions the container calls `backward()`. A hook registered again and again has to
     be moved or removed by hand.
     """

@@ -86,7 +86,7 @@ class CachedTensor(Rule):
 
     ## Fix safety
     Moving what a dict keeps to the host, detached where it has a graph, is unsafe: what is taken out of it is then on
-    another device. Nothing is offered for decorators: what a good bound is, the code does not tell.
+    another device. Where that is computed with, it is only detached. Nothing is offered for decorators: what a good bound is, the code does not tell.
     """
 
     code = "GPU106"

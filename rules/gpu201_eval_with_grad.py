@@ -81,7 +81,8 @@ class EvalWithGrad(Rule):
     changes no result: safe. Where the function calls code that is not seen, only the statements of the forwards are put
     under it; where the function is used other than by being called, it is not decorated. Where unseen code is called in
     the very statement, or gets the outputs, or a caller does: unsafe. Nothing is offered where autograd is used nearby (saliency, attacks, forces,
-    samplers by gradients, a backward from another process).
+    samplers by gradients, a backward from another process), where the network may take gradients in its own forward, nor in a
+    file written for a torch before 0.4, which has no `no_grad`.
     """
 
     code = "GPU201"
@@ -417,9 +418,7 @@ def _may_go_back_itself(facts: FileFacts, function: FunctionFacts, forward: Forw
     """Whether the forward may take gradients by itself: under no_grad it would raise."""
     from gpulint.analysis.questions.grad.doubts import Doubts
 
-    return any(
-        answer.question is Question.BACKWARD for answer in facts.ask(Doubts).open(function, forward)
-    )
+    return any(answer.question is Question.BACKWARD for answer in facts.ask(Doubts).open(function, forward))
 
 
 def _repair(facts: FileFacts, function: FunctionFacts, forwards: Sequence[Forward]) -> Repair | None:

@@ -8,7 +8,7 @@ from gpulint.rules.detect.undetached import Undetached
 
 from gpulint.claims import Claim
 from gpulint.findings import Severity
-from gpulint.rule import Cost, RelatedNode, Repair, Replace, Report, Rule, Wrap
+from gpulint.rule import Change, Cost, RelatedNode, Repair, Replace, Report, Rule, Wrap
 
 if TYPE_CHECKING:
     from gpulint.analysis.file.asking import FileFacts
@@ -133,5 +133,5 @@ def _repair(facts: FileFacts, found: Undetached) -> Repair | None:
         change = Replace(found.argument.node, call_method(found.argument.node, "detach"))
         return Repair.unless(found.doubt, "detach what the discriminator is given", (change,))
     name, imports = spelled
-    changes = (Wrap((found.made.node,), no_grad_with(name)), *imports)
+    changes: tuple[Change, ...] = (Wrap((found.made.node,), no_grad_with(name)), *imports)
     return Repair.unless(found.doubt, f"make it under `{name}()`", changes)

@@ -9,11 +9,9 @@ from gpulint.rules.detect.misuse import GradModeMisuse
 from gpulint.answers import doubts_of
 from gpulint.claims import Claim
 from gpulint.findings import Severity
-from gpulint.rule import Cost, Remove, Repair, Replace, Report, Rule, Wrap
+from gpulint.rule import Change, Cost, Remove, Repair, Replace, Report, Rule, Wrap
 
 if TYPE_CHECKING:
-    import libcst as cst
-
     from gpulint.analysis.code import ir
     from gpulint.analysis.file.asking import FileFacts
 
@@ -118,6 +116,7 @@ def _repair(facts: FileFacts, misuse: GradModeMisuse) -> Repair | None:
         return None
     lines = tuple(statement.line for statement in misuse.rest)
     why = _LOSES_GRAPH
+    changes: tuple[Change, ...]
     if misuse.what == "volatile":
         spelled = no_grad(facts)
         if spelled is None:

@@ -75,6 +75,7 @@ class SnapshotOnDevice(Rule):
 
     ## Fix safety
     Safe where the copy is only loaded, saved or compared with None. Unsafe otherwise: its tensors are on the CPU then.
+    Nothing is offered for a list of copies one of which is read entry by entry.
     For an alias always unsafe, as the program will load other weights than before: those of the best moment.
     """
 

@@ -40,9 +40,7 @@ def run(trials: list[Trial], folder: Path) -> dict[str, dict[str, Any]]:
     for number in range(_SEPARATE):
         share = ordered[number::_SEPARATE]
         plan, results = folder / f"plan{number}.json", folder / f"results{number}.json"
-        plan.write_text(
-            json.dumps([{**asdict(one), "path": str(one.path)} for one in share])
-        )
+        plan.write_text(json.dumps([{**asdict(one), "path": str(one.path)} for one in share]))
         command = [sys.executable, str(TRIAL), str(plan), str(results)]
         started.append(
             (warm.TorchPopen(command, cwd=folder, env=env, stderr=subprocess.PIPE, text=True), results)

@@ -53,18 +53,18 @@ def called_in_project(function: ir.Function, call: ir.Call) -> ir.Function | Non
     if full is not None:
         value = home.imported_value(full)
     else:
-        value = home.through_star(call.func.id) if _is_free(home, function, call.func) else None
+        func = call.func
+        is_free = isinstance(func, ir.Name) and _is_free(home, function, func.id)
+        value = home.through_star(call.method) if is_free else None
     found = value.ref if value is not None and value.kind is Kind.FUNCTION else None
     return found if isinstance(found, ir.Function) else None
 
 
-def _is_free(file: FileAnalysis, function: ir.Function, func: ir.Expr) -> bool:
+def _is_free(file: FileAnalysis, function: ir.Function, name: str) -> bool:
     """Whether a plain name is bound neither in the function nor around it."""
-    if not isinstance(func, ir.Name):
-        return False
     current: ir.Function | None = function
     while current is not None:
-        if func.id in file.evidence[current].assigned or any(p.name == func.id for p in current.params):
+        if name in file.evidence[current].assigned or any(param.name == name for param in current.params):
             return False
         current = current.parent
     return True

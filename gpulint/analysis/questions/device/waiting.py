@@ -58,7 +58,11 @@ def _is_read_as_mapping(function: ir.Function, path: str) -> bool:
     """`losses.values()`, `losses["mask"]`: whatever it is called, it is no tensor."""
     for statement in ir.statements(function.body):
         for part in ir.own_parts(statement):
-            if isinstance(part, ir.Attr) and part.base.path == path and part.attr in ("items", "keys", "values"):
+            if (
+                isinstance(part, ir.Attr)
+                and part.base.path == path
+                and part.attr in ("items", "keys", "values")
+            ):
                 return True
             if isinstance(part, ir.Sub) and part.base.path == path and isinstance(part.index, ir.Const):
                 if isinstance(part.index.value, str):
