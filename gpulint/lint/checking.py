@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import gc
 import os
+import re
 import traceback
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from gpulint.config import Config
@@ -57,6 +59,13 @@ class Gate:
         return any(all(any(map(has, group)) for group in groups) for groups in self._needs) or any(
             rule.can_fire(raw) for rule in self._special
         )
+
+
+def _importing(stem: str, name: str) -> re.Pattern[bytes]:
+    """A text that takes a name out of a module, or all that it has: `from tools.layers import *`, `layers.deepcopy`."""
+    module = re.escape(stem)
+    listed = rf"from\s+[\w.]*\b{module}\s+import\s+(?:\*|\([^)]*\b{name}\b|[^\n(]*\b{name}\b)"
+    return re.compile(rf"{listed}|\b{module}\.{name}\b".encode())
 
 
 @dataclass
@@ -250,7 +259,20 @@ class Checker:
         from gpulint.fix.fixing import fix_text
 
         is_python = not is_settings_text(task.path, text)
-        return fix_text(text, lambda text: self.lint(text, task), self.unsafe, is_python)
+        done = fix_text(text, lambda text: self.lint(text, task), self.unsafe, is_python)
+        return self._tidied(text, done, task) if is_python and done.applied else done
+
+    def _tidied(self, text: str, done: FixResult, task: Task) -> FixResult:
+        """The same without the imports that the fixes have left unused, unless another file takes them from here."""
+        from gpulint.fix.unused import names_left_unused, without_imports
+
+        unused = names_left_unused(text, done.text)
+        stem = Path(task.path).stem
+        if not unused or stem == "__init__":
+            return done
+        taken = {name for name in unused if self.project.contains(task.path, _importing(stem, name))}
+        tidy = without_imports(done.text, unused - taken)
+        return done if tidy == done.text else replace(done, text=tidy, remaining=self.lint(tidy, task))
 
     def fixed(
         self, source: SourceFile, task: Task, result: FileResult, fix: Callable[[], FixResult]
