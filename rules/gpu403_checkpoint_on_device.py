@@ -164,6 +164,6 @@ def _repair(facts: FileFacts, load: Load) -> Repair | None:
     if branch is not None and branch.is_idle:
         changes = (Replace(branch.whole.node, branch.stmt.line),)
         return Repair.unless(why_unsafe, "load it to the CPU in any case", changes)
-    new = with_argument(load.call.node, "map_location", '"cpu"', position=1)
+    new = with_argument(load.call.node, "map_location", facts.quoted("cpu"), position=1)
     changes = (Replace(load.call.node, new),)
-    return Repair.unless(why_unsafe, 'load it to the CPU: `map_location="cpu"`', changes)
+    return Repair.unless(why_unsafe, f"load it to the CPU: `map_location={facts.quoted('cpu')}`", changes)

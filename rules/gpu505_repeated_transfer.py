@@ -129,7 +129,7 @@ def _repair(facts: FileFacts, move: Move) -> Repair | None:
     if full in COPIED or full in RANDOM - ALIKE or given != (move.call.method == "to"):
         return None
     device = device_of_move(move.call) if move.call.method == "to" else None
-    text = '"cuda"' if device is None else facts.source(device, 200)
+    text = facts.quoted("cuda") if device is None else facts.source(device, 200)
     why = ""
     if full not in ALIKE:
         why = "the last digit of what the GPU makes may be another"

@@ -122,7 +122,7 @@ def _repair(facts: FileFacts, old: OldCall, why_unsafe: str) -> Repair | None:
     from gpulint.fix.nodes import expression
 
     name = facts.torch_name(old.renamed.new.removeprefix("torch."))
-    call = None if old.call is None else _new_call(old)
+    call = None if old.call is None else _new_call(facts, old)
     if name is None or call is None:
         return None
     new = call.with_changes(func=expression(name))
@@ -135,7 +135,7 @@ def call_node(old: OldCall) -> cst.CSTNode:
     return node
 
 
-def _new_call(old: OldCall) -> cst.Call | None:
+def _new_call(facts: FileFacts, old: OldCall) -> cst.Call | None:
     """The old call with the arguments of the newer name; None where they cannot be told."""
     import libcst as cst
 
@@ -155,7 +155,7 @@ def _new_call(old: OldCall) -> cst.Call | None:
                 keyword = cst.Name(renamed.order[position])
                 equal = cst.AssignEqual(cst.SimpleWhitespace(""), cst.SimpleWhitespace(""))
                 args[position] = arg.with_changes(keyword=keyword, equal=equal)
-    device = cst.Arg(cst.SimpleString(f'"{renamed.device}"'))
+    device = cst.Arg(cst.SimpleString(facts.quoted(renamed.device)))
     if args:
         device = device.with_changes(comma=cst.Comma(whitespace_after=cst.SimpleWhitespace(" ")))
     return node.with_changes(args=[device, *args])

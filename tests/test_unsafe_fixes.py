@@ -300,3 +300,14 @@ def test_an_if_goes_with_all_that_it_decides_about(cleanup: str, left: str) -> N
     assert "empty_cache" not in done
     assert ("pass" in done) == bool(left)
     assert left in done
+
+
+@pytest.mark.parametrize("quote", ["'", '"'])
+def test_texts_are_in_the_quotes_of_the_file(quote: str) -> None:
+    text = (
+        "import torch\nimport gc\n\n\ndef train(net, loader, optimizer):  # the user's\n    print('how many \"epochs\"', QtrainQ, QfitQ)\n"
+        "    for x in loader:\n        loss = net(x.cuda()) * torch.ones(3).cuda()\n        optimizer.zero_grad()\n"
+        "        loss.backward()\n        optimizer.step()\n"
+    )
+    done = fixed(text.replace("Q", quote), "GPU505")
+    assert f"torch.ones(3, device={quote}cuda{quote})" in done

@@ -47,7 +47,7 @@ def without_imports(text: str, names: Set[str]) -> str:
     for statement in module.body:
         kept = _without(statement, names)
         if kept is None:
-            lines = statement.leading_lines  # type: ignore[union-attr]
+            lines = statement.leading_lines
             comments = (*comments, *lines) if any(line.comment for line in lines) else comments
             continue
         if comments:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -24,6 +25,9 @@ class HasModule(Protocol):
 
     @property
     def module(self) -> cst.Module: ...
+
+# Texts on one row, apostrophes in words and the inside of other quotes left out as far as a glance can tell.
+_IN_QUOTES = {quote: re.compile(rf"(?<![\w{quote}]){quote}[^'\"\n]+{quote}(?!{quote})") for quote in "'\""}
 
 
 @dataclass
@@ -68,6 +72,11 @@ class FileFacts:
         tree = self.tree
         text = " ".join(tree.code_for_node(part.node if isinstance(part, ir.Part) else part).split())
         return text if len(text) <= limit else text[: limit - 1] + "…"
+
+    def quoted(self, text: str) -> str:
+        """A text as the file spells texts: in the quotes that it has more of, double ones where it has no preference."""
+        single, double = (len(_IN_QUOTES[quote].findall(self.tree.code)) for quote in "'\"")
+        return f"'{text}'" if single > double else f'"{text}"'
 
     def called(self, call: ir.Call) -> str:
         """The function that a call names, as the code spells it."""
