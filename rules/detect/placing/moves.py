@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 _MOVES = frozenset({"to", "cuda"})
 _MANY = 1 << 18  # numbers: 1 MiB of float32
+_BY_SHAPE = frozenset({"zeros", "ones", "empty", "rand", "randn"})
 _PURE = frozenset({"len", "int", "float", "size", "range", "list", "tuple", "dim", "numel", "min", "max"})
 
 
@@ -145,7 +146,9 @@ def _size(move: Move) -> Answer:
         made = values[0] if len(values) == 1 and isinstance(values[0], ir.Call) else None
     numbers = _numbers(made)
     if numbers is None:
-        return left_open(Question.SIZE, "how much is moved is not shown; a little costs a wait, and no memory")
+        return left_open(
+            Question.SIZE, "how much is moved is not shown; a little costs a wait, and no memory"
+        )
     if numbers < _MANY:
         return left_open(Question.SIZE, f"{numbers:,} numbers cost a wait, and no memory")
     return proven(Question.SIZE, f"{numbers:,} numbers are moved", made)
@@ -158,9 +161,15 @@ def _numbers(made: ir.Call | None) -> int | None:
     first = made.args[0]
     if made.method in ("tensor", "as_tensor"):
         return len(first.items) if isinstance(first, ir.Seq) else None
-    sizes = first.items if isinstance(first, ir.Seq) else made.args
+    if isinstance(first, ir.Seq):
+        sizes = first.items
+    elif made.method in _BY_SHAPE or len(made.args) == 1:
+        sizes = made.args
+    else:
+        return None  # from where to where, and how many
     known = [size.value for size in sizes if isinstance(size, ir.Const) and isinstance(size.value, int)]
-    return math.prod(known) if len(known) == len(sizes) else None
+    count = math.prod(known) if len(known) == len(sizes) else None
+    return count**2 if count is not None and made.method == "eye" else count
 
 
 def _is_true(value: ir.Expr | None) -> bool:
