@@ -158,7 +158,6 @@ def why_cheap(file: FileAnalysis, call: HotCall) -> str:
         return "a profiler watches these steps, of which there are few"
     if _reads_figures_beside(call):
         return "a figure of memory is read beside it, which shall begin from the same state in every step"
-    trains = file.facts.get(call.function)
     inner = call.loops[-1] if call.loops else None
     if (
         inner is not None
@@ -190,7 +189,7 @@ def _raises(block: list[ir.Stmt]) -> bool:
 def _is_training_step(file: FileAnalysis, function: ir.Function) -> bool:
     """Whether a function trains: it goes backward, takes an optimizer's step, or gives a framework the loss to do so."""
     facts, summary = file.facts.get(function), file.summaries.get(function)
-    if facts is not None and facts.has_backward or summary is not None and summary.steps > 0:
+    if (facts is not None and facts.has_backward) or (summary is not None and summary.steps > 0):
         return True
     return function.name in TRAINING_HOOKS or file.framework_backward(function)
 
