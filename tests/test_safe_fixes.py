@@ -1,6 +1,6 @@
 """A safe fix changes no result: every program that has one is run on the CPU before and after it, with the same seeds. Step
 for step the losses that go backward, the gradients and the parameters are the same, and in the end what is returned, kept
-and printed.
+and printed. After all fixes, unsafe ones too, what ran before still raises nothing, on a card that is pretended.
 
 Functions are run on made-up arguments, whole scripts for a few steps; what does not run before the fix proves nothing.
 """
@@ -34,7 +34,7 @@ RULES = RuleSet(all_rules())
 DOUBTING = RuleSet(all_rules(), confidence=Confidence.LOW)
 FIXTURES = Path(__file__).parents[1] / "fixtures"
 PARTS = 4  # of the programs, so that no single test takes minutes
-FLOOR = 25  # as many programs of each part as ran when this was written, less a few
+FLOOR = 45  # as many programs of each part as ran when this was written, less a few
 
 pytestmark = pytest.mark.skipif(
     find_spec("torch") is None, reason="torch is not installed; programs import it"
@@ -162,7 +162,7 @@ def test_programs_do_the_same_after_safe_fixes(part: int, tmp_path: Path) -> Non
     found = pairs(tmp_path, part)
     wrong, count = wrong_pairs(found, tmp_path)
     programs = {pair.before.name for pair in found}
-    print(f"{count} of {len(programs)} programs with safe fixes ran, {len(found)} times fixed")
+    print(f"{count} of {len(programs)} programs with fixes ran, {len(found)} times fixed")
     assert wrong == {}
     assert count >= FLOOR, f"only {count} of {len(programs)} programs ran"
 

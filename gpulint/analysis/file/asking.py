@@ -26,6 +26,7 @@ class HasModule(Protocol):
     @property
     def module(self) -> cst.Module: ...
 
+
 # Texts on one row, apostrophes in words and the inside of other quotes left out as far as a glance can tell.
 _IN_QUOTES = {quote: re.compile(rf"(?<![\w{quote}]){quote}[^'\"\n]+{quote}(?!{quote})") for quote in "'\""}
 
