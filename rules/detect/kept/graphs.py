@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from gpulint.rules.detect.kept.declared import by_annotation, registered
 from gpulint.rules.detect.kept.definitions import Definition, Definitions, binds, within
+from gpulint.rules.detect.kept.entries import entry
 from gpulint.rules.detect.kept.results import Results
 from gpulint.rules.detect.kept.sums import Sums
 from gpulint.rules.detect.kept.traced import (
@@ -33,13 +34,14 @@ from gpulint.analysis.file.lookup import called, parts_given, qualified
 from gpulint.analysis.torch.keeping import BROUGHT, CUTS, LOSSLIKE, SETTINGS, SHOWN
 from gpulint.analysis.torch.methods import NO_GRAPH
 from gpulint.analysis.torch.names import HOST_ATTRS, PAIRS, TO_HOST
+from gpulint.analysis.torch.normalizing import NORMALIZES
 from gpulint.analysis.values.values import Grad, Kind
 
 if TYPE_CHECKING:
     from gpulint.analysis.file.facts import Forward
     from gpulint.analysis.file.program import FileAnalysis
 
-_DEEPEST = 9
+_DEEPEST = 16
 
 
 class Graphs(Results):
@@ -81,6 +83,12 @@ class Graphs(Results):
         """Whether the function is the forward of a module, which is given tensors."""
         info = self.file.class_of(self.function)
         return self.function.name == "forward" and info is not None and info.is_module
+
+    @property
+    def _normalizes(self) -> bool:
+        """Whether it is the forward of a project's own version of one of torch's normalizing layers."""
+        info = self.file.class_of(self.function)
+        return self._is_forward and info is not None and not NORMALIZES.isdisjoint(info.base_names)
 
     @property
     def has_backward(self) -> bool:
@@ -336,6 +344,9 @@ class Graphs(Results):
             return Traced(tensor, REFUTED, f"`{name}` is what a batch brings, by its name")
         if tensor is OPEN and self._is_forward:
             tensor = PROVEN
+        if self._normalizes and param is self.function.params[1]:
+            why = f"a layer that normalizes is given `{name}` by the layers before it"
+            return self._after_backward(name, self._computed(Traced(PROVEN, PROVEN, why), stmt), stmt)
         why = f"whether `{name}` has a graph is up to the caller"
         return self._after_backward(name, Traced(tensor, OPEN, why, given=name), stmt)
 
@@ -386,7 +397,8 @@ class Graphs(Results):
                 return self._after_backward(expr.path, UNKNOWN, stmt)
         found = self.of(expr.base, stmt, depth)
         if found.graph is PROVEN and expr.base.path in self.parts:
-            return self._other_entry(expr, found)
+            given = entry(self, expr, stmt, depth)
+            return given if given is not None else self._other_entry(expr, found)
         named = isinstance(expr.index, ir.Const) and isinstance(expr.index.value, str)
         if (
             found.graph is PROVEN
@@ -395,6 +407,10 @@ class Graphs(Results):
         ):
             return Traced(OPEN, OPEN, "what else it holds is not shown")
         return found
+
+    def beside(self, function: ir.Function) -> Graphs:
+        """The same of another function of the project."""
+        return Graphs(function.home, function)
 
     @staticmethod
     def _other_entry(expr: ir.Sub, found: Traced) -> Traced:
