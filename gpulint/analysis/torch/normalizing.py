@@ -5,7 +5,9 @@ from __future__ import annotations
 
 from typing import Final
 
-_KINDS = "BatchNorm1d BatchNorm2d BatchNorm3d SyncBatchNorm InstanceNorm1d InstanceNorm2d InstanceNorm3d".split()
+_KINDS = (
+    "BatchNorm1d BatchNorm2d BatchNorm3d SyncBatchNorm InstanceNorm1d InstanceNorm2d InstanceNorm3d".split()
+)
 _INNER = "_BatchNorm _NormBase _InstanceNorm".split()
 
 NORMALIZES: Final = frozenset(

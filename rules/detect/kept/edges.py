@@ -10,6 +10,7 @@ from gpulint.rules.detect.kept.callers import CallSite, call_sites, is_followed
 from gpulint.rules.detect.kept.consumed import puts
 from gpulint.rules.detect.kept.graphs import Graphs, Tracing
 from gpulint.rules.detect.kept.record import How, Kept, about
+from gpulint.rules.detect.kept.siblings import detached_by_siblings
 from gpulint.rules.detect.kept.traced import OPEN, PROVEN, REFUTED, UNKNOWN, Traced
 
 from gpulint.analysis.code import ir
@@ -208,7 +209,11 @@ def _by_callers(tracing: Tracing, function: ir.Function, traced: Traced, given: 
     sites = call_sites(tracing.file, function)
     found = [one for site in sites for one in _handed(tracing, function, site, given)]
     if not found:
-        return traced
+        like = detached_by_siblings(tracing.file, function)
+        if not like or traced.tensor is not PROVEN:
+            return traced
+        why = f"`{like}`, which is called alike, detaches what it is handed"
+        return replace(traced, graph=PROVEN, why=why)
     if all(one.graph is REFUTED for one in found):
         return replace(
             traced, graph=REFUTED, why="each caller that is seen hands over numbers, or what is detached"

@@ -5,7 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from gpulint.rules.detect.kept.callers import Use, call_sites, is_handed_on, is_told_there, uses_of
+from gpulint.rules.detect.kept.callers import (
+    Use,
+    call_sites,
+    is_handed_on,
+    is_told_there,
+    means,
+    uses_of,
+    where,
+)
 from gpulint.rules.detect.kept.graphs import Graphs, Tracing
 from gpulint.rules.detect.kept.record import How, Kept, about
 from gpulint.rules.detect.kept.statistics import is_cut
@@ -394,6 +402,8 @@ def _caller_answers(graphs: Graphs, position: int | None) -> Iterator[Answer]:
     kept = [site for site, use in uses if use is Use.KEPT]
     if kept and is_told_there(graphs.file, function, kept):
         yield refuted(Question.OUTLIVES, "it is told where a caller keeps it")
+    elif meant := next((site for site in kept if means(site, function)), None):
+        yield proven(Question.OUTLIVES, f"`{meant.function.name}` puts it by", *where(graphs.file, meant))
     elif kept:
         name = kept[0].function.name
         yield left_open(

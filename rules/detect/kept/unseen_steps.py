@@ -16,6 +16,7 @@ from gpulint.analysis.code.assignments import resets
 from gpulint.analysis.code.reading import innermost
 from gpulint.analysis.file.lookup import called
 from gpulint.analysis.file.reaching import fits
+from gpulint.analysis.questions.reached.dispatch import runs
 from gpulint.analysis.torch.keeping import STEPS
 from gpulint.analysis.values.values import Grad
 from gpulint.answers import Answer, Question, left_open, proven, refuted
@@ -109,14 +110,15 @@ def _answers(
     if graphs.grad_at(statement) is Grad.DISABLED:
         yield refuted(Question.GRAD, "grad is off there")
     shown = giving[0].qualname
-    if len(giving) == len(steps):
+    meant = _is_made_of(graphs, call, statement, giving[0]) or _is_called(graphs, call, giving[0])
+    if len(giving) == len(steps) or meant:
         yield proven(Question.GRAPH, f"`{shown}` returns it with its graph, after the backward through it")
     else:
         yield left_open(
             Question.GRAPH, f"some of the methods of this name return it with its graph, like `{shown}`"
         )
-    if _is_made_of(graphs, call, statement, giving[0]):
-        yield proven(Question.REACHED, f"it is the method of an object of the class of `{shown}`")
+    if meant:
+        yield proven(Question.REACHED, f"the call runs `{shown}`, where the object is of its class")
     else:
         told = f"that `{call.func.path or call.method}` is `{shown}` is told by its name"
         yield left_open(Question.REACHED, told)
@@ -124,6 +126,12 @@ def _answers(
         yield left_open(Question.OUTLIVES, f"`{path}` is started anew now and then")
     else:
         yield proven(Question.OUTLIVES, f"`{path}` grows with every round")
+
+
+def _is_called(graphs: Graphs, call: ir.Call, step: ir.Function) -> bool:
+    """Whether the call can only mean methods of its family."""
+    made_by = (s for s, one in ir.calls(graphs.function.body) if one is call)
+    return any(runs(graphs.function, stmt, call, step) for stmt in made_by)
 
 
 def _is_made_of(graphs: Graphs, call: ir.Call, statement: ir.Stmt, step: ir.Function) -> bool:
