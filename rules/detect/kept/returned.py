@@ -15,6 +15,7 @@ from gpulint.rules.detect.kept.callers import (
     where,
 )
 from gpulint.rules.detect.kept.graphs import Graphs, Tracing
+from gpulint.rules.detect.kept.keepers import keeper
 from gpulint.rules.detect.kept.record import How, Kept, about
 from gpulint.rules.detect.kept.statistics import is_cut
 from gpulint.rules.detect.kept.traced import OPEN, PROVEN, REFUTED, Traced
@@ -400,6 +401,7 @@ def _caller_answers(graphs: Graphs, position: int | None) -> Iterator[Answer]:
     sites = call_sites(graphs.file, function)
     uses = [(site, uses_of(site, position)) for site in sites]
     kept = [site for site, use in uses if use is Use.KEPT]
+    further = keeper(graphs.file, function, position) if uses and not kept else None
     if kept and is_told_there(graphs.file, function, kept):
         yield refuted(Question.OUTLIVES, "it is told where a caller keeps it")
     elif meant := next((site for site in kept if means(site, function)), None):
@@ -409,6 +411,9 @@ def _caller_answers(graphs: Graphs, position: int | None) -> Iterator[Answer]:
         yield left_open(
             Question.OUTLIVES, f"`{name}` keeps what a function of this name returns, which may be another"
         )
+    elif further is not None:
+        clause = "by way of its callers it is put by for later"
+        yield proven(Question.OUTLIVES, clause, *further.as_seen_from(graphs.file))
     elif uses and all(use is Use.READ for _, use in uses):
         yield refuted(Question.OUTLIVES, "each caller that is seen only reads a number of it")
     elif uses:

@@ -353,7 +353,7 @@ def _by_callers(graphs: Graphs, path: str, display: ir.Expr | None) -> Answer | 
     position = _position(graphs.function, path, display)
     kept = keeper(graphs.file, graphs.function, position)
     if kept is not None:
-        return proven(Question.OUTLIVES, "a caller puts them by for later", kept)
+        return proven(Question.OUTLIVES, "a caller puts them by for later", *kept.as_seen_from(graphs.file))
     sites = call_sites(graphs.file, graphs.function)
     uses = [(site, uses_of(site, position)) for site in sites]
     if uses and all(use is Use.READ for _, use in uses):

@@ -136,8 +136,9 @@ class Networks:
         elif guarding:
             yield left_open(Question.GRAD, f"the project has several `{name}`, and some switch grad off")
         elif running and (len(running) <= _ALIKE or not self._guarded_elsewhere(name)):
-            whose = f"`{name}`" if len(running) == 1 else f"none of the several `{name}`"
-            yield proven(Question.GRAD, f"{whose} of the project switches grad off")
+            alone = len(running) == 1
+            clause = f"`{name}` of the project leaves" if alone else f"all `{name}` of the project leave"
+            yield proven(Question.GRAD, f"{clause} grad as it is")
         elif running:
             yield left_open(Question.GRAD, f"the project has many `{name}`, and not all are read")
         elif name in frameworks.NO_GRAD_METHODS:

@@ -13,9 +13,11 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from gpulint.analysis.code import ir
+from gpulint.analysis.code.assignments import targets
 from gpulint.analysis.file.classes import ClassInfo
 from gpulint.analysis.file.lookup import called_in_project, qualified
 from gpulint.analysis.file.reaching import fits
+from gpulint.analysis.values.arguments import bind_sources
 from gpulint.analysis.values.values import Kind
 
 if TYPE_CHECKING:
@@ -38,7 +40,7 @@ def runs(caller: ir.Function, stmt: ir.Stmt, call: ir.Call, function: ir.Functio
         return overridden is not None and overridden.name in project.bases(function.cls.name)
     if known is not None or qualified(home, caller, call.func.base.path) is not None:
         return False  # another one, or of a module
-    owner = _class_of(home, caller, call.func.base)
+    owner = class_of(home, caller, call.func.base)
     if owner is not None:
         method = owner.method(call.method)
         return method is not None and _is_same(method, function)
@@ -52,19 +54,58 @@ def _is_same(one: ir.Function, other: ir.Function) -> bool:
     return one.qualname == other.qualname and len(set(files)) == 1
 
 
-def _class_of(home: FileAnalysis, caller: ir.Function, expr: ir.Expr) -> ClassInfo | None:
-    """The class of the project that an object is of, where the flow of values has seen it made."""
+def class_of(home: FileAnalysis, caller: ir.Function, expr: ir.Expr, depth: int = 2) -> ClassInfo | None:
+    """The class of the project that an object is of, where it is seen to be made: in the function, in the constructor of the
+    object that it belongs to, or in a caller that hands it over."""
     value: Val | None = None
     if isinstance(expr, ir.Name):
         if caller not in home.states:
             home.summary(caller)
         state = home.states.get(caller)
         value = state.vars.get(expr.id) if state is not None else None
+        if depth and any(param.name == expr.id for param in caller.params):
+            return _of_parameter(home, caller, expr.id, depth)
+        if value is None or value.kind is Kind.UNKNOWN:
+            return _made_under_a_condition(home, caller, expr.id)
     elif isinstance(expr, ir.Attr) and caller.params and expr.base.path == caller.params[0].name:
         info = home.class_of(caller)
-        value = home.attr_value(info, expr.attr) if info is not None else None
+        if info is not None:
+            if not home.main:
+                home.prepare(info)
+            value = home.attr_value(info, expr.attr)
     known = value is not None and value.kind in (Kind.INSTANCE, Kind.MODULE)
     return value.ref if value is not None and known and isinstance(value.ref, ClassInfo) else None
+
+
+def _made_under_a_condition(home: FileAnalysis, caller: ir.Function, name: str) -> ClassInfo | None:
+    """`memory = load(path) if path else Memory(size)`: the one class that the function is seen to make it of."""
+    found: set[ClassInfo] = set()
+    for statement in ir.statements(caller.body):
+        if isinstance(statement, ir.Assign) and any(target.path == name for target in targets(statement)):
+            for part in ir.walk(statement.value) if statement.value is not None else ():
+                path = part.func.path if isinstance(part, ir.Call) else None
+                full = qualified(home, caller, path)
+                value = home.imported_value(full) if full is not None else None
+                made = home.classes.get(path or "") or (value.ref if value is not None else None)
+                if isinstance(made, ClassInfo):
+                    found.add(made)
+    return next(iter(found)) if len(found) == 1 else None
+
+
+def _of_parameter(home: FileAnalysis, function: ir.Function, name: str, depth: int) -> ClassInfo | None:
+    """The one class of what callers hand over, as far as they are seen to make it."""
+    others = home.project.files_calling(home.filename, function) if home.project is not None else ()
+    found: set[ClassInfo] = set()
+    for file in (home, *(others or ())):
+        for caller, evidence in file.evidence.items():
+            for _, call in ir.calls(caller.body) if function.name in evidence.called else ():
+                if caller is function or call.method != function.name or not fits(function, call):
+                    continue
+                given = bind_sources(function, call, function.cls is not None).get(name)
+                made = class_of(file, caller, given, depth - 1) if given is not None else None
+                if made is not None:
+                    found.add(made)
+    return next(iter(found)) if len(found) == 1 else None
 
 
 def _only_fitting(home: FileAnalysis, stmt: ir.Stmt, call: ir.Call) -> frozenset[str]:
