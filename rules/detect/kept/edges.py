@@ -10,11 +10,11 @@ from gpulint.rules.detect.kept.callers import CallSite, call_sites, is_followed
 from gpulint.rules.detect.kept.consumed import puts
 from gpulint.rules.detect.kept.graphs import Graphs, Tracing
 from gpulint.rules.detect.kept.record import How, Kept, about
-from gpulint.rules.detect.kept.siblings import detached_by_siblings
 from gpulint.rules.detect.kept.traced import OPEN, PROVEN, REFUTED, UNKNOWN, Traced
 
 from gpulint.analysis.code import ir
 from gpulint.analysis.code.assignments import resets, targets
+from gpulint.analysis.questions.reached.siblings import detached_by_siblings
 from gpulint.analysis.torch import frameworks
 from gpulint.analysis.torch.keeping import COUNTS, LOSSLIKE, REPLAYS, TAKES_IN
 from gpulint.analysis.torch.methods import NO_GRAPH

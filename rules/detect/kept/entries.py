@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator
 
 from gpulint.rules.detect.kept.definitions import Definition, Definitions
 from gpulint.rules.detect.kept.traced import PROVEN, Traced, joined
@@ -12,35 +11,40 @@ from gpulint.analysis.code import ir
 from gpulint.analysis.code.assignments import additive_terms, unscaled
 from gpulint.analysis.file.lookup import called_in_project, parts_given
 
-if TYPE_CHECKING:
-    from gpulint.rules.detect.kept.graphs import Graphs
 
-
-def entry(graphs: Graphs, expr: ir.Sub, stmt: ir.Stmt, depth: int) -> Traced | None:
-    """What `losses[1]` carries after `losses, rewards = self.balance(batch)`; None where one of the functions that may have
-    made it is not seen, or does not give so many values side by side."""
+def entry(
+    function: ir.Function,
+    definitions: Definitions,
+    backwarded: frozenset[str],
+    expr: ir.Sub,
+    stmt: ir.Stmt,
+    of: Callable[[ir.Function, ir.Expr, ir.Stmt], Traced],
+) -> Traced | None:
+    """What `losses[1]` carries in a function after `losses, rewards = self.balance(batch)`; None where one of the functions
+    that may have made it is not seen, or does not give so many values side by side. `backwarded` is what a backward goes
+    through, `of` says of an expression of another function what it carries."""
     index, base = expr.index, expr.base.path
     if not isinstance(index, ir.Const) or not isinstance(index.value, int) or base is None:
         return None
-    definitions, _ = graphs.definitions.reaching(base, stmt)
-    if not definitions or any(param.name == base for param in graphs.function.params):
+    made, _ = definitions.reaching(base, stmt)
+    if not made or any(param.name == base for param in function.params):
         return None
     found: list[Traced] = []
-    for definition in definitions:
-        given = list(_given(graphs.function, definition, base))
+    for definition in made:
+        given = list(_given(function, definition, base))
         if not given:
             return None
-        for function, statement, value in given:
+        for callee, statement, value in given:
             items = value.items if isinstance(value, ir.Seq) else ()
             if not -len(items) <= index.value < len(items):
                 return None
             one = items[index.value]
-            backwards = {items[k].path for k in range(len(items)) if f"{base}[{k}]" in graphs.backwarded}
-            if one.path is not None and one.path in _terms(function, statement, backwards):
-                why = f"`{function.name}` gives what goes backward in this place too, or a term of it"
+            backwards = {items[k].path for k in range(len(items)) if f"{base}[{k}]" in backwarded}
+            if one.path is not None and one.path in _terms(callee, statement, backwards):
+                why = f"`{callee.name}` gives what goes backward in this place too, or a term of it"
                 found.append(Traced(PROVEN, PROVEN, why, freed=True))
             else:
-                found.append(graphs.beside(function).of(one, statement, depth))
+                found.append(of(callee, one, statement))
     return joined(found)
 
 

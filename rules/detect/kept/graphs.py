@@ -31,11 +31,12 @@ from gpulint.rules.detect.kept.traced import (
 from gpulint.analysis.code import ir
 from gpulint.analysis.file.gradmode import of_call
 from gpulint.analysis.file.lookup import called, parts_given, qualified
-from gpulint.analysis.torch.keeping import BROUGHT, CUTS, LOSSLIKE, SETTINGS, SHOWN
+from gpulint.analysis.torch.keeping import BROUGHT, CUTS, DATA, LOSSLIKE, SETTINGS, SHOWN
 from gpulint.analysis.torch.methods import NO_GRAPH
 from gpulint.analysis.torch.names import HOST_ATTRS, PAIRS, TO_HOST
 from gpulint.analysis.torch.normalizing import NORMALIZES
 from gpulint.analysis.values.values import Grad, Kind
+from gpulint.answers import Verdict
 
 if TYPE_CHECKING:
     from gpulint.analysis.file.facts import Forward
@@ -338,17 +339,26 @@ class Graphs(Results):
         if param is None or name == self._own:
             return self._after_backward(name, UNKNOWN, stmt)
         tensor = by_annotation(param)
+        if self._is_forward and param is self.function.params[1] and not DATA.search(name):
+            return self._input(name, tensor, stmt)
         if tensor is REFUTED or (tensor is OPEN and BROUGHT.search(name)):
             return Traced(REFUTED, REFUTED, f"`{name}` is no tensor, by its annotation or its name")
         if BROUGHT.search(name) and not (tensor is PROVEN and SHOWN.search(name)):
             return Traced(tensor, REFUTED, f"`{name}` is what a batch brings, by its name")
         if tensor is OPEN and self._is_forward:
             tensor = PROVEN
-        if self._normalizes and param is self.function.params[1]:
-            why = f"a layer that normalizes is given `{name}` by the layers before it"
-            return self._after_backward(name, self._computed(Traced(PROVEN, PROVEN, why), stmt), stmt)
         why = f"whether `{name}` has a graph is up to the caller"
         return self._after_backward(name, Traced(tensor, OPEN, why, given=name), stmt)
+
+    def _input(self, name: str, tensor: Verdict, stmt: ir.Stmt) -> Traced:
+        """What a module's forward is given first: by the layers before it, or by a batch."""
+        if self._normalizes:
+            why = f"a layer that normalizes is given `{name}` by the layers before it"
+            return self._after_backward(name, self._computed(Traced(PROVEN, PROVEN, why), stmt), stmt)
+        if tensor is REFUTED:
+            return Traced(REFUTED, REFUTED, f"`{name}` is no tensor, by its annotation")
+        why = f"whether `{name}` has a graph is up to the caller"
+        return self._after_backward(name, Traced(PROVEN, OPEN, why, given=name), stmt)
 
     def _attribute(self, expr: ir.Attr, stmt: ir.Stmt, depth: int) -> Traced:
         if expr.attr in HOST_ATTRS:
@@ -397,7 +407,14 @@ class Graphs(Results):
                 return self._after_backward(expr.path, UNKNOWN, stmt)
         found = self.of(expr.base, stmt, depth)
         if found.graph is PROVEN and expr.base.path in self.parts:
-            given = entry(self, expr, stmt, depth)
+            given = entry(
+                self.function,
+                self.definitions,
+                self.backwarded,
+                expr,
+                stmt,
+                lambda other, one, at: Graphs(other.home, other).of(one, at, depth),
+            )
             return given if given is not None else self._other_entry(expr, found)
         named = isinstance(expr.index, ir.Const) and isinstance(expr.index.value, str)
         if (
@@ -407,10 +424,6 @@ class Graphs(Results):
         ):
             return Traced(OPEN, OPEN, "what else it holds is not shown")
         return found
-
-    def beside(self, function: ir.Function) -> Graphs:
-        """The same of another function of the project."""
-        return Graphs(function.home, function)
 
     @staticmethod
     def _other_entry(expr: ir.Sub, found: Traced) -> Traced:

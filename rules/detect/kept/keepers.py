@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from gpulint.analysis.file.program import FileAnalysis
 
 _FILLING = frozenset("append extend appendleft put".split())
+_DEPTH = 4  # callers of callers
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,13 +32,16 @@ class Keeping:
         return self.stmt, "" if self.home is file else self.home.filename
 
 
-def keeper(file: FileAnalysis, function: ir.Function, position: int | None, depth: int = 4) -> Keeping | None:
+def keeper(
+    file: FileAnalysis, function: ir.Function, position: int | None, depth: int = _DEPTH
+) -> Keeping | None:
     """What puts by what a function returns, or the one of that position where it returns several: `every.append(step(x))` in a
     caller, `self.stored[key].append(value)` in a method that a caller hands it to. In another file a caller has to be seen
-    to mean the function."""
+    to mean the function; what such a caller does itself with what it imports by name, is told there."""
     for site in call_sites(file, function) if depth else ():
         home: FileAnalysis = site.function.home
-        if home is not file and not means(site, function):
+        is_followed_there = function.cls is None and depth == _DEPTH
+        if home is not file and (is_followed_there or not means(site, function)):
             continue
         found = _appended(site.stmt, site.call)
         kept = Keeping(found, home) if found is not None else _kept_under_a_name(home, site, position, depth)
