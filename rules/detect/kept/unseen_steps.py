@@ -16,6 +16,7 @@ from gpulint.analysis.code.assignments import resets
 from gpulint.analysis.code.reading import innermost
 from gpulint.analysis.file.lookup import called
 from gpulint.analysis.file.reaching import fits
+from gpulint.analysis.questions.outlives.periods import MANY, rounds_between_resets
 from gpulint.analysis.questions.reached.dispatch import runs
 from gpulint.analysis.torch.keeping import STEPS
 from gpulint.analysis.values.values import Grad
@@ -122,7 +123,10 @@ def _answers(
     else:
         told = f"that `{call.func.path or call.method}` is `{shown}` is told by its name"
         yield left_open(Question.REACHED, told)
-    if path in resets(loop.body):
+    rounds = rounds_between_resets(graphs.file, graphs.function, loop, path)
+    if rounds is not None and rounds >= MANY:
+        yield proven(Question.OUTLIVES, f"`{path}` is started anew only after {rounds} rounds")
+    elif path in resets(loop.body):
         yield left_open(Question.OUTLIVES, f"`{path}` is started anew now and then")
     else:
         yield proven(Question.OUTLIVES, f"`{path}` grows with every round")
