@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from gpulint.analysis.file.program import FileAnalysis
 
 _COPIES = frozenset({"clone", "cpu", "numpy", "tolist", "item", "cuda", "contiguous", "float"})
-_CONVERTS = frozenset({"numpy", "item", "tolist", "cpu", "asarray", "array", "float", "clone", "int", "max"})
+_CONVERTS = frozenset({"numpy", "item", "tolist", "cpu", "asarray", "array", "float", "clone"})
 _DEPTH = 3
 
 
@@ -84,6 +84,10 @@ def _memory(
             if other.evidence[method].called & _CONVERTS:
                 return refuted(Question.READS, "the memory takes numbers of it", method)
             param = next((n for n, value in bind_sources(method, call, True).items() if value is given), "")
+            if _writes_whole(method, {param}):
+                return refuted(
+                    Question.READS, "the memory copies it into a tensor or an array of its own", method
+                )
             if runs(function, stmt, call, method) and _keeps_elements(method, {param}, frozenset()):
                 clause = f"`{method.qualname}` keeps what it takes out of it, as it is"
                 return proven(Question.READS, clause, method, "" if other is file else other.filename)
@@ -109,6 +113,21 @@ def _keeps_elements(
             if _computes(statement.value, whole):
                 whole |= {target.path for target in targets(statement) if target.path is not None}
     return any(_is_put(method, call, elements, depth) for _, call in ir.calls(method.body))
+
+
+def _writes_whole(method: ir.Function, whole: set[str]) -> bool:
+    """`self.priorities[indices] = priorities`: into places of a tensor or an array, all at once."""
+    for statement in ir.statements(method.body):
+        if isinstance(statement, ir.Assign) and statement.value is not None:
+            value = statement.value
+            of_it = isinstance(value, (ir.Name, ir.Op, ir.Call)) and any(
+                part.path in whole for part in ir.walk(value) if part.path is not None
+            )
+            if of_it and any(isinstance(t, ir.Sub) and _is_own(method, t.base) for t in statement.targets):
+                return True
+            if of_it:
+                whole |= {target.path for target in targets(statement) if target.path is not None}
+    return False
 
 
 def _taken(target: ir.Expr, iterable: ir.Expr, whole: set[str]) -> Iterator[str]:
