@@ -279,9 +279,7 @@ def _answers(graphs: Graphs, group: Group, entry: Entry, traced: Traced) -> Iter
         )
     else:
         yield left_open(Question.MEANT, "only its name says that it is for figures alone")
-    if not traced.freed or not any(
-        "backward" in name for name in graphs.file.evidence[graphs.function].called
-    ):
+    if not (traced.freed and graphs.has_backward):
         yield from _wanted(graphs, group, entry)
     yield from stays(graphs, group.path, group.display)
 

@@ -96,9 +96,7 @@ def _answers(
     path: str,
 ) -> Iterator[Answer]:
     project = tracing.file.project
-    files = (
-        project.files_defining(tracing.file.filename, call.method, b"backward") if project is not None else []
-    )
+    files = project.files_defining(tracing.file.filename, call.method, b"") if project is not None else []
     steps = [
         function
         for other in files
