@@ -270,10 +270,13 @@ def _attached(
 
 def attached_results(graphs: Graphs) -> frozenset[int | None]:
     """The places of its results that a step gives away with a graph which its own backward has gone through."""
-    function = graphs.function
-    if not _runs_own_backward(graphs.file, function) or _goes_on(graphs):
+    function, file = graphs.function, graphs.file
+    info = file.class_of(function)
+    if info is not None and not file.main:
+        file.prepare(info)  # its bases in other files
+    if not _runs_own_backward(file, function) or _goes_on(graphs):
         return frozenset()
-    differentiated = _differentiated(graphs.file, function)
+    differentiated = _differentiated(file, function)
     found: set[int | None] = set()
     for statement in _returns(function):
         if _follows_backward(graphs, statement):

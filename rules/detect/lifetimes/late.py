@@ -13,9 +13,9 @@ from gpulint.rules.detect.lifetimes.suspicion import Suspicion
 from gpulint.analysis.code import ir
 from gpulint.analysis.code.assignments import targets
 from gpulint.analysis.file.evidence import LOSSY
-from gpulint.analysis.file.lookup import called, parts_given, qualified
+from gpulint.analysis.file.lookup import called, parts_given
+from gpulint.analysis.questions.backward.saved_inputs import saved_logits, scored
 from gpulint.analysis.torch.holders import STEP_METHODS
-from gpulint.analysis.torch.names import SAVES_INPUT, SAVES_SOFTMAX
 from gpulint.answers import Answer, Question, left_open, proven, refuted
 from gpulint.findings import Severity
 from gpulint.rule import Cost
@@ -63,7 +63,7 @@ def _blocks(block: list[ir.Stmt]) -> Iterator[list[ir.Stmt]]:
 
 def _logits_of_loss(statement: ir.Stmt) -> str | None:
     """`logits` of `loss = self._loss_fn(logits, labels)`."""
-    call = _scored(statement)
+    call = scored(statement)
     if call is None:
         return None
     if not LOSSY.search(call.method) and "loss" not in call.method.lower():
@@ -74,14 +74,6 @@ def _logits_of_loss(statement: ir.Stmt) -> str | None:
             return None
         given = given.func.base
     return given.id if isinstance(given, ir.Name) else None
-
-
-def _scored(statement: ir.Stmt) -> ir.Call | None:
-    """The call of `loss = criterion(…)`, of `loss = criterion(…) / steps`."""
-    value = statement.value if isinstance(statement, ir.Assign) else None
-    if isinstance(value, ir.Op) and value.op in ("/", "*"):
-        value = value.operands[0]
-    return value if isinstance(value, ir.Call) else None
 
 
 def _goes_backward(block: list[ir.Stmt]) -> bool:
@@ -164,58 +156,9 @@ def _late(
             "the output's own bytes, at the peak of the backward",
             "17 % of the peak for 500 MiB of logits, 2.88 against 2.39 GiB for a 4-layer language model; H200, torch 2.11",
         ),
-        (large, _saves(file, function, statement)),
+        (large, saved_logits(file, function, statement)),
         Severity.INFO,
     )
-
-
-def _saves(file: FileAnalysis, function: ir.Function, statement: ir.Stmt) -> Answer:
-    """Whether the loss saves the very logits for its backward: then nothing is given back by letting go of them."""
-    call = _scored(statement)
-    names = (
-        {name.rpartition(".")[2] for name in _losses(file, function, call.func)}
-        if call is not None
-        else set()
-    )
-    if names and names <= SAVES_SOFTMAX:
-        return proven(Question.BACKWARD, "a cross-entropy saves its log-softmax, and not the logits")
-    saving = sorted(names & SAVES_INPUT)
-    if saving and len(names) == len(saving):
-        return refuted(Question.BACKWARD, f"`{saving[0]}` saves what it is given for its backward")
-    return left_open(
-        Question.BACKWARD, "whether the loss itself keeps the logits for its backward is not in sight"
-    )
-
-
-def _losses(file: FileAnalysis, function: ir.Function, loss: ir.Expr) -> set[str]:
-    """The losses of torch that are called by a name, each by its full name: the function itself, or what the name is seen to be
-    made of, in the class, in the function, around it, or in the file. Empty where one of them is something else."""
-    full = qualified(file, function, loss.path)
-    if full is not None:
-        return {full} if full.startswith("torch.nn.") else set()
-    info = file.class_of(function)
-    owners = list(info.cls.methods.values()) if info is not None and isinstance(loss, ir.Attr) else []
-    places = owners or [
-        function,
-        *([function.parent] if function.parent is not None else ()),
-        file.module.body,
-    ]
-    found: set[str] = set()
-    for place in places:
-        for made in ir.statements(place.body):
-            if isinstance(made, ir.Assign) and any(target.path == loss.path for target in targets(made)):
-                inner = made.value
-                while (
-                    isinstance(inner, ir.Call)
-                    and inner.method in ("to", "cuda")
-                    and isinstance(inner.func, ir.Attr)
-                ):
-                    inner = inner.func.base
-                name = qualified(file, place, inner.func.path) if isinstance(inner, ir.Call) else None
-                if name is None or not name.startswith("torch.nn."):
-                    return set()
-                found.add(name)
-    return found
 
 
 # --- an update's results through the next -----------------------------------------------------------------------------
