@@ -57,7 +57,7 @@ class Uncalled:
         file = self._file
         project = file.project
         name = function.name
-        if project is None or self._may_be_started(function):
+        if project is None or not project.is_bounded(file.filename) or self._may_be_started(function):
             return False
         if self._is_for_others() and not name.startswith("_"):
             return False

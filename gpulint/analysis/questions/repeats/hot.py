@@ -25,7 +25,7 @@ def runs_per_step(file: FileAnalysis, call: HotCall) -> bool:
     if call.loops:
         loop = call.loops[-1]
         made_here = loop.assigned & file.evidence[call.function].modules
-        if any(inner.parent is loop and inner.steps for inner in file.loops.values()):
+        if any(inner.steps and _is_inside(inner, loop) for inner in file.loops.values()):
             return False  # the steps are those of a loop inside
         helper = call.via is not None and not (loop.over_data or loop.backwards or loop.steps)
         if helper or _fits(loop.stmt):
@@ -40,6 +40,14 @@ def runs_per_step(file: FileAnalysis, call: HotCall) -> bool:
     if _is_phase(file, call.function, training=True):
         return False  # a phase of many steps, an epoch as a rule
     return file.runs_per_step(call.function) and not builds(call.function)
+
+
+def _is_inside(inner: Loop, outer: Loop) -> bool:
+    """Whether a loop stands in another, however deep."""
+    above = inner.parent
+    while above is not None and above is not outer:
+        above = above.parent
+    return above is outer
 
 
 def _tries_again(loop: ir.Stmt) -> bool:
