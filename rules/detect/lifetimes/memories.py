@@ -81,16 +81,17 @@ def _memory(
         for method in other.module.functions:
             if method.name != call.method or method.cls is None:
                 continue
+            place = (method, "" if other is file else other.filename)
             if other.evidence[method].called & _CONVERTS:
-                return refuted(Question.READS, "the memory takes numbers of it", method)
+                return refuted(Question.READS, "the memory takes numbers of it", *place)
             param = next((n for n, value in bind_sources(method, call, True).items() if value is given), "")
             if _writes_whole(method, {param}):
                 return refuted(
-                    Question.READS, "the memory copies it into a tensor or an array of its own", method
+                    Question.READS, "the memory copies it into something of its own at once", *place
                 )
             if runs(function, stmt, call, method) and _keeps_elements(method, {param}, frozenset()):
                 clause = f"`{method.qualname}` keeps what it takes out of it, as it is"
-                return proven(Question.READS, clause, method, "" if other is file else other.filename)
+                return proven(Question.READS, clause, *place)
     return left_open(Question.READS, "whether the memory takes numbers of it is not shown")
 
 
