@@ -9,6 +9,7 @@ from gpulint.analysis.code import ir
 from gpulint.analysis.code.assignments import targets
 from gpulint.analysis.file.classes import ClassInfo
 from gpulint.analysis.questions.device.on_host import PLACING
+from gpulint.analysis.values.values import Kind
 from gpulint.answers import Answer, Question, left_open
 
 if TYPE_CHECKING:
@@ -25,19 +26,36 @@ _DEFAULTS = frozenset({"set_default_device", "set_default_tensor_type"})
 def left_on_host(file: FileAnalysis, function: ir.Function, path: str, network: object) -> Iterator[Answer]:
     """What leaves it open whether a network is on a GPU at all: the function makes it, does nothing with it that could move
     it, and neither does its class."""
-    if not isinstance(network, ClassInfo) or not path.isidentifier():
+    if not path.isidentifier():
         return
     made = [statement for statement in ir.statements(function.body) if _binds(statement, path)]
-    if len(made) != 1 or _is_moved_by_itself(network) or not _is_made(made[0]):
+    if not made or not all(map(_is_made, made)):
         return
+    known = [network] if len(made) == 1 else [_class_made(file, one) for one in made]
+    classes = [one for one in known if isinstance(one, ClassInfo)]
+    if any(map(_is_moved_by_itself, classes)) or not (classes or any(map(_makes_object, made))):
+        return
+    if len(classes) < len(made) and file.evidence[function].called & PLACING:
+        return  # who makes it may move it, and what it is given is moved here
     if any(evidence.words & _DEFAULTS for evidence in file.evidence.values()):
         return
     if all(
         _leaves_in_place(statement, path)
         for statement in ir.statements(function.body)
-        if statement is not made[0]
+        if statement not in made
     ):
         yield left_open(Question.DEVICE, f"nothing in `{function.name}` puts `{path}` on a GPU", made[0])
+
+
+def _class_made(file: FileAnalysis, statement: ir.Stmt) -> object:
+    """The class of the program that a statement makes an object of; None where it is none that is seen."""
+    value = statement.value if isinstance(statement, ir.Assign) else None
+    path = value.func.path if isinstance(value, ir.Call) else None
+    if path is None or path in file.classes:
+        return file.classes.get(path or "")
+    full = file.names.qualify(path)
+    found = file.imported_value(full) if full is not None else None
+    return found.ref if found is not None and found.kind is Kind.CLASS else None
 
 
 def _binds(statement: ir.Stmt, path: str) -> bool:
@@ -47,10 +65,16 @@ def _binds(statement: ir.Stmt, path: str) -> bool:
 def _is_made(statement: ir.Stmt) -> bool:
     """`net = Net(8)`: a call of a class, given nothing that speaks of a device."""
     value = statement.value if isinstance(statement, ir.Assign) else None
-    if not isinstance(value, ir.Call) or not value.method[:1].isupper():
+    if not isinstance(value, ir.Call) or value.func.path is None:
         return False
     given = (part for arg in (*value.args, *(arg for _, arg in value.keywords)) for part in ir.walk(arg))
     return value.keyword("device") is None and not any("device" in (part.path or "") for part in given)
+
+
+def _makes_object(statement: ir.Stmt) -> bool:
+    """`net = Net(8)`, as names of classes are written."""
+    value = statement.value if isinstance(statement, ir.Assign) else None
+    return isinstance(value, ir.Call) and value.method[:1].isupper()
 
 
 def _is_moved_by_itself(network: ClassInfo) -> bool:

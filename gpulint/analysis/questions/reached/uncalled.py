@@ -72,25 +72,15 @@ class Uncalled:
         return not spoken_of and self._is_used_otherwise(function)
 
     def _is_class_named(self, function: ir.Function) -> bool:
-        """Whether anything but a class itself has its name; a network's may stand in settings, and what puts a method in the
-        place of one that its base calls may be found by a name that is put together: `getattr(module, kind + "Runner")`."""
+        """Whether anything but a class itself has its name. One of a family may be looked up by what stands in settings."""
         file, info = self._file, self._file.class_of(function)
-        if info is None or info.is_module or info.cls.decorators or file.project is None:
+        family = info is None or info.is_module or set(info.base_names) - {"object", "ABC", "abc.ABC"}
+        if info is None or family or info.cls.decorators or file.project is None:
             return True
-        if self._is_called_by_base(function, info.cls.name) or file.project.contains(file.filename, _BY_NAME):
+        if file.project.contains(file.filename, _BY_NAME):
             return True
         named = re.compile(rb"(?<!class )\b%s\b" % re.escape(info.cls.name.encode()))
         return file.project.contains(file.filename, named)
-
-    def _is_called_by_base(self, function: ir.Function, owner: str) -> bool:
-        file, project = self._file, self._file.project
-        others = project.files_calling(file.filename, function) if project is not None else ()
-        bases = project.bases(owner) - {owner} if project is not None else frozenset()
-        return others is None or any(
-            caller.cls is not None and caller.cls.name in bases and function.name in evidence.called
-            for other in others
-            for caller, evidence in other.evidence.items()
-        )
 
     def _is_used_otherwise(self, function: ir.Function) -> bool:
         """Whether the program uses something else of the same file: else its callers may be out of sight."""

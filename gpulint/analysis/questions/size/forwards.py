@@ -54,7 +54,7 @@ class ForwardSizes:
             return f"one sample at a time, and {known}"
         if size.is_toy:
             return ""  # said already
-        if size.is_of_rows:
+        if size.is_head:
             return f"{known}, in nothing but linear layers"
         if size.is_narrow and not goes_through_data(self._file, function, call):
             return f"what one call is given goes through it, and {known}"
