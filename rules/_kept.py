@@ -86,9 +86,14 @@ def report_kept(facts: FileFacts, code: str) -> Iterator[Report]:
     holds = _told_holds(facts)
     told = told_here(facts, holds)
     sources = _sources(holds)
+    grown = {(hold.function, hold.place.holder) for hold in holds}
     for kept in standing:
         by_caller = kept.how in (How.RETURNED, How.ENTRY) and kept.function in sources
-        if kept.at.row not in told and not by_caller:
+        is_slot = isinstance(kept.at, ir.Assign) and isinstance(kept.at.targets[0], ir.Sub)
+        is_first_value = (
+            kept.how is How.CACHED and not is_slot and (kept.function, kept.holder) in grown
+        )  # `if self.mean is None: self.mean = loss`, and an average from then on
+        if kept.at.row not in told and not by_caller and not is_first_value:
             yield _report(facts, kept)
 
 

@@ -116,7 +116,8 @@ class DeviceAccumulation(Rule):
     )
 
     def considers(self, facts: FileFacts, options: Mapping[str, Any]) -> Iterator[Considered]:
-        from gpulint.rules.detect.lifetimes.batch_views import extended_lists, kept_priorities
+        from gpulint.rules.detect.lifetimes.batch_views import extended_lists
+        from gpulint.rules.detect.lifetimes.memories import kept_priorities
         from gpulint.rules.detect.lifetimes.suspicion import considered
         from gpulint.rules.detect.unseen.gathered import Gathered
 
@@ -128,7 +129,8 @@ class DeviceAccumulation(Rule):
         yield from considered((*facts.ask(extended_lists), *facts.ask(kept_priorities)))
 
     def check(self, facts: FileFacts, options: Mapping[str, Any]) -> Iterator[Report]:
-        from gpulint.rules.detect.lifetimes.batch_views import extended_lists, kept_priorities
+        from gpulint.rules.detect.lifetimes.batch_views import extended_lists
+        from gpulint.rules.detect.lifetimes.memories import kept_priorities
         from gpulint.rules.detect.lifetimes.suspicion import told
         from gpulint.rules.detect.unseen.gathered import Gathered
 

@@ -3,11 +3,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
+from gpulint.answers import Verdict
 from gpulint.claims import Claim
 from gpulint.findings import Severity
 from gpulint.rule import Cost, Insert, Repair, Report, Rule
 
 if TYPE_CHECKING:
+    from gpulint.analysis.code import ir
     from gpulint.analysis.file.asking import FileFacts
     from gpulint.analysis.file.facts import LateRelease
     from gpulint.answers import Considered
@@ -90,9 +92,18 @@ class LateReleaseRule(Rule):
         rows: set[int] = set()
         for function in facts.functions:
             for late in function.late:
+                if late.what == "backward" and _is_saved(facts, function.function, late):
+                    continue
                 rows.add(late.last_use.row)
                 yield _report(late)
         yield from told((*facts.ask(late_logits), *facts.ask(late_results)), rows)
+
+
+def _is_saved(facts: FileFacts, function: ir.Function, late: LateRelease) -> bool:
+    """Whether the loss saves the very tensor, so that letting go of its name gives nothing back."""
+    from gpulint.analysis.questions.backward.saved_inputs import saved_logits
+
+    return saved_logits(facts.analysis, function, late.last_use).verdict is Verdict.REFUTED
 
 
 def _report(late: LateRelease) -> Report:

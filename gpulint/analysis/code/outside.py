@@ -27,13 +27,14 @@ class OutsideCall:
 @dataclass(slots=True)
 class FileCalls:
     """What a file calls, by last name, and how its objects go by: `made` has the names of a class's instances, `renamed`
-    the names under which something that has a name is known as well, `handed` what is given to calls. All names are last
-    names."""
+    the names under which something that has a name is known as well, `handed` what is given to calls. `methods` are those of
+    its classes, by name. All names are last names."""
 
     calls: dict[str, list[OutsideCall]] = field(default_factory=dict)
     made: dict[str, set[str]] = field(default_factory=dict)
     renamed: dict[str, set[str]] = field(default_factory=dict)
     handed: set[str] = field(default_factory=set)
+    methods: dict[str, list[ir.Function]] = field(default_factory=dict)
 
 
 def outside_calls(module: ir.Module, guards: frozenset[str]) -> FileCalls:
@@ -43,6 +44,8 @@ def outside_calls(module: ir.Module, guards: frozenset[str]) -> FileCalls:
     """
     found = FileCalls()
     for function in module.functions:
+        if function.cls is not None and function.name != "<lambda>":
+            found.methods.setdefault(function.name, []).append(function)
         decorated = any(_last(item) in guards for item in function.decorators)
         switches = guards | _contexts(function, guards)
         _note_calls(function, function.body, switches, decorated, found.calls)

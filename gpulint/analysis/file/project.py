@@ -283,6 +283,17 @@ class Project:
         analyses = (self.analysis(Path(path)) for path in self._defining[key])
         return [analysis for analysis in analyses if analysis is not None]
 
+    def methods_named(self, origin: str, name: str) -> list[ir.Function]:
+        """The methods of that name of all classes of the project, tests left out: to compare their text, for none of them is
+        followed. As with callers, any file may have one."""
+        root, wanted = self._ask(origin), f"def {name}(".encode()
+        return [
+            method
+            for path, raw in self.neighbours(root)
+            if wanted in raw and not self.is_test(path, raw, root)
+            for method in self.calls_in(path, raw).methods.get(name, ())
+        ]
+
     def related(self, function: ir.Function, name: str) -> bool:
         """Whether the function's class and the class of that name stand in one line of inheritance."""
         if function.cls is None:

@@ -42,6 +42,9 @@ class Surroundings(Protocol[File]):
     def files_defining(self, origin: str, name: str, also: bytes) -> list[File]:
         """The files around `origin` that define a function of this name and have `also` in their text."""
 
+    def methods_named(self, origin: str, name: str) -> list[ir.Function]:
+        """The methods of a name of all classes around `origin`, as text."""
+
     def uses_as_value(self, origin: str, function: ir.Function) -> bool:
         """Whether a file of the project hands the function on instead of calling it."""
 

@@ -24,6 +24,11 @@ BROUGHT: Final = re.compile(
 # Of these, what may also be made by a network, where it is said to be a tensor.
 SHOWN: Final = re.compile(r"(?i)(?:^|_)(?:images?|samples?|img|states?|actions?|words?|weights?|x|y)\d*$")
 
+# What a module that normalizes raw data is given, by its name.
+DATA: Final = re.compile(
+    r"(?i)(?:^|_)(?:obs|observations?|states?|actions?|rewards?|data|images?|pixels|targets?|labels?|masks?|lengths?)\d*$"
+)
+
 # What settings are read from.
 SETTINGS: Final = re.compile(
     r"(?i)(?:^|[._])(?:config|cfg|conf|args|opts?|hparams|hp|params|options|settings|flags|hyper_params)\."

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from typing import Final
 
 # Tensor methods and torch functions that give a Python value, so nothing of the tensor stays.
 TO_HOST = frozenset(
@@ -198,4 +199,11 @@ def is_loss_function(qualified: str) -> bool:
 MEASURING = re.compile(
     r"(?i)(?:^|_)(?:timer|timers|timing|timeit|elapsed|latency|latencies|perf|perf_counter|monotonic|process_time|clock|"
     r"bench\w*|profil\w*|tic|toc|fps|throughput|speed|speedup|tflops|warmup|warm|measure\w*|stopwatch|nvtx)(?:_|$)"
+)
+
+# Losses that save for their backward what they make of their input, and those that save the input itself.
+SAVES_SOFTMAX: Final = frozenset({"CrossEntropyLoss", "cross_entropy"})
+SAVES_INPUT: Final = frozenset(
+    "NLLLoss nll_loss BCEWithLogitsLoss binary_cross_entropy_with_logits BCELoss binary_cross_entropy MSELoss mse_loss "
+    "L1Loss l1_loss SmoothL1Loss smooth_l1_loss".split()
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gpulint.rules.detect.kept.consumed import consumed
+from gpulint.rules.detect.kept.consumed import consumed, read_without_graph
 from gpulint.rules.detect.kept.edges import edges
 from gpulint.rules.detect.kept.returned import returned
 from gpulint.rules.detect.kept.running import running
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from gpulint.analysis.file.program import FileAnalysis
 
-_KINDS = (consumed, statistics, returned, running, edges, stored, unseen_steps)
+_KINDS = (consumed, statistics, returned, running, edges, stored, unseen_steps, read_without_graph)
 
 
 def everything(file: FileAnalysis) -> list[Kept]:

@@ -12,6 +12,7 @@ from gpulint.analysis.code.assignments import pairs
 from gpulint.analysis.file.lookup import called
 from gpulint.analysis.file.reaching import fits
 from gpulint.analysis.questions.grad.guarding import uses_as_value
+from gpulint.analysis.questions.reached.dispatch import runs
 from gpulint.analysis.torch.methods import NO_GRAPH
 from gpulint.analysis.torch.names import NUMERIC_SINKS, SINK_METHODS, TO_HOST
 
@@ -52,6 +53,17 @@ def call_sites(file: FileAnalysis, function: ir.Function) -> list[CallSite]:
                         if len(found) > _MOST:
                             return found
     return found
+
+
+def means(site: CallSite, function: ir.Function) -> bool:
+    """Whether a call is seen to run the function, and not only called by its name."""
+    return runs(site.function, site.stmt, site.call, function)
+
+
+def where(file: FileAnalysis, site: CallSite) -> tuple[ir.Stmt, str]:
+    """The place of a call, as an answer in `file` names it."""
+    home: FileAnalysis = site.function.home
+    return site.stmt, "" if home is file else home.filename
 
 
 def is_followed(file: FileAnalysis, function: ir.Function) -> bool:

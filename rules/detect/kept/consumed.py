@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 
 from gpulint.rules.detect.kept.graphs import Graphs, Tracing
 from gpulint.rules.detect.kept.record import How, Kept, about
-from gpulint.rules.detect.kept.traced import PROVEN
+from gpulint.rules.detect.kept.traced import OPEN, PROVEN
 
 from gpulint.analysis.code import ir
 from gpulint.analysis.code.assignments import is_accumulation, pairs, passes_graph_by, resets, targets
+from gpulint.analysis.questions.backward.read_as_data import only_data_read
 from gpulint.analysis.questions.grad.no_graph import becomes_array_undetached
 from gpulint.analysis.values.values import Grad
 from gpulint.answers import Answer, Question, left_open, proven, refuted
@@ -218,3 +219,52 @@ def _is_short(loop: ir.For | ir.While) -> bool:
         and iterable.method == "range"
         and all(isinstance(arg, ir.Const) for arg in iterable.args)
     )
+
+
+# --- rollouts ------------------------------------------------------------------------------------------------------
+
+
+def read_without_graph(file: FileAnalysis) -> list[Kept]:
+    """What loops that do not train put by of a network's outputs, where all that the function does with it later is to take
+    its data: `steps.append([state, value])`, `value.data`."""
+    tracing = Tracing(file)
+    found: list[Kept] = []
+    for function in file.module.functions:
+        evidence = file.evidence[function]
+        if evidence.has_loop and "append" in evidence.called:
+            for loop in ir.statements(function.body):
+                if isinstance(loop, (ir.For, ir.While)) and not _is_step(loop):
+                    found += _of_rounds(tracing.of(function), loop)
+    return found
+
+
+def _of_rounds(graphs: Graphs, loop: ir.For | ir.While) -> Iterator[Kept]:
+    for statement in loop.body:
+        call = statement.value if isinstance(statement, ir.ExprStmt) else None
+        holder = call.func.base if isinstance(call, ir.Call) and isinstance(call.func, ir.Attr) else None
+        if not isinstance(call, ir.Call) or call.method != "append" or len(call.args) != 1:
+            continue
+        if not isinstance(holder, ir.Name) or not is_collection(graphs, holder.id):
+            continue
+        given = call.args[0]
+        for place, item in enumerate(given.items if isinstance(given, ir.Seq) else ()):
+            traced, unseen = graphs.of(item, statement), list(_by_unseen_method(graphs, item, statement))
+            shown = traced.graph is PROVEN or (traced.graph is OPEN and bool(unseen))
+            if shown and not traced.freed and only_data_read(graphs.function, holder.id, place):
+                answers = (
+                    *([proven(Question.GRAPH, traced.why, item)] if traced.graph is PROVEN else unseen),
+                    proven(Question.BACKWARD, "all that is done with it later is to take its data"),
+                    proven(Question.OUTLIVES, f"`{holder.id}` is filled by all rounds before it is read"),
+                )
+                yield Kept(graphs.function, item, item, holder.id, How.LISTED, answers)
+                break
+
+
+def _by_unseen_method(graphs: Graphs, item: ir.Expr, statement: ir.Stmt) -> Iterator[Answer]:
+    """`values = self.critic.predict(states)`: what a method of a network gives may be cut off in it."""
+    definitions = graphs.definitions.reaching(item.path, statement)[0] if item.path is not None else []
+    for definition in definitions:
+        call = definition.value
+        owner = call.func.base.path if isinstance(call, ir.Call) and isinstance(call.func, ir.Attr) else None
+        if owner is not None and graphs.file.treated_as_module(graphs.function, owner):
+            yield left_open(Question.GRAPH, f"`{owner}.{call.method}` may cut off what it gives")  # type: ignore[union-attr]

@@ -14,6 +14,7 @@ from gpulint.rules.detect.kept.traced import OPEN, PROVEN, REFUTED, UNKNOWN, Tra
 
 from gpulint.analysis.code import ir
 from gpulint.analysis.code.assignments import resets, targets
+from gpulint.analysis.questions.reached.siblings import detached_by_siblings
 from gpulint.analysis.torch import frameworks
 from gpulint.analysis.torch.keeping import COUNTS, LOSSLIKE, REPLAYS, TAKES_IN
 from gpulint.analysis.torch.methods import NO_GRAPH
@@ -207,9 +208,7 @@ def _by_callers(tracing: Tracing, function: ir.Function, traced: Traced, given: 
         return traced
     sites = call_sites(tracing.file, function)
     found = [one for site in sites for one in _handed(tracing, function, site, given)]
-    if not found:
-        return traced
-    if all(one.graph is REFUTED for one in found):
+    if found and all(one.graph is REFUTED for one in found):
         return replace(
             traced, graph=REFUTED, why="each caller that is seen hands over numbers, or what is detached"
         )
@@ -217,6 +216,9 @@ def _by_callers(tracing: Tracing, function: ir.Function, traced: Traced, given: 
         if is_followed(tracing.file, function) or _is_held_by_flow(tracing.file, function):
             return replace(traced, graph=REFUTED, why="it is told where the value is handed over")
         return replace(traced, graph=PROVEN, tensor=PROVEN, why="a caller hands over a value with its graph")
+    like = detached_by_siblings(tracing.file, function) if traced.tensor is PROVEN else ""
+    if like:
+        return replace(traced, graph=PROVEN, why=f"`{like}`, of the same base, detaches what it is handed")
     return traced
 
 

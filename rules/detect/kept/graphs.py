@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from gpulint.rules.detect.kept.declared import by_annotation, registered
 from gpulint.rules.detect.kept.definitions import Definition, Definitions, binds, within
+from gpulint.rules.detect.kept.entries import entry
 from gpulint.rules.detect.kept.results import Results
 from gpulint.rules.detect.kept.sums import Sums
 from gpulint.rules.detect.kept.traced import (
@@ -30,16 +31,18 @@ from gpulint.rules.detect.kept.traced import (
 from gpulint.analysis.code import ir
 from gpulint.analysis.file.gradmode import of_call
 from gpulint.analysis.file.lookup import called, parts_given, qualified
-from gpulint.analysis.torch.keeping import BROUGHT, CUTS, LOSSLIKE, SETTINGS, SHOWN
+from gpulint.analysis.torch.keeping import BROUGHT, CUTS, DATA, LOSSLIKE, SETTINGS, SHOWN
 from gpulint.analysis.torch.methods import NO_GRAPH
 from gpulint.analysis.torch.names import HOST_ATTRS, PAIRS, TO_HOST
+from gpulint.analysis.torch.normalizing import NORMALIZES
 from gpulint.analysis.values.values import Grad, Kind
+from gpulint.answers import Verdict
 
 if TYPE_CHECKING:
     from gpulint.analysis.file.facts import Forward
     from gpulint.analysis.file.program import FileAnalysis
 
-_DEEPEST = 9
+_DEEPEST = 16
 
 
 class Graphs(Results):
@@ -81,6 +84,12 @@ class Graphs(Results):
         """Whether the function is the forward of a module, which is given tensors."""
         info = self.file.class_of(self.function)
         return self.function.name == "forward" and info is not None and info.is_module
+
+    @property
+    def _normalizes(self) -> bool:
+        """Whether it is the forward of a project's own version of one of torch's normalizing layers."""
+        info = self.file.class_of(self.function)
+        return self._is_forward and info is not None and not NORMALIZES.isdisjoint(info.base_names)
 
     @property
     def has_backward(self) -> bool:
@@ -330,6 +339,8 @@ class Graphs(Results):
         if param is None or name == self._own:
             return self._after_backward(name, UNKNOWN, stmt)
         tensor = by_annotation(param)
+        if self._is_forward and param is self.function.params[1] and not DATA.search(name):
+            return self._input(name, tensor, stmt)
         if tensor is REFUTED or (tensor is OPEN and BROUGHT.search(name)):
             return Traced(REFUTED, REFUTED, f"`{name}` is no tensor, by its annotation or its name")
         if BROUGHT.search(name) and not (tensor is PROVEN and SHOWN.search(name)):
@@ -338,6 +349,16 @@ class Graphs(Results):
             tensor = PROVEN
         why = f"whether `{name}` has a graph is up to the caller"
         return self._after_backward(name, Traced(tensor, OPEN, why, given=name), stmt)
+
+    def _input(self, name: str, tensor: Verdict, stmt: ir.Stmt) -> Traced:
+        """What a module's forward is given first: by the layers before it, or by a batch."""
+        if self._normalizes:
+            why = f"a layer that normalizes is given `{name}` by the layers before it"
+            return self._after_backward(name, self._computed(Traced(PROVEN, PROVEN, why), stmt), stmt)
+        if tensor is REFUTED:
+            return Traced(REFUTED, REFUTED, f"`{name}` is no tensor, by its annotation")
+        why = f"whether `{name}` has a graph is up to the caller"
+        return self._after_backward(name, Traced(PROVEN, OPEN, why, given=name), stmt)
 
     def _attribute(self, expr: ir.Attr, stmt: ir.Stmt, depth: int) -> Traced:
         if expr.attr in HOST_ATTRS:
@@ -386,7 +407,15 @@ class Graphs(Results):
                 return self._after_backward(expr.path, UNKNOWN, stmt)
         found = self.of(expr.base, stmt, depth)
         if found.graph is PROVEN and expr.base.path in self.parts:
-            return self._other_entry(expr, found)
+            given = entry(
+                self.function,
+                self.definitions,
+                self.backwarded,
+                expr,
+                stmt,
+                lambda other, one, at: Graphs(other.home, other).of(one, at, depth),
+            )
+            return given if given is not None else self._other_entry(expr, found)
         named = isinstance(expr.index, ir.Const) and isinstance(expr.index.value, str)
         if (
             found.graph is PROVEN

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from gpulint.rules.detect.kept.callers import CallSite, call_sites
+from gpulint.rules.detect.kept.callers import CallSite, call_sites, means
 
 from gpulint.analysis.code import ir
 from gpulint.analysis.code.assignments import arithmetic_leaves, targets
@@ -16,17 +17,36 @@ if TYPE_CHECKING:
     from gpulint.analysis.file.program import FileAnalysis
 
 _FILLING = frozenset("append extend appendleft put".split())
+_DEPTH = 4  # callers of callers
 
 
-def keeper(file: FileAnalysis, function: ir.Function, position: int | None, depth: int = 3) -> ir.Stmt | None:
-    """The statement of this file that puts by what a function returns, or the one of that position where it returns several:
-    `self.stored[key].append(value)` in a method that a caller hands it to, `every.append(step(x))` in a caller."""
+@dataclass(frozen=True, slots=True)
+class Keeping:
+    """The statement that puts something by, and the file that it stands in."""
+
+    stmt: ir.Stmt
+    home: FileAnalysis
+
+    def as_seen_from(self, file: FileAnalysis) -> tuple[ir.Stmt, str]:
+        """The place, as an answer in `file` names it."""
+        return self.stmt, "" if self.home is file else self.home.filename
+
+
+def keeper(
+    file: FileAnalysis, function: ir.Function, position: int | None, depth: int = _DEPTH
+) -> Keeping | None:
+    """What puts by what a function returns, or the one of that position where it returns several: `every.append(step(x))` in a
+    caller, `self.stored[key].append(value)` in a method that a caller hands it to. In another file a caller has to be seen
+    to mean the function; what such a caller does itself with what it imports by name, is told there."""
     for site in call_sites(file, function) if depth else ():
-        if site.function.home is not file:
+        home: FileAnalysis = site.function.home
+        is_followed_there = function.cls is None and depth == _DEPTH
+        if home is not file and (is_followed_there or not means(site, function)):
             continue
-        found = _appended(site.stmt, site.call) or _kept_under_a_name(file, site, position, depth)
-        if found is not None:
-            return found
+        found = _appended(site.stmt, site.call)
+        kept = Keeping(found, home) if found is not None else _kept_under_a_name(home, site, position, depth)
+        if kept is not None:
+            return kept
     return None
 
 
@@ -39,22 +59,22 @@ def _appended(statement: ir.Stmt, wanted: ir.Expr) -> ir.Stmt | None:
 
 def _kept_under_a_name(
     file: FileAnalysis, site: CallSite, position: int | None, depth: int
-) -> ir.Stmt | None:
+) -> Keeping | None:
     name = _bound(site.stmt, site.call, position)
     if isinstance(site.stmt, ir.Return):
         return keeper(file, site.function, position, depth - 1) if site.stmt.value is site.call else None
     if name is None:
         return None
-    for statement in ir.statements(site.function.body):
+    for statement in _while_bound(site, name):
         for call in ir.own_calls(statement):
             if call.method in _FILLING and any(arg.path == name for arg in call.args):
-                return statement
+                return Keeping(statement, file)
             for param in _given_as(file, site.function, call, name):
                 callee = called(file, site.function, call)
                 if callee is not None and (kept := _puts_by(callee, param)) is not None:
-                    return kept
+                    return Keeping(kept, callee.home)
         if _adds(statement, name):
-            return statement
+            return Keeping(statement, file)
         if isinstance(statement, ir.Return) and statement.value is not None:
             items = statement.value.items if isinstance(statement.value, ir.Seq) else (statement.value,)
             for number, item in enumerate(items):
@@ -62,6 +82,17 @@ def _kept_under_a_name(
                     place = number if isinstance(statement.value, ir.Seq) else None
                     return keeper(file, site.function, place, depth - 1)
     return None
+
+
+def _while_bound(site: CallSite, name: str) -> Iterator[ir.Stmt]:
+    """The statements behind the call, up to where the name gets something else: `loss = loss.item()`."""
+    behind = False
+    for statement in ir.statements(site.function.body):
+        if behind:
+            yield statement
+            if any(target.path == name for target in targets(statement)) and not _adds(statement, name):
+                return
+        behind |= statement is site.stmt
 
 
 def _adds(statement: ir.Stmt, name: str) -> bool:

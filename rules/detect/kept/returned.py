@@ -5,8 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from gpulint.rules.detect.kept.callers import Use, call_sites, is_handed_on, is_told_there, uses_of
+from gpulint.rules.detect.kept.callers import (
+    Use,
+    call_sites,
+    is_handed_on,
+    is_told_there,
+    means,
+    uses_of,
+    where,
+)
 from gpulint.rules.detect.kept.graphs import Graphs, Tracing
+from gpulint.rules.detect.kept.keepers import keeper
 from gpulint.rules.detect.kept.record import How, Kept, about
 from gpulint.rules.detect.kept.statistics import is_cut
 from gpulint.rules.detect.kept.traced import OPEN, PROVEN, REFUTED, Traced
@@ -261,10 +270,13 @@ def _attached(
 
 def attached_results(graphs: Graphs) -> frozenset[int | None]:
     """The places of its results that a step gives away with a graph which its own backward has gone through."""
-    function = graphs.function
-    if not _runs_own_backward(graphs.file, function) or _goes_on(graphs):
+    function, file = graphs.function, graphs.file
+    info = file.class_of(function)
+    if info is not None and not file.main:
+        file.prepare(info)  # its bases in other files
+    if not _runs_own_backward(file, function) or _goes_on(graphs):
         return frozenset()
-    differentiated = _differentiated(graphs.file, function)
+    differentiated = _differentiated(file, function)
     found: set[int | None] = set()
     for statement in _returns(function):
         if _follows_backward(graphs, statement):
@@ -392,13 +404,19 @@ def _caller_answers(graphs: Graphs, position: int | None) -> Iterator[Answer]:
     sites = call_sites(graphs.file, function)
     uses = [(site, uses_of(site, position)) for site in sites]
     kept = [site for site, use in uses if use is Use.KEPT]
+    further = keeper(graphs.file, function, position) if uses and not kept else None
     if kept and is_told_there(graphs.file, function, kept):
         yield refuted(Question.OUTLIVES, "it is told where a caller keeps it")
+    elif meant := next((site for site in kept if means(site, function)), None):
+        yield proven(Question.OUTLIVES, f"`{meant.function.name}` puts it by", *where(graphs.file, meant))
     elif kept:
         name = kept[0].function.name
         yield left_open(
             Question.OUTLIVES, f"`{name}` keeps what a function of this name returns, which may be another"
         )
+    elif further is not None:
+        clause = "by way of its callers it is put by for later"
+        yield proven(Question.OUTLIVES, clause, *further.as_seen_from(graphs.file))
     elif uses and all(use is Use.READ for _, use in uses):
         yield refuted(Question.OUTLIVES, "each caller that is seen only reads a number of it")
     elif uses:

@@ -14,6 +14,7 @@ from gpulint.rules.detect.kept.traced import OPEN, PROVEN, REFUTED, Traced, join
 from gpulint.analysis.code import ir
 from gpulint.analysis.code.assignments import cuts, passes_graph_by, resets, targets
 from gpulint.analysis.torch.keeping import LOSSLIKE
+from gpulint.analysis.torch.normalizing import NORMALIZES, STATISTICS
 from gpulint.analysis.values.values import Grad
 from gpulint.answers import Answer, Question, left_open, proven, refuted
 
@@ -97,7 +98,7 @@ def _base(target: ir.Expr) -> ir.Expr:
 def _own(graphs: Graphs, info: ClassInfo) -> Iterator[Kept]:
     function = graphs.function
     own = function.params[0].name
-    buffers = registered(info.cls, "register_buffer")
+    buffers = _buffers(info)
     cut = cuts(function.body)
     for statement in ir.statements(function.body):
         for target, value in updates(statement):
@@ -119,6 +120,12 @@ def _own(graphs: Graphs, info: ClassInfo) -> Iterator[Kept]:
             yield Kept(
                 function, statement, value, path, How.AVERAGED, answers, traced.freed, scalar=traced.scalar
             )
+
+
+def _buffers(info: ClassInfo) -> frozenset[str]:
+    """The buffers that the class registers, and those of the layer of torch's that it is a version of."""
+    own = registered(info.cls, "register_buffer")
+    return own if NORMALIZES.isdisjoint(info.base_names) else own | STATISTICS
 
 
 def _is_running(info: ClassInfo, attr: str, buffers: frozenset[str]) -> bool:

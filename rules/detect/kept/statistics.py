@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from gpulint.rules.detect.kept.callers import Use, call_sites, is_told_there, uses_of
+from gpulint.rules.detect.kept.callers import Use, call_sites, is_told_there, means, uses_of, where
 from gpulint.rules.detect.kept.graphs import Graphs, Tracing
 from gpulint.rules.detect.kept.keepers import keeper
 from gpulint.rules.detect.kept.record import How, Kept, about
@@ -280,9 +280,7 @@ def _answers(graphs: Graphs, group: Group, entry: Entry, traced: Traced) -> Iter
         )
     else:
         yield left_open(Question.MEANT, "only its name says that it is for figures alone")
-    if not traced.freed or not any(
-        "backward" in name for name in graphs.file.evidence[graphs.function].called
-    ):
+    if not (traced.freed and graphs.has_backward):
         yield from _wanted(graphs, group, entry)
     yield from stays(graphs, group.path, group.display)
 
@@ -351,15 +349,21 @@ def stays(graphs: Graphs, path: str, display: ir.Expr | None) -> Iterator[Answer
 
 def _by_callers(graphs: Graphs, path: str, display: ir.Expr | None) -> Answer | None:
     """What the callers in sight do with the figures; None where that is not seen."""
-    kept = keeper(graphs.file, graphs.function, _position(graphs.function, path, display))
+    position = _position(graphs.function, path, display)
+    kept = keeper(graphs.file, graphs.function, position)
     if kept is not None:
-        return proven(Question.OUTLIVES, "a caller puts them by for later", kept)
+        return proven(Question.OUTLIVES, "a caller puts them by for later", *kept.as_seen_from(graphs.file))
     sites = call_sites(graphs.file, graphs.function)
-    uses = {uses_of(site, None) for site in sites}
-    if uses == {Use.READ}:
+    uses = [(site, uses_of(site, position)) for site in sites]
+    if uses and all(use is Use.READ for _, use in uses):
         return refuted(Question.OUTLIVES, "each caller that is seen only reads numbers of it")
-    if Use.KEPT in uses and is_told_there(graphs.file, graphs.function, sites):
+    keeping = [site for site, use in uses if use is Use.KEPT]
+    if keeping and is_told_there(graphs.file, graphs.function, sites):
         return refuted(Question.OUTLIVES, "it is told where a caller keeps it")
+    meant = next((site for site in keeping if means(site, graphs.function)), None)
+    if meant is not None:
+        clause = f"`{meant.function.name}` puts the figures by for later"
+        return proven(Question.OUTLIVES, clause, *where(graphs.file, meant))
     return None
 
 

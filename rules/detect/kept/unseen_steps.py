@@ -16,6 +16,8 @@ from gpulint.analysis.code.assignments import resets
 from gpulint.analysis.code.reading import innermost
 from gpulint.analysis.file.lookup import called
 from gpulint.analysis.file.reaching import fits
+from gpulint.analysis.questions.outlives.periods import MANY, rounds_between_resets
+from gpulint.analysis.questions.reached.dispatch import runs
 from gpulint.analysis.torch.keeping import STEPS
 from gpulint.analysis.values.values import Grad
 from gpulint.answers import Answer, Question, left_open, proven, refuted
@@ -94,9 +96,7 @@ def _answers(
     path: str,
 ) -> Iterator[Answer]:
     project = tracing.file.project
-    files = (
-        project.files_defining(tracing.file.filename, call.method, b"backward") if project is not None else []
-    )
+    files = project.files_defining(tracing.file.filename, call.method, b"") if project is not None else []
     steps = [
         function
         for other in files
@@ -109,21 +109,31 @@ def _answers(
     if graphs.grad_at(statement) is Grad.DISABLED:
         yield refuted(Question.GRAD, "grad is off there")
     shown = giving[0].qualname
-    if len(giving) == len(steps):
+    meant = _is_made_of(graphs, call, statement, giving[0]) or _is_called(graphs, call, giving[0])
+    if len(giving) == len(steps) or meant:
         yield proven(Question.GRAPH, f"`{shown}` returns it with its graph, after the backward through it")
     else:
         yield left_open(
             Question.GRAPH, f"some of the methods of this name return it with its graph, like `{shown}`"
         )
-    if _is_made_of(graphs, call, statement, giving[0]):
-        yield proven(Question.REACHED, f"it is the method of an object of the class of `{shown}`")
+    if meant:
+        yield proven(Question.REACHED, f"the call runs `{shown}`, where the object is of its class")
     else:
         told = f"that `{call.func.path or call.method}` is `{shown}` is told by its name"
         yield left_open(Question.REACHED, told)
-    if path in resets(loop.body):
+    rounds = rounds_between_resets(graphs.file, graphs.function, loop, path)
+    if rounds is not None and rounds >= MANY:
+        yield proven(Question.OUTLIVES, f"`{path}` is started anew only after {rounds} rounds")
+    elif path in resets(loop.body):
         yield left_open(Question.OUTLIVES, f"`{path}` is started anew now and then")
     else:
         yield proven(Question.OUTLIVES, f"`{path}` grows with every round")
+
+
+def _is_called(graphs: Graphs, call: ir.Call, step: ir.Function) -> bool:
+    """Whether the call can only mean methods of its family."""
+    made_by = (s for s, one in ir.calls(graphs.function.body) if one is call)
+    return any(runs(graphs.function, stmt, call, step) for stmt in made_by)
 
 
 def _is_made_of(graphs: Graphs, call: ir.Call, statement: ir.Stmt, step: ir.Function) -> bool:

@@ -14,7 +14,6 @@ from gpulint.analysis.code import ir
 from gpulint.analysis.code.assignments import resets, targets
 from gpulint.analysis.file.lookup import with_words
 from gpulint.analysis.flow.peaks import loop_names
-from gpulint.analysis.torch.holders import PRIORITY_METHODS
 from gpulint.answers import Answer, Question, left_open, proven, refuted
 from gpulint.findings import Severity
 
@@ -25,7 +24,6 @@ _COPIES = frozenset({"clone", "cpu", "numpy", "tolist", "item", "cuda", "contigu
 _TENSOR_METHODS = frozenset(
     {"numpy", "cuda", "cpu", "to", "size", "view", "long", "float", "unsqueeze", "tolist", "item", "detach"}
 )
-_CONVERTS = frozenset({"numpy", "item", "tolist", "cpu", "asarray", "array", "float", "clone"})
 
 
 # --- a batch's labels, one by one -------------------------------------------------------------------------------------
@@ -207,62 +205,3 @@ def _sliced(
         "the network's whole output on the device, for every key that is ever asked for",
         tuple(answers),
     )
-
-
-# --- priorities of a replay memory -----------------------------------------------------------------------------------
-
-
-def kept_priorities(file: FileAnalysis) -> list[Suspicion]:
-    """`memory.update_priorities(indices, loss.detach())`: the memory takes a tensor apart and keeps the parts."""
-    found: list[Suspicion] = []
-    for function in with_words(file, PRIORITY_METHODS):
-        for _, call in ir.calls(function.body):
-            if call.method in PRIORITY_METHODS and isinstance(call.func, ir.Attr):
-                given = next((arg for arg in call.args if _is_detached(function, arg)), None)
-                if given is not None:
-                    found.append(_prioritised(file, call, given))
-    return found
-
-
-def _is_detached(function: ir.Function, expr: ir.Expr, depth: int = 2) -> bool:
-    """`loss.detach()`, `td.abs().data`, or a name of such a thing: a tensor on its device."""
-    if isinstance(expr, ir.Call) and isinstance(expr.func, ir.Attr):
-        if expr.method in _COPIES:
-            return False
-        return expr.method == "detach" or _is_detached(function, expr.func.base, depth)
-    if isinstance(expr, ir.Attr) and expr.attr == "data":
-        return True
-    if isinstance(expr, ir.Op):
-        return any(_is_detached(function, part, depth) for part in expr.operands)
-    if isinstance(expr, ir.Name) and depth:
-        values = [
-            s.value
-            for s in ir.statements(function.body)
-            if isinstance(s, ir.Assign) and any(t.path == expr.id for t in s.targets)
-        ]
-        return bool(values) and values[-1] is not None and _is_detached(function, values[-1], depth - 1)
-    return False
-
-
-def _prioritised(file: FileAnalysis, call: ir.Call, given: ir.Expr) -> Suspicion:
-    return Suspicion(
-        given,
-        call.func.path or call.method,
-        f"`{call.func.path or call.method}` is handed a tensor, and keeps one view of it for each sample",
-        "each view holds the storage of its whole batch on the GPU: hand over `.cpu().numpy()` or `.tolist()`",
-        "a tensor object for each sample of the memory, and one small allocation for every batch that one of them is of",
-        (proven(Question.TENSOR, "it is detached right there, and not copied"), _memory(file, call.method)),
-    )
-
-
-def _memory(file: FileAnalysis, method: str) -> Answer:
-    """What the memory does with it, where its class is in sight."""
-    project = file.project
-    others = project.files_defining(file.filename, method, b"self") if project is not None else []
-    for other in (file, *others):
-        for function in other.module.functions:
-            if function.name == method and function.cls is not None:
-                evidence = other.evidence[function]
-                if evidence.called & _CONVERTS:
-                    return refuted(Question.READS, "the memory takes numbers of it", function)
-    return left_open(Question.READS, "whether the memory takes numbers of it is not shown")

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from typing import TYPE_CHECKING
 
+from gpulint.rules.detect.kept.callers import CallSite, call_sites, means, where
 from gpulint.rules.detect.lifetimes.reaching_back import loops_around, own_name, owner_of
 from gpulint.rules.detect.lifetimes.suspicion import Suspicion
 
@@ -13,6 +14,7 @@ from gpulint.analysis.code.assignments import targets
 from gpulint.analysis.file.lookup import with_words
 from gpulint.analysis.torch.methods import GIVES_ITSELF
 from gpulint.analysis.torch.names import TO_DEVICE, TO_HOST
+from gpulint.analysis.values.arguments import bind_sources
 from gpulint.answers import Answer, Question, left_open, proven, refuted
 from gpulint.rule import Cost
 
@@ -111,9 +113,46 @@ def _answers(
     elif loops:
         yield proven(Question.OUTLIVES, "the graph lives until the next round has made its own", loops[-1])
     elif origins.given:
-        yield left_open(Question.OUTLIVES, "how long the caller keeps what it has handed over is not shown")
+        yield _held_by_callers(file, function, origins.given)
     else:
         yield refuted(Question.OUTLIVES, "the function ends, and the graph with it")
+
+
+def _held_by_callers(file: FileAnalysis, function: ir.Function, given: Set[str]) -> Answer:
+    """Whether a caller still has what it has handed over when the next round of its loop makes another."""
+    for site in call_sites(file, function):
+        sources = bind_sources(function, site.call, function.cls is not None)
+        for name in sorted(given & sources.keys()):
+            loop = _bound_through(site, sources[name])
+            if loop is not None and means(site, function) and not _backward_behind(file, site, loop):
+                clause = f"`{site.function.name}` keeps `{sources[name].path}` until the next round has made its own"
+                return proven(Question.OUTLIVES, clause, *where(file, site))
+    return left_open(Question.OUTLIVES, "how long the caller keeps what it has handed over is not shown")
+
+
+def _backward_behind(file: FileAnalysis, site: CallSite, loop: ir.For | ir.While) -> bool:
+    """Whether the loop's round goes backward once more after a call: by itself, or by a function of this file, by its name."""
+    backwards = {function.name for function, evidence in file.evidence.items() if evidence.backward}
+    return any(
+        call.method in _GRADIENTS or call.method in backwards
+        for statement, call in ir.calls(loop.body)
+        if statement.row > site.stmt.row
+    )
+
+
+def _bound_through(site: CallSite, given: ir.Expr) -> ir.For | ir.While | None:
+    """The loop whose rounds each make what a caller hands over by a name that nothing else is bound to after the call."""
+    loops = loops_around(site.function.body, site.stmt)
+    if not isinstance(given, ir.Name) or not loops:
+        return None
+    binding = [s for s in ir.statements(loops[-1].body) if _bound(s, given.id) is not None]
+    deleted = any(
+        isinstance(s, ir.Delete) and any(target.path == given.id for target in s.targets)
+        for s in ir.statements(loops[-1].body)
+    )
+    behind = [s for s in binding if s.row > site.stmt.row]
+    made = any(ir.own_calls(s) for s in binding)
+    return loops[-1] if made and not deleted and not behind else None
 
 
 def _outliving(function: ir.Function, backward: ir.Stmt, root: ir.Expr, origins: _Origins) -> str:

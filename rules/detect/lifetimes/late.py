@@ -13,7 +13,8 @@ from gpulint.rules.detect.lifetimes.suspicion import Suspicion
 from gpulint.analysis.code import ir
 from gpulint.analysis.code.assignments import targets
 from gpulint.analysis.file.evidence import LOSSY
-from gpulint.analysis.file.lookup import called, parts_given, qualified
+from gpulint.analysis.file.lookup import called, parts_given
+from gpulint.analysis.questions.backward.saved_inputs import saved_logits, scored
 from gpulint.analysis.torch.holders import STEP_METHODS
 from gpulint.answers import Answer, Question, left_open, proven, refuted
 from gpulint.findings import Severity
@@ -62,7 +63,7 @@ def _blocks(block: list[ir.Stmt]) -> Iterator[list[ir.Stmt]]:
 
 def _logits_of_loss(statement: ir.Stmt) -> str | None:
     """`logits` of `loss = self._loss_fn(logits, labels)`."""
-    call = _scored(statement)
+    call = scored(statement)
     if call is None:
         return None
     if not LOSSY.search(call.method) and "loss" not in call.method.lower():
@@ -73,14 +74,6 @@ def _logits_of_loss(statement: ir.Stmt) -> str | None:
             return None
         given = given.func.base
     return given.id if isinstance(given, ir.Name) else None
-
-
-def _scored(statement: ir.Stmt) -> ir.Call | None:
-    """The call of `loss = criterion(…)`, of `loss = criterion(…) / steps`."""
-    value = statement.value if isinstance(statement, ir.Assign) else None
-    if isinstance(value, ir.Op) and value.op in ("/", "*"):
-        value = value.operands[0]
-    return value if isinstance(value, ir.Call) else None
 
 
 def _goes_backward(block: list[ir.Stmt]) -> bool:
@@ -154,9 +147,6 @@ def _is_minus_one(expr: ir.Expr) -> bool:
 def _late(
     file: FileAnalysis, function: ir.Function, statement: ir.Assign, name: str, large: Answer
 ) -> Suspicion:
-    call = _scored(statement)
-    full = "" if call is None else qualified(file, function, call.func.path) or ""
-    known = full.startswith("torch.nn.functional")
     return Suspicion(
         statement,
         name,
@@ -166,14 +156,7 @@ def _late(
             "the output's own bytes, at the peak of the backward",
             "17 % of the peak for 500 MiB of logits, 2.88 against 2.39 GiB for a 4-layer language model; H200, torch 2.11",
         ),
-        (
-            large,
-            proven(Question.BACKWARD, "a cross-entropy saves its log-softmax, and not the logits")
-            if known
-            else left_open(
-                Question.BACKWARD, "whether the loss itself keeps the logits for its backward is not in sight"
-            ),
-        ),
+        (large, saved_logits(file, function, statement)),
         Severity.INFO,
     )
 

@@ -13,7 +13,7 @@ from functools import cached_property
 from pathlib import PurePath
 from typing import TYPE_CHECKING
 
-from gpulint.rules.detect.unseen.fates import Fate, fate
+from gpulint.rules.detect.unseen.fates import Fate, fate, gives_back
 from gpulint.rules.detect.unseen.networks import Networks, Run
 from gpulint.rules.detect.unseen.settling import Settling, settles_itself
 from gpulint.rules.detect.unseen.sights import Sight
@@ -273,6 +273,11 @@ class UnseenEvaluations:
             return proven(Question.READS, f"`{run.callee.name}` uses by itself what the network gives")
         if not becomes.any:
             return refuted(Question.READS, "nothing reads its result")
+        if becomes.returned and run.callee is not None and reached.verdict is Verdict.PROVEN:
+            if self._keeps_to_itself(run.callee):
+                return proven(
+                    Question.READS, f"`{run.callee.name}` returns nothing that its network has made"
+                )
         if becomes.returned and not sight.loops:
             if not (EVALUATES.search(function.name) or PRODUCES.search(function.name)):
                 return refuted(Question.READS, "it runs once, and its result goes on as a tensor")
@@ -297,6 +302,11 @@ class UnseenEvaluations:
         """Whether a function makes numbers of all that its networks give, and nothing else."""
         found = [fate(callee.home, callee, call) for call in self.networks.runs_in(callee)]
         return bool(found) and all(one.only_read and one.by_name is None for one in found)
+
+    def _keeps_to_itself(self, callee: ir.Function) -> bool:
+        """Whether a function runs networks and returns something else: what is told about them, and no tensor of theirs."""
+        runs = self.networks.runs_in(callee)
+        return bool(runs) and not callee.is_generator and not gives_back(callee, runs)
 
     def _harmless(self, function: ir.Function, becomes: Fate) -> str:
         """The function that is given the result, where all that the project has of that name are read and none goes backward

@@ -8,6 +8,7 @@ said of one of them is said of the result.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -296,3 +297,40 @@ class _Follower:
         elif isinstance(target, ir.Sub):
             self.fate.any = True
             self._into(target)
+
+
+_PUTS = frozenset("append extend insert add update setdefault appendleft".split())
+
+
+def gives_back(function: ir.Function, calls: Sequence[ir.Call]) -> bool:
+    """Whether a function returns what is made of the results of some of its calls, by way of names and containers."""
+    made: set[str] = set()
+    wanted = set(map(id, calls))
+    for _ in range(2):  # what a loop's second round finds
+        for statement in ir.statements(function.body):
+            if _uses(statement.expressions(), wanted, made):
+                if isinstance(statement, ir.Return):
+                    return True
+                made |= {_root(target) for target in _bound(statement)}
+            for call in ir.own_calls(statement):
+                if call.method in _PUTS and isinstance(call.func, ir.Attr) and _uses(call.args, wanted, made):
+                    made.add(_root(call.func.base))
+    return False
+
+
+def _uses(roots: Iterable[ir.Expr], wanted: Set[int], made: Set[str]) -> bool:
+    parts = (part for root in roots for part in ir.walk(root))
+    return any(id(part) in wanted or (isinstance(part, ir.Name) and part.id in made) for part in parts)
+
+
+def _bound(statement: ir.Stmt) -> Sequence[ir.Expr]:
+    """The places that a statement binds, slots of containers among them."""
+    if isinstance(statement, ir.AugAssign):
+        return (statement.target,)
+    return targets(statement)
+
+
+def _root(expr: ir.Expr) -> str:
+    while isinstance(expr, ir.Sub):
+        expr = expr.base
+    return expr.path or ""

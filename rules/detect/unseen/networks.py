@@ -133,14 +133,26 @@ class Networks:
             yield refuted(Question.GRAPH, f"no `{name}` of the project runs a network")
         elif running and len(guarding) == len(running):
             yield refuted(Question.GRAD, f"each `{name}` of the project switches grad off by itself")
-        elif guarding or len(running) > _ALIKE:
+        elif guarding:
             yield left_open(Question.GRAD, f"the project has several `{name}`, and some switch grad off")
+        elif running and (len(running) <= _ALIKE or not self._guarded_elsewhere(name)):
+            alone = len(running) == 1
+            clause = f"`{name}` of the project leaves" if alone else f"all `{name}` of the project leave"
+            yield proven(Question.GRAD, f"{clause} grad as it is")
         elif running:
-            yield proven(Question.GRAD, f"`{name}` of the project leaves grad as it is")
+            yield left_open(Question.GRAD, f"the project has many `{name}`, and not all are read")
         elif name in frameworks.NO_GRAD_METHODS:
             yield refuted(Question.GRAD, f"`{name}` of well-known models switches grad off by itself")
         else:
             yield left_open(Question.GRAD, f"`{base}.{name}` is not seen: it may switch grad off by itself")
+
+    def _guarded_elsewhere(self, name: str) -> bool:
+        """Whether a file of the project has both a function of that name and a word for switching grad off: of many files not
+        all are read."""
+        project, origin = self._file.project, self._file.filename
+        return project is not None and any(
+            project.files_defining(origin, name, word.encode()) for word in sorted(_SWITCHES)
+        )
 
     def namesakes(self, call: ir.Call) -> list[ir.Function]:
         """The project's methods of a call's name that it could be of."""

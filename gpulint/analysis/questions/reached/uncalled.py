@@ -26,6 +26,8 @@ _HARMLESS = frozenset(
     "staticmethod classmethod lru_cache cache no_grad inference_mode enable_grad wraps".split()
 )
 _PROGRAM = re.compile(rb"^if __name__ ==", re.M)
+# Programs that make objects of classes that their settings name.
+_BY_NAME = re.compile(rb"\b(?:import_module|__import__|hydra|instantiate)\b")
 _MODULE_METHODS = frozenset({"forward", "__call__", "__init__", "main"})
 
 
@@ -74,6 +76,8 @@ class Uncalled:
         file, info = self._file, self._file.class_of(function)
         family = info is None or info.is_module or set(info.base_names) - {"object", "ABC", "abc.ABC"}
         if info is None or family or info.cls.decorators or file.project is None:
+            return True
+        if file.project.contains(file.filename, _BY_NAME):
             return True
         named = re.compile(rb"(?<!class )\b%s\b" % re.escape(info.cls.name.encode()))
         return file.project.contains(file.filename, named)

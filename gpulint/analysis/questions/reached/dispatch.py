@@ -1,0 +1,156 @@
+"""Which method a call runs, where the class of its object is not written down: its own object's, or the only ones that fit.
+
+A name alone says nothing. A call on the object itself runs what a subclass has put in the place of the method; and a call whose
+arguments, and the number of values that are taken from it, only fit methods of one family of the project's classes, runs one
+of these.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from gpulint.analysis.code import ir
+from gpulint.analysis.code.assignments import targets
+from gpulint.analysis.file.classes import ClassInfo
+from gpulint.analysis.file.lookup import called_in_project, qualified
+from gpulint.analysis.file.reaching import fits
+from gpulint.analysis.values.arguments import bind_sources
+from gpulint.analysis.values.values import Kind
+
+if TYPE_CHECKING:
+    from gpulint.analysis.file.program import FileAnalysis
+    from gpulint.analysis.file.surroundings import Surroundings
+    from gpulint.analysis.values.values import Val
+
+
+def runs(caller: ir.Function, stmt: ir.Stmt, call: ir.Call, function: ir.Function) -> bool:
+    """Whether a call in `caller`, made by the statement, is seen to run the function, where the object is of its class."""
+    known = called_in_project(caller, call)
+    if known is not None and _is_same(known, function):
+        return True
+    home: FileAnalysis = caller.home
+    project = home.project
+    if function.cls is None or project is None or not isinstance(call.func, ir.Attr):
+        return False
+    if caller.cls is not None and caller.params and call.func.base.path == caller.params[0].name:
+        overridden = known.cls if known is not None else caller.cls
+        return overridden is not None and overridden.name in project.bases(function.cls.name)
+    if known is not None or qualified(home, caller, call.func.base.path) is not None:
+        return False  # another one, or of a module
+    owner = class_of(home, caller, call.func.base)
+    if owner is not None:
+        method = owner.method(call.method)
+        return method is not None and _is_same(method, function)
+    return function.qualname in _only_fitting(home, stmt, call)
+
+
+def _is_same(one: ir.Function, other: ir.Function) -> bool:
+    if one is other:
+        return True
+    files = (os.path.abspath(each.home.filename) for each in (one, other))
+    return one.qualname == other.qualname and len(set(files)) == 1
+
+
+def class_of(home: FileAnalysis, caller: ir.Function, expr: ir.Expr, depth: int = 2) -> ClassInfo | None:
+    """The class of the project that an object is of, where it is seen to be made: in the function, in the constructor of the
+    object that it belongs to, or in a caller that hands it over."""
+    value: Val | None = None
+    if isinstance(expr, ir.Name):
+        if caller not in home.states:
+            home.summary(caller)
+        state = home.states.get(caller)
+        value = state.vars.get(expr.id) if state is not None else None
+        if depth and any(param.name == expr.id for param in caller.params):
+            return _of_parameter(home, caller, expr.id, depth)
+        if value is None or value.kind is Kind.UNKNOWN:
+            return _made_under_a_condition(home, caller, expr.id)
+    elif isinstance(expr, ir.Attr) and caller.params and expr.base.path == caller.params[0].name:
+        info = home.class_of(caller)
+        if info is not None:
+            if not home.main:
+                home.prepare(info)
+            value = home.attr_value(info, expr.attr)
+    known = value is not None and value.kind in (Kind.INSTANCE, Kind.MODULE)
+    return value.ref if value is not None and known and isinstance(value.ref, ClassInfo) else None
+
+
+def _made_under_a_condition(home: FileAnalysis, caller: ir.Function, name: str) -> ClassInfo | None:
+    """`memory = load(path) if path else Memory(size)`: the one class that the function is seen to make it of."""
+    found: set[ClassInfo] = set()
+    for statement in ir.statements(caller.body):
+        if isinstance(statement, ir.Assign) and any(target.path == name for target in targets(statement)):
+            for part in ir.walk(statement.value) if statement.value is not None else ():
+                path = part.func.path if isinstance(part, ir.Call) else None
+                full = qualified(home, caller, path)
+                value = home.imported_value(full) if full is not None else None
+                made = home.classes.get(path or "") or (value.ref if value is not None else None)
+                if isinstance(made, ClassInfo):
+                    found.add(made)
+    return next(iter(found)) if len(found) == 1 else None
+
+
+def _of_parameter(home: FileAnalysis, function: ir.Function, name: str, depth: int) -> ClassInfo | None:
+    """The one class of what callers hand over, as far as they are seen to make it."""
+    others = home.project.files_calling(home.filename, function) if home.project is not None else ()
+    found: set[ClassInfo] = set()
+    for file in (home, *(others or ())):
+        for caller, evidence in file.evidence.items():
+            for _, call in ir.calls(caller.body) if function.name in evidence.called else ():
+                if caller is function or call.method != function.name or not fits(function, call):
+                    continue
+                given = bind_sources(function, call, function.cls is not None).get(name)
+                made = class_of(file, caller, given, depth - 1) if given is not None else None
+                if made is not None:
+                    found.add(made)
+    return next(iter(found)) if len(found) == 1 else None
+
+
+def _only_fitting(home: FileAnalysis, stmt: ir.Stmt, call: ir.Call) -> frozenset[str]:
+    """The methods that the call may run for its shape, where all are of one family; none where it has no shape to speak of."""
+    places = _places(stmt, call)
+    project: Surroundings[FileAnalysis] | None = home.project
+    if places is None or project is None:
+        return frozenset()
+    named = project.methods_named(home.filename, call.method)
+    fitting = [one for one in named if fits(one, call) and _may_give(one, places)]
+    related = have_common_base(home, [one.cls.name for one in fitting if one.cls is not None])
+    return frozenset(one.qualname for one in fitting) if related else frozenset()
+
+
+def _places(stmt: ir.Stmt, call: ir.Call) -> int | None:
+    """How many values a statement takes from a call, where it takes several."""
+    if not isinstance(stmt, ir.Assign) or stmt.value is not call or len(stmt.targets) != 1:
+        return None
+    target = stmt.targets[0]
+    if not isinstance(target, ir.Seq) or len(target.items) < 2:
+        return None
+    return (
+        None
+        if any(isinstance(item, (ir.Starred, ir.Wrapper)) for item in target.items)
+        else len(target.items)
+    )
+
+
+def _may_give(method: ir.Function, places: int) -> bool:
+    """Whether a method may return so many values: it says so, or gives what something else gives."""
+    for statement in ir.statements(method.body):
+        value = statement.value if isinstance(statement, ir.Return) else None
+        if isinstance(value, ir.Seq):
+            if len(value.items) == places:
+                return True
+        elif isinstance(value, (ir.Name, ir.Call)):
+            return True
+    return False
+
+
+def have_common_base(home: FileAnalysis, classes: Sequence[str]) -> bool:
+    """Whether classes, by their names, have a base in common that the project defines; one of them may be that base."""
+    project: Surroundings[FileAnalysis] | None = home.project
+    if project is None or not classes:
+        return False
+    common = frozenset.intersection(*map(project.bases, classes))
+    texts = (rb"^[ \t]*class[ \t]+%s\b" % re.escape(name.encode()) for name in sorted(common))
+    return any(project.contains(home.filename, re.compile(text, re.MULTILINE)) for text in texts)
