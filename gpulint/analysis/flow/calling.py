@@ -277,7 +277,7 @@ class Calling(Keeping):
             self.loops[-1].builds_model = True
         if info.is_module:
             frozen = FROZEN if is_made_frozen(info, expr) and not self.file.thaws else 0
-            return Val(Kind.MODULE, flags=info.module_flags | frozen, ref=info)
+            return self.file.instance_of(info, expr).with_flags(frozen)
         if info.is_dataclass or info.is_tuple:
             return container(items=tuple(args.all())) if args.any_graph() else Val(Kind.INSTANCE, ref=info)
         note_handed(args.all(), self.state.grad, info.cls.methods.values())

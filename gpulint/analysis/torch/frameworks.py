@@ -99,6 +99,15 @@ _MODULE_FACTORIES = (
 # Methods that a class of the project has from a framework, and that make an object of it with its weights.
 INHERITED_LOADERS = frozenset({"load_from_checkpoint", "from_pretrained"})
 
+# Libraries whose modules have buffers at most: what they give has a graph only where what they are given has one.
+WEIGHTLESS_MAKERS = (
+    "torchaudio.transforms.", "torchvision.transforms.", "kornia.augmentation.", "kornia.color.", "kornia.enhance.",
+    "kornia.filters.", "kornia.geometry.", "kornia.morphology.", "pytorch_msssim.", "torch_audiomentations.", "pytorch_wavelets.",
+)  # fmt: skip
+
+# Bases that bring no parameter along, by their last names.
+PLAIN_BASES = frozenset("object Module ScriptModule LightningModule ABC Generic Protocol".split())
+
 # Networks of libraries that their constructors freeze, and the argument that keeps them from it.
 FROZEN_MAKERS = {"pytorch_fid.inception.InceptionV3": "requires_grad"}
 

@@ -9,8 +9,9 @@ from gpulint.analysis.code import ir
 from gpulint.analysis.code.assignments import targets
 from gpulint.analysis.code.outside import switched
 from gpulint.analysis.file.classes import ClassInfo
+from gpulint.analysis.file.weights.parameters import Weights, weights_of
 from gpulint.analysis.questions.grad.results import Result
-from gpulint.analysis.values.values import PLAIN, Kind, held_parts
+from gpulint.analysis.values.values import Kind, held_parts
 
 if TYPE_CHECKING:
     from gpulint.analysis.file.facts import Forward, FunctionFacts
@@ -154,7 +155,7 @@ def _parameters_of(iterable: ir.Expr) -> str | None:
 
 def is_weightless(network: object) -> bool:
     """Whether a network's class has no parameters: what it is given has a graph, or nothing has."""
-    return isinstance(network, ClassInfo) and bool(network.module_flags & PLAIN)
+    return isinstance(network, ClassInfo) and weights_of(network) is Weights.NONE
 
 
 def is_gauged(forward: Forward) -> bool:
