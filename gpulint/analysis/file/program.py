@@ -440,6 +440,8 @@ class FileAnalysis(EntryModes):
             return Val(Kind.MODULE)
         if last in ("PreTrainedModel", "LightningModule"):
             return Val(Kind.MODULE)
+        if qualified in frameworks.FROZEN_PARTS:
+            return Val(Kind.UNKNOWN, ref=qualified)
         if last == "Pipeline" and qualified.startswith("transformers"):
             return HOST
         if qualified.startswith("torch.optim") and last == "Optimizer":

@@ -141,6 +141,8 @@ class Calls(Methods):
         last = qualified.rsplit(".", 1)[-1]
         if qualified.startswith(frameworks.WEIGHTLESS_MAKERS) and last[:1].isupper():
             return Val(Kind.MODULE, flags=PLAIN, ref=qualified)
+        if qualified in frameworks.FROZEN_PARTS:
+            return Val(Kind.UNKNOWN, ref=qualified)
         if qualified in (
             "collections.deque",
             "collections.defaultdict",

@@ -111,6 +111,17 @@ PLAIN_BASES = frozenset("object Module ScriptModule LightningModule ABC Generic 
 # Networks of libraries that their constructors freeze, and the argument that keeps them from it.
 FROZEN_MAKERS = {"pytorch_fid.inception.InceptionV3": "requires_grad"}
 
+# Objects of libraries that average the weights of a network in a copy, which they freeze: where they have it.
+FROZEN_PARTS = {
+    "diffusers.training_utils.EMAModel": ("averaged_model",),
+    "diffusers.EMAModel": ("averaged_model",),
+    "ema_pytorch.EMA": ("ema_model",),
+    "timm.utils.ModelEma": ("ema",),
+    "timm.utils.model_ema.ModelEma": ("ema",),
+    "ultralytics.utils.torch_utils.ModelEMA": ("ema",),
+    "yolox.utils.ModelEMA": ("ema",),
+}
+
 # Those of which only a small part is not frozen: what that saves, the forward has at hand anyway.
 MOSTLY_FROZEN = {"lpips.LPIPS": "the backbone of `lpips.LPIPS` is frozen, and its layers behind it are small"}
 

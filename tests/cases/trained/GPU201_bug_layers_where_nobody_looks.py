@@ -78,7 +78,7 @@ class Joined(nn.Module):
         super().__init__()
         layers = []
         for width in widths:
-            layers.append(nn.Conv2d(3, 3, width))
+            layers.append(nn.Linear(512, width))
         self.body = nn.Sequential(*layers)
 
     def forward(self, x):
@@ -108,9 +108,9 @@ def around(loader):
 
 def below(loader):
     network = Below(5).cuda().eval()
-    return [network(x.cuda()).argmax(1).cpu() for x, _ in loader]  # expect: GPU201|GPU102
+    return [network(x.cuda()).argmax(1).cpu() for x, _ in loader]  # low: GPU201
 
 
 def joined(loader):
-    network = Joined([3, 5, 7]).cuda().eval()
+    network = Joined([512, 512]).cuda().eval()
     return [network(x.cuda()).argmax(1).cpu() for x, _ in loader]  # expect: GPU201

@@ -42,6 +42,11 @@ def weights_of(info: ClassInfo, call: ir.Call | None = None) -> Weights:
     return info.weights[known]
 
 
+def parts_with_weights(info: ClassInfo, call: ir.Call | None = None) -> frozenset[str]:
+    """The attributes through which an object of a class has, or may have, parameters; none where others are made besides."""
+    return _Stored(info, _numbers_given(info, call)).parts()
+
+
 def runs_by_itself(info: ClassInfo) -> bool:
     """Whether a class says what its forward does, and does not leave it to classes below it."""
     forward = info.method("forward")
@@ -96,6 +101,27 @@ class _Stored:
                 if found is Weights.SOME:
                     return found
         return found
+
+    def parts(self) -> frozenset[str]:
+        found: set[str] = set()
+        for one in self.info.ancestors():
+            one.home.link_imported(one)
+            if any(self._of_bases(one)):
+                return frozenset()
+            for method in one.cls.methods.values():
+                for statement in ir.statements(method.body):
+                    stored = pairs(statement) if isinstance(statement, ir.Assign) else ()
+                    attrs = {
+                        target.attr
+                        for target, value in stored
+                        if isinstance(target, ir.Attr) and _belongs(method, target)
+                        if self._stored(method, target.attr, value)
+                    }
+                    made = any(self._of_making(method, call) for call in ir.own_calls(statement))
+                    if made and not attrs:
+                        return frozenset()
+                    found |= attrs
+        return frozenset(found)
 
     def _of_bases(self, one: ClassInfo) -> Iterator[Weights]:
         seen = {base.cls.name for base in one.bases}
