@@ -21,6 +21,7 @@ from gpulint.analysis.torch.names import GRAD_SWITCHES, Names
 from gpulint.analysis.values.constants import Constants
 from gpulint.analysis.values.state import State
 from gpulint.analysis.values.values import (
+    GUARDED,
     HOST,
     LOADER,
     NO_TOKENS,
@@ -406,7 +407,10 @@ class FileAnalysis(EntryModes):
             return Val(Kind.INSTANCE, ref=info)
         exact = made is not None or not self._is_base(info)
         plain = exact and runs_by_itself(info) and weights_of(info, made) is Weights.NONE
-        return Val(Kind.MODULE, flags=info.module_flags | (PLAIN if plain else 0), ref=info)
+        forward = info.method("forward") if exact else None
+        guarded = forward is not None and forward.home.switches_grad_off(forward)
+        flags = (PLAIN if plain else 0) | (GUARDED if guarded else 0)
+        return Val(Kind.MODULE, flags=info.module_flags | flags, ref=info)
 
     def _is_base(self, info: ClassInfo) -> bool:
         """Whether a class of the file, or of the project as far as that is known, is made of another."""
