@@ -26,11 +26,12 @@ class OutsideCall:
 
 @dataclass(slots=True)
 class FileCalls:
-    """What a file calls, by last name, and how its objects go by: `made` has the names of a class's instances, `renamed`
+    """What a file calls, and its methods, by last name, and how its objects go by: `made` has the names of a class's instances, `renamed`
     the names under which something that has a name is known as well, `handed` what is given to calls. All names are last
     names."""
 
     calls: dict[str, list[OutsideCall]] = field(default_factory=dict)
+    methods: dict[str, list[ir.Function]] = field(default_factory=dict)
     made: dict[str, set[str]] = field(default_factory=dict)
     renamed: dict[str, set[str]] = field(default_factory=dict)
     handed: set[str] = field(default_factory=set)
@@ -47,6 +48,8 @@ def outside_calls(module: ir.Module, guards: frozenset[str]) -> FileCalls:
     for function in module.functions:
         decorated = any(_last(item) in guards for item in function.decorators)
         decorated |= off and function is not module.body
+        if function.cls is not None:
+            found.methods.setdefault(function.name, []).append(function)
         switches = guards | _contexts(function, guards)
         _note_calls(function, function.body, switches, decorated, found.calls)
         for statement in ir.statements(function.body):

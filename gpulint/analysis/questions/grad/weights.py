@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from gpulint.analysis.code import ir
 from gpulint.analysis.file.classes import ClassInfo
 from gpulint.analysis.file.frozen_classes import decided_by_argument
-from gpulint.analysis.file.weights.parameters import Weights, weights_of
+from gpulint.analysis.file.weights.parameters import Weights, runs_by_itself, weights_of
 from gpulint.analysis.torch import frameworks
 
 if TYPE_CHECKING:
@@ -35,8 +35,8 @@ def weights_in_doubt(file: FileAnalysis, network: object) -> str:
     argument = decided_by_argument(network)
     if argument and not _is_given(file, name, argument):
         return f"the parameters of `{name}` require grad only where `{argument}` is given"
-    if weights_of(network) is Weights.SOME or _is_of_library(network):
-        return ""
+    if not runs_by_itself(network) or weights_of(network) is Weights.SOME or _is_of_library(network):
+        return ""  # in a base class, classes below it make the layers
     if base := _unseen_base(network):
         return f"`{name}` makes no layers itself, and its base `{base}` is not seen"
     return f"no parameter of `{name}` is seen"
