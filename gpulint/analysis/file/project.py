@@ -383,7 +383,8 @@ class Project:
             found = self._below(root, parts, allow_package=False)
             if found is not None:
                 return found
-        return self._from_own_folder(folder, parts)
+        # A script is started from its own folder, be that a package as well.
+        return self._below(folder, parts, allow_package=False) or self._from_own_folder(folder, parts)
 
     def _from_own_folder(self, folder: Path, parts: list[str]) -> tuple[Path, list[str]] | None:
         """`from runners.meters import …` in a file of a folder `runners` without `__init__.py`: what stands around the
