@@ -22,20 +22,20 @@ _IN_PLACE = frozenset(
 _DEFAULTS = frozenset({"set_default_device", "set_default_tensor_type"})
 
 
-def left_on_host(file: FileAnalysis, function: ir.Function, path: str, network: object) -> Iterator[Answer]:
-    """What leaves it open whether a network is on a GPU at all: the function makes it, does nothing with it that could move
-    it, and neither does its class."""
-    if not isinstance(network, ClassInfo) or not path.isidentifier():
+def left_on_host(file: FileAnalysis, function: ir.Function, path: str) -> Iterator[Answer]:
+    """What leaves it open whether a network is on a GPU at all: the function makes it, in whatever branch, does nothing with it
+    that could move it, and neither does what makes it."""
+    if not path.isidentifier():
         return
     made = [statement for statement in ir.statements(function.body) if _binds(statement, path)]
-    if len(made) != 1 or _is_moved_by_itself(network) or not _is_made(made[0]):
+    if not made or not all(_is_made_in_place(file, function, statement) for statement in made):
         return
     if any(evidence.words & _DEFAULTS for evidence in file.evidence.values()):
         return
     if all(
         _leaves_in_place(statement, path)
         for statement in ir.statements(function.body)
-        if statement is not made[0]
+        if statement not in made
     ):
         yield left_open(Question.DEVICE, f"nothing in `{function.name}` puts `{path}` on a GPU", made[0])
 
@@ -44,16 +44,27 @@ def _binds(statement: ir.Stmt, path: str) -> bool:
     return any(target.path == path for target in targets(statement))
 
 
-def _is_made(statement: ir.Stmt) -> bool:
-    """`net = Net(8)`: a call of a class, given nothing that speaks of a device."""
+def _is_made_in_place(file: FileAnalysis, function: ir.Function, statement: ir.Stmt) -> bool:
+    """`net = Net(8)`, `net = small_net()`: a call of the project's class or function, given nothing that speaks of a device,
+    which moves nothing by itself."""
     value = statement.value if isinstance(statement, ir.Assign) else None
-    if not isinstance(value, ir.Call) or not value.method[:1].isupper():
+    if not isinstance(value, ir.Call) or value.func.path is None:
         return False
     given = (part for arg in (*value.args, *(arg for _, arg in value.keywords)) for part in ir.walk(arg))
-    return value.keyword("device") is None and not any("device" in (part.path or "") for part in given)
+    if value.keyword("device") is not None or any("device" in (part.path or "") for part in given):
+        return False
+    full = file.names.qualify(value.func.path)
+    maker = file.imported_value(full) if full is not None else None
+    if maker is None and isinstance(value.func, ir.Name):
+        maker = file.free_name(function, value.func.id)
+    if maker is None or not isinstance(maker.ref, (ClassInfo, ir.Function)):
+        return False
+    if isinstance(maker.ref, ClassInfo):
+        return not _moves_itself(maker.ref)
+    return not maker.ref.home.evidence[maker.ref].called & PLACING
 
 
-def _is_moved_by_itself(network: ClassInfo) -> bool:
+def _moves_itself(network: ClassInfo) -> bool:
     methods = (method for one in network.ancestors() for method in one.cls.methods.values())
     return any(
         call.method in PLACING and isinstance(call.func, ir.Attr)

@@ -38,7 +38,7 @@ class ForwardSizes:
         ):
             yield from amounts(self._file, function, call)
         yield from self.of_network(function, path, network)
-        yield from left_on_host(self._file, function, path, network)
+        yield from left_on_host(self._file, function, path)
         size = self._sizes.of(function, path, network) if path else None
         small = size is not None and (size.is_small or size.looks_small) and not size.most.convolutions
         if size is not None and small and is_one_sample(function, call):
