@@ -24,7 +24,7 @@ def runs_per_step(file: FileAnalysis, call: HotCall) -> bool:
     if call.loops:
         loop = call.loops[-1]
         made_here = loop.assigned & file.evidence[call.function].modules
-        if any(inner.parent is loop and inner.steps for inner in file.loops.values()):
+        if any(inner.steps and _is_inside(inner, loop) for inner in file.loops.values()):
             return False  # the steps are those of a loop inside
         helper = call.via is not None and not (loop.over_data or loop.backwards or loop.steps)
         if helper or _fits(loop.stmt):
@@ -39,6 +39,14 @@ def runs_per_step(file: FileAnalysis, call: HotCall) -> bool:
     if _is_phase(file, call.function, training=True):
         return False  # a phase of many steps, an epoch as a rule
     return file.runs_per_step(call.function) and not builds(call.function)
+
+
+def _is_inside(loop: Loop, outer: Loop) -> bool:
+    """Whether a loop runs within another, however deep."""
+    parent = loop.parent
+    while parent is not None and parent is not outer:
+        parent = parent.parent
+    return parent is outer
 
 
 def _tries_again(loop: ir.Stmt) -> bool:
