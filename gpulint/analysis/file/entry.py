@@ -116,7 +116,7 @@ class EntryModes(Identities):
         begun = [one for one in methods if one.name == "__init__"]
         if method in begun or any(method.name in one.home.evidence[one].called for one in begun):
             return True
-        made = {path.partition(".")[2] for path in method.home.evidence[method].stored}
+        made = _stored_by(method) - {attr for one in methods if one is not method for attr in _stored_by(one)}
         return bool(made & function.home.evidence[function].words)
 
     def _callers_of_overridden(self, function: ir.Function) -> set[Grad]:
@@ -214,3 +214,7 @@ class EntryModes(Identities):
         if any(switched(statement) is False for statement in enter.body):
             return Grad.DISABLED
         return Grad.UNKNOWN if words & {"set_grad_enabled", "enable_grad"} else None
+
+
+def _stored_by(method: ir.Function) -> set[str]:
+    return {path.partition(".")[2] for path in method.home.evidence[method].stored}

@@ -73,7 +73,7 @@ class Reaching:
         for caller in callers:
             # Of two calls in one function, one of them guarded, the condition between them is about grad.
             if caller.call.guarded or _chosen(caller) in chosen or self._by_framework(caller.call.caller):
-                found = Reach.GUARDED
+                found = _both(found, Reach.GUARDED)
                 continue
             if caller.path == path and depth == _DEPTH:
                 continue  # what the file's own analysis follows, it has followed
