@@ -126,7 +126,9 @@ class Gathered:
         if leaf.on_host:
             yield refuted(Question.DEVICE, "it is moved to the host before it is kept")
         if drain.on_host:
-            yield refuted(Question.DEVICE, "it becomes an array as it is: torch refuses that on a GPU", drain.at)
+            yield refuted(
+                Question.DEVICE, "it becomes an array as it is: torch refuses that on a GPU", drain.at
+            )
         if drain.small or leaf.small or SMALL.search(put.holder.path or ""):
             yield refuted(Question.SIZE, "one number a round")
         yield from _repeats(self._file, put, drain)

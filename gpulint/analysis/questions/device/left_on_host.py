@@ -9,6 +9,7 @@ from gpulint.analysis.code import ir
 from gpulint.analysis.code.assignments import targets
 from gpulint.analysis.file.classes import ClassInfo
 from gpulint.analysis.questions.device.on_host import PLACING
+from gpulint.analysis.questions.device.origins import device_of_move, is_cpu
 from gpulint.answers import Answer, Question, left_open
 
 if TYPE_CHECKING:
@@ -32,6 +33,8 @@ def left_on_host(file: FileAnalysis, function: ir.Function, path: str) -> Iterat
         return
     if any(evidence.words & _DEFAULTS for evidence in file.evidence.values()):
         return
+    if any(_moves_somewhere(call) for _, call in ir.calls(function.body)):
+        return  # what is moved to a GPU goes into a network that is there
     if all(
         _leaves_in_place(statement, path)
         for statement in ir.statements(function.body)
@@ -62,6 +65,11 @@ def _is_made_in_place(file: FileAnalysis, function: ir.Function, statement: ir.S
     if isinstance(maker.ref, ClassInfo):
         return not _moves_itself(maker.ref)
     return not maker.ref.home.evidence[maker.ref].called & PLACING
+
+
+def _moves_somewhere(call: ir.Call) -> bool:
+    place = device_of_move(call) if call.method == "to" else None
+    return call.method == "cuda" or (place is not None and not is_cpu(place, {}))
 
 
 def _moves_itself(network: ClassInfo) -> bool:
