@@ -132,6 +132,11 @@ class UnseenEvaluations:
             yield refuted(Question.GRAD, f"transformers' `{run.call.method}` switches grad off by itself")
             return
         yield self._grad(sight)
+        words = self._file.evidence[function].words
+        if "training" in words and words & _SWITCHES:
+            yield refuted(
+                Question.GRAD, f"`{function.name}` asks for the mode and switches grad off by itself"
+            )
         yield from self._trained(function, run)
         becomes = fate(self._file, function, run.call)
         if self._trains(function):
