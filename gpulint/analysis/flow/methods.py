@@ -278,8 +278,8 @@ class Methods(TorchCalls):
             "share_memory",
         ):
             if name == "requires_grad_":
-                mode = expr.argument(0, "requires_grad")
-                frozen = isinstance(mode, ir.Const) and mode.value is False
+                required = expr.argument(0, "requires_grad")
+                frozen = isinstance(required, ir.Const) and required.value is False
                 base = base.with_flags(FROZEN) if frozen else base.without_flags(FROZEN)
                 if func.base.path is not None and func.base.path in self.state.vars:
                     self.state.vars[func.base.path] = base

@@ -36,10 +36,11 @@ def weights_of(info: ClassInfo, call: ir.Call | None = None) -> Weights:
     """Whether the objects of a class have parameters: as this call makes them, or whoever does. Without any, what they give
     has a graph only where what they are given has one."""
     known = _numbers_given(info, call)
-    if known not in info.weights:
-        info.weights[known] = Weights.UNSEEN  # for a class that holds one of its own kind
-        info.weights[known] = _Stored(info, known).weights()
-    return info.weights[known]
+    found: dict[frozenset[str], Weights] = info.weights
+    if known not in found:
+        found[known] = Weights.UNSEEN  # for a class that holds one of its own kind
+        found[known] = _Stored(info, known).weights()
+    return found[known]
 
 
 def parts_with_weights(info: ClassInfo, call: ir.Call | None = None) -> frozenset[str]:

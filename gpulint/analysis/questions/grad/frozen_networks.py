@@ -77,8 +77,10 @@ def _classes_of(file: FileAnalysis, function: ir.Function, path: str) -> list[An
     methods = function.cls.methods.values() if function.cls is not None and "." in path else (function,)
     for method in methods:
         for statement in ir.statements(method.body):
-            made = statement.value if isinstance(statement, ir.Assign) else None
-            if isinstance(made, ir.Call) and any(target.path == path for target in statement.targets):
+            if not isinstance(statement, ir.Assign) or all(t.path != path for t in statement.targets):
+                continue
+            made = statement.value
+            if isinstance(made, ir.Call):
                 full = qualified(file, method, made.func.path)
                 value = file.imported_value(full) if full is not None else None
                 if value is None and full is not None:
