@@ -93,7 +93,7 @@ METRIC_HALVES = {
 _MODULE_FACTORIES = (
     "torchvision.models.", "timm.create_model", "timm.models.", "segmentation_models_pytorch.", "monai.networks.nets.",
     "efficientnet_pytorch.", "open_clip.create_model", "resnet.", "pretrainedmodels.", "whisper.load_model",
-    "facenet_pytorch.InceptionResnetV1", "lpips.LPIPS", "pytorch_fid.inception.InceptionV3", "torch_geometric.nn.", "s3prl.", "torchaudio.models.",
+    "facenet_pytorch.InceptionResnetV1", "lpips.LPIPS", "pytorch_fid.inception.InceptionV3", "inception.InceptionV3", "torch_geometric.nn.", "s3prl.", "torchaudio.models.",
 )  # fmt: skip
 
 # Methods that a class of the project has from a framework, and that make an object of it with its weights.
@@ -124,6 +124,11 @@ FROZEN_PARTS = {
 
 # Those of which only a small part is not frozen: what that saves, the forward has at hand anyway.
 MOSTLY_FROZEN = {"lpips.LPIPS": "the backbone of `lpips.LPIPS` is frozen, and its layers behind it are small"}
+
+# Modules that are not seen, and are called as one of those that freeze their parameters.
+MAYBE_FROZEN = {
+    "inception.InceptionV3": "`inception.InceptionV3` may be pytorch-fid's, which freezes its parameters"
+}
 
 # Functions of libraries that give a module first, and other things after it: how many things, the module included.
 _MODULE_FIRST = {

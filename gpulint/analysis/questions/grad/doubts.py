@@ -126,6 +126,8 @@ class Doubts:
             yield left_open(Question.BACKWARD, why)
         if weights := weights_in_doubt(self._file, forward.module.network):
             yield left_open(Question.TRAINED, weights)
+        if isinstance(forward.module.network, str) and forward.module.network in frameworks.MOSTLY_FROZEN:
+            yield left_open(Question.SIZE, frameworks.MOSTLY_FROZEN[forward.module.network])
         if not self.names_gpu_for(forward):
             yield left_open(Question.DEVICE, "nothing in the file says that a GPU is used")
 

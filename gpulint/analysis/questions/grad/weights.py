@@ -30,7 +30,7 @@ _WITH_WEIGHTS = (
 def weights_in_doubt(file: FileAnalysis, network: object) -> str:
     """In a clause, why it is not shown that the network has weights that require grad; empty where nothing speaks for that."""
     if not isinstance(network, ClassInfo):
-        return frameworks.MOSTLY_FROZEN.get(network, "") if isinstance(network, str) else ""
+        return frameworks.MAYBE_FROZEN.get(network, "") if isinstance(network, str) else ""
     name = network.cls.name
     argument = decided_by_argument(network)
     if argument and not _is_given(file, name, argument):
