@@ -27,15 +27,15 @@ class Severity(str, Enum):
     INFO = "info"
 
 
-class Slight(str):
-    """A doubt whether a mistake matters: how large it is, how often and on what device the line runs, if it does at all."""
+class Grave(str):
+    """A doubt that alone is enough for low confidence: whether a mistake matters, or what code far from it does."""
 
     __slots__ = ()
 
 
 class Confidence(str, Enum):
     """How much a claim rests on: ``high`` on evidence alone, ``medium`` also on one thing that the code does not show,
-    ``low`` on several, or on one that decides whether it matters."""
+    ``low`` on several, or on one that is `Grave`."""
 
     HIGH = "high"
     MEDIUM = "medium"
@@ -44,7 +44,7 @@ class Confidence(str, Enum):
     @classmethod
     def with_doubts(cls, doubts: Sequence[str]) -> Confidence:
         """How sure a claim is that leaves this open."""
-        if any(isinstance(doubt, Slight) for doubt in doubts):
+        if any(isinstance(doubt, Grave) for doubt in doubts):
             return cls.LOW
         return (cls.HIGH, cls.MEDIUM, cls.LOW)[min(len(doubts), 2)]
 
@@ -111,7 +111,7 @@ class Finding:
 
     `message` is one line: which value, held by what. `reason` says whether the graph is live or freed and why;
     `cost` what it costs at this place, and `measured` a figure of the rule from elsewhere, with what it was measured on. `doubts` say what the code alone does not settle, each in one
-    clause: without any, confidence is high, with one medium, with more, or one that is `Slight`, low. `end_row`/`end_column` are exclusive. In a
+    clause: without any, confidence is high, with one medium, with more, or one that is `Grave`, low. `end_row`/`end_column` are exclusive. In a
     notebook rows count in the cell with the number `cell`, which counts all cells from 1.
 
     `subject` is the name of what the finding is about, as the code spells it: a holder, a variable, a network, a function
@@ -218,7 +218,7 @@ class Finding:
         fix, claim = data["fix"], data.get("claim")
         doubts = tuple(data.get("doubts", filter(None, (data.get("doubt"),))))  # there was one at most, once
         if len(doubts) == 1 and "doubts" in data and data.get("confidence") == Confidence.LOW:
-            doubts = (Slight(doubts[0]),)
+            doubts = (Grave(doubts[0]),)
         return cls(
             code=data["code"],
             name=data["name"],

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from gpulint.answers import Answer, Considered, Verdict, doubts_of
 from gpulint.claims import Claim
-from gpulint.findings import Severity
+from gpulint.findings import Grave, Severity
 from gpulint.rule import AddImport, Cost, Repair, Report, Rule, Wrap
 
 if TYPE_CHECKING:
@@ -164,9 +164,9 @@ class FrozenForwardWithGrad(Rule):
 
 def _doubts(wasted: WastedForward) -> Iterator[str]:
     if not wasted.facts.has_backward:
-        yield "no backward is seen here: a caller may have switched grad off"
+        yield Grave("no backward is seen here: a caller may have switched grad off")
     if wasted.untrained:
-        yield "an optimizer that is not seen may train it"
+        yield Grave("an optimizer that is not seen may train it")
 
 
 def _sizes(facts: FileFacts, wasted: WastedForward) -> tuple[Answer, ...]:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 from gpulint.rules._hot import named, removal
 
 from gpulint.claims import Claim
-from gpulint.findings import Severity, Slight
+from gpulint.findings import Grave, Severity
 from gpulint.rule import Cost, Report, Rule
 
 if TYPE_CHECKING:
@@ -87,7 +87,7 @@ class SynchronizeInHotLoop(Rule):
                     "25.7 ms a step instead of 20.5 ms where the host works that much longer; H200, torch 2.11",
                 ),
                 repair=lambda call=call: removal(call),  # type: ignore[misc]
-                doubts=(Slight(call.doubt),) if call.doubt else (),
+                doubts=(Grave(call.doubt),) if call.doubt else (),
                 related=related,
                 subject=facts.called(call.call),
             )

@@ -24,8 +24,9 @@ class RepeatedTransfer(Rule):
     Finds tensors that a training loop makes on the host and moves to the GPU in every step, `torch.zeros(n).to(device)`,
     where they could be made there, and tensors moved in every step that are the same in each.
 
-    With doubts it also tells of moves under a condition, in loops that do not train, and of places of which it is not
-    shown that they are tensors on the host.
+    It is sure of a million bytes and more; a few numbers cost a wait and no memory, which may be nothing in a step that waits
+    anyhow. With doubts it also tells of those, of moves under a condition, in loops that do not train, and of places of
+    which it is not shown that they are tensors on the host.
 
     ## Why is this bad
     A copy from ordinary memory of the host waits until the GPU has done all it was given before, and so the GPU waits for what
@@ -47,12 +48,12 @@ class RepeatedTransfer(Rule):
     from torch import nn
 
     device = torch.device("cuda")
-    model = nn.Linear(8, 2).to(device)
+    model = nn.Linear(512, 128).to(device)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
 
     for inputs in loader:
         out = model(inputs)
-        loss = nn.functional.mse_loss(out, torch.zeros(len(out), 2).to(device))
+        loss = nn.functional.mse_loss(out, torch.zeros(4096, 128).to(device))
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
@@ -64,12 +65,12 @@ class RepeatedTransfer(Rule):
     from torch import nn
 
     device = torch.device("cuda")
-    model = nn.Linear(8, 2).to(device)
+    model = nn.Linear(512, 128).to(device)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
 
     for inputs in loader:
         out = model(inputs)
-        loss = nn.functional.mse_loss(out, torch.zeros(len(out), 2, device=device))
+        loss = nn.functional.mse_loss(out, torch.zeros(4096, 128, device=device))
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()

@@ -14,7 +14,7 @@ from support import codes, findings, gpulint
 
 import gpulint as api
 from gpulint.config import Config, ConfigError
-from gpulint.findings import Confidence, Finding, Severity, Slight
+from gpulint.findings import Confidence, Finding, Grave, Severity
 from gpulint.lint.baseline import compare
 from gpulint.lint.documentation import page
 from gpulint.lint.linter import lint_text
@@ -82,7 +82,7 @@ def test_a_rule_passes_on_all_that_is_open() -> None:
 )
 def test_levels_are_ordered(least: str, reached: list[str]) -> None:
     assert [level.value for level in Confidence if level.reaches(Confidence(least))] == reached
-    given: tuple[tuple[str, ...], ...] = ((), ("holds?",), ("holds?", "read?"), (Slight("large?"),))
+    given: tuple[tuple[str, ...], ...] = ((), ("holds?",), ("holds?", "read?"), (Grave("large?"),))
     assert [Confidence.with_doubts(doubts).value for doubts in given] == ["high", "medium", "low", "low"]
 
 

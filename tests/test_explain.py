@@ -61,9 +61,10 @@ def verdicts(one: Explained) -> list[tuple[Question, Verdict]]:
 
 
 YES, NO, MAYBE = (
-    make(Question.GRAD, clause)
+    make(Question.READS, clause)
     for make, clause in ((proven, "shown"), (refuted, "not so"), (left_open, "not seen"))
 )
+FAR = left_open(Question.GRAD, "a caller may switch it off")
 
 
 @pytest.mark.parametrize(
@@ -73,6 +74,7 @@ YES, NO, MAYBE = (
         ((YES, YES), Confidence.HIGH),
         ((YES, MAYBE), Confidence.MEDIUM),
         ((MAYBE, MAYBE), Confidence.LOW),
+        ((YES, FAR), Confidence.LOW),
         ((MAYBE, YES, MAYBE, MAYBE), Confidence.LOW),
         ((YES, NO), None),
         ((MAYBE, NO), None),

@@ -567,10 +567,10 @@ def test_a_fix_that_would_be_wrong_is_never_safe(code: str, name: str) -> None:
 @pytest.mark.parametrize(
     ("made", "safety"),
     [
-        ("torch.zeros(3).to(device)", ["safe"]),
-        ("torch.eye(3).to(net.device)", ["safe"]),
-        ("torch.ones(3).cuda()", ["safe"]),
-        ("torch.arange(3).to(device)", ["unsafe"]),
+        ("torch.zeros(1024, 1024).to(device)", ["safe"]),
+        ("torch.eye(1024).to(net.device)", ["safe"]),
+        ("torch.ones((1024, 1024)).cuda()", ["safe"]),
+        ("torch.arange(1048576).to(device)", ["unsafe"]),
         ("torch.ones(3).to(kind)", ["unsafe"]),
         ("torch.zeros(3, requires_grad=True).to(device)", [None]),  # a leaf on the host, and a copy of it
         ("torch.tensor([1.0]).to(device)", [None]),  # it is copied wherever it is made

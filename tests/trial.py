@@ -230,9 +230,16 @@ def _arguments(function: Any, uses: Uses, nets: list[nn.Module]) -> dict[str, An
     return given
 
 
+class Printed(io.StringIO):
+    """What a program prints until it ends, or until its time is `over`."""
+
+    over = False
+
+
 @contextlib.contextmanager
-def _limits(seconds: int) -> Iterator[io.StringIO]:
+def _limits(seconds: int, printed: Printed) -> Iterator[None]:
     def stop(*_: Any) -> None:
+        printed.over = True
         raise TimeoutError
 
     # Time of the processor, so that a slow machine does not decide; time of the clock for what waits.
@@ -240,10 +247,9 @@ def _limits(seconds: int) -> Iterator[io.StringIO]:
     signal.signal(signal.SIGALRM, stop)
     signal.setitimer(signal.ITIMER_PROF, seconds)
     signal.setitimer(signal.ITIMER_REAL, 20 * seconds)
-    printed = io.StringIO()
     try:
         with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(io.StringIO()):
-            yield printed
+            yield
     finally:
         signal.setitimer(signal.ITIMER_PROF, 0)
         signal.setitimer(signal.ITIMER_REAL, 0)
@@ -263,15 +269,18 @@ def _outcome(
     torch.set_grad_enabled(True)
     recorder.begin()
     left: dict[str, Any] = {}
+    printed = Printed()
     try:
-        with _limits(seconds) as printed:
+        with _limits(seconds, printed):
             result = call()
             if _GIVES_LOSS.search(name):
                 _go_back(result, nets, recorder)
             left = {"returned": written(result), "kept": written(state()), "printed": printed.getvalue()}
             left["grad"] = torch.is_grad_enabled()
     except (Exception, SystemExit) as error:
-        left = {"error": type(error).__name__, "text": str(error)[:200]}
+        # What catches everything on the way, as `load_state_dict` does, gives the end of time another name.
+        kind = "TimeoutError" if printed.over else type(error).__name__
+        left = {"error": kind, "text": str(error)[:200]}
     return {"events": recorder.end(), **left}
 
 

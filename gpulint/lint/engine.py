@@ -113,7 +113,9 @@ def run(found: Discovery, options: Options, progress: Callable[[int, int], None]
 
 def _top(paths: Sequence[str]) -> str:
     """The folder that holds all files; with a `*` behind it where they are too many to be one program, so that each
-    folder in it is taken for one."""
+    folder in it is taken for one. Empty for a single file, which may be a part of anything."""
+    if len(paths) < 2:
+        return ""
     folders = {os.path.dirname(os.path.abspath(path)) for path in paths}
     with contextlib.suppress(ValueError):  # none, or on different drives
         common = os.path.commonpath(folders)

@@ -179,6 +179,10 @@ class Project:
         """A file's path in its project."""
         return os.path.relpath(filename, _project_root(filename, self._top))
 
+    def is_bounded(self, filename: str) -> bool:
+        """Whether it is known where a file's project ends: else what uses the file may lie outside."""
+        return bool(self._top) or is_project_root(_project_root(filename, self._top))
+
     # --- callers -------------------------------------------------------------------------------------------------
 
     def reach(self, origin: str, functions: tuple[ir.Function, ...]) -> Reach:

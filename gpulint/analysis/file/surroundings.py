@@ -27,6 +27,9 @@ class Surroundings(Protocol[File]):
     def within(self, filename: str) -> str:
         """The path of a file from its project's root on."""
 
+    def is_bounded(self, filename: str) -> bool:
+        """Whether it is known where the project of a file ends."""
+
     def contains(self, origin: str, pattern: re.Pattern[bytes]) -> bool:
         """Whether a file of the project of `origin` has the pattern in its text."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
     from gpulint.analysis.file.program import FileAnalysis
 
 _MOVES = frozenset({"to", "cuda"})
+_MANY = 1 << 18  # numbers: 1 MiB of float32
+_BY_SHAPE = frozenset({"zeros", "ones", "empty", "rand", "randn"})
 _PURE = frozenset({"len", "int", "float", "size", "range", "list", "tuple", "dim", "numel", "min", "max"})
 
 
@@ -132,6 +135,41 @@ def _answers(file: FileAnalysis, move: Move) -> Iterator[Answer]:
         yield proven(Question.TENSOR, f"`{full}` makes a tensor on the host")
     else:
         yield from _place(file, move)
+    yield _size(move)
+
+
+def _size(move: Move) -> Answer:
+    """Whether as much is moved as costs more than a wait: a step that waits elsewhere as well loses nothing by one more."""
+    made = move.made
+    if made is None:
+        values = bindings(move.function).get(move.base.path or "", [])
+        made = values[0] if len(values) == 1 and isinstance(values[0], ir.Call) else None
+    numbers = _numbers(made)
+    if numbers is None:
+        return left_open(
+            Question.SIZE, "how much is moved is not shown; a little costs a wait, and no memory"
+        )
+    if numbers < _MANY:
+        return left_open(Question.SIZE, f"{numbers:,} numbers cost a wait, and no memory")
+    return proven(Question.SIZE, f"{numbers:,} numbers are moved", made)
+
+
+def _numbers(made: ir.Call | None) -> int | None:
+    """How many numbers a call such as `torch.zeros(64, 1024)` makes; None where the text does not say."""
+    if made is None or not made.args:
+        return None
+    first = made.args[0]
+    if made.method in ("tensor", "as_tensor"):
+        return len(first.items) if isinstance(first, ir.Seq) else None
+    if isinstance(first, ir.Seq):
+        sizes = first.items
+    elif made.method in _BY_SHAPE or len(made.args) == 1:
+        sizes = made.args
+    else:
+        return None  # from where to where, and how many
+    known = [size.value for size in sizes if isinstance(size, ir.Const) and isinstance(size.value, int)]
+    count = math.prod(known) if len(known) == len(sizes) else None
+    return count**2 if count is not None and made.method == "eye" else count
 
 
 def _is_true(value: ir.Expr | None) -> bool:

@@ -7,7 +7,7 @@ from torch import nn
 class Scorer(nn.Module):
     def __init__(self):
         super().__init__()
-        self.layer = nn.Linear(8, 2)
+        self.layer = nn.Linear(4096, 2048)
 
     def forward(self, x):
         scores = self.layer(x)

@@ -5,7 +5,7 @@ from torch import nn
 
 
 def fit_head(features, targets, held_out, held_targets, device):
-    head = nn.Sequential(nn.Linear(64, 64), nn.GELU(), nn.Linear(64, 1)).to(device)
+    head = nn.Sequential(nn.Linear(64, 4096), nn.GELU(), nn.Linear(4096, 4096)).to(device)
     optimizer = torch.optim.Adam(head.parameters())
     head.train()
     for _ in range(200):

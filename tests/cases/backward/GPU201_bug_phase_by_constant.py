@@ -42,7 +42,7 @@ def epoch(net, loader, optimizer, training):
 
 
 def main(train, valid):
-    model = nn.Linear(8, 2).cuda()
+    model = nn.Linear(4096, 2048).cuda()
     optimizer = torch.optim.Adam(model.parameters())
     for _ in range(10):
         model.train()

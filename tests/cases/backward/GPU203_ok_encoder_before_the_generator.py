@@ -10,11 +10,11 @@ def fit(encoder: nn.Module, painter: nn.Module, judge: nn.Module, loader, score)
     for real in loader:
         code = encoder(real.cuda())
         made = painter(code)
-        loss = score(judge(made), torch.zeros(len(real), 8).cuda())  # expect: GPU505
+        loss = score(judge(made), torch.zeros(len(real), 8).cuda())  # low: GPU505
         by_judge.zero_grad()
         loss.backward()
         by_judge.step()
 
         by_painter.zero_grad()
-        score(judge(painter(torch.randn(8, 8).cuda())), torch.ones(len(real), 8).cuda()).backward()  # expect: GPU505
+        score(judge(painter(torch.randn(8, 8).cuda())), torch.ones(len(real), 8).cuda()).backward()  # low: GPU505
         by_painter.step()

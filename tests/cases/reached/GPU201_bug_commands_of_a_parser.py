@@ -28,7 +28,7 @@ def rank(args):
 
 
 def report(loader):
-    network = nn.Linear(8, 2).cuda()
+    network = nn.Linear(4096, 2048).cuda()
     total = 0.0
     for batch in loader:
         total += network(batch.cuda()).mean().item()  # expect: GPU201
@@ -36,7 +36,7 @@ def report(loader):
 
 
 def compare(loader, scale):
-    network = nn.Linear(8, 2).cuda()
+    network = nn.Linear(4096, 2048).cuda()
     total = 0.0
     for batch in loader:
         total += network(batch.cuda()).mean().item() * scale  # expect: GPU201
@@ -44,7 +44,7 @@ def compare(loader, scale):
 
 
 def measure(loader):
-    network = nn.Linear(8, 2).cuda()
+    network = nn.Linear(4096, 2048).cuda()
     total = 0.0
     for batch in loader:
         total += network(batch.cuda()).std().item()  # expect: GPU201
@@ -52,7 +52,7 @@ def measure(loader):
 
 
 def picture(loader):
-    network = nn.Linear(8, 2).cuda()
+    network = nn.Linear(4096, 2048).cuda()
     for batch in loader:
         print(network(batch.cuda()).std().item())  # expect: GPU201
 

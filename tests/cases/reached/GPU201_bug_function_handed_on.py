@@ -3,7 +3,7 @@
 import torch
 from torch import nn
 
-model = nn.Sequential(nn.Linear(8, 8), nn.Linear(8, 1)).cuda()
+model = nn.Sequential(nn.Linear(8, 4096), nn.Linear(4096, 4096)).cuda()
 optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
 
 

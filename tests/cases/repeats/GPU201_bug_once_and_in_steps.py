@@ -7,7 +7,7 @@ from torch import nn
 class Policy(nn.Module):
     def __init__(self):
         super().__init__()
-        self.fc = nn.Linear(64, 4)
+        self.fc = nn.Linear(4096, 2048)
 
     def forward(self, x):
         return self.fc(x)

@@ -11,12 +11,15 @@ def train(model: nn.Module, loader, optimizer):
     weights = torch.tensor([1.0, 2.0, 4.0])
     for inputs, labels in loader:
         out = model(inputs.to(device))
-        loss = F.cross_entropy(out, labels.to(device), weight=weights.to(device))  # expect: GPU505
-        loss = loss + F.mse_loss(out, torch.zeros(len(out), 3).to(device))  # expect: GPU505
+        loss = F.cross_entropy(out, labels.to(device), weight=weights.to(device))  # low: GPU505
+        loss = loss + (torch.linspace(0, 1, 3).to(device) * out).mean()  # low: GPU505
+        field = torch.zeros(1024, 1024).to(device)  # expect: GPU505
+        loss = loss + (field + out.mean()).mean() + torch.zeros((16, 16)).cuda().sum()  # low: GPU505
+        loss = loss + F.mse_loss(out, torch.zeros(len(out), 3).to(device))  # low: GPU505
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
-        scale = torch.tensor([0.5, 0.5, 0.5]).cuda()  # expect: GPU505
+        scale = torch.tensor([0.5, 0.5, 0.5]).cuda()  # low: GPU505
         print((out.detach() * scale).mean().item())
 
 

@@ -6,7 +6,7 @@ from torch import nn
 class Agent:
     def __init__(self, width, actions, device):
         self.device = device
-        self.policy = nn.Sequential(nn.Linear(width, 256), nn.ReLU(), nn.Linear(256, actions)).to(device)
+        self.policy = nn.Sequential(nn.Linear(width, 4096), nn.ReLU(), nn.Linear(4096, 4096), nn.Linear(4096, actions)).to(device)
         self.optimizer = torch.optim.Adam(self.policy.parameters())
 
     def choose(self, observations):

@@ -8,7 +8,7 @@ class Encoder:
     def __init__(self, width):
         torch.set_grad_enabled(False)
         self.device = "cuda" if torch.cuda.is_available() else "cpu"
-        self.net = nn.Sequential(nn.Linear(width, 64), nn.ReLU(), nn.Linear(64, 8)).to(self.device)
+        self.net = nn.Sequential(nn.Linear(width, 4096), nn.ReLU(), nn.Linear(4096, 2048)).to(self.device)
         self.net.eval()
         torch.set_grad_enabled(True)
 

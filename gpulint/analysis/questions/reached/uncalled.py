@@ -55,7 +55,7 @@ class Uncalled:
         file = self._file
         project = file.project
         name = function.name
-        if project is None or self._may_be_started(function):
+        if project is None or not project.is_bounded(file.filename) or self._may_be_started(function):
             return False
         if self._is_for_others() and not name.startswith("_"):
             return False
@@ -66,16 +66,25 @@ class Uncalled:
                 continue
             if name not in evidence.called or not depth or not self._is(caller, depth - 1):
                 return False
-        return not project.speaks_of(file.filename, function) and self._is_used_otherwise(function)
+        spoken_of = project.speaks_of(file.filename, function) and self._is_class_named(function)
+        return not spoken_of and self._is_used_otherwise(function)
+
+    def _is_class_named(self, function: ir.Function) -> bool:
+        """Whether anything but a class itself has its name; a network's may stand in settings."""
+        file, info = self._file, self._file.class_of(function)
+        if info is None or info.is_module or info.cls.decorators or file.project is None:
+            return True
+        named = re.compile(rb"(?<!class )\b%s\b" % re.escape(info.cls.name.encode()))
+        return file.project.contains(file.filename, named)
 
     def _is_used_otherwise(self, function: ir.Function) -> bool:
-        """Whether the program uses something else of the same class or file: else its callers may be out of sight."""
+        """Whether the program uses something else of the same file: else its callers may be out of sight."""
         file, project = self._file, self._file.project
-        beside = [
-            other
-            for other in file.module.functions
-            if other is not function and other.cls is function.cls and not other.name.startswith("__")
-        ]
+        others = (other for other in file.module.functions if other is not function)
+        beside = sorted(
+            (other for other in others if not other.name.startswith("__")),
+            key=lambda other: other.cls is not function.cls,
+        )
         called = file.evidence[file.module.body].called
         if project is None:
             return False

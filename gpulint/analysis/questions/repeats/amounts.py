@@ -36,6 +36,12 @@ def amounts(file: FileAnalysis, function: ir.Function, call: ir.Call) -> Iterato
         yield left_open(Question.REPEATS, f"no loop is seen to run `{function.name}`")
 
 
+def goes_through_data(file: FileAnalysis, function: ir.Function, call: ir.Call) -> bool:
+    """Whether a loop around a call, in its own function, goes through batches."""
+    known = (file.loops.get(id(loop)) for loop in _loops_around(function.body, call) or ())
+    return any(loop is not None and loop.over_data for loop in known)
+
+
 # --- rounds ----------------------------------------------------------------------------------------------------------
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from gpulint.analysis.code import ir
 from gpulint.analysis.code.assignments import targets
 from gpulint.analysis.torch.backward import runs_backward
+from gpulint.analysis.torch.frameworks import TRAINING_HOOKS
 from gpulint.analysis.torch.names import MEASURES_MEMORY, MEASURING
 
 if TYPE_CHECKING:
@@ -41,12 +42,12 @@ def runs_per_step(file: FileAnalysis, call: HotCall) -> bool:
     return file.runs_per_step(call.function) and not builds(call.function)
 
 
-def _is_inside(loop: Loop, outer: Loop) -> bool:
-    """Whether a loop runs within another, however deep."""
-    parent = loop.parent
-    while parent is not None and parent is not outer:
-        parent = parent.parent
-    return parent is outer
+def _is_inside(inner: Loop, outer: Loop) -> bool:
+    """Whether a loop stands in another, however deep."""
+    above = inner.parent
+    while above is not None and above is not outer:
+        above = above.parent
+    return above is outer
 
 
 def _tries_again(loop: ir.Stmt) -> bool:
@@ -165,7 +166,6 @@ def why_cheap(file: FileAnalysis, call: HotCall) -> str:
         return "a profiler watches these steps, of which there are few"
     if _reads_figures_beside(call):
         return "a figure of memory is read beside it, which shall begin from the same state in every step"
-    trains = file.facts.get(call.function)
     inner = call.loops[-1] if call.loops else None
     if (
         inner is not None
@@ -173,11 +173,33 @@ def why_cheap(file: FileAnalysis, call: HotCall) -> str:
         and _frees_for_next_network(file, call, inner)
     ):
         return "it lets go of something large right before another network runs in the same round"
-    if any(loop.backwards or loop.steps for loop in call.loops) or not call.loops:
-        return ""
-    if trains is not None and trains.has_backward:
+    if any(_goes_on_after_failure(loop) for loop in call.loops):
+        return "a step that fails is passed over beside it: sizes that differ may run out of memory, and what fails last is freed"
+    if any(loop.backwards or loop.steps for loop in call.loops) or _is_training_step(file, call.function):
         return ""
     return "how long the rest of a round takes, which does not train, the code does not say"
+
+
+def _goes_on_after_failure(loop: Loop) -> bool:
+    """`try: loss = step(batch) … except Exception: print("skipped")`, in a loop of steps."""
+    return any(
+        isinstance(statement, ir.Try)
+        and any(not _ends(handler.body) and not _raises(handler.body) for handler in statement.handlers)
+        and any(call.method in ("backward", "step") for _, call in ir.calls(statement.body))
+        for statement in loop.stmt.body
+    )
+
+
+def _raises(block: list[ir.Stmt]) -> bool:
+    return any(isinstance(one, ir.Jump) and one.kind == "raise" for one in ir.statements(block))
+
+
+def _is_training_step(file: FileAnalysis, function: ir.Function) -> bool:
+    """Whether a function trains: it goes backward, takes an optimizer's step, or gives a framework the loss to do so."""
+    facts, summary = file.facts.get(function), file.summaries.get(function)
+    if (facts is not None and facts.has_backward) or (summary is not None and summary.steps > 0):
+        return True
+    return function.name in TRAINING_HOOKS or file.framework_backward(function)
 
 
 _READS_FIGURES = frozenset(

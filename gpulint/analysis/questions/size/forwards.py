@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from gpulint.analysis.code import ir
 from gpulint.analysis.questions.device.left_on_host import left_on_host
 from gpulint.analysis.questions.repeats.acting import acts
-from gpulint.analysis.questions.repeats.amounts import amounts, is_one_sample
-from gpulint.analysis.questions.size.networks import NetworkSizes
+from gpulint.analysis.questions.repeats.amounts import amounts, goes_through_data, is_one_sample
+from gpulint.analysis.questions.size.networks import NetworkSizes, Size
 from gpulint.answers import Answer, Question, left_open, refuted
 
 if TYPE_CHECKING:
@@ -40,11 +40,25 @@ class ForwardSizes:
         yield from self.of_network(function, path, network)
         yield from left_on_host(self._file, function, path)
         size = self._sizes.of(function, path, network) if path else None
-        small = size is not None and (size.is_small or size.looks_small) and not size.most.convolutions
-        if size is not None and small and is_one_sample(function, call):
-            yield left_open(Question.SIZE, f"one sample at a time, and {size.in_words(path)}", size.most.made)
+        little = self._why_little(function, call, path, size) if size is not None else ""
+        if size is not None and little:
+            yield left_open(Question.SIZE, little, size.most.made)
         else:
             yield from self._of_acting(function, call, path, network)
+
+    def _why_little(self, function: ir.Function, call: ir.Call, path: str, size: Size) -> str:
+        """In a clause, why what one call saves may be too little to matter; empty where nothing says so."""
+        known = size.in_words(path)
+        small = (size.is_small or size.looks_small) and not size.most.convolutions
+        if small and is_one_sample(function, call):
+            return f"one sample at a time, and {known}"
+        if size.is_toy:
+            return ""  # said already
+        if size.is_of_rows:
+            return f"{known}, in nothing but linear layers"
+        if size.is_narrow and not goes_through_data(self._file, function, call):
+            return f"what one call is given goes through it, and {known}"
+        return ""
 
     def of_network(self, function: ir.Function, path: str, network: object = None) -> Iterator[Answer]:
         """The part of that which the network alone says, whatever goes through it."""

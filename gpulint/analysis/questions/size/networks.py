@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from gpulint.analysis.file.program import FileAnalysis
 
 SMALL = 16_000_000  # weights: 64 MB, which a GPU for training does not miss
+NARROW = 4_000_000  # 16 MB
 TINY = 1_000_000  # 4 MB
 FILTER = 1_000
 TOY = 250_000  # 1 MB
@@ -62,7 +63,12 @@ class Size:
     @property
     def is_of_rows(self) -> bool:
         """Whether it is nothing but some linear layers: each sample is a row, and what is saved of it a few more."""
-        return self.most.seen and self.most.rows and self.most.layers > 0 and self.most.about < TINY * 4
+        return self.most.seen and self.most.rows and self.most.layers > 0 and self.most.about < NARROW
+
+    @property
+    def is_narrow(self) -> bool:
+        """Whether all layers are in sight, come to few weights, and make rows in the end."""
+        return self.most.seen and self.most.layers > 0 and not self.most.maps and self.most.about < NARROW
 
     @property
     def is_toy_of_rows(self) -> bool:
