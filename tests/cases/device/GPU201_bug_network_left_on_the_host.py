@@ -44,3 +44,29 @@ def listen_where_told(loader, path, place):
     for x, y in loader:
         right += (net(x.cuda()).argmax(1).cpu() == y).sum().item()  # low: GPU201
     return right
+
+
+def listen_to_one_of_two(loader, state, kind):
+    if kind == "deep":
+        heard = Speaker()
+    else:
+        heard = nn.Sequential(nn.Linear(40, 4096), nn.ReLU(), nn.Linear(4096, 4096))
+    heard.load_state_dict(state)
+    heard.eval()
+    right = 0
+    for x, y in loader:
+        right += (heard(x).argmax(1) == y).sum().item()  # low: GPU201
+    return right
+
+
+def listen_to_one_of_two_on_a_gpu(loader, state, kind):
+    if kind == "deep":
+        heard = Speaker()
+    else:
+        heard = nn.Sequential(nn.Linear(40, 4096), nn.ReLU(), nn.Linear(4096, 4096))
+    heard.load_state_dict(state)
+    heard = heard.cuda().eval()
+    right = 0
+    for x, y in loader:
+        right += (heard(x.cuda()).argmax(1).cpu() == y).sum().item()  # expect: GPU201
+    return right

@@ -9,7 +9,7 @@ from gpulint.analysis.code import ir
 from gpulint.analysis.code.assignments import targets
 from gpulint.analysis.file.classes import ClassInfo
 from gpulint.analysis.questions.device.on_host import PLACING
-from gpulint.analysis.questions.device.origins import device_of_move, is_cpu
+from gpulint.analysis.values.values import Kind
 from gpulint.answers import Answer, Question, left_open
 
 if TYPE_CHECKING:
@@ -23,18 +23,22 @@ _IN_PLACE = frozenset(
 _DEFAULTS = frozenset({"set_default_device", "set_default_tensor_type"})
 
 
-def left_on_host(file: FileAnalysis, function: ir.Function, path: str) -> Iterator[Answer]:
-    """What leaves it open whether a network is on a GPU at all: the function makes it, in whatever branch, does nothing with it
-    that could move it, and neither does what makes it."""
+def left_on_host(file: FileAnalysis, function: ir.Function, path: str, network: object) -> Iterator[Answer]:
+    """What leaves it open whether a network is on a GPU at all: the function makes it, does nothing with it that could move
+    it, and neither does its class."""
     if not path.isidentifier():
         return
     made = [statement for statement in ir.statements(function.body) if _binds(statement, path)]
-    if not made or not all(_is_made_in_place(file, function, statement) for statement in made):
+    if not made or not all(map(_is_made, made)):
         return
+    known = [network] if len(made) == 1 else [_class_made(file, one) for one in made]
+    classes = [one for one in known if isinstance(one, ClassInfo)]
+    if any(map(_is_moved_by_itself, classes)) or not (classes or any(map(_makes_object, made))):
+        return
+    if len(classes) < len(made) and file.evidence[function].called & PLACING:
+        return  # who makes it may move it, and what it is given is moved here
     if any(evidence.words & _DEFAULTS for evidence in file.evidence.values()):
         return
-    if any(_moves_somewhere(call) for _, call in ir.calls(function.body)):
-        return  # what is moved to a GPU goes into a network that is there
     if all(
         _leaves_in_place(statement, path)
         for statement in ir.statements(function.body)
@@ -43,36 +47,37 @@ def left_on_host(file: FileAnalysis, function: ir.Function, path: str) -> Iterat
         yield left_open(Question.DEVICE, f"nothing in `{function.name}` puts `{path}` on a GPU", made[0])
 
 
+def _class_made(file: FileAnalysis, statement: ir.Stmt) -> object:
+    """The class of the program that a statement makes an object of; None where it is none that is seen."""
+    value = statement.value if isinstance(statement, ir.Assign) else None
+    path = value.func.path if isinstance(value, ir.Call) else None
+    if path is None or path in file.classes:
+        return file.classes.get(path or "")
+    full = file.names.qualify(path)
+    found = file.imported_value(full) if full is not None else None
+    return found.ref if found is not None and found.kind is Kind.CLASS else None
+
+
 def _binds(statement: ir.Stmt, path: str) -> bool:
     return any(target.path == path for target in targets(statement))
 
 
-def _is_made_in_place(file: FileAnalysis, function: ir.Function, statement: ir.Stmt) -> bool:
-    """`net = Net(8)`, `net = small_net()`: a call of the project's class or function, given nothing that speaks of a device,
-    which moves nothing by itself."""
+def _is_made(statement: ir.Stmt) -> bool:
+    """`net = Net(8)`: a call of a class, given nothing that speaks of a device."""
     value = statement.value if isinstance(statement, ir.Assign) else None
     if not isinstance(value, ir.Call) or value.func.path is None:
         return False
     given = (part for arg in (*value.args, *(arg for _, arg in value.keywords)) for part in ir.walk(arg))
-    if value.keyword("device") is not None or any("device" in (part.path or "") for part in given):
-        return False
-    full = file.names.qualify(value.func.path)
-    maker = file.imported_value(full) if full is not None else None
-    if maker is None and isinstance(value.func, ir.Name):
-        maker = file.free_name(function, value.func.id)
-    if maker is None or not isinstance(maker.ref, (ClassInfo, ir.Function)):
-        return False
-    if isinstance(maker.ref, ClassInfo):
-        return not _moves_itself(maker.ref)
-    return not maker.ref.home.evidence[maker.ref].called & PLACING
+    return value.keyword("device") is None and not any("device" in (part.path or "") for part in given)
 
 
-def _moves_somewhere(call: ir.Call) -> bool:
-    place = device_of_move(call) if call.method == "to" else None
-    return call.method == "cuda" or (place is not None and not is_cpu(place, {}))
+def _makes_object(statement: ir.Stmt) -> bool:
+    """`net = Net(8)`, as names of classes are written."""
+    value = statement.value if isinstance(statement, ir.Assign) else None
+    return isinstance(value, ir.Call) and value.method[:1].isupper()
 
 
-def _moves_itself(network: ClassInfo) -> bool:
+def _is_moved_by_itself(network: ClassInfo) -> bool:
     methods = (method for one in network.ancestors() for method in one.cls.methods.values())
     return any(
         call.method in PLACING and isinstance(call.func, ir.Attr)

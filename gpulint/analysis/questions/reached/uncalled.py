@@ -70,9 +70,10 @@ class Uncalled:
         return not spoken_of and self._is_used_otherwise(function)
 
     def _is_class_named(self, function: ir.Function) -> bool:
-        """Whether anything but a class itself has its name; a network's may stand in settings."""
+        """Whether anything but a class itself has its name. One of a family may be looked up by what stands in settings."""
         file, info = self._file, self._file.class_of(function)
-        if info is None or info.is_module or info.cls.decorators or file.project is None:
+        family = info is None or info.is_module or set(info.base_names) - {"object", "ABC", "abc.ABC"}
+        if info is None or family or info.cls.decorators or file.project is None:
             return True
         named = re.compile(rb"(?<!class )\b%s\b" % re.escape(info.cls.name.encode()))
         return file.project.contains(file.filename, named)

@@ -105,6 +105,16 @@ def _is_repeated(file: FileAnalysis, function: ir.Function, depth: int) -> bool:
     )
 
 
+def is_called_in_a_loop(file: FileAnalysis, function: ir.Function) -> bool:
+    """Whether a loop is seen to call a function, here or in another file."""
+    others = file.project.files_calling(file.filename, function) if file.project is not None else ()
+    return any(
+        caller is not function and _is_in_a_loop(caller, call)
+        for home in (file, *(others or ()))
+        for caller, call in _callers(home, function)
+    )
+
+
 def _is_in_a_loop(function: ir.Function, call: ir.Call) -> bool:
     """Whether a call stands in a loop, or in what a comprehension makes for each of its items."""
     if _loops_around(function.body, call):

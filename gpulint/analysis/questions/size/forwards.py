@@ -38,7 +38,7 @@ class ForwardSizes:
         ):
             yield from amounts(self._file, function, call)
         yield from self.of_network(function, path, network)
-        yield from left_on_host(self._file, function, path)
+        yield from left_on_host(self._file, function, path, network)
         size = self._sizes.of(function, path, network) if path else None
         little = self._why_little(function, call, path, size) if size is not None else ""
         if size is not None and little:
@@ -54,7 +54,7 @@ class ForwardSizes:
             return f"one sample at a time, and {known}"
         if size.is_toy:
             return ""  # said already
-        if size.is_of_rows:
+        if size.is_head:
             return f"{known}, in nothing but linear layers"
         if size.is_narrow and not goes_through_data(self._file, function, call):
             return f"what one call is given goes through it, and {known}"

@@ -28,6 +28,7 @@ FILTER = 1_000
 TOY = 250_000  # 1 MB
 LARGE = 40_000_000  # 160 MB; with an optimizer's state, and gradients, four times as much
 _MOST_MAKERS = 12
+_MOST_LAYERS_OF_HEAD = 4
 _DEPTH = 4
 
 
@@ -67,8 +68,18 @@ class Size:
 
     @property
     def is_narrow(self) -> bool:
-        """Whether all layers are in sight, come to few weights, and make rows in the end."""
-        return self.most.seen and self.most.layers > 0 and not self.most.maps and self.most.about < NARROW
+        """Whether all layers are in sight, come to few weights, and take no pictures."""
+        return (
+            self.most.seen
+            and self.most.layers > 0
+            and not self.most.convolutions
+            and self.most.about < NARROW
+        )
+
+    @property
+    def is_head(self) -> bool:
+        """Whether it is a few linear layers, as they stand behind a network: each sample is a row."""
+        return self.is_of_rows and self.most.layers <= _MOST_LAYERS_OF_HEAD
 
     @property
     def is_toy_of_rows(self) -> bool:
