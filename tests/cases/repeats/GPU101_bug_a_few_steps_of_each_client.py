@@ -15,7 +15,7 @@ class Client:
     def train(self):
         total = 0
         for _ in range(self.local_steps):
-            x, y = next(self.data)
+            x, y = self.data.draw()
             loss = F.cross_entropy(self.net(x.cuda()), y.cuda())
             self.optimizer.zero_grad()
             loss.backward()
@@ -35,7 +35,7 @@ def run(net: nn.Module, data, steps):
     optimizer = torch.optim.SGD(net.cuda().parameters(), lr=0.1)
     total = 0
     for step in range(steps):
-        x, y = next(data)
+        x, y = data.draw()
         loss = F.cross_entropy(net(x.cuda()), y.cuda())
         optimizer.zero_grad()
         loss.backward()
