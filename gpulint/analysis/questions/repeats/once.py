@@ -26,20 +26,17 @@ def fills_once(function: ir.Function, statement: ir.Stmt, slot: str) -> tuple[An
     for one in ir.statements(function.body):
         if not isinstance(one, ir.If) or not any(inner is statement for inner in ir.statements(one.body)):
             continue
-        test = one.test.operands[0] if _compares(one.test) else None
+        test = _compared(one.test)
         if test is not None and (test.path == slot or slot in _read_by(function, test.path)):
             return (refuted(Question.REPEATS, f"only where `{slot}` has not been set yet", one.test),)
     return ()
 
 
-def _compares(test: ir.Expr) -> bool:
-    """`x is None`, `x < 0`, `x == -1`: with a literal, and with nothing else."""
-    return (
-        isinstance(test, ir.Op)
-        and test.op in ("is", "==", "cmp")
-        and len(test.operands) == 2
-        and isinstance(test.operands[1], ir.Const)
-    )
+def _compared(test: ir.Expr) -> ir.Expr | None:
+    """What `x is None`, `x < 0`, `x == -1` ask about: it is compared with a literal, and with nothing else."""
+    if not isinstance(test, ir.Op) or test.op not in ("is", "==", "cmp") or len(test.operands) != 2:
+        return None
+    return test.operands[0] if isinstance(test.operands[1], ir.Const) else None
 
 
 def _read_by(function: ir.Function, name: str | None) -> set[str]:
