@@ -3,6 +3,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
+from gpulint.answers import doubts_of
 from gpulint.claims import Claim
 from gpulint.findings import Grave, Severity
 from gpulint.rule import Cost, Remove, Repair, Report, Rule
@@ -86,6 +87,8 @@ class NeedlessRetainGraph(Rule):
         from gpulint.rules.detect.lifetimes.last_backwards import last_backwards
         from gpulint.rules.detect.lifetimes.suspicion import told
 
+        from gpulint.analysis.questions.repeats.once import runs_once
+
         rows: set[int] = set()
         states = facts.ask(averages)
         explained = {id(item.backward) for function in facts.functions for item in function.carried}
@@ -95,8 +98,12 @@ class NeedlessRetainGraph(Rule):
                     rows.add(backward.call.row)
                 elif _needless(backward) and _stays(function, backward):
                     rows.add(backward.call.row)
-                    doubts = (_NEXT,) if states else ()
-                    yield _report(facts, backward, (*_let_go(function, backward), *doubts))
+                    doubts = (
+                        *_let_go(function, backward),
+                        *((_NEXT,) if states else ()),
+                        *doubts_of(runs_once(backward.function, bool(backward.loops))),
+                    )
+                    yield _report(facts, backward, doubts)
         yield from told(facts.ask(last_backwards), rows)
 
 

@@ -3,6 +3,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
+from gpulint.answers import doubts_of
 from gpulint.claims import Claim
 from gpulint.findings import Severity
 from gpulint.rule import Cost, Report, Rule
@@ -22,7 +23,8 @@ class CreateGraphBackward(Rule):
     stays through the next forward, until `zero_grad()` or, where the model itself is dropped, until the garbage
     collector runs. `torch.autograd.grad` hands the gradients out instead: they go when their names do.
 
-    A second backward through the gradients, as of a gradient penalty, frees most of it: then this is an *info*.
+    A second backward through the gradients, as of a gradient penalty, frees most of it: then this is an *info*. What a
+    constructor or a script runs once is told in doubt.
 
     ## What it costs
     An 8-layer MLP, batch 512 × 1,024 (NVIDIA H200, torch 2.11). An optimizer reads the gradients:
@@ -69,12 +71,16 @@ class CreateGraphBackward(Rule):
     name = "create-graph-backward"
     severity = Severity.WARNING
     runtime_claim = Claim("cycle")
+    doubts = True
     triggers = ((b"create_graph=True", b"create_graph = True"), (b"backward",))
 
     def check(self, facts: FileFacts, options: Mapping[str, Any]) -> Iterator[Report]:
         from gpulint.rules.detect.misuse import create_graphs
 
+        from gpulint.analysis.questions.repeats.once import runs_once
+
         for found in facts.ask(create_graphs):
+            doubts = doubts_of(runs_once(found.function, found.in_loop))
             text, subject = facts.source(found.call), facts.called(found.call)
             if found.again:
                 message = f"`{text}` ties the parameters to their gradients in a reference cycle"
@@ -85,7 +91,7 @@ class CreateGraphBackward(Rule):
                     "what the cycle holds, until the gradients are reset",
                     "136 instead of 56 MiB at the peak, 6.00 MiB a step kept by an input that requires grad, for a 2-layer MLP; H200, torch 2.11",
                 )
-                yield Report(found.call, message, reason, cost, Severity.INFO, subject=subject)
+                yield Report(found.call, message, reason, cost, Severity.INFO, subject=subject, doubts=doubts)
             else:
                 message = f"`{text}` keeps the step's whole graph on the parameters' gradients, in a reference cycle"
                 reason = "nothing after it in this iteration resets the gradients: the graph lives into the next forward"
@@ -93,4 +99,4 @@ class CreateGraphBackward(Rule):
                     "every activation, until the gradients are reset",
                     "130 MiB instead of 32 MiB held for an 8-layer MLP; H200, torch 2.11",
                 )
-                yield Report(found.call, message, reason, cost, subject=subject)
+                yield Report(found.call, message, reason, cost, subject=subject, doubts=doubts)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from gpulint.answers import Answer, Considered, Question, Verdict, refuted
 from gpulint.findings import Confidence, Finding
-from gpulint.lint.linter import excused, linted, project_of, said_by_program
+from gpulint.lint.linter import linted, project_of, said_by_callers, said_by_program
 from gpulint.lint.trees import SourceError, deep_stack
 from gpulint.rule import Report, Rule, RuleSet, node_of, origin_of
 from gpulint.source.notebooks import Notebook, NotebookError, is_notebook, read_notebook
@@ -217,5 +217,5 @@ def _taken_back(at: Place, report: Report | None, rule: type[Rule], file: _File)
     """What is known only after a rule has spoken: tests, and callers in other files."""
     if (file.facts.is_test or file.facts.passes_over(at)) and not rule.in_tests:
         yield refuted(Question.REACHED, "it is test code, or computes with another framework")
-    if report is not None and excused(report, file.filename, file.project):
-        yield refuted(Question.GRAD, "every caller in the project switches grad off")
+    if report is not None:
+        yield from said_by_callers(report, file.filename, file.project)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from gpulint.answers import doubts_of
+from gpulint.answers import Answer, Question, Verdict, doubts_of, left_open, refuted
 from gpulint.findings import Confidence, Finding, Fix, Position, Related
 from gpulint.lint.trees import SourceError, Trees, deep_stack
 from gpulint.rule import Cost, Report, Rule, RuleSet, node_of
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
     from gpulint.analysis.file.asking import FileFacts
     from gpulint.analysis.file.project import Project
-    from gpulint.answers import Answer
     from gpulint.rule import Place
     from gpulint.source.positions import Spans
 
@@ -102,8 +101,13 @@ def _reports(
             passed = not rule.in_tests and facts.passes_over(report.at)
             if passed or not report.confidence.reaches(rules.confidence):
                 continue
-            report = _with_doubts_of_program(facts, rule, report)
-            if report.confidence.reaches(rules.confidence) and not excused(report, filename, project):
+            report = _with_doubts(report, said_by_program(facts, rule, report.at))
+            if not report.confidence.reaches(rules.confidence):
+                continue
+            said = tuple(said_by_callers(report, filename, project))
+            report = _with_doubts(report, said)
+            refuting = any(answer.verdict is Verdict.REFUTED for answer in said)
+            if not refuting and report.confidence.reaches(rules.confidence):
                 yield rule, report
 
 
@@ -117,15 +121,26 @@ def said_by_program(facts: FileFacts, rule: type[Rule], place: Place) -> Iterato
         yield from facts.ask(Uncalled).doubt(function)
 
 
-def _with_doubts_of_program(facts: FileFacts, rule: type[Rule], report: Report) -> Report:
-    more = doubts_of(said_by_program(facts, rule, report.at))
+def _with_doubts(report: Report, answers: Iterable[Answer]) -> Report:
+    more = doubts_of(answers)
     return replace(report, doubts=(*report.doubts, *more)) if more else report
 
 
-def excused(report: Report, filename: str, project: Project | None) -> bool:
-    """Whether the callers in other files of the project take back what a report claims."""
+def said_by_callers(report: Report, filename: str, project: Project | None) -> Iterator[Answer]:
+    """What the callers in other files of the project say to a report that stands on their leaving grad on."""
+    from gpulint.analysis.file.reaching import Reach
+
     entries = report.unless_guarded
-    return bool(entries) and project is not None and project.guarded_everywhere(filename, entries)
+    if not entries or project is None:
+        return
+    reach = project.reach(filename, entries)
+    if reach is Reach.GUARDED:
+        yield refuted(Question.GRAD, "every caller in the project switches grad off")
+    elif reach is Reach.MIXED:
+        name = entries[0].name
+        yield left_open(
+            Question.GRAD, f"some who call a `{name}` switch grad off, and whose the others call is not shown"
+        )
 
 
 def _placed(

@@ -13,7 +13,7 @@ from gpulint.analysis.code import ir
 from gpulint.analysis.code.assignments import cuts, is_accumulation, pairs, passes_graph_by, targets
 from gpulint.analysis.file.gradmode import is_neutral_context, of_call
 from gpulint.analysis.questions.backward.cutting import cuts_graph
-from gpulint.analysis.questions.grad.no_graph import made_without_grad
+from gpulint.analysis.questions.grad.frozen_networks import made_without_grad
 from gpulint.analysis.torch.names import REDUCTIONS
 from gpulint.analysis.values.values import MAYBE, MIXED, UNSURE_GRAD, Grad, Kind
 

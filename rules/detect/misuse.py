@@ -51,6 +51,7 @@ class CreateGraph:
     function: ir.Function
     call: ir.Call
     again: bool  # a later backward of the same iteration can free the graph
+    in_loop: bool
 
 
 @dataclass(slots=True)
@@ -191,14 +192,14 @@ def create_graphs(file: FileAnalysis) -> list[CreateGraph]:
     for function in file.module.functions:
         if not any(runs_backward(name) for name in file.evidence[function].called):
             continue
-        for region in _regions(function.body):
+        for number, region in enumerate(_regions(function.body)):
             for position, statement in enumerate(region):
                 calls = [call for call in _own_calls(statement) if _creates_graph(call)]
                 later = region[position + 1 :] if calls else []
                 starts_clean = calls and _starts_clean(region[:position], {f.stmt for f in forwards})
                 if calls and not starts_clean and not any(_lets_go(item) for item in later):
                     again = any(runs_backward(call.method) for _, call in ir.calls(later))
-                    found += [CreateGraph(function, call, again) for call in calls]
+                    found += [CreateGraph(function, call, again, number > 0) for call in calls]
     return found
 
 

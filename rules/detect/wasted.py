@@ -11,7 +11,7 @@ from gpulint.analysis.code import ir
 from gpulint.analysis.file.facts import Forward, FunctionFacts
 from gpulint.analysis.questions.backward.cutting import Uses, mixes
 from gpulint.analysis.questions.grad.freezing import may_be_frozen, thawed_by_context
-from gpulint.analysis.questions.grad.no_graph import gives_graph, is_weightless, off_for_object
+from gpulint.analysis.questions.grad.no_graph import gives_graph, is_weightless
 from gpulint.analysis.values.values import Grad
 
 if TYPE_CHECKING:
@@ -53,8 +53,6 @@ def wasted_forwards(file: FileAnalysis) -> list[WastedForward]:
         if facts.role.is_test or function.name == "test" or facts.needs_grad or not _trains(file, facts):
             continue
         switching = bool(words_beside(file, function) & SWITCHING)
-        if off_for_object(file, function):
-            continue
         if facts.role.is_module_forward and not facts.has_backward and not gives_graph(file, function):
             continue  # it acts or predicts, whatever else trains; grad is its callers' business
         uses: Uses | None = None

@@ -43,10 +43,13 @@ def outside_calls(module: ir.Module, guards: frozenset[str]) -> FileCalls:
     `guards` holds the last names of context managers and decorators that switch grad off.
     """
     found = FileCalls()
+    modes = [mode for statement in module.body.body if (mode := switched(statement)) is not None]
+    off = bool(modes) and not any(modes)  # for the process, before any function runs
     for function in module.functions:
         if function.cls is not None and function.name != "<lambda>":
             found.methods.setdefault(function.name, []).append(function)
         decorated = any(_last(item) in guards for item in function.decorators)
+        decorated |= off and function is not module.body
         switches = guards | _contexts(function, guards)
         _note_calls(function, function.body, switches, decorated, found.calls)
         for statement in ir.statements(function.body):

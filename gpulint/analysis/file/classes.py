@@ -6,11 +6,10 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from gpulint.analysis.code import ir
-from gpulint.analysis.code.assignments import pairs
 from gpulint.analysis.file.evidence import Evidence
 from gpulint.analysis.torch import frameworks
 from gpulint.analysis.torch.names import is_loss_function
-from gpulint.analysis.values.values import CRITERION, PLAIN, UNKNOWN, Kind, Val, join
+from gpulint.analysis.values.values import CRITERION, UNKNOWN, Kind, Val, join
 
 if TYPE_CHECKING:
     from gpulint.analysis.torch.names import Names
@@ -19,103 +18,6 @@ if TYPE_CHECKING:
 _TYPED = frozenset({Kind.MODULE, Kind.INSTANCE, Kind.OPTIMIZER, Kind.LOADER})
 
 _VOCABULARY = re.compile(r"(?i)vocab|n_?tok|num_tok|n_?char|n_?symbols")
-
-
-# What numbers, arrays and computed tensors come from: a parameter reshaped is a parameter no longer.
-_MAKES_DATA = frozenset(
-    "tensor int float bool str len set dict tuple array asarray arange zeros ones linspace view reshape".split()
-)
-_NUMBERS = frozenset({"int", "float", "bool", "str"})
-
-
-def _is_no_parameter(value: ir.Expr, method: ir.Function) -> bool:
-    """Whether a value is data, which a module that stores it does not register."""
-    if isinstance(value, ir.Name):
-        return any(param.name == value.id and _is_number(param) for param in method.params)
-    if isinstance(value, ir.Op):
-        return value.op in ("cmp", "not", "==", "!=", "in", "not in")
-    return isinstance(value, ir.Const) or (isinstance(value, ir.Call) and value.method in _MAKES_DATA)
-
-
-def _is_number(param: ir.Param) -> bool:
-    """Whether a parameter is a number or a text, by its annotation or by its default."""
-    if param.annotation is not None:
-        return param.annotation.path in _NUMBERS
-    return isinstance(param.default, ir.Const) and isinstance(param.default.value, (int, float, str))
-
-
-def _adds_no_parameter(method: ir.Function, buffers: frozenset[str]) -> bool:
-    """Whether nothing that a method stores on the object can be a parameter, a module or a container of them: what goes by
-    a buffer's name is none, nor what is read off a size."""
-    sizes = {
-        target.id
-        for statement in ir.statements(method.body)
-        if isinstance(statement, ir.Assign)
-        for target, value in pairs(statement)
-        if isinstance(target, ir.Name) and _is_size(value)
-    }
-    for statement in ir.statements(method.body):
-        if not isinstance(statement, ir.Assign):
-            continue
-        for target, value in pairs(statement):
-            if isinstance(target, ir.Attr) and target.attr not in buffers:
-                known = isinstance(value, ir.Name) and value.id in sizes
-                if not known and not _is_no_parameter(value, method):
-                    return False
-    return not any(call.method in _REGISTERS for _, call in ir.calls(method.body))
-
-
-def _is_size(value: ir.Expr) -> bool:
-    """`x.size()[1]`, `x.shape[0]`, `x.size(0)`."""
-    if isinstance(value, ir.Sub):
-        value = value.base
-    if isinstance(value, ir.Call):
-        return isinstance(value.func, ir.Attr) and value.method in ("size", "dim", "numel")
-    return isinstance(value, ir.Attr) and value.attr == "shape"
-
-
-def _buffers(cls: ir.Class) -> frozenset[str]:
-    """The names that a class registers as buffers."""
-    return frozenset(
-        name.value
-        for method in cls.methods.values()
-        for _, call in ir.calls(method.body)
-        if call.method == "register_buffer"
-        if isinstance(name := call.argument(0, "name"), ir.Const) and isinstance(name.value, str)
-    )
-
-
-_REGISTERS = frozenset("Parameter register_parameter add_module register_module setattr".split())
-
-
-def has_only_buffers(cls: ir.Class) -> bool:
-    """Whether a class registers buffers, makes neither a parameter nor a layer, and runs nothing that it stores: a transform
-    of what it is given."""
-    if not _buffers(cls):
-        return False
-    stored = {
-        target.attr
-        for method in cls.methods.values()
-        for statement in ir.statements(method.body)
-        if isinstance(statement, ir.Assign)
-        for target, _ in pairs(statement)
-        if isinstance(target, ir.Attr)
-    }
-    for method in cls.methods.values():
-        for _, call in ir.calls(method.body):
-            made = call.func.path or ""
-            if call.method in _REGISTERS or (
-                made.startswith(("nn.", "torch.nn.")) and call.method[:1].isupper()
-            ):
-                return False
-            if isinstance(call.func, ir.Attr) and call.func.attr in stored - cls.methods.keys():
-                return False
-        for statement in ir.statements(method.body):
-            if isinstance(statement, ir.For) and any(
-                isinstance(part, ir.Attr) and part.attr in stored for part in ir.walk(statement.iterable)
-            ):
-                return False
-    return True
 
 
 def _projects_to_vocabulary(method: ir.Function) -> bool:
@@ -147,6 +49,7 @@ class ClassInfo:
         self.thawed: set[str] = set()
         self.evals: set[str] = set()
         self.is_dense = False
+        self.weights: dict[frozenset[str], Any] = {}  # by the constructor's parameters that are literals
         self.trains: set[str] = set()
         self.base_names = [
             names.qualify(base.path) or base.path for base in cls.bases if base.path is not None
@@ -209,14 +112,6 @@ class ClassInfo:
             for path in source:
                 if path.startswith(f"{own}."):
                     target.add(path[len(own) + 1 :])
-
-    def note_parameters(self) -> None:
-        """Mark a module of this file that has buffers and numbers but neither parameters nor other modules."""
-        bases = {name.rsplit(".", 1)[-1] for name in self.base_names}
-        if self.is_module and bases == {"Module"} and self.cls.methods.get("__init__") is not None:
-            buffers = _buffers(self.cls)
-            if all(_adds_no_parameter(method, buffers) for method in self.cls.methods.values()):
-                self.module_flags |= PLAIN
 
     def stays_in_eval(self, attr: str) -> bool:
         """Whether a module is put into eval mode at construction and never back into training mode."""

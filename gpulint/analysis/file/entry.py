@@ -85,6 +85,8 @@ class EntryModes(Identities):
         module_state = self.states.get(self.module.body)
         if module_state is not None and module_state.grad is not Grad.ENABLED:
             return module_state.grad
+        if self._is_off_for_object(function):
+            return Grad.DISABLED
         callers = self.callers.get(function) or self._callers_of_overridden(function)
         if callers and function in self.started:
             callers = callers | {Grad.ENABLED}
@@ -93,6 +95,29 @@ class EntryModes(Identities):
         if function.parent is not None and function.parent is not self.module.body:
             return self.grad_at_entry(function.parent)
         return Grad.ENABLED
+
+    def _is_off_for_object(self, function: ir.Function) -> bool:
+        """Whether the object that a method belongs to has switched grad off for the process before the method can run, and no
+        method switches it on again: its constructor, what that calls, or what makes an attribute that the method uses."""
+        info = self.class_of(function)
+        if info is None or function.name == "__init__":
+            return False
+        methods = [method for one in info.ancestors() for method in one.cls.methods.values()]
+        if not any("set_grad_enabled" in method.home.evidence[method].words for method in methods):
+            return False
+        modes = [mode for m in methods for s in ir.statements(m.body) if (mode := switched(s)) is not None]
+        off = [method for method in methods if any(switched(s) is False for s in method.body)]
+        return not any(modes) and any(
+            method is not function and self._comes_first(method, function, methods) for method in off
+        )
+
+    @staticmethod
+    def _comes_first(method: ir.Function, function: ir.Function, methods: list[ir.Function]) -> bool:
+        begun = [one for one in methods if one.name == "__init__"]
+        if method in begun or any(method.name in one.home.evidence[one].called for one in begun):
+            return True
+        made = _stored_by(method) - {attr for one in methods if one is not method for attr in _stored_by(one)}
+        return bool(made & function.home.evidence[function].words)
 
     def _callers_of_overridden(self, function: ir.Function) -> set[Grad]:
         """How the file calls the methods of base classes that this one stands in for."""
@@ -189,3 +214,7 @@ class EntryModes(Identities):
         if any(switched(statement) is False for statement in enter.body):
             return Grad.DISABLED
         return Grad.UNKNOWN if words & {"set_grad_enabled", "enable_grad"} else None
+
+
+def _stored_by(method: ir.Function) -> set[str]:
+    return {path.partition(".")[2] for path in method.home.evidence[method].stored}

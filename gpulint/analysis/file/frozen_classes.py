@@ -1,4 +1,6 @@
-"""Modules that are frozen by their own class: an argument of the constructor says whether the parameters require grad."""
+"""What a class freezes of its objects: all parameters, where an argument of the constructor says so or nothing else is
+asked, or a network that it holds.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +8,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from gpulint.analysis.code import ir
-from gpulint.analysis.values.arguments import bind_sources
+from gpulint.analysis.file.weights.parameters import parts_with_weights
+from gpulint.analysis.values.arguments import bind_sources, is_static
 
 if TYPE_CHECKING:
     from gpulint.analysis.file.classes import ClassInfo
@@ -17,14 +20,38 @@ def is_made_frozen(info: ClassInfo, call: ir.Call | None) -> bool:
     say. A method of the class that thaws them leaves that to who calls it."""
     for one in info.ancestors():
         init = one.cls.methods.get("__init__")
-        if init is None:
-            continue
-        covering = [value for method in _run_by(one, init) for value in _of_all_parameters(method)]
-        if covering:
-            settled = all(_is_off(value, init, call if one is info else None) for value in covering)
-            others = (m for m in one.cls.methods.values() if m not in _run_by(one, init))
-            return settled and not any(list(_of_all_parameters(method)) for method in others)
+        if init is not None and (settled := _settles(one, "", call if one is info else None)) is not None:
+            return settled
+    with_weights = parts_with_weights(info, call) if info.is_module else frozenset()
+    return bool(with_weights) and all(is_part_frozen(info, attr) for attr in with_weights)
+
+
+def is_part_frozen(info: ClassInfo, attr: str) -> bool:
+    """Whether the constructor of a class freezes the network that it stores under this name, `self.ema = deepcopy(model)`, and
+    nothing thaws it again."""
+    for one in info.ancestors():
+        settled = _settles(one, f".{attr}", None)
+        if settled is not None:
+            return settled
     return False
+
+
+def _settles(info: ClassInfo, part: str, call: ir.Call | None) -> bool | None:
+    """Whether the constructor freezes the object, or that part of it, for good; None where it says nothing about that."""
+    init = info.cls.methods.get("__init__")
+    if init is None:
+        return None
+    found: list[bool] = []
+    for method, by in _run_by(info, init):
+        for value in _of_all_parameters(method, part):
+            found.append(_is_off(value, method, by if method is not init else call))
+    if not found:
+        return None
+    run = [method for method, _ in _run_by(info, init)]
+    others = (method for method in info.cls.methods.values() if method not in run)
+    return all(found) and not any(
+        not _is_off(value, method, None) for method in others for value in _of_all_parameters(method, part)
+    )
 
 
 def decided_by_argument(info: ClassInfo) -> str:
@@ -42,22 +69,59 @@ def decided_by_argument(info: ClassInfo) -> str:
     return ""
 
 
-def _run_by(info: ClassInfo, init: ir.Function) -> list[ir.Function]:
-    """The constructor, and the methods of the class that it calls."""
-    called = {call.method for _, call in ir.calls(init.body) if (call.func.path or "").startswith("self.")}
-    return [init, *(method for name, method in info.cls.methods.items() if name in called)]
+def _run_by(info: ClassInfo, init: ir.Function) -> list[tuple[ir.Function, ir.Call | None]]:
+    """The constructor, and the methods of the class that it calls, each with the call."""
+    found: list[tuple[ir.Function, ir.Call | None]] = [(init, None)]
+    own = init.params[0].name if init.params else "self"
+    for _, call in ir.calls(init.body):
+        method = info.cls.methods.get(call.method)
+        mine = method is not None and not is_static(method) and call.func.path == f"{own}.{call.method}"
+        if method is not None and mine:
+            found.append((method, call))
+    return found
 
 
-def _of_all_parameters(method: ir.Function) -> Iterator[ir.Expr]:
-    """What a method sets `requires_grad` to for all the parameters of its object."""
-    own = method.params[0].name if method.params else "self"
+def _of_all_parameters(method: ir.Function, part: str) -> Iterator[ir.Expr]:
+    """What a method sets `requires_grad` to for all the parameters of its object, or of a part of it: `.ema`."""
+    own = f"{method.params[0].name if method.params else 'self'}{part}"
     for statement in method.body:
         if isinstance(statement, ir.For) and _iterates_all(statement.iterable, own):
             yield from _set_to(statement.body)
-        elif isinstance(statement, ir.ExprStmt) and isinstance(statement.value, ir.Call):
-            call = statement.value
-            if call.func.path == f"{own}.requires_grad_":
-                yield call.argument(0, "requires_grad") or ir.Const(call.origin, True)
+        elif isinstance(statement, ir.ExprStmt) and isinstance(statement.value, ir.Comp):
+            comp = statement.value
+            if len(comp.clauses) == 1 and _iterates_all(comp.clauses[0][1], own):
+                yield from (mode for element in comp.elements for mode in _requirement(element))
+        elif isinstance(statement, ir.ExprStmt):
+            yield from _requirement(statement.value, own)
+        elif isinstance(statement, ir.Assign) and any(target.path == own for target in statement.targets):
+            if statement.value is not None and part:
+                yield from _requirement(statement.value)
+
+
+def switched_by_loop(statement: ir.For) -> tuple[str, bool] | None:
+    """The network of `for p in net.parameters(): p.requires_grad = False`, with whether that freezes all of it: where a
+    condition chooses, or the mode is True or unknown, some may be trained. None for any other loop."""
+    iterable = statement.iterable
+    if not (isinstance(iterable, ir.Call) and iterable.method in ("parameters", "named_parameters")):
+        return None
+    owner = iterable.func.base.path if isinstance(iterable.func, ir.Attr) else None
+    modes = list(_set_to(list(ir.statements(statement.body))))
+    if owner is None or not modes:
+        return None
+    always = list(_set_to(statement.body))
+    off = [isinstance(mode, ir.Const) and mode.value is False for mode in modes]
+    return owner, bool(always) and all(off)
+
+
+def _requirement(expr: ir.Expr, own: str | None = None) -> Iterator[ir.Expr]:
+    """The mode in `own.eval().requires_grad_(mode)`, whatever else is in the chain; of anything where none is named."""
+    mode: ir.Expr | None = None
+    while isinstance(expr, ir.Call) and isinstance(expr.func, ir.Attr):
+        if expr.method == "requires_grad_" and mode is None:
+            mode = expr.argument(0, "requires_grad") or ir.Const(expr.origin, True)
+        expr = expr.func.base
+    if mode is not None and own in (None, expr.path):
+        yield mode
 
 
 def _iterates_all(iterable: ir.Expr, own: str) -> bool:
@@ -79,13 +143,13 @@ def _set_to(block: list[ir.Stmt]) -> Iterator[ir.Expr]:
                 yield call.argument(0, "requires_grad") or ir.Const(call.origin, True)
 
 
-def _is_off(value: ir.Expr, init: ir.Function, call: ir.Call | None) -> bool:
-    """Whether a value is False: by itself, or as the constructor's argument that the call gives or leaves out."""
+def _is_off(value: ir.Expr, method: ir.Function, call: ir.Call | None) -> bool:
+    """Whether a value is False: by itself, or as the method's argument that the call gives or leaves out."""
     if isinstance(value, ir.Name):
-        param = next((param for param in init.params if param.name == value.id), None)
+        param = next((param for param in method.params if param.name == value.id), None)
         if param is None:
             return False
-        given = bind_sources(init, call, True).get(value.id) if call is not None else None
+        given = bind_sources(method, call, True).get(value.id) if call is not None else None
         value = given if given is not None else param.default or value
     return isinstance(value, ir.Const) and value.value is False
 

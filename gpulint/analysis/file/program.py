@@ -15,15 +15,18 @@ from gpulint.analysis.file.facts import FunctionFacts, Keep
 from gpulint.analysis.file.summaries import Summary
 from gpulint.analysis.file.surroundings import Surroundings
 from gpulint.analysis.file.test_code import is_test_file
+from gpulint.analysis.file.weights.parameters import Weights, runs_by_itself, weights_of
 from gpulint.analysis.torch import frameworks
 from gpulint.analysis.torch.names import GRAD_SWITCHES, Names
 from gpulint.analysis.values.constants import Constants
 from gpulint.analysis.values.state import State
 from gpulint.analysis.values.values import (
+    GUARDED,
     HOST,
     LOADER,
     NO_TOKENS,
     OPTIMIZER,
+    PLAIN,
     UNKNOWN,
     Grad,
     Kind,
@@ -130,17 +133,15 @@ class FileAnalysis(EntryModes):
             info.home = self
             info.link(classes)
             if self.main:
-                self._link_imported(info)
+                self.link_imported(info)
             for method in info.cls.methods.values():
                 info.learn(method, self.evidence[method])
         for _ in range(3):
             for info in classes.values():
                 info.inherit()
-        for info in classes.values():
-            info.note_parameters()
         return classes
 
-    def _link_imported(self, info: ClassInfo) -> None:
+    def link_imported(self, info: ClassInfo) -> None:
         """Add the bases that stand in other files of the project."""
         for base in info.cls.bases:
             qualified = self.names.qualify(base.path) if base.path is not None else None
@@ -156,7 +157,7 @@ class FileAnalysis(EntryModes):
         if info.prepared:
             return
         info.prepared = True
-        self._link_imported(info)
+        self.link_imported(info)
         for name, method in info.cls.methods.items():
             if name == "__init__" or self.evidence[method].stored:
                 self.summary(method)
@@ -400,10 +401,21 @@ class FileAnalysis(EntryModes):
         known = value.kind is Kind.CLASS and value.ref.is_module
         return self.instance_of(value.ref) if known else None
 
-    def instance_of(self, info: ClassInfo) -> Val:
-        if info.is_module:
-            return Val(Kind.MODULE, flags=info.module_flags, ref=info)
-        return Val(Kind.INSTANCE, ref=info)
+    def instance_of(self, info: ClassInfo, made: ir.Call | None = None) -> Val:
+        """An object of the class, or of one below it; `made` is the call that makes one of this very class."""
+        if not info.is_module:
+            return Val(Kind.INSTANCE, ref=info)
+        exact = made is not None or not self._is_base(info)
+        plain = exact and runs_by_itself(info) and weights_of(info, made) is Weights.NONE
+        forward = info.method("forward") if exact else None
+        guarded = forward is not None and forward.home.switches_grad_off(forward)
+        flags = (PLAIN if plain else 0) | (GUARDED if guarded else 0)
+        return Val(Kind.MODULE, flags=info.module_flags | flags, ref=info)
+
+    def _is_base(self, info: ClassInfo) -> bool:
+        """Whether a class of the file, or of the project as far as that is known, is made of another."""
+        below = any(info in one.bases for one in self.classes.values())
+        return below or (self.project is not None and bool(self.project.derived(info.cls.name)))
 
     @cached_property
     def _classes_by_word(self) -> dict[str, ClassInfo]:
@@ -432,6 +444,8 @@ class FileAnalysis(EntryModes):
             return Val(Kind.MODULE)
         if last in ("PreTrainedModel", "LightningModule"):
             return Val(Kind.MODULE)
+        if qualified in frameworks.FROZEN_PARTS:
+            return Val(Kind.UNKNOWN, ref=qualified)
         if last == "Pipeline" and qualified.startswith("transformers"):
             return HOST
         if qualified.startswith("torch.optim") and last == "Optimizer":

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 from gpulint.analysis.code import ir
 from gpulint.analysis.code.lower import lower
 from gpulint.analysis.code.outside import FileCalls, outside_calls
-from gpulint.analysis.file.reaching import Reaching, may_import
+from gpulint.analysis.file.reaching import Reach, Reaching, may_import
 from gpulint.analysis.file.test_code import IMPORTS_RUNNER, by_place, is_test_file
 from gpulint.analysis.values.values import Val
 from gpulint.source.files import (
@@ -185,9 +185,9 @@ class Project:
 
     # --- callers -------------------------------------------------------------------------------------------------
 
-    def guarded_everywhere(self, origin: str, functions: tuple[ir.Function, ...]) -> bool:
-        """Whether the project's other files call the functions, and only ever where grad is switched off. A private one
-        that nobody calls does not count.
+    def reach(self, origin: str, functions: tuple[ir.Function, ...]) -> Reach:
+        """How the project's other files call the functions: guarded where they do and only ever where grad is switched off. A
+        private one that nobody calls does not count.
 
         The guard may stand further out, a few callers away. A call of the same name that cannot be the function's
         does not count: `self.name()` in an unrelated class, an override that hands on to its base, an unguarded call
@@ -196,7 +196,7 @@ class Project:
         Any file of the project, also a new one, may hold a caller: the answer rests on all of them.
         """
         root = self._ask(origin)
-        return Reaching(self, root).under_guard(origin, functions)
+        return Reaching(self, root).of(origin, functions)
 
     def files_calling(self, origin: str, function: ir.Function) -> list[FileAnalysis] | None:
         """The project's other files that call something of the function's name, tests left out; None where they are too
@@ -398,7 +398,8 @@ class Project:
             found = self._below(root, parts, allow_package=False)
             if found is not None:
                 return found
-        return self._from_own_folder(folder, parts)
+        # A script is started from its own folder, be that a package as well.
+        return self._below(folder, parts, allow_package=False) or self._from_own_folder(folder, parts)
 
     def _from_own_folder(self, folder: Path, parts: list[str]) -> tuple[Path, list[str]] | None:
         """`from runners.meters import …` in a file of a folder `runners` without `__init__.py`: what stands around the

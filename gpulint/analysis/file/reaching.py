@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from gpulint.analysis.code import ir
 from gpulint.analysis.code.outside import FileCalls, OutsideCall
 from gpulint.analysis.torch import frameworks
+from gpulint.analysis.torch.backward import runs_backward
 
 if TYPE_CHECKING:
     from gpulint.analysis.file.surroundings import Surroundings
@@ -25,6 +26,9 @@ _OF_INSTANCES = frozenset({"forward", "__call__"})
 class Reach(Enum):
     NEVER = auto()  # nobody is seen to call it
     GUARDED = auto()
+    MIXED = (
+        auto()
+    )  # some callers switch grad off; the others may well call another class's method of that name
     OPEN = auto()
 
 
@@ -43,17 +47,17 @@ class Reaching:
     root: str
     _seen: set[tuple[str, str]] = field(default_factory=set)
 
-    def under_guard(self, origin: str, functions: tuple[ir.Function, ...]) -> bool:
-        """Whether calls of the functions are seen in the project, and all are where grad is off. Of several, a private one
-        may be dead code."""
-        guarded = False
+    def of(self, origin: str, functions: tuple[ir.Function, ...]) -> Reach:
+        """How calls in the project reach the functions: guarded only where all do. Of several, a private one may be dead
+        code."""
+        reached = Reach.NEVER
         for function in functions:
             self._seen.clear()
             found = self._reach(os.path.abspath(origin), function, _DEPTH, True)
-            guarded |= found is Reach.GUARDED
             if found is Reach.OPEN or (found is Reach.NEVER and not function.name.startswith("_")):
-                return False
-        return guarded
+                return Reach.OPEN
+            reached = reached if found is Reach.NEVER else _both(reached, found)
+        return reached
 
     def _reach(self, path: str, function: ir.Function, depth: int, torch: bool) -> Reach:
         # A caller without torch of something with torch is likely to call another function of that name.
@@ -69,16 +73,48 @@ class Reaching:
         for caller in callers:
             # Of two calls in one function, one of them guarded, the condition between them is about grad.
             if caller.call.guarded or _chosen(caller) in chosen or self._by_framework(caller.call.caller):
-                found = Reach.GUARDED
+                found = _both(found, Reach.GUARDED)
                 continue
             if caller.path == path and depth == _DEPTH:
                 continue  # what the file's own analysis follows, it has followed
             onward = self._onward(caller, function, depth)
-            if onward is Reach.GUARDED:
-                found = Reach.GUARDED
-            elif onward is Reach.OPEN and (b"torch" in caller.raw or not torch):
+            if onward is Reach.OPEN and b"torch" not in caller.raw and torch:
+                continue
+            if onward is Reach.OPEN and not self._may_be_others(function, caller.call):
                 return Reach.OPEN
+            found = _both(found, onward)
+        if found in (Reach.OPEN, Reach.MIXED):
+            guarded = any(caller.call.guarded for caller in (*callers, *self._namesakes(function)))
+            return Reach.MIXED if guarded else Reach.OPEN
         return found
+
+    def _may_be_others(self, function: ir.Function, call: OutsideCall) -> bool:
+        """Whether a call that fits a method, in code that trains, may be that of another class: the object is not seen to be
+        of this one."""
+        if function.cls is None or call.on_self_of is not None or function.name in _OF_INSTANCES:
+            return False
+        if not any(runs_backward(inner.method) for _, inner in ir.calls(call.caller.body)):
+            return False
+        owner = call.call.func.base.path if isinstance(call.call.func, ir.Attr) else None
+        last = (owner or "").rpartition(".")[2]
+        own = {function.cls.name} | self.project.bases(function.cls.name)
+        return any(
+            method.cls is not None and method.cls.name not in own and fits(method, call.call)
+            for _, _, calls in self._files((f"def {function.name}(".encode(),))
+            for method in calls.methods.get(function.name, ())
+        ) and not any(
+            last in calls.made.get(function.cls.name, ())
+            for _, _, calls in self._files((f"{function.cls.name}(".encode(),))
+        )
+
+    def _namesakes(self, function: ir.Function) -> Iterator[_Caller]:
+        """The calls in methods of the same name, which hand on to one of several classes."""
+        if function.cls is None:
+            return
+        for path, raw, calls in self._files((f"{function.name}(".encode(),)):
+            for call in calls.calls.get(function.name, ()):
+                if call.namesake and call.on_self_of is None and fits(function, call.call):
+                    yield _Caller(path, raw, call)
 
     def _onward(self, caller: _Caller, called: ir.Function, depth: int) -> Reach:
         function = caller.call.caller
@@ -151,6 +187,13 @@ class Reaching:
         for path, raw in self.project.neighbours(self.root):
             if any(word in raw for word in words) and not self.project.is_test(path, raw, self.root):
                 yield path, raw, self.project.calls_in(path, raw)
+
+
+def _both(one: Reach, other: Reach) -> Reach:
+    """Of two ways in together; who is seen to call nothing counts for nothing."""
+    if Reach.NEVER in (one, other):
+        return other if one is Reach.NEVER else one
+    return one if one is other else Reach.MIXED
 
 
 def _chosen(caller: _Caller) -> tuple[int, str | None]:

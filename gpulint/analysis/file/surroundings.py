@@ -33,9 +33,6 @@ class Surroundings(Protocol[File]):
     def contains(self, origin: str, pattern: re.Pattern[bytes]) -> bool:
         """Whether a file of the project of `origin` has the pattern in its text."""
 
-    def guarded_everywhere(self, origin: str, functions: tuple[ir.Function, ...]) -> bool:
-        """Whether the project is seen to call the functions, and only where grad is off."""
-
     def files_calling(self, origin: str, function: ir.Function) -> list[File] | None:
         """The files that call a function of `origin`; None where there are too many to tell."""
 

@@ -28,7 +28,7 @@ from gpulint.analysis.flow.keeping import Keeping
 from gpulint.analysis.flow.refollow import Follower, with_given
 from gpulint.analysis.torch import frameworks
 from gpulint.analysis.values.arguments import Args, bind_arguments, bind_sources
-from gpulint.analysis.values.constants import NO_CONSTANTS, given_constants
+from gpulint.analysis.values.constants import NO_CONSTANTS, Constants, given_constants
 from gpulint.analysis.values.state import State
 from gpulint.analysis.values.values import (
     EVAL,
@@ -95,10 +95,17 @@ class Calling(Keeping):
         self.file.called_from.setdefault(function, set()).add(self.function)
         if any(loop.over_data for loop in self.loops):
             self.file.called_in_data_loop.add(function)
-        constants = NO_CONSTANTS
+        constants: Constants = NO_CONSTANTS
         if home.may_switch_grad(function):
             assigned = home.evidence[function].assigned
-            constants = given_constants(function, expr, owner is not None, self.constants, assigned)
+            constants = {
+                **given_constants(function, expr, owner is not None, self.constants, assigned),
+                **(
+                    self._modes(function, given, owner_path)
+                    if "training" in home.evidence[function].words
+                    else {}
+                ),
+            }
         summary = home.summary_for(function, self.state.grad, constants)
         if summary is None:
             for value in args.all():
@@ -163,6 +170,16 @@ class Calling(Keeping):
             located = keep if home is self.file or keep.filename else home.located(keep)
             self._keep(expr, located, given, sources, owner_path)
         return self._under_grad(result)
+
+    def _modes(self, function: ir.Function, given: dict[str, Val], owner_path: str | None) -> dict[str, bool]:
+        """What `net.training` comes to in a callee, for the networks that it is given in eval mode, or finds so in its object."""
+        known = dict(given)
+        if owner_path is not None and function.params:
+            for path, value in self.state.vars.items():
+                if path.startswith(f"{owner_path}."):
+                    known[f"{function.params[0].name}.{path.removeprefix(f'{owner_path}.')}"] = value
+        settled = (name for name, value in known.items() if value.kind is Kind.MODULE and value.has(EVAL))
+        return {f"{name}.training": False for name in settled}
 
     def _yielded(self, mode: Grad) -> Grad:
         return mode if mode is not Grad.ENABLED else self.state.grad
@@ -277,7 +294,7 @@ class Calling(Keeping):
             self.loops[-1].builds_model = True
         if info.is_module:
             frozen = FROZEN if is_made_frozen(info, expr) and not self.file.thaws else 0
-            return Val(Kind.MODULE, flags=info.module_flags | frozen, ref=info)
+            return self.file.instance_of(info, expr).with_flags(frozen)
         if info.is_dataclass or info.is_tuple:
             return container(items=tuple(args.all())) if args.any_graph() else Val(Kind.INSTANCE, ref=info)
         note_handed(args.all(), self.state.grad, info.cls.methods.values())

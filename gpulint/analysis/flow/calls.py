@@ -24,6 +24,7 @@ from gpulint.analysis.values.values import (
     HOST,
     LOADED,
     MAYBE,
+    PLAIN,
     ROLE,
     UNKNOWN,
     Grad,
@@ -138,6 +139,10 @@ class Calls(Methods):
         if made is not None:
             return self.constructed(made, args)
         last = qualified.rsplit(".", 1)[-1]
+        if qualified.startswith(frameworks.WEIGHTLESS_MAKERS) and last[:1].isupper():
+            return Val(Kind.MODULE, flags=PLAIN, ref=qualified)
+        if qualified in frameworks.FROZEN_PARTS:
+            return Val(Kind.UNKNOWN, ref=qualified)
         if qualified in (
             "collections.deque",
             "collections.defaultdict",

@@ -7,6 +7,9 @@ from typing import TYPE_CHECKING
 
 from gpulint.analysis.code import ir
 from gpulint.analysis.file import lookup
+from gpulint.analysis.file.classes import ClassInfo
+from gpulint.analysis.file.frozen_classes import is_part_frozen
+from gpulint.analysis.torch import frameworks
 from gpulint.analysis.torch.names import HOST_ATTRS, PAIRS
 from gpulint.analysis.values.constants import NO_CONSTANTS, Constants, truth
 from gpulint.analysis.values.records import field, is_dict
@@ -274,10 +277,9 @@ class Evaluator:
                 value = self.with_evidence(expr.path, value)
             if value.kind is Kind.MODULE:
                 settled = EVAL if base.ref.stays_in_eval(attr) else 0
-                frozen = (
-                    FROZEN if known and expr.path and self.file.is_frozen(self.function, expr.path) else 0
-                )
-                value = value.with_flags((base.flags & EVAL) | settled | frozen)
+                frozen = known and expr.path and self.file.is_frozen(self.function, expr.path)
+                flags = FROZEN if frozen or self.is_frozen_part(base, attr) else 0
+                value = value.with_flags((base.flags & EVAL) | settled | flags)
             return value
         if kind is Kind.MODULE:
             return self.module_attribute(base, expr)
@@ -290,21 +292,40 @@ class Evaluator:
             return Val(Kind.UNKNOWN, base.tokens)
         if attr == "data":
             return UNKNOWN
+        if self.is_frozen_part(base, attr):
+            return Val(Kind.MODULE, flags=FROZEN)
         value = Val(Kind.UNKNOWN, base.tokens, base.flags & FRESH)
         return self.with_evidence(expr.path, value) if expr.path is not None else value
 
+    def is_frozen_part(self, base: Val, attr: str) -> bool:
+        """Whether the class of an object freezes the network that it holds under this name."""
+        if isinstance(base.ref, str):
+            return attr in frameworks.FROZEN_PARTS.get(base.ref, ())
+        return isinstance(base.ref, ClassInfo) and is_part_frozen(base.ref, attr)
+
     def module_attribute(self, base: Val, expr: ir.Attr) -> Val:
+        flags = base.flags & (EVAL | FROZEN) | (FROZEN if self.is_frozen_part(base, expr.attr) else 0)
         if base.ref is not None:
             value = self.file.attr_value(base.ref, expr.attr)
             if value.kind is not Kind.UNKNOWN:
-                return value.with_flags(base.flags & (EVAL | FROZEN)) if value.kind is Kind.MODULE else value
+                return value.with_flags(flags) if value.kind is Kind.MODULE else value
         if expr.attr in ("weight", "bias"):
             return UNKNOWN
         if expr.attr == "module":
             return base
         if expr.path is not None and self.file.treated_as_module(self.function, expr.path):
-            return Val(Kind.MODULE, flags=base.flags & (EVAL | FROZEN))
-        return Val(Kind.MODULE, flags=(base.flags & (EVAL | FROZEN)) | MAYBE)
+            return Val(Kind.MODULE, flags=flags)
+        return Val(Kind.MODULE, flags=flags | MAYBE)
+
+    def require(self, path: str, frozen: bool) -> None:
+        """From here on the parameters of a network require no grad, or some do."""
+        value = self.state.vars.get(path, UNKNOWN)
+        if value.kind not in (Kind.MODULE, Kind.UNKNOWN, Kind.SYMBOL):
+            return
+        module = value if value.kind is Kind.MODULE else Val(Kind.MODULE)
+        born = self.state.born_at(path)
+        value = module.with_flags(FROZEN) if frozen else module.without_flags(FROZEN)
+        self.state.assign(path, value, born if born is not None else -1)
 
     def graph_attribute(self, base: Val, expr: ir.Attr) -> Val:
         attr = expr.attr

@@ -6,6 +6,7 @@ import re
 
 from gpulint.analysis.code import ir
 from gpulint.analysis.file.facts import Loop
+from gpulint.analysis.file.frozen_classes import switched_by_loop
 from gpulint.analysis.flow.binding import Binding
 from gpulint.analysis.flow.items import takes_items
 from gpulint.analysis.flow.peaks import loop_names
@@ -27,6 +28,8 @@ class Loops(Binding):
     def for_(self, statement: ir.For) -> None:
         over_loader = self.iterates_loader(statement.iterable)
         self.loop(statement, over_loader)
+        if (switched := switched_by_loop(statement)) is not None:
+            self.require(*switched)
 
     def while_(self, statement: ir.While) -> None:
         self.loop(statement, False)

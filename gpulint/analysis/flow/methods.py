@@ -277,16 +277,13 @@ class Methods(TorchCalls):
             "compile",
             "share_memory",
         ):
-            frozen = (
-                name == "requires_grad_"
-                and expr.args
-                and isinstance(expr.args[0], ir.Const)
-                and expr.args[0].value is False
-            )
-            value = base.with_flags(FROZEN) if frozen else base
-            if frozen and func.base.path is not None and func.base.path in self.state.vars:
-                self.state.vars[func.base.path] = value
-            return value
+            if name == "requires_grad_":
+                required = expr.argument(0, "requires_grad")
+                frozen = isinstance(required, ir.Const) and required.value is False
+                base = base.with_flags(FROZEN) if frozen else base.without_flags(FROZEN)
+                if func.base.path is not None and func.base.path in self.state.vars:
+                    self.state.vars[func.base.path] = base
+            return base
         if name in ("forward", "__call__"):
             return self.module_call(expr, base, args)
         if name in (

@@ -36,6 +36,7 @@ from gpulint.analysis.values.values import (
     EVAL,
     FRESH,
     FROZEN,
+    GUARDED,
     HOST,
     LARGE,
     LOADED,
@@ -286,7 +287,7 @@ class TorchCalls(Evaluator):
     def graph_from(self, expr: ir.Call, module: Val, args: Args) -> Val:
         frozen = module.has(FROZEN)
         maybe = module.flags & MAYBE
-        if self.state.grad is Grad.DISABLED:
+        if self.state.grad is Grad.DISABLED or module.has(GUARDED):
             self.forward_event(expr, module, None)
             return Val(Kind.DEVICE, flags=LARGE | OUTPUT | maybe | (DENSE if _is_dense(module) else 0))
         if frozen and not args.any_graph():

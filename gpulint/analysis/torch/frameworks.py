@@ -95,17 +95,42 @@ METRIC_HALVES = {
 _MODULE_FACTORIES = (
     "torchvision.models.", "timm.create_model", "timm.models.", "segmentation_models_pytorch.", "monai.networks.nets.",
     "efficientnet_pytorch.", "open_clip.create_model", "resnet.", "pretrainedmodels.", "whisper.load_model",
-    "facenet_pytorch.InceptionResnetV1", "lpips.LPIPS", "pytorch_fid.inception.InceptionV3", "torch_geometric.nn.", "s3prl.", "torchaudio.models.",
+    "facenet_pytorch.InceptionResnetV1", "lpips.LPIPS", "pytorch_fid.inception.InceptionV3", "inception.InceptionV3", "torch_geometric.nn.", "s3prl.", "torchaudio.models.",
 )  # fmt: skip
 
 # Methods that a class of the project has from a framework, and that make an object of it with its weights.
 INHERITED_LOADERS = frozenset({"load_from_checkpoint", "from_pretrained"})
 
+# Libraries whose modules have buffers at most: what they give has a graph only where what they are given has one.
+WEIGHTLESS_MAKERS = (
+    "torchaudio.transforms.", "torchvision.transforms.", "kornia.augmentation.", "kornia.color.", "kornia.enhance.",
+    "kornia.filters.", "kornia.geometry.", "kornia.morphology.", "pytorch_msssim.", "torch_audiomentations.", "pytorch_wavelets.",
+)  # fmt: skip
+
+# Bases that bring no parameter along, by their last names.
+PLAIN_BASES = frozenset("object Module ScriptModule LightningModule ABC Generic Protocol".split())
+
 # Networks of libraries that their constructors freeze, and the argument that keeps them from it.
 FROZEN_MAKERS = {"pytorch_fid.inception.InceptionV3": "requires_grad"}
 
+# Objects of libraries that average the weights of a network in a copy, which they freeze: where they have it.
+FROZEN_PARTS = {
+    "diffusers.training_utils.EMAModel": ("averaged_model",),
+    "diffusers.EMAModel": ("averaged_model",),
+    "ema_pytorch.EMA": ("ema_model",),
+    "timm.utils.ModelEma": ("ema",),
+    "timm.utils.model_ema.ModelEma": ("ema",),
+    "ultralytics.utils.torch_utils.ModelEMA": ("ema",),
+    "yolox.utils.ModelEMA": ("ema",),
+}
+
 # Those of which only a small part is not frozen: what that saves, the forward has at hand anyway.
 MOSTLY_FROZEN = {"lpips.LPIPS": "the backbone of `lpips.LPIPS` is frozen, and its layers behind it are small"}
+
+# Modules that are not seen, and are called as one of those that freeze their parameters.
+MAYBE_FROZEN = {
+    "inception.InceptionV3": "`inception.InceptionV3` may be pytorch-fid's, which freezes its parameters"
+}
 
 # Functions of libraries that give a module first, and other things after it: how many things, the module included.
 _MODULE_FIRST = {

@@ -50,8 +50,8 @@ def truth(test: ir.Expr | None, constants: Constants) -> bool | None:
 def _value(expr: ir.Expr, constants: Constants) -> object:
     if isinstance(expr, ir.Const):
         return expr.value
-    if isinstance(expr, ir.Name):
-        return constants.get(expr.id, _UNKNOWN)
+    if isinstance(expr, (ir.Name, ir.Attr)):
+        return constants.get(expr.path or "", _UNKNOWN)
     if isinstance(expr, ir.Op):
         return _operation(expr, constants)
     return _UNKNOWN

@@ -81,6 +81,7 @@ class Flag(Flags):
     )  # what a tokenizer or an image processor gives: tensors, on whatever device, without a graph
     FIRST = auto()  # the first of the values that a module gives
     UNSURE_GRAD = auto()  # a tensor for certain; whether grad was enabled is not known
+    GUARDED = auto()  # a module whose own forward runs without grad, whoever calls it
 
 
 # As plain integers: values are made and compared in the innermost loops, where an operator of the enum would cost a call.
@@ -107,6 +108,7 @@ LOADED: Final = Flag.LOADED.value
 FRESH: Final = Flag.FRESH.value
 FIRST: Final = Flag.FIRST.value
 UNSURE_GRAD: Final = Flag.UNSURE_GRAD.value
+GUARDED: Final = Flag.GUARDED.value
 
 
 class Token:

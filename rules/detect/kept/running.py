@@ -13,6 +13,7 @@ from gpulint.rules.detect.kept.traced import OPEN, PROVEN, REFUTED, Traced, join
 
 from gpulint.analysis.code import ir
 from gpulint.analysis.code.assignments import cuts, passes_graph_by, resets, targets
+from gpulint.analysis.questions.repeats.once import fills_once
 from gpulint.analysis.torch.keeping import LOSSLIKE
 from gpulint.analysis.torch.normalizing import NORMALIZES, STATISTICS
 from gpulint.analysis.values.values import Grad
@@ -116,7 +117,10 @@ def _own(graphs: Graphs, info: ClassInfo) -> Iterator[Kept]:
                 traced = replace(traced, tensor=PROVEN)  # only a tensor is written into so
             if traced.graph is REFUTED or (traced.tensor is not PROVEN and not traced.freed):
                 continue
-            answers = tuple(_answers(graphs, info, path, value, traced, cut, attr in buffers))
+            answers = (
+                *fills_once(function, statement, target.path or ""),
+                *_answers(graphs, info, path, value, traced, cut, attr in buffers),
+            )
             yield Kept(
                 function, statement, value, path, How.AVERAGED, answers, traced.freed, scalar=traced.scalar
             )

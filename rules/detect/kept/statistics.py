@@ -20,13 +20,15 @@ from gpulint.rules.detect.kept.traced import PROVEN, REFUTED, UNKNOWN, Traced
 from gpulint.analysis.code import ir
 from gpulint.analysis.code.assignments import additive_terms, unscaled
 from gpulint.analysis.code.reading import innermost
+from gpulint.analysis.questions.outlives.emptied import made_numbers
 from gpulint.analysis.torch.frameworks import SINKS
 from gpulint.analysis.torch.keeping import FIGURES, LOSSLIKE
 from gpulint.analysis.torch.names import NUMERIC_SINKS, SINK_METHODS
 from gpulint.answers import Answer, Question, left_open, proven, refuted
 
 if TYPE_CHECKING:
-    from gpulint.analysis.file.program import FileAnalysis
+    from gpulint.analysis.questions.outlives.emptied import made_numbers
+from gpulint.analysis.file.program import FileAnalysis
 
 _CUTTING = frozenset("item detach tolist numpy get_numpy to_np to_numpy".split())
 
@@ -331,6 +333,11 @@ def stays(graphs: Graphs, path: str, display: ir.Expr | None) -> Iterator[Answer
         return
     if path and any(param.name == path for param in function.params):
         yield left_open(Question.OUTLIVES, f"how long `{path}` lives is up to the caller")
+        return
+    if path and (loop := made_numbers(function, path)) is not None:
+        yield refuted(
+            Question.OUTLIVES, "every entry is overwritten with a number before the dict is used", loop
+        )
         return
     ways = set(_ways(graphs, path, display))
     if "kept" in ways:

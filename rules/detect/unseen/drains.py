@@ -37,6 +37,7 @@ class Drain:
     cut: bool = False
     small: bool = False
     elsewhere: bool = False
+    on_host: bool = False  # it becomes an array as it is, which torch refuses for what is on a GPU
 
 
 class Drains:
@@ -132,7 +133,7 @@ def _end(
     function: ir.Function, statement: ir.Stmt, use: ir.Expr, chain: Chain, elsewhere: bool
 ) -> Drain | None:
     join: ir.Call | None = None
-    to_host = cut = small = False
+    to_host = cut = small = on_host = False
     for around in chain:
         if join is None:
             if isinstance(around, ir.Call) and around.method in _JOINS and use is not around.func:
@@ -142,6 +143,7 @@ def _end(
             elif isinstance(around, (ir.Comp, ir.Attr, ir.Call)):
                 return None  # taken apart before it is joined
         elif isinstance(around, ir.Call) and isinstance(around.func, ir.Attr):
+            on_host |= around.method == "numpy" and not (to_host or around.keywords or _moves(around))
             to_host |= around.method in _HOST or _names_cpu(around)
             cut |= around.method in _CUTS
             small |= around.method in _IDS
@@ -155,12 +157,17 @@ def _end(
     name = _bound(statement)
     if name is not None and not to_host:
         later = _later(function, statement, name)
-        to_host, cut = to_host or later[0], cut or later[1]
-    return Drain(join, True, to_host, cut or False, small, elsewhere)
+        to_host, cut, on_host = later[0], cut or later[1], later[2]
+    return Drain(join, True, to_host, cut or False, small, elsewhere, on_host)
 
 
 def _is_host_library(call: ir.Call) -> bool:
     return (call.func.path or "").partition(".")[0] in ("np", "numpy", "jnp", "tf", "pd", "os", "itertools")
+
+
+def _moves(call: ir.Call) -> bool:
+    """`x.to(…).numpy()`: moved on the way, wherever to."""
+    return any(isinstance(part, ir.Call) and part.method in ("to", "cpu") for part in ir.walk(call.func))
 
 
 def _names_cpu(call: ir.Call) -> bool:
@@ -174,18 +181,21 @@ def _bound(statement: ir.Stmt) -> str | None:
     return found[0] if len(found) == 1 else None
 
 
-def _later(function: ir.Function, after: ir.Stmt, name: str) -> tuple[bool, bool]:
-    """Whether what was joined goes to the host later, under the name it has got, and whether it is cut there."""
-    seen = to_host = cut = False
+def _later(function: ir.Function, after: ir.Stmt, name: str) -> tuple[bool, bool, bool]:
+    """Whether what was joined goes to the host later, under the name it has got, whether it is cut there, and whether it was on
+    the host all along: it becomes an array without being moved."""
+    seen = to_host = cut = array = moved = False
     for statement in ir.statements(function.body):
         if statement is after:
             seen = True
         elif seen:
             for call in ir.own_calls(statement):
                 if isinstance(call.func, ir.Attr) and _root(call.func) == name:
+                    array |= call.method == "numpy" and not (call.keywords or _moves(call))
+                    moved |= call.method in ("cpu", "to")
                     to_host |= call.method in _HOST or _names_cpu(call)
                     cut |= call.method in _CUTS
-    return to_host, cut
+    return to_host, cut, array and not moved
 
 
 def _root(expr: ir.Expr) -> str | None:

@@ -14,12 +14,13 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 from gpulint.rules.detect.unseen.fates import Fate, fate, gives_back
-from gpulint.rules.detect.unseen.networks import Networks, Run
+from gpulint.rules.detect.unseen.networks import Known, Networks, Run
 from gpulint.rules.detect.unseen.settling import Settling, settles_itself
 from gpulint.rules.detect.unseen.sights import Sight
 
 from gpulint.analysis.code import ir
 from gpulint.analysis.file.differentiating import differentiated
+from gpulint.analysis.questions.grad.frozen_networks import is_frozen
 from gpulint.analysis.torch import frameworks
 from gpulint.analysis.torch.backward import runs_backward
 from gpulint.analysis.torch.roles import EVALUATES, PRODUCES, TRAINS
@@ -131,6 +132,12 @@ class UnseenEvaluations:
             yield refuted(Question.GRAD, f"transformers' `{run.call.method}` switches grad off by itself")
             return
         yield self._grad(sight)
+        words = self._file.evidence[function].words
+        if "training" in words and words & _SWITCHES:
+            yield refuted(
+                Question.GRAD, f"`{function.name}` asks for the mode and switches grad off by itself"
+            )
+        yield from self._trained(function, run)
         becomes = fate(self._file, function, run.call)
         if self._trains(function):
             yield from self._beside_training(function, sight, becomes)
@@ -148,6 +155,16 @@ class UnseenEvaluations:
             return False
         roots = {full.partition(".")[0] for full in self._file.module.imports.values()}
         return bool(roots & {"transformers", "trl", "trlx", "peft"})
+
+    def _trained(self, function: ir.Function, run: Run) -> Iterator[Answer]:
+        """Whether all the networks that may run are frozen."""
+        networks = [
+            path
+            for path in _concerned(function, run)
+            if self.networks.known(function, path) in (Known.TREATED, Known.PART)
+        ]
+        if networks and all(is_frozen(self._file, function, path) for path in networks):
+            yield refuted(Question.TRAINED, f"`{networks[0]}` is frozen where it is made")
 
     def _grad(self, sight: Sight) -> Answer:
         if sight.grad is Grad.ENABLED:

@@ -127,6 +127,10 @@ class Gathered:
         yield from self._trained(function, put.sight, drain)
         if leaf.on_host:
             yield refuted(Question.DEVICE, "it is moved to the host before it is kept")
+        if drain.on_host:
+            yield refuted(
+                Question.DEVICE, "it becomes an array as it is: torch refuses that on a GPU", drain.at
+            )
         if drain.small or leaf.small or SMALL.search(put.holder.path or ""):
             yield refuted(Question.SIZE, "one number a round")
         yield from _repeats(self._file, put, drain)

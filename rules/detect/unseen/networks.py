@@ -181,6 +181,9 @@ class Networks:
         if full is not None:
             value = home.imported_value(full)
             return value.ref if value is not None and isinstance(value.ref, ir.Function) else None
+        if isinstance(call.func, ir.Name) and any(name.startswith("*") for name in home.module.imports):
+            value = home.free_name(function, call.func.id)
+            return value.ref if isinstance(value.ref, ir.Function) else None
         made = self._made(function, call)
         method = made[0].method(call.method) if made is not None else None
         return method if isinstance(method, ir.Function) else None

@@ -21,12 +21,11 @@ from gpulint.analysis.questions.backward.differentiating_networks import (
 from gpulint.analysis.questions.backward.under_calls import BackwardUnderCalls
 from gpulint.analysis.questions.device.made_on_cpu import is_made_on_cpu
 from gpulint.analysis.questions.device.origins import Origins, bindings, device_of_move, is_cpu
+from gpulint.analysis.questions.grad.frozen_networks import is_frozen
 from gpulint.analysis.questions.grad.no_graph import (
     callers_want_none,
-    frozen_where_made,
     is_gauged,
     is_read_on_cpu,
-    off_for_object,
 )
 from gpulint.analysis.questions.grad.own_guards import guards_by_name, is_list_of_things, knows_another_way
 from gpulint.analysis.questions.grad.results import Result
@@ -85,9 +84,7 @@ class Doubts:
             yield refuted(
                 Question.GRAD, "each caller that is seen switches grad off, or asks for no gradient"
             )
-        if off_for_object(self._file, forward.function):
-            yield refuted(Question.GRAD, "grad is switched off for the object that this is a method of")
-        if frozen_where_made(forward):
+        if is_frozen(self._file, forward.function, forward.module.path):
             yield refuted(Question.TRAINED, f"`{path}` is frozen where it is made")
         if self._guards_itself(forward):
             yield refuted(Question.GRAD, f"`{path}` switches grad off by itself")
@@ -129,6 +126,8 @@ class Doubts:
             yield left_open(Question.BACKWARD, why)
         if weights := weights_in_doubt(self._file, forward.module.network):
             yield left_open(Question.TRAINED, weights)
+        if isinstance(forward.module.network, str) and forward.module.network in frameworks.MOSTLY_FROZEN:
+            yield left_open(Question.SIZE, frameworks.MOSTLY_FROZEN[forward.module.network])
         if not self.names_gpu_for(forward):
             yield left_open(Question.DEVICE, "nothing in the file says that a GPU is used")
 
@@ -138,7 +137,6 @@ class Doubts:
             self.stays_on_cpu(forward)
             or is_read_on_cpu(facts, forward)
             or callers_want_none(self._file, forward)
-            or off_for_object(self._file, forward.function)
             or self._guards_itself(forward)
             or any(self._unseen_base(entry) for entry in facts.role.entries)
             or (

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 from gpulint.analysis.code import ir
 from gpulint.analysis.code.assignments import targets
-from gpulint.analysis.code.outside import switched
 from gpulint.analysis.file.classes import ClassInfo
+from gpulint.analysis.file.weights.parameters import Weights, weights_of
 from gpulint.analysis.questions.grad.results import Result
-from gpulint.analysis.values.values import PLAIN, Kind, held_parts
+from gpulint.analysis.values.values import Kind, held_parts
 
 if TYPE_CHECKING:
     from gpulint.analysis.file.facts import Forward, FunctionFacts
@@ -25,21 +25,6 @@ _KEEPING = frozenset(
 )
 
 
-def off_for_object(file: FileAnalysis, function: ir.Function) -> bool:
-    """Whether the constructor of the function's class switches grad off for good, and no method switches it on again."""
-    info = file.class_of(function)
-    if info is None or function.name == "__init__":
-        return False
-    off = False
-    for one in info.ancestors():
-        for method in one.cls.methods.values():
-            modes = [mode for s in ir.statements(method.body) if (mode := switched(s)) is not None]
-            if any(modes):
-                return False
-            off |= method.name == "__init__" and bool(modes)
-    return off
-
-
 def gives_graph(file: FileAnalysis, function: ir.Function) -> bool:
     """Whether something that a function returns has a graph for certain, unlike a policy's actions or an embedding to be
     compared: those are there to be made without grad."""
@@ -48,118 +33,14 @@ def gives_graph(file: FileAnalysis, function: ir.Function) -> bool:
     return any(part.kind is Kind.GRAPH for part in parts)
 
 
-def frozen_where_made(forward: Forward) -> bool:
-    """Whether the network of a forward is frozen wherever it is bound, in every branch: in the chain that makes it, or by
-    statements beside. On data, such a network builds no graph."""
-    path = forward.module.path.removesuffix(".forward").removesuffix(".module")
-    own = forward.function.cls
-    functions = own.methods.values() if own is not None and "." in path else (forward.function,)
-    bound = False
-    for function in functions:
-        if any(_thaws(call, path) for _, call in ir.calls(function.body)):
-            return False
-        for block in _blocks(function.body):
-            for position, statement in enumerate(block):
-                if not isinstance(statement, ir.Assign) or statement.value is None:
-                    continue
-                if any(target.path == path for target in statement.targets):
-                    bound = True
-                    frozen = _made_frozen(statement.value) or any(_freezes(s, path) for s in block[position:])
-                    if not frozen and not _is_none(statement.value):
-                        return False
-    return bound
-
-
-def made_without_grad(function: ir.Function, path: str) -> bool:
-    """Whether a network is made frozen wherever a function binds it, or copied from one that is; who trains it switches grad
-    on for as long as that takes."""
-    values = [
-        statement.value
-        for statement in ir.statements(function.body)
-        if isinstance(statement, ir.Assign) and statement.value is not None
-        if any(target.path == path for target in statement.targets)
-    ]
-    return bool(values) and all(
-        _made_frozen(value) or _copies_frozen(function, value, path) for value in values
-    )
-
-
-def _copies_frozen(function: ir.Function, value: ir.Expr, path: str) -> bool:
-    while isinstance(value, ir.Call) and value.method != "deepcopy" and isinstance(value.func, ir.Attr):
-        value = value.func.base
-    source = value.args[0].path if isinstance(value, ir.Call) and value.args else None
-    return source is not None and source != path and made_without_grad(function, source)
-
-
-def _is_none(value: ir.Expr) -> bool:
-    return isinstance(value, ir.Const) and value.value is None
-
-
-def _switches_off(call: ir.Call) -> bool:
-    mode = call.argument(0, "requires_grad")
-    return call.method == "requires_grad_" and isinstance(mode, ir.Const) and mode.value is False
-
-
-def _thaws(call: ir.Call, path: str) -> bool:
-    """`self.net.requires_grad_()`, with True or with a variable."""
-    owner = call.func.base.path if isinstance(call.func, ir.Attr) else None
-    return call.method == "requires_grad_" and owner == path and not _switches_off(call)
-
-
-def _made_frozen(value: ir.Expr) -> bool:
-    """`Net().eval().requires_grad_(False).to(device)`."""
-    while isinstance(value, ir.Call) and isinstance(value.func, ir.Attr):
-        if _switches_off(value):
-            return True
-        value = value.func.base
-    return False
-
-
-def _freezes(statement: ir.Stmt, path: str) -> bool:
-    """`net.requires_grad_(False)`, or the same for each of its parameters."""
-    if isinstance(statement, ir.For):
-        if _parameters_of(statement.iterable) != path:
-            return False
-        return any(
-            (isinstance(inner, ir.Assign) and _sets_false(inner))
-            or (
-                isinstance(inner, ir.ExprStmt)
-                and isinstance(inner.value, ir.Call)
-                and _switches_off(inner.value)
-            )
-            for inner in statement.body
-        )
-    value = statement.value if isinstance(statement, ir.ExprStmt) else None
-    if isinstance(value, ir.Comp) and len(value.clauses) == 1 and _parameters_of(value.clauses[0][1]) == path:
-        return any(isinstance(element, ir.Call) and _switches_off(element) for element in value.elements)
-    if not isinstance(value, ir.Call) or not _made_frozen(value):
-        return False
-    base: ir.Expr = value
-    while isinstance(base, ir.Call) and isinstance(base.func, ir.Attr):
-        base = base.func.base
-    return base.path == path
-
-
-def _sets_false(statement: ir.Assign) -> bool:
-    off = isinstance(statement.value, ir.Const) and statement.value.value is False
-    return off and any(isinstance(t, ir.Attr) and t.attr == "requires_grad" for t in statement.targets)
-
-
-def _parameters_of(iterable: ir.Expr) -> str | None:
-    """The network in `for p in net.parameters()`."""
-    if isinstance(iterable, ir.Call) and iterable.method in ("parameters", "named_parameters"):
-        return iterable.func.base.path if isinstance(iterable.func, ir.Attr) else None
-    return None
-
-
 def is_weightless(network: object) -> bool:
     """Whether a network's class has no parameters: what it is given has a graph, or nothing has."""
-    return isinstance(network, ClassInfo) and bool(network.module_flags & PLAIN)
+    return isinstance(network, ClassInfo) and weights_of(network) is Weights.NONE
 
 
 def is_gauged(forward: Forward) -> bool:
     """Whether a function reads the memory just before and just after a forward: what is saved for a backward counts."""
-    for block in _blocks(forward.function.body):
+    for block in blocks(forward.function.body):
         if forward.stmt in block:
             at = block.index(forward.stmt)
             return any(map(_gauges, block[:at])) and any(map(_gauges, block[at + 1 :]))
@@ -173,11 +54,11 @@ def _gauges(statement: ir.Stmt) -> bool:
     )
 
 
-def _blocks(block: list[ir.Stmt]) -> Iterable[list[ir.Stmt]]:
+def blocks(block: list[ir.Stmt]) -> Iterable[list[ir.Stmt]]:
     yield block
     for statement in block:
         for inner in statement.blocks():
-            yield from _blocks(inner)
+            yield from blocks(inner)
 
 
 def is_read_on_cpu(facts: FunctionFacts, forward: Forward) -> bool:

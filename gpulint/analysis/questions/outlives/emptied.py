@@ -1,4 +1,4 @@
-"""Does an object's attribute outlive a call, where other methods of the object empty it?"""
+"""Does what is kept outlive a call, where other methods of the object empty it, or the function makes numbers of it all?"""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from gpulint.analysis.code import ir
 from gpulint.analysis.code.assignments import resets
+from gpulint.analysis.torch.methods import NO_GRAPH
 from gpulint.answers import Answer, Question, left_open, refuted
 
 if TYPE_CHECKING:
@@ -48,3 +49,31 @@ def _callers(file: FileAnalysis, method: ir.Function) -> Iterator[ir.Function]:
     found = file.project.files_calling(file.filename, method) if file.project is not None else None
     for other in found or ():
         yield from (f for f in other.module.functions if method.name in other.evidence[f].called)
+
+
+def made_numbers(function: ir.Function, path: str) -> ir.Stmt | None:
+    """The loop that cuts all that a dict of the function has: `for key, value in d.items(): d[key] = value.item()`."""
+    for statement in function.body:
+        if not isinstance(statement, ir.For):
+            continue
+        iterable = statement.iterable
+        if isinstance(iterable, ir.Call) and iterable.method in ("items", "keys"):
+            iterable = iterable.func.base if isinstance(iterable.func, ir.Attr) else iterable
+        target = statement.target
+        key = (target.items[0] if isinstance(target, ir.Seq) else target).path
+        if iterable.path == path and any(_cuts_entry(inner, path, key) for inner in statement.body):
+            return statement
+    return None
+
+
+def _cuts_entry(statement: ir.Stmt, path: str, key: str | None) -> bool:
+    value = statement.value if isinstance(statement, ir.Assign) else None
+    cut = isinstance(value, ir.Call) and (value.method in NO_GRAPH or value.func.path == "float")
+    return (
+        cut
+        and isinstance(statement, ir.Assign)
+        and any(
+            isinstance(target, ir.Sub) and target.base.path == path and target.index.path == key is not None
+            for target in statement.targets
+        )
+    )

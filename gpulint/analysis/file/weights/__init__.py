@@ -1,0 +1,1 @@
+"""Which classes make objects with parameters."""

@@ -1,0 +1,173 @@
+"""Networks that are frozen where they are made, or where the object that holds them is: on data they build no graph, whatever
+the grad mode.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from gpulint.analysis.code import ir
+from gpulint.analysis.file.classes import ClassInfo
+from gpulint.analysis.file.frozen_classes import is_part_frozen
+from gpulint.analysis.file.lookup import qualified
+from gpulint.analysis.questions.grad.no_graph import blocks
+from gpulint.analysis.torch import frameworks
+from gpulint.analysis.values.values import FROZEN, Kind, Val
+
+if TYPE_CHECKING:
+    from gpulint.analysis.file.program import FileAnalysis
+
+
+def is_frozen(file: FileAnalysis, function: ir.Function, path: str) -> bool:
+    """Whether a network, or what it is a part of, is frozen for all that a function of the file can tell: by its maker, by
+    statements beside, by the class of what holds it, by who hands it over."""
+    parts = path.removesuffix(".forward").removesuffix(".module").split(".")
+    own = function.params[0].name if function.cls is not None and function.params else ""
+    shortest = 2 if parts[0] == own else 1
+    owners = [".".join(parts[:length]) for length in range(len(parts), shortest - 1, -1)]
+    return any(
+        frozen_where_made(file, function, owner) or _is_frozen_part(file, function, owner) for owner in owners
+    ) or _is_given_frozen(file, function, parts[0])
+
+
+def frozen_where_made(file: FileAnalysis, function: ir.Function, path: str) -> bool:
+    """Whether a network is frozen wherever it is bound, in every branch: in the chain that makes it, or by statements
+    beside."""
+    own = function.cls
+    functions = own.methods.values() if own is not None and "." in path else (function,)
+    bound = False
+    for method in functions:
+        if any(_thaws(call, path) for _, call in ir.calls(method.body)):
+            return False
+        for block in blocks(method.body):
+            for position, statement in enumerate(block):
+                if not isinstance(statement, ir.Assign) or statement.value is None:
+                    continue
+                if any(target.path == path for target in statement.targets):
+                    bound = True
+                    value = statement.value
+                    frozen = _made_frozen(value) or any(_freezes(s, path) for s in block[position:])
+                    held = value.path is not None and _is_frozen_part(file, method, value.path)
+                    if not (frozen or held or _is_none(value)):
+                        return False
+    return bound
+
+
+def _is_given_frozen(file: FileAnalysis, function: ir.Function, name: str) -> bool:
+    param = next((param for param in function.params if param.name == name), None)
+    value = file.param_value(function, param) if param is not None else None
+    return value is not None and value.has(FROZEN)
+
+
+def _is_frozen_part(file: FileAnalysis, function: ir.Function, path: str) -> bool:
+    """`helper.averaged_model`, of an object whose class freezes it."""
+    owner, _, attr = path.rpartition(".")
+    return bool(owner) and any(
+        attr in frameworks.FROZEN_PARTS.get(made, ()) if isinstance(made, str) else is_part_frozen(made, attr)
+        for made in _classes_of(file, function, owner)
+    )
+
+
+def _classes_of(file: FileAnalysis, function: ir.Function, path: str) -> list[Any]:
+    """The classes of an object: by its annotation, or by what makes it. Of a library's the qualified name."""
+    found: list[Val | None] = []
+    param = next((param for param in function.params if param.name == path), None)
+    if param is not None:
+        found.append(file.param_value(function, param))
+    methods = function.cls.methods.values() if function.cls is not None and "." in path else (function,)
+    for method in methods:
+        for statement in ir.statements(method.body):
+            if not isinstance(statement, ir.Assign) or all(t.path != path for t in statement.targets):
+                continue
+            made = statement.value
+            if isinstance(made, ir.Call):
+                full = qualified(file, method, made.func.path)
+                value = file.imported_value(full) if full is not None else None
+                if value is None and full is not None:
+                    value = Val(Kind.QUALIFIED, ref=full)
+                elif value is None and isinstance(made.func, ir.Name):
+                    value = file.free_name(method, made.func.id)
+                found.append(value)
+    return [value.ref for value in found if value is not None and isinstance(value.ref, (str, ClassInfo))]
+
+
+def made_without_grad(function: ir.Function, path: str) -> bool:
+    """Whether a network is made frozen wherever a function binds it, or copied from one that is; who trains it switches grad
+    on for as long as that takes."""
+    values = [
+        statement.value
+        for statement in ir.statements(function.body)
+        if isinstance(statement, ir.Assign) and statement.value is not None
+        if any(target.path == path for target in statement.targets)
+    ]
+    return bool(values) and all(
+        _made_frozen(value) or _copies_frozen(function, value, path) for value in values
+    )
+
+
+def _copies_frozen(function: ir.Function, value: ir.Expr, path: str) -> bool:
+    while isinstance(value, ir.Call) and value.method != "deepcopy" and isinstance(value.func, ir.Attr):
+        value = value.func.base
+    source = value.args[0].path if isinstance(value, ir.Call) and value.args else None
+    return source is not None and source != path and made_without_grad(function, source)
+
+
+def _is_none(value: ir.Expr) -> bool:
+    return isinstance(value, ir.Const) and value.value is None
+
+
+def _switches_off(call: ir.Call) -> bool:
+    mode = call.argument(0, "requires_grad")
+    return call.method == "requires_grad_" and isinstance(mode, ir.Const) and mode.value is False
+
+
+def _thaws(call: ir.Call, path: str) -> bool:
+    """`self.net.requires_grad_()`, with True or with a variable."""
+    owner = call.func.base.path if isinstance(call.func, ir.Attr) else None
+    return call.method == "requires_grad_" and owner == path and not _switches_off(call)
+
+
+def _made_frozen(value: ir.Expr) -> bool:
+    """`Net().eval().requires_grad_(False).to(device)`."""
+    while isinstance(value, ir.Call) and isinstance(value.func, ir.Attr):
+        if _switches_off(value):
+            return True
+        value = value.func.base
+    return False
+
+
+def _freezes(statement: ir.Stmt, path: str) -> bool:
+    """`net.requires_grad_(False)`, or the same for each of its parameters."""
+    if isinstance(statement, ir.For):
+        if _parameters_of(statement.iterable) != path:
+            return False
+        return any(
+            (isinstance(inner, ir.Assign) and _sets_false(inner))
+            or (
+                isinstance(inner, ir.ExprStmt)
+                and isinstance(inner.value, ir.Call)
+                and _switches_off(inner.value)
+            )
+            for inner in statement.body
+        )
+    value = statement.value if isinstance(statement, ir.ExprStmt) else None
+    if isinstance(value, ir.Comp) and len(value.clauses) == 1 and _parameters_of(value.clauses[0][1]) == path:
+        return any(isinstance(element, ir.Call) and _switches_off(element) for element in value.elements)
+    if not isinstance(value, ir.Call) or not _made_frozen(value):
+        return False
+    base: ir.Expr = value
+    while isinstance(base, ir.Call) and isinstance(base.func, ir.Attr):
+        base = base.func.base
+    return base.path == path
+
+
+def _sets_false(statement: ir.Assign) -> bool:
+    off = isinstance(statement.value, ir.Const) and statement.value.value is False
+    return off and any(isinstance(t, ir.Attr) and t.attr == "requires_grad" for t in statement.targets)
+
+
+def _parameters_of(iterable: ir.Expr) -> str | None:
+    """The network in `for p in net.parameters()`."""
+    if isinstance(iterable, ir.Call) and iterable.method in ("parameters", "named_parameters"):
+        return iterable.func.base.path if isinstance(iterable.func, ir.Attr) else None
+    return None
