@@ -29,7 +29,7 @@ def finding(path: str, other: str) -> Finding:
 def test_entries_come_back(tmp_path: Path) -> None:
     path, other = str(tmp_path / "a.py"), str(tmp_path / "pkg/b.py")
     Path(path).touch()
-    entry = CacheEntry((finding(path, other),), ((other, "h1"), ("/elsewhere/c.py", ABSENT)))
+    entry = CacheEntry((finding(path, other),), 2, ((other, "h1"), ("/elsewhere/c.py", ABSENT)))
     first = cache(tmp_path)
     first.put(path, "x", entry)
     first.put(str(tmp_path / "clean.py"), "y", CacheEntry())

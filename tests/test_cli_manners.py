@@ -224,7 +224,7 @@ def test_fix_only_tells_of_nothing_that_is_left(project: Path) -> None:
         "Fixed:", "  train.py", "    2 × GPU501 empty-cache-in-hot-loop",
         "Fixed 2 findings; --fix-only tells of no others.",
     ]  # fmt: skip
-    assert codes(".", cwd=project) == [("train.py", "GPU101", 11)]
+    assert codes(".", cwd=project) == [("train.py", "GPU101", 10)]
     (project / "broken.py").write_text("def f(:\n")
     assert gpulint(".", "--fix-only", cwd=project).returncode == 1
 

@@ -48,7 +48,10 @@ def folder(tmp_path: Path) -> Path:
 
 def test_only_what_is_asked_for(folder: Path) -> None:
     quiet = gpulint("--no-cache", ".", cwd=folder)
-    assert (quiet.returncode, quiet.stdout.decode()) == (0, "No findings in 1 file.\n")
+    assert (quiet.returncode, quiet.stdout.decode()) == (
+        0,
+        "No findings in 1 file. 1 more with doubts: --confidence low.\n",
+    )
     told = gpulint("--no-cache", "--confidence", LOW, ".", cwd=folder)
     assert told.returncode == 1
     assert f"= doubt:  {RESULT} (medium confidence)" in told.stdout.decode()
@@ -221,3 +224,16 @@ def test_editors_show_hints_where_the_settings_ask_for_them(tmp_path: Path) -> N
             assert (found.code, found.severity) == ("GPU201", types.DiagnosticSeverity.Hint)
 
     asyncio.run(scenario())
+
+
+def test_what_is_not_shown_is_counted(folder: Path) -> None:
+    def last_line(*options: str) -> str:
+        return gpulint(".", *options, cwd=folder).stdout.decode().splitlines()[-1]
+
+    hint = "1 more with doubts: --confidence low."
+    assert last_line() == f"No findings in 1 file. {hint}"
+    assert last_line() == f"No findings in 1 file. {hint}"  # from the cache
+    assert last_line("--no-cache", "--confidence", LOW).startswith("Found 1 finding (")
+    assert hint not in last_line("--no-cache", "--confidence", LOW)
+    (folder / "scores.py").write_text(CERTAIN, encoding="utf-8")
+    assert hint not in last_line("--no-cache")

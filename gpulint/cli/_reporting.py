@@ -51,6 +51,7 @@ def write(request: Request, outcome: Outcome) -> None:
             done.findings,
             done.fixed,
             done.checked,
+            done.doubtful,
             outcome.rules,
             Sources(outcome.texts),
             unsafe=bool(request.unsafe_fixes),

@@ -24,7 +24,7 @@ from gpulint.source.files import content_hash
 from gpulint.version import __version__
 
 DIRECTORY: Final = ".gpulint_cache"
-_FORMAT: Final = 4
+_FORMAT: Final = 5
 _IGNORED: Final = "# Written by gpulint.\n*\n"  # the cache's .gitignore
 _ENTRIES: Final = re.compile(r"[0-9a-f]{24}\.json")
 _STALE_SECONDS: Final = 30 * 24 * 3600
@@ -61,9 +61,11 @@ def caches_below(top: str) -> Iterator[str]:
 
 @dataclass(frozen=True, slots=True)
 class CacheEntry:
-    """The findings of one file, and the other files they depend on as (absolute path, content hash)."""
+    """The findings of one file, how many are less certain than asked for, and the other files they depend on as (absolute
+    path, content hash)."""
 
     findings: tuple[Finding, ...] = ()
+    doubtful: int = 0
     dependencies: tuple[tuple[str, str], ...] = ()
 
 
@@ -90,20 +92,21 @@ class Cache:
         if not isinstance(stored, list) or not stored or stored[0] != digest:
             return None
         try:
-            _, findings, dependencies = stored
+            _, findings, doubtful, dependencies = stored
             known = tuple((self._absolute(other), value) for other, value in dependencies)
             if any(hash_of(other) != value for other, value in known):
                 return None
-            return CacheEntry(tuple(self._finding(path, data) for data in findings), known)
+            return CacheEntry(tuple(self._finding(path, data) for data in findings), int(doubtful), known)
         except (KeyError, TypeError, ValueError, AttributeError):
             return None
 
     def put(self, path: str, digest: str, entry: CacheEntry) -> None:
         """Remember `entry` for the file at `path` whose content has the hash `digest`."""
         stored: Any = digest
-        if entry.findings or entry.dependencies:
+        if entry != CacheEntry():
             findings = [self._stored_finding(path, finding) for finding in entry.findings]
-            stored = [digest, findings, [[self._key(other), value] for other, value in entry.dependencies]]
+            dependencies = [[self._key(other), value] for other, value in entry.dependencies]
+            stored = [digest, findings, entry.doubtful, dependencies]
         self._added[self._key(path)] = stored
 
     def save(self) -> None:

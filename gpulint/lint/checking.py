@@ -163,12 +163,18 @@ class Checker:
 
     def lint(self, text: str, task: Task) -> list[Finding]:
         """The findings in force in `text`. Raises `SourceError`, and whatever goes wrong inside a rule."""
-        from gpulint.lint.linter import lint_text
+        return self._lint(text, task)[0]
+
+    def _lint(self, text: str, task: Task) -> tuple[list[Finding], int]:
+        """The same, with the number of those that are less certain than asked for."""
+        from gpulint.lint.linter import linted
 
         if is_settings_text(task.path, text):
-            return self.in_force(self._settings(text, task), task)
+            return self.in_force(self._settings(text, task), task), 0
         rules = self.selection(task.config).rules_for(task.path)
-        return self.in_force(lint_text(text, task.path, rules, self.project), task)
+        found = linted(text, task.path, rules, self.project)
+        found.facts.analysis.release()
+        return self.in_force(found.findings, task), found.doubtful
 
     @property
     def project(self) -> Project:
@@ -223,11 +229,9 @@ class Checker:
         from gpulint.lint.trees import SourceError
 
         try:
-            found = tuple(self.lint(text, task))
-            project = self._project
-            if project is None:
-                return FileResult(found)
-            return FileResult(found, project.dependencies)
+            found, doubtful = self._lint(text, task)
+            dependencies = self._project.dependencies if self._project is not None else ()
+            return FileResult(tuple(found), doubtful, dependencies)
         except SourceError as error:
             return self.refused(task, error.message, error.line, error.column)
         except RecursionError:

@@ -48,6 +48,7 @@ class Run:
     findings: list[Finding] = field(default_factory=list)
     fixed: list[Finding] = field(default_factory=list)
     changes: list[tuple[str, str, str]] = field(default_factory=list)  # path, text before, text after
+    doubtful: int = 0  # findings that are less certain than asked for
     checked: int = 0
     unreadable: int = 0
     failing: int = 0
@@ -64,6 +65,7 @@ class Run:
     def add(self, path: str, result: FileResult, config: Config) -> None:
         """Take in the result of one file."""
         self.findings += result.findings
+        self.doubtful += result.doubtful
         if result.outcome is not None:
             self.fixed += result.outcome.applied
             self.changes.append((path, result.before, result.outcome.text))
@@ -182,7 +184,7 @@ class _Runner:
             entry = cache.get(task.path, content_hash(raw), self._hash_of)
             if entry is not None and not self._is_fixable(entry):
                 self._run.from_cache += 1
-                self._add(task, FileResult(entry.findings, entry.dependencies))
+                self._add(task, FileResult(entry.findings, entry.doubtful, entry.dependencies))
                 return []
         passes = self._checker.passes_gate(raw, task.path, task.config)
         if not passes:
@@ -230,7 +232,8 @@ class _Runner:
     def _finish(self, task: Task, result: FileResult, caches: dict[int, Cache]) -> None:
         cache = caches.get(task.config)
         if cache is not None and result.cacheable:
-            cache.put(task.path, result.digest, CacheEntry(result.findings, result.dependencies))
+            entry = CacheEntry(result.findings, result.doubtful, result.dependencies)
+            cache.put(task.path, result.digest, entry)
         self._add(task, result)
 
     def _add(self, task: Task, result: FileResult) -> None:

@@ -145,7 +145,8 @@ def _explain_module(text: str, filename: str, rules: RuleSet, project: Project |
     from gpulint.source.positions import Spans
 
     project = project or project_of(filename)
-    facts, found = linted(text, filename, replace(rules, confidence=Confidence.LOW), project)
+    given = linted(text, filename, replace(rules, confidence=Confidence.LOW), project)
+    facts, found = given.facts, given.findings
     try:
         with deep_stack():
             file = _File(facts, Spans(facts.tree, text), filename, project, found)

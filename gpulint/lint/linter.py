@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from gpulint.answers import Answer, Question, Verdict, doubts_of, left_open, refuted
@@ -30,9 +30,9 @@ def lint_text(text: str, filename: str, rules: RuleSet, project: Project | None 
 
     Raises `SourceError` where the text does not parse or is nested too deep.
     """
-    facts, findings = linted(text, filename, rules, project or project_of(filename))
-    facts.analysis.release()
-    return findings
+    found = linted(text, filename, rules, project or project_of(filename))
+    found.facts.analysis.release()
+    return found.findings
 
 
 def project_of(filename: str) -> Project | None:
@@ -44,10 +44,18 @@ def project_of(filename: str) -> Project | None:
     return Project()
 
 
-def linted(
-    text: str, filename: str, rules: RuleSet, project: Project | None
-) -> tuple[FileFacts, list[Finding]]:
-    """What `lint_text` gives, with the facts that it rests on."""
+@dataclass(frozen=True, slots=True)
+class Linted:
+    """What a file gave: its findings, how many more there are that are less certain than asked for, and the facts that they
+    rest on."""
+
+    facts: FileFacts
+    findings: list[Finding]
+    doubtful: int
+
+
+def linted(text: str, filename: str, rules: RuleSet, project: Project | None) -> Linted:
+    """What `lint_text` gives, and more of it. `facts.analysis.release()` lets go of the analysis."""
     from gpulint.lint.suppressions import MARKER, suppressed
 
     least = rules.confidence
@@ -55,10 +63,11 @@ def linted(
         rules = replace(rules, confidence=Confidence.LOW)
     if project is not None:
         project.begin()
-    facts, findings = _findings(text, filename, rules, project)
+    facts, findings, doubtful = _findings(text, filename, rules, project)
     codes = frozenset(rule.code for rule in rules.rules)
     left = suppressed(text, findings, _StatementRows(facts), filename, codes, rules.known)
-    return facts, [finding for finding in left if finding.confidence.reaches(least)]
+    told = [finding for finding in left if finding.confidence.reaches(least)]
+    return Linted(facts, told, doubtful + len(left) - len(told))
 
 
 def analysed(text: str, filename: str, project: Project | None) -> FileFacts:
@@ -78,13 +87,16 @@ def analysed(text: str, filename: str, project: Project | None) -> FileFacts:
 
 def _findings(
     text: str, filename: str, rules: RuleSet, project: Project | None
-) -> tuple[FileFacts, list[Finding]]:
-    """Most files end after the analysis. libcst parses only those that a rule has something to say about, once."""
+) -> tuple[FileFacts, list[Finding], int]:
+    """Most files end after the analysis. libcst parses only those that a rule has something to say about, once. The number
+    is that of what is not certain enough to be told."""
     facts = analysed(text, filename, project)
     try:
         with deep_stack():
-            told = list(_reports(facts, filename, rules, project))
-            return facts, _placed(told, facts.tree, text, filename) if told else []
+            found = list(_reports(facts, filename, rules, project))
+            told = [one for one in found if one[1].confidence.reaches(rules.confidence)]
+            placed = _placed(told, facts.tree, text, filename) if told else []
+            return facts, placed, len(found) - len(told)
     except RecursionError:
         raise SourceError("the file is nested too deeply to be analysed") from None
 
@@ -92,23 +104,18 @@ def _findings(
 def _reports(
     facts: FileFacts, filename: str, rules: RuleSet, project: Project | None
 ) -> Iterator[tuple[type[Rule], Report]]:
-    """What the rules have to say about a file, without what its tests or its callers excuse, or what is less certain than
-    the rules in force ask for."""
+    """What the rules have to say about a file, certain or not, without what its tests or its callers excuse."""
     for rule in rules.rules:
         if facts.is_test and not rule.in_tests:
             continue
         for report in rule().check(facts, rules.options.get(rule.code, {})):
-            passed = not rule.in_tests and facts.passes_over(report.at)
-            if passed or not report.confidence.reaches(rules.confidence):
+            if not rule.in_tests and facts.passes_over(report.at):
                 continue
-            report = _with_doubts(report, said_by_program(facts, rule, report.at))
-            if not report.confidence.reaches(rules.confidence):
-                continue
+            if report.confidence.reaches(rules.confidence):
+                report = _with_doubts(report, said_by_program(facts, rule, report.at))
             said = tuple(said_by_callers(report, filename, project))
-            report = _with_doubts(report, said)
-            refuting = any(answer.verdict is Verdict.REFUTED for answer in said)
-            if not refuting and report.confidence.reaches(rules.confidence):
-                yield rule, report
+            if not any(answer.verdict is Verdict.REFUTED for answer in said):
+                yield rule, _with_doubts(report, said)
 
 
 def said_by_program(facts: FileFacts, rule: type[Rule], place: Place) -> Iterator[Answer]:

@@ -17,13 +17,14 @@ if TYPE_CHECKING:
 class FileResult:
     """What checking one file gave.
 
-    `findings` are those left (under `diff`, those there are); `outcome` what fixing did or would do to the
-    text `before`, None where it changes nothing. `dependencies` are the other files the findings rest on, as
+    `findings` are those left (under `diff`, those there are), and `doubtful` counts what is less certain than asked for;
+    `outcome` is what fixing did or would do to the text `before`, None where it changes nothing. `dependencies` are the other files the findings rest on, as
     (absolute path, hash). `readable` is False where the bytes were no text; `trace` has the traceback of an
     internal error. `skipped` says why there was nothing to check in the file, `complaint` what went wrong with a fix.
     """
 
     findings: tuple[Finding, ...] = ()
+    doubtful: int = 0
     dependencies: tuple[tuple[str, str], ...] = ()
     before: str = ""
     outcome: FixResult | None = None

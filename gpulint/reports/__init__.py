@@ -23,6 +23,7 @@ class Report:
     findings: list[Finding]
     fixed: list[Finding] = field(default_factory=list)
     checked: int = 0
+    doubtful: int = 0  # findings that are less certain than asked for
     rules: tuple[type[Rule], ...] = ()
     sources: Sources = field(default_factory=Sources)
     unsafe: bool = False  # whether unsafe fixes were asked for

@@ -19,7 +19,7 @@ def summary(report: Report) -> list[Line]:
     if report.quiet:
         return fixed
     if not report.findings:
-        return [*fixed, [(_nothing_left(report), "good")]]
+        return [*fixed, [(_nothing_left(report), "good"), *_doubtful(report)]]
     counts = [(severity, report.count(severity)) for severity in _ORDER]
     parts: Line = []
     for severity, number in counts:
@@ -30,7 +30,7 @@ def summary(report: Report) -> list[Line]:
         opening = f"Fixed {plural(len(report.fixed), 'finding')}, {number} left ("
     else:
         opening = f"Found {plural(number, 'finding')} ("
-    return [*fixed, [(opening, "strong"), *parts, (").", "strong"), *_fixable(report)]]
+    return [*fixed, [(opening, "strong"), *parts, (").", "strong"), *_fixable(report), *_doubtful(report)]]
 
 
 def _nothing_left(report: Report) -> str:
@@ -39,6 +39,13 @@ def _nothing_left(report: Report) -> str:
     if report.fixed:
         return f"Fixed {plural(len(report.fixed), 'finding')}; none left."
     return f"No findings in {plural(report.checked, 'file')}."
+
+
+def _doubtful(report: Report) -> Line:
+    """How much is less certain than what is shown."""
+    if not report.doubtful or report.fix_only:
+        return []
+    return [(f" {report.doubtful} more with doubts: ", ""), ("--confidence low", "fix"), (".", "")]
 
 
 def _fixes(report: Report) -> Iterator[Line]:
