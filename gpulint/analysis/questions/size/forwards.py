@@ -70,8 +70,8 @@ class ForwardSizes:
         self, function: ir.Function, call: ir.Call, path: str, network: object = None
     ) -> Iterator[Answer]:
         size = self._sizes.of(function, path, network) if path else None
-        if size is not None and (size.is_large or size.most.convolutions):
-            return  # of each state it saves more than rows
+        if size is not None and (size.is_large or (size.most.convolutions and not size.looks_narrow)):
+            return  # of each state it saves more than rows, or than a few small pictures
         if acts(self._file, function, call):
             why = f"`{path or call.method}` is given one state of an environment at a time"
             yield left_open(Question.SIZE, why)

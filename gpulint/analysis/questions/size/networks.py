@@ -69,12 +69,12 @@ class Size:
     @property
     def is_narrow(self) -> bool:
         """Whether all layers are in sight, come to few weights, and take no pictures."""
-        return (
-            self.most.seen
-            and self.most.layers > 0
-            and not self.most.convolutions
-            and self.most.about < NARROW
-        )
+        return self.looks_narrow and not self.most.convolutions
+
+    @property
+    def looks_narrow(self) -> bool:
+        """The same of a network that may take pictures."""
+        return self.most.seen and self.most.layers > 0 and self.most.about < NARROW
 
     @property
     def is_head(self) -> bool:
