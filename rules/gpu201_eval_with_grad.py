@@ -82,7 +82,7 @@ class EvalWithGrad(Rule):
     under it; where the function is used other than by being called, it is not decorated. Where unseen code is called in
     the very statement, or gets the outputs, or a caller does: unsafe. Nothing is offered where autograd is used nearby (saliency, attacks, forces,
     samplers by gradients, a backward from another process), where the network may take gradients in its own forward, nor in a
-    file written for a torch before 0.4, which has no `no_grad`.
+    file written for a torch that has no `no_grad` yet.
     """
 
     code = "GPU201"

@@ -123,7 +123,7 @@ def _repair(facts: FileFacts, misuse: GradModeMisuse) -> Repair | None:
             return None
         name, imports = spelled
         changes = (*_volatile_arguments(misuse.rest), Wrap(lines, no_grad_with(name)), *imports)
-        why = f"{_LOSES_GRAPH}, and torch before 0.4, which knows `volatile`, has no `no_grad`"
+        why = f"{_LOSES_GRAPH}, and a torch that knows `volatile` has no `no_grad`"
     elif misuse.what == "bare" and isinstance(misuse.at.node, cst.Call):
         name = misuse.name
         changes = (Remove(misuse.stmt.node), Wrap(lines, no_grad_with(name)))

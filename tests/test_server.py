@@ -348,7 +348,7 @@ EVALUATING = """\
 import torch
 from torch import nn
 
-model = nn.Linear(8, 2).to("cuda")
+model = nn.Linear(4096, 2048).to("cuda")
 
 
 def evaluate(loader):

@@ -191,7 +191,7 @@ def _too_early(
                 continue
             dropped = _dropped_next(file, function, block[position + 1 :], helpers)
             if dropped is not None:
-                name = next((n for n in _plain_names(dropped) if _goes_to_gpu(function, dropped, n)), None)
+                name = next((n for n in _plain_names(dropped) if _goes_to_gpu(file, function, dropped, n)), None)
                 if name is not None:
                     between = block[position + 1 : block.index(dropped)]
                     yield IdleCleanup(
@@ -247,9 +247,10 @@ def _plain_names(statement: ir.Delete) -> list[str]:
     return [target.id for target in statement.targets if isinstance(target, ir.Name)]
 
 
-def _goes_to_gpu(function: ir.Function, until: ir.Stmt, name: str) -> bool:
-    """Whether what the name is bound to was made on, or moved to, a device: `model = load(path).cuda()`."""
-    found = False
+def _goes_to_gpu(file: FileAnalysis, function: ir.Function, until: ir.Stmt, name: str) -> bool:
+    """Whether what the name is bound to was made on, or moved to, a device, `model = load(path).cuda()`, and is there still:
+    a network is moved in place."""
+    found, network = False, file.treated_as_module(function, name)
     for statement in ir.statements(function.body):
         if statement is until:
             break
@@ -268,4 +269,12 @@ def _goes_to_gpu(function: ir.Function, until: ir.Stmt, name: str) -> bool:
                 and call.func.base.path == name
             ):
                 found = not any(isinstance(arg, ir.Const) and arg.value == "cpu" for arg in call.args)
+        if network and any(_leaves_gpu(call, name) for call in ir.own_calls(statement)):
+            found = False
     return found
+
+
+def _leaves_gpu(call: ir.Call, name: str) -> bool:
+    """`layers[i] = layer.cpu()`."""
+    to_host = call.method == "to" and any(isinstance(arg, ir.Const) and arg.value == "cpu" for arg in call.args)
+    return (call.method == "cpu" or to_host) and isinstance(call.func, ir.Attr) and call.func.base.path == name

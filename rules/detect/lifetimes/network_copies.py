@@ -244,7 +244,7 @@ def live_states(file: FileAnalysis) -> list[Suspicion]:
             for holder, value, many in _kept(statement):
                 states = None if many or _is_protocol(function, holder) else _states_in(value)
                 if states is not None and (holder is None or _is_best_state(guards, holder)):
-                    found.append(_of_states(file, function, holder, value))
+                    found.append(_of_states(file, function, holder, value, _since(statement, guards)))
     return found
 
 
@@ -278,7 +278,15 @@ def _is_best_state(guards: Guards, holder: str) -> bool:
     return _is_best(guards) and (in_loop or "." in holder)
 
 
-def _of_states(file: FileAnalysis, function: ir.Function, holder: str | None, value: ir.Expr) -> Suspicion:
+def _since(statement: ir.Stmt, guards: Guards) -> int:
+    """The row from which on a place may have what a statement puts there: that of the loop that comes back to what stands
+    before it."""
+    return next((guard.row for guard in guards if isinstance(guard, (ir.For, ir.While))), statement.row)
+
+
+def _of_states(
+    file: FileAnalysis, function: ir.Function, holder: str | None, value: ir.Expr, since: int
+) -> Suspicion:
     where = f"`{holder}` holds" if holder is not None else "what is handed out is"
     return Suspicion(
         value,
@@ -286,13 +294,13 @@ def _of_states(file: FileAnalysis, function: ir.Function, holder: str | None, va
         f"{where} the weights themselves, on the GPU, and no copy: they change with every step of training",
         "`state_dict()` gives the tensors of the network; a snapshot is `{k: v.cpu() for k, v in ….items()}`",
         "what is put back later is not what was the best, and as long as it is kept the weights cannot be freed",
-        tuple(_states_answers(file, function, holder, value)),
+        tuple(_states_answers(file, function, holder, value, since)),
         Severity.INFO,
     )
 
 
 def _states_answers(
-    file: FileAnalysis, function: ir.Function, holder: str | None, value: ir.Expr
+    file: FileAnalysis, function: ir.Function, holder: str | None, value: ir.Expr, since: int
 ) -> Iterator[Answer]:
     if holder is None:
         owner = owner_of(function)
@@ -311,7 +319,9 @@ def _states_answers(
             )
         return
     saved = loaded = copied = False
-    for _, reader, expr in reads(file, function, holder):
+    for place, reader, expr in reads(file, function, holder):
+        if place is function and "." not in holder and reader.row < since:
+            continue  # what the place had before
         around = [part for part in chain_of(expr, parents_of(reader)) if isinstance(part, ir.Call)]
         saved |= any("save" in part.method or "dump" in part.method for part in around)
         loaded |= any(part.method == "load_state_dict" for part in around) or isinstance(reader, ir.For)

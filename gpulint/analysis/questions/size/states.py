@@ -66,6 +66,13 @@ def are_small(
     return len(sizes) == len(owners) > 0 and all(size.is_small for _, size in sizes) and together < SMALL
 
 
+def are_seen(
+    ask: Callable[[Callable[[FileAnalysis], Any]], Any], function: ir.Function, owners: Sequence[str]
+) -> bool:
+    """Whether a layer of any of some networks is in sight."""
+    return any(size.most.layers for _, size in _sizes(ask, function, owners))
+
+
 def _sizes(
     ask: Callable[[Callable[[FileAnalysis], Any]], Any], function: ir.Function, owners: Sequence[str]
 ) -> list[tuple[str, Size]]:
