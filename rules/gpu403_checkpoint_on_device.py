@@ -145,7 +145,11 @@ def _doubts(facts: FileFacts, load: Load) -> tuple[str, ...]:
     with_optimizer = load.brings_optimizer or (load.formatted and facts.ask(saves_optimizers))
     size = tuple(checkpoint_doubts(facts.ask, load.function, load.owners, with_optimizer))
     if not size and not load.brings_optimizer and not are_seen(facts.ask, load.function, load.owners):
-        return (Grave("that it has an optimizer's state is only told by what the file saves, and how large it is by nothing"),)
+        return (
+            Grave(
+                "that it has an optimizer's state is only told by what the file saves, and how large it is by nothing"
+            ),
+        )
     return doubts_of(size)
 
 

@@ -14,6 +14,8 @@ from gpulint.rule import Cost, Report, Rule, SettingProblem
 if TYPE_CHECKING:
     from gpulint.analysis.file.asking import FileFacts
 
+_EXPANDABLE_SINCE = (2, 1)
+
 
 class SplitSizeLimit(Rule):
     """
@@ -62,7 +64,8 @@ class SplitSizeLimit(Rule):
 
     ## Fix safety
     Results stay the same. Taking `max_split_size_mb` out beside `expandable_segments:True` is safe; putting
-    `expandable_segments:True` in its place is unsafe: it needs torch 2.1 and Linux.
+    `expandable_segments:True` in its place is unsafe: it needs torch 2.1 and Linux. Where the project asks for an older torch,
+    nothing is offered.
     """
 
     code = "GPU601"
@@ -74,7 +77,12 @@ class SplitSizeLimit(Rule):
     triggers = ((b"max_split_size_mb",), (b"ALLOC_CONF", b"llocator"))
 
     def check(self, facts: FileFacts, options: Mapping[str, Any]) -> Iterator[Report]:
-        yield from reports(self, facts, options)
+        from gpulint.rules.detect.requirements import newest_torch
+
+        for report in reports(self, facts, options):
+            newest = facts.ask(newest_torch)
+            too_old = newest is not None and newest < _EXPANDABLE_SINCE
+            yield replace(report, repair=None) if too_old else report
 
     def setting_problems(self, text: str, options: Mapping[str, Any]) -> Iterator[SettingProblem]:
         found = split_size(text)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from gpulint.rules.detect.requirements import newest_torch, oldest_torch
+from support import gpulint
 
 from gpulint.analysis.code.lower import lower
 from gpulint.analysis.file.program import FileAnalysis
@@ -90,3 +91,16 @@ def test_a_bare_version_of_poetry_is_that_version(
     project = Project(top=str(tmp_path))
     project.begin()
     assert newest_torch(file_of(project, tmp_path / "train.py")) == expected
+
+
+@pytest.mark.parametrize(("version", "offered"), [("1.13.1+cu116", False), ("2.4.0", True)])
+def test_a_setting_is_offered_where_the_torch_of_the_project_knows_it(
+    tmp_path: Path, version: str, offered: bool
+) -> None:
+    (tmp_path / "requirements.txt").write_text(f"torch=={version}\n")
+    (tmp_path / "sample.py").write_text(
+        'import os\n\nos.environ["PYTORCH_CUDA_ALLOC_CONF"] = "max_split_size_mb:64"\nimport torch\n'
+    )
+    told = gpulint("--no-cache", "--select", "GPU601", ".", cwd=tmp_path).stdout.decode()
+    assert "GPU601" in told
+    assert ("use expandable segments instead" in told) == offered

@@ -536,7 +536,11 @@ def offered(code: str, name: str) -> list[tuple[int, str | None, str]]:
         ("GPU407", "bug_vision_transformer_halved", ["safe", "safe"]),
         ("GPU407", "bug_halved_for_training", ["unsafe"]),
         ("GPU407", "bug_language_model_of_unknown_type", ["unsafe", "unsafe", None]),
-        ("GPU505", "bug_made_on_the_host_in_each_step", [None, "unsafe", "safe", "unsafe", "unsafe", None, "unsafe", None]),
+        (
+            "GPU505",
+            "bug_made_on_the_host_in_each_step",
+            [None, "unsafe", "safe", "unsafe", "unsafe", None, "unsafe", None],
+        ),
         ("GPU605", "bug_networks_before_the_card", [None, "unsafe", "unsafe"]),
         ("GPU405", "bug_figures_in_between", ["unsafe"]),
         ("GPU405", "bug_empty_cache_before_del", ["safe"]),

@@ -191,7 +191,9 @@ def _too_early(
                 continue
             dropped = _dropped_next(file, function, block[position + 1 :], helpers)
             if dropped is not None:
-                name = next((n for n in _plain_names(dropped) if _goes_to_gpu(file, function, dropped, n)), None)
+                name = next(
+                    (n for n in _plain_names(dropped) if _goes_to_gpu(file, function, dropped, n)), None
+                )
                 if name is not None:
                     between = block[position + 1 : block.index(dropped)]
                     yield IdleCleanup(
@@ -276,5 +278,9 @@ def _goes_to_gpu(file: FileAnalysis, function: ir.Function, until: ir.Stmt, name
 
 def _leaves_gpu(call: ir.Call, name: str) -> bool:
     """`layers[i] = layer.cpu()`."""
-    to_host = call.method == "to" and any(isinstance(arg, ir.Const) and arg.value == "cpu" for arg in call.args)
-    return (call.method == "cpu" or to_host) and isinstance(call.func, ir.Attr) and call.func.base.path == name
+    to_host = call.method == "to" and any(
+        isinstance(arg, ir.Const) and arg.value == "cpu" for arg in call.args
+    )
+    return (
+        (call.method == "cpu" or to_host) and isinstance(call.func, ir.Attr) and call.func.base.path == name
+    )
