@@ -86,6 +86,8 @@ def cuda(monkeypatch: pytest.MonkeyPatch) -> FakeCuda:
     }
     for name, answer in answers.items():
         monkeypatch.setattr(torch.cuda, name, answer)
+    # What a machine with a GPU would answer otherwise.
+    monkeypatch.setattr(torch._C, "_cuda_hasPrimaryContext", lambda index: fake.started, raising=False)
     monkeypatch.setattr(torch._C, "_cuda_clearCublasWorkspaces", fake.drop_workspaces, raising=False)
     monkeypatch.setattr(peaks, "_open", [])
     monkeypatch.setattr(peaks, "_process", {})

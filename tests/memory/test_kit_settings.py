@@ -64,6 +64,11 @@ class TestText:
 
 
 class TestConfigure:
+    @pytest.fixture(autouse=True)
+    def _unused(self, monkeypatch) -> None:
+        """Another test may have used a GPU of this machine."""
+        monkeypatch.setattr(torch.cuda, "is_initialized", lambda: False)
+
     def test_sets_the_variable(self) -> None:
         made = memory.configure(expandable_segments=True, garbage_collection_threshold=0.8, check=False)
         assert made.variable == alloc_conf.variable_for(torch.__version__)
