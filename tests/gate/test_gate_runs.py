@@ -217,6 +217,10 @@ def test_on_a_gpu_the_lines_add_up_and_a_limit_is_exact(folder: Path) -> None:
 DRIVER = "#!{python}\nprint('0, GPU-aa, NVIDIA H200, 900' if 'index' in ' '.join(__import__('sys').argv) else '')\n"
 
 
+@pytest.mark.skipif(
+    find_spec("torch") is not None and __import__("torch").cuda.is_available(),
+    reason="there is a GPU here, whose own driver is asked",
+)
 def test_exclusive_does_not_run_beside_another_process(folder: Path) -> None:
     tool = folder / "bin" / "nvidia-smi"
     tool.parent.mkdir()

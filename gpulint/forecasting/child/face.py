@@ -67,6 +67,7 @@ def put_on(tape: Tape) -> None:
     cuda.random.get_rng_state = cuda.get_rng_state
     cuda.random.set_rng_state = cuda.set_rng_state
     cuda.CUDAGraph = cuda.graphs.CUDAGraph = CUDAGraph
+    cuda.graphs.is_current_stream_capturing = cuda.is_current_stream_capturing
     torch.backends.cuda.is_built = lambda: True
     for kind in ("Float", "Double", "Half", "BFloat16", "Long", "Int", "Short", "Byte", "Char", "Bool"):
         setattr(cuda, f"{kind}Tensor", _legacy(kind))
@@ -107,6 +108,7 @@ def _facts(tape: Tape) -> dict[str, Any]:
         "stream": lambda one=None: Stream(),
         "Stream": Stream,
         "Event": Stream,
+        "is_current_stream_capturing": lambda: False,
         "utilization": lambda device=None: 0,
         "get_rng_state": lambda device="cuda": torch.zeros(16, dtype=torch.uint8, device="cpu"),
         "get_rng_state_all": lambda: [torch.zeros(16, dtype=torch.uint8, device="cpu")],
