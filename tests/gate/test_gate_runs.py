@@ -83,9 +83,11 @@ def test_what_the_lines_have_adds_up_to_the_peak(folder: Path) -> None:
     data = json.loads(done.stdout)
     (rank,) = data["run"]["ranks"]
     assert {peak["stretch"] for peak in rank["peaks"]} >= {"start", "steps", "evaluation"}
+    assert {"start", "steps", "evaluation"} <= {peak["stretch"] for peak in rank["peaks"]}
     for peak in rank["peaks"]:
-        assert peak["traced"] == peak["allocated"]
-        assert sum(line["bytes"] for line in peak["lines"]) == peak["allocated"]
+        assert sum(line["bytes"] for line in peak["lines"]) == peak["traced"]
+        if peak["stretch"] != "later":  # the script is stopped in it, and the record ends a moment before
+            assert peak["traced"] == peak["allocated"]
     (check,) = data["gate"]["checks"]
     assert (check["limit"], check["status"], check["stretch"]) == ("max-peak", "within", "evaluation")
     assert data["gate"]["measured"].startswith("live tensor storages of a run on the CPU")
