@@ -50,7 +50,8 @@ def test_a_cell_that_is_the_first_to_use_cuda(on_card: Any, shell: Any) -> None:
     assert left == "  left by this cell: 8.00 MiB"
 
 
-def test_memory_that_no_place_leads_to(shell: Any) -> None:
+def test_memory_that_no_place_leads_to(shell: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.cuda, "is_initialized", lambda: False)  # another test may have used a GPU
     cell = cells.begin(shell)
     unseen = torch.ones(MIB)  # a local of this test is no place of the notebook
     told = "\n".join(cell.lines())
