@@ -266,5 +266,44 @@ def _by_unseen_method(graphs: Graphs, item: ir.Expr, statement: ir.Stmt) -> Iter
     for definition in definitions:
         call = definition.value
         owner = call.func.base.path if isinstance(call, ir.Call) and isinstance(call.func, ir.Attr) else None
-        if owner is not None and graphs.file.treated_as_module(graphs.function, owner):
-            yield left_open(Question.GRAPH, f"`{owner}.{call.method}` may cut off what it gives")  # type: ignore[union-attr]
+        if not isinstance(call, ir.Call) or owner is None:
+            continue
+        if graphs.file.treated_as_module(graphs.function, owner):
+            called = f"`{owner}.{call.method}`"
+            trained = _trained_through(graphs, call)
+            if trained is not None:
+                yield proven(
+                    Question.GRAPH, f"a backward goes through what {called} gives elsewhere", trained
+                )
+            else:
+                yield left_open(Question.GRAPH, f"{called} may cut off what it gives")
+
+
+def _trained_through(graphs: Graphs, call: ir.Call) -> ir.Stmt | None:
+    """`v = self.critic.predict(x); loss = (returns - v).pow(2).mean(); loss.backward()`: where the loss is made of what the same
+    call gives, and of nothing else that a network does."""
+    function, backward = graphs.function, graphs.file.evidence[graphs.function].backward
+    made: dict[str, bool] = {}  # names of what networks give, and whether this call gave it
+    for statement in ir.statements(function.body):
+        if not isinstance(statement, ir.Assign) or not isinstance(statement.value, ir.Call):
+            continue
+        func = statement.value.func
+        base = func.base.path if isinstance(func, ir.Attr) else func.path
+        if base is not None and graphs.file.treated_as_module(function, base):
+            names = {part.path for target in statement.targets for part in ir.walk(target) if part.path}
+            made |= dict.fromkeys(names, func.path == call.func.path and statement.value is not call)
+    for statement in ir.statements(function.body):
+        if not isinstance(statement, ir.Assign) or statement.value is None:
+            continue
+        if not any(target.path in backward for target in statement.targets):
+            continue
+        parts = list(ir.walk(statement.value))
+        cut = any(isinstance(part, (ir.Attr, ir.Call)) and _cuts(part) for part in parts)
+        used = {part.path for part in parts if part.path in made}
+        if used and not cut and all(made[name] for name in used if name is not None):
+            return statement
+    return None
+
+
+def _cuts(part: ir.Attr | ir.Call) -> bool:
+    return (part.attr if isinstance(part, ir.Attr) else part.method) in ("data", "detach", "item", "numpy")
