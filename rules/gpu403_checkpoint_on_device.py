@@ -133,7 +133,7 @@ def _doubts(facts: FileFacts, load: Load) -> tuple[str, ...]:
     stays, if it is large at all: with an optimizer's state it is three times its network."""
     from gpulint.rules.detect.checkpoints import saves_optimizers
 
-    from gpulint.analysis.questions.size.states import are_seen, checkpoint_doubts
+    from gpulint.analysis.questions.size.states import checkpoint_doubts
 
     if load.by_every_rank:
         return ()
@@ -143,14 +143,8 @@ def _doubts(facts: FileFacts, load: Load) -> tuple[str, ...]:
             Grave("how large it is, the code does not say"),
         )
     with_optimizer = load.brings_optimizer or (load.formatted and facts.ask(saves_optimizers))
-    size = tuple(checkpoint_doubts(facts.ask, load.function, load.owners, with_optimizer))
-    if not size and not load.brings_optimizer and not are_seen(facts.ask, load.function, load.owners):
-        return (
-            Grave(
-                "that it has an optimizer's state is only told by what the file saves, and how large it is by nothing"
-            ),
-        )
-    return doubts_of(size)
+    size = checkpoint_doubts(facts.ask, load.function, load.owners, with_optimizer, load.brings_optimizer)
+    return doubts_of(tuple(size))
 
 
 def _repair(facts: FileFacts, load: Load) -> Repair | None:

@@ -84,7 +84,7 @@ def _held_by_callers(file: FileAnalysis, function: ir.Function) -> Iterator[Idle
     params = {name: at for name, at in params.items() if name not in file.evidence[function].assigned}
     if not params or function.cls is not None:
         return
-    for block in _blocks(function.body):
+    for block in ir.every_block(function.body):
         for position, statement in enumerate(block):
             if isinstance(statement, ir.Delete) and _is_cleaned_after(file, function, block[position + 1 :]):
                 for name in _plain_names(statement):
@@ -182,7 +182,7 @@ def _empties(file: FileAnalysis, function: ir.Function, expr: ir.Expr) -> bool:
 def _too_early(
     file: FileAnalysis, function: ir.Function, helpers: list[ir.Function]
 ) -> Iterator[IdleCleanup]:
-    for block in _blocks(function.body):
+    for block in ir.every_block(function.body):
         for position, statement in enumerate(block):
             if not isinstance(statement, ir.ExprStmt) or not isinstance(statement.value, ir.Call):
                 continue
@@ -215,13 +215,6 @@ def _sees_cache(file: FileAnalysis, function: ir.Function, between: list[ir.Stmt
         if call.method in _SAYS and called(file, function, call) is not None:
             return f"`{call.method}` in between may read how much is reserved"
     return ""
-
-
-def _blocks(body: list[ir.Stmt]) -> Iterator[list[ir.Stmt]]:
-    yield body
-    for statement in body:
-        for inner in statement.blocks():
-            yield from _blocks(inner)
 
 
 def _dropped_next(

@@ -623,6 +623,14 @@ def statements(block: list[Stmt]) -> Iterator[Stmt]:
         return iter(block._all)
 
 
+def every_block(block: list[Stmt]) -> Iterator[list[Stmt]]:
+    """The block and those nested in it, outermost first, without nested functions."""
+    yield block
+    for statement in block:
+        for inner in statement.blocks():
+            yield from every_block(inner)
+
+
 def _nested(block: list[Stmt]) -> Iterator[Stmt]:
     for statement in block:
         yield statement

@@ -85,17 +85,24 @@ def _of_all_parameters(method: ir.Function, part: str) -> Iterator[ir.Expr]:
     """What a method sets `requires_grad` to for all the parameters of its object, or of a part of it: `.ema`."""
     own = f"{method.params[0].name if method.params else 'self'}{part}"
     for statement in method.body:
-        if isinstance(statement, ir.For) and _iterates_all(statement.iterable, own):
-            yield from _set_to(statement.body)
-        elif isinstance(statement, ir.ExprStmt) and isinstance(statement.value, ir.Comp):
-            comp = statement.value
-            if len(comp.clauses) == 1 and _iterates_all(comp.clauses[0][1], own):
-                yield from (mode for element in comp.elements for mode in _requirement(element))
-        elif isinstance(statement, ir.ExprStmt):
-            yield from _requirement(statement.value, own)
-        elif isinstance(statement, ir.Assign) and any(target.path == own for target in statement.targets):
+        yield from required_of(statement, own)
+        if isinstance(statement, ir.Assign) and any(target.path == own for target in statement.targets):
             if statement.value is not None and part:
-                yield from _requirement(statement.value)
+                yield from requirement(statement.value)
+
+
+def required_of(statement: ir.Stmt, path: str) -> Iterator[ir.Expr]:
+    """What a statement sets `requires_grad` to for all parameters of a network: by a loop or a comprehension over them, or by
+    `net.requires_grad_(mode)`."""
+    if isinstance(statement, ir.For):
+        if _iterates_all(statement.iterable, path):
+            yield from _set_to(statement.body)
+    elif isinstance(statement, ir.ExprStmt) and isinstance(statement.value, ir.Comp):
+        comp = statement.value
+        if len(comp.clauses) == 1 and _iterates_all(comp.clauses[0][1], path):
+            yield from (mode for element in comp.elements for mode in requirement(element))
+    elif isinstance(statement, ir.ExprStmt):
+        yield from requirement(statement.value, path)
 
 
 def switched_by_loop(statement: ir.For) -> tuple[str, bool] | None:
@@ -113,7 +120,7 @@ def switched_by_loop(statement: ir.For) -> tuple[str, bool] | None:
     return owner, bool(always) and all(off)
 
 
-def _requirement(expr: ir.Expr, own: str | None = None) -> Iterator[ir.Expr]:
+def requirement(expr: ir.Expr, own: str | None = None) -> Iterator[ir.Expr]:
     """The mode in `own.eval().requires_grad_(mode)`, whatever else is in the chain; of anything where none is named."""
     mode: ir.Expr | None = None
     while isinstance(expr, ir.Call) and isinstance(expr.func, ir.Attr):

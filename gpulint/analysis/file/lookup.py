@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from gpulint.analysis.code import ir
-from gpulint.analysis.values.values import Kind
+from gpulint.analysis.file.classes import ClassInfo
+from gpulint.analysis.values.values import Kind, Val
 
 if TYPE_CHECKING:
     from gpulint.analysis.file.program import FileAnalysis
@@ -49,6 +50,22 @@ def called_in_project(function: ir.Function, call: ir.Call) -> ir.Function | Non
     callee = called(home, function, call)
     if callee is not None:
         return callee
+    found = _imported(function, call)
+    return found.ref if found is not None and isinstance(found.ref, ir.Function) else None
+
+
+def class_made(function: ir.Function, call: ir.Call) -> ClassInfo | None:
+    """The class of the project that a call makes an object of; None where it is none that is seen."""
+    home: FileAnalysis = function.home
+    if call.func.path in home.classes:
+        return home.classes[call.func.path]
+    found = _imported(function, call)
+    return found.ref if found is not None and isinstance(found.ref, ClassInfo) else None
+
+
+def _imported(function: ir.Function, call: ir.Call) -> Val | None:
+    """What a call is of that another file of the project defines: a function or a class."""
+    home: FileAnalysis = function.home
     full = qualified(home, function, call.func.path)
     if full is not None:
         value = home.imported_value(full)
@@ -56,8 +73,7 @@ def called_in_project(function: ir.Function, call: ir.Call) -> ir.Function | Non
         func = call.func
         is_free = isinstance(func, ir.Name) and _is_free(home, function, func.id)
         value = home.through_star(call.method) if is_free else None
-    found = value.ref if value is not None and value.kind is Kind.FUNCTION else None
-    return found if isinstance(found, ir.Function) else None
+    return value if value is not None and value.kind in (Kind.FUNCTION, Kind.CLASS) else None
 
 
 def _is_free(file: FileAnalysis, function: ir.Function, name: str) -> bool:

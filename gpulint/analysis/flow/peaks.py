@@ -57,17 +57,10 @@ def deferred_backwards(facts: FunctionFacts) -> list[DeferredBackward]:
 def _goes_at_once(facts: FunctionFacts, hold: Hold) -> bool:
     """Whether a backward through the sum follows in the very block that adds to it: it holds what one round has made."""
     through = {id(b.stmt) for b in facts.backwards if b.tokens & hold.place.holder_tokens}
-    for block in _blocks(hold.function.body):
+    for block in ir.every_block(hold.function.body):
         if hold.stmt in block:
             return any(id(statement) in through for statement in block[block.index(hold.stmt) + 1 :])
     return False
-
-
-def _blocks(block: list[ir.Stmt]) -> Iterator[list[ir.Stmt]]:
-    yield block
-    for statement in block:
-        for inner in statement.blocks():
-            yield from _blocks(inner)
 
 
 def _backward_of(facts: FunctionFacts, hold: Hold) -> Backward | None:

@@ -36,7 +36,7 @@ def late_logits(file: FileAnalysis) -> list[Suspicion]:
     for function in file.module.functions:
         if not file.evidence[function].backward or not file.evidence[function].called:
             continue
-        for block in _blocks(function.body):
+        for block in ir.every_block(function.body):
             for position, statement in enumerate(block):
                 name = _logits_of_loss(statement)
                 if (
@@ -52,13 +52,6 @@ def late_logits(file: FileAnalysis) -> list[Suspicion]:
                 if large is not None and isinstance(statement, ir.Assign):
                     found.append(_late(file, function, statement, name, large))
     return found
-
-
-def _blocks(block: list[ir.Stmt]) -> Iterator[list[ir.Stmt]]:
-    yield block
-    for statement in block:
-        for inner in statement.blocks():
-            yield from _blocks(inner)
 
 
 def _logits_of_loss(statement: ir.Stmt) -> str | None:

@@ -241,7 +241,9 @@ def _repair(late: LateCard) -> Repair | None:
     alone = isinstance(late.stmt, ir.ExprStmt) and late.stmt.value is late.call
     if late.function is not late.touched_in or not alone:
         return None
-    block = next((b for b in _blocks(late.function.body) if late.stmt in b and late.touched_at in b), None)
+    block = next(
+        (b for b in ir.every_block(late.function.body) if late.stmt in b and late.touched_at in b), None
+    )
     if block is None:
         return None
     between = block[block.index(late.touched_at) : block.index(late.stmt)]
@@ -257,10 +259,3 @@ def _repair(late: LateCard) -> Repair | None:
     why = "what is made between the two is on the rank's own card then"
     changes = (Insert(late.touched_at.line, late.stmt.line, after=False), Remove(late.stmt.node))
     return Repair("unsafe", "choose the card first", changes, why)
-
-
-def _blocks(block: list[ir.Stmt]) -> Iterator[list[ir.Stmt]]:
-    yield block
-    for statement in block:
-        for inner in statement.blocks():
-            yield from _blocks(inner)

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from gpulint.analysis.code import ir
 from gpulint.analysis.code.assignments import targets
 from gpulint.analysis.file.classes import ClassInfo
+from gpulint.analysis.file.lookup import class_made
 from gpulint.analysis.questions.device.on_host import PLACING
-from gpulint.analysis.values.values import Kind
 from gpulint.answers import Answer, Question, left_open
 
 if TYPE_CHECKING:
@@ -31,9 +31,10 @@ def left_on_host(file: FileAnalysis, function: ir.Function, path: str, network: 
     made = [statement for statement in ir.statements(function.body) if _binds(statement, path)]
     if not made or not all(map(_is_made, made)):
         return
-    known = [network] if len(made) == 1 else [_class_made(file, one) for one in made]
+    makers = [call for statement in made if (call := _maker(statement)) is not None]
+    known = [network] if len(made) == 1 else [class_made(function, call) for call in makers]
     classes = [one for one in known if isinstance(one, ClassInfo)]
-    if any(map(_is_moved_by_itself, classes)) or not (classes or any(map(_makes_object, made))):
+    if any(map(_is_moved_by_itself, classes)) or not (classes or any(map(_is_of_a_class, makers))):
         return
     if len(classes) < len(made) and file.evidence[function].called & PLACING:
         return  # who makes it may move it, and what it is given is moved here
@@ -47,34 +48,27 @@ def left_on_host(file: FileAnalysis, function: ir.Function, path: str, network: 
         yield left_open(Question.DEVICE, f"nothing in `{function.name}` puts `{path}` on a GPU", made[0])
 
 
-def _class_made(file: FileAnalysis, statement: ir.Stmt) -> object:
-    """The class of the program that a statement makes an object of; None where it is none that is seen."""
-    value = statement.value if isinstance(statement, ir.Assign) else None
-    path = value.func.path if isinstance(value, ir.Call) else None
-    if path is None or path in file.classes:
-        return file.classes.get(path or "")
-    full = file.names.qualify(path)
-    found = file.imported_value(full) if full is not None else None
-    return found.ref if found is not None and found.kind is Kind.CLASS else None
-
-
 def _binds(statement: ir.Stmt, path: str) -> bool:
     return any(target.path == path for target in targets(statement))
 
 
 def _is_made(statement: ir.Stmt) -> bool:
     """`net = Net(8)`: a call of a class, given nothing that speaks of a device."""
-    value = statement.value if isinstance(statement, ir.Assign) else None
-    if not isinstance(value, ir.Call) or value.func.path is None:
+    maker = _maker(statement)
+    if maker is None:
         return False
-    given = (part for arg in (*value.args, *(arg for _, arg in value.keywords)) for part in ir.walk(arg))
-    return value.keyword("device") is None and not any("device" in (part.path or "") for part in given)
+    given = (part for arg in (*maker.args, *(arg for _, arg in maker.keywords)) for part in ir.walk(arg))
+    return maker.keyword("device") is None and not any("device" in (part.path or "") for part in given)
 
 
-def _makes_object(statement: ir.Stmt) -> bool:
-    """`net = Net(8)`, as names of classes are written."""
+def _maker(statement: ir.Stmt) -> ir.Call | None:
     value = statement.value if isinstance(statement, ir.Assign) else None
-    return isinstance(value, ir.Call) and value.method[:1].isupper()
+    return value if isinstance(value, ir.Call) and value.func.path is not None else None
+
+
+def _is_of_a_class(call: ir.Call) -> bool:
+    """`Net(8)`, as names of classes are written."""
+    return call.method[:1].isupper()
 
 
 def _is_moved_by_itself(network: ClassInfo) -> bool:

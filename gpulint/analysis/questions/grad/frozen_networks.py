@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from gpulint.analysis.code import ir
 from gpulint.analysis.file.classes import ClassInfo
-from gpulint.analysis.file.frozen_classes import is_part_frozen
+from gpulint.analysis.file.frozen_classes import is_part_frozen, required_of, requirement
 from gpulint.analysis.file.lookup import qualified
-from gpulint.analysis.questions.grad.no_graph import blocks
 from gpulint.analysis.torch import frameworks
 from gpulint.analysis.values.values import FROZEN, Kind, Val
 
@@ -37,9 +36,9 @@ def frozen_where_made(file: FileAnalysis, function: ir.Function, path: str) -> b
     functions = own.methods.values() if own is not None and "." in path else (function,)
     bound = False
     for method in functions:
-        if any(_thaws(call, path) for _, call in ir.calls(method.body)):
+        if any(_thaws(statement, path) for statement in ir.statements(method.body)):
             return False
-        for block in blocks(method.body):
+        for block in ir.every_block(method.body):
             for position, statement in enumerate(block):
                 if not isinstance(statement, ir.Assign) or statement.value is None:
                     continue
@@ -116,58 +115,21 @@ def _is_none(value: ir.Expr) -> bool:
     return isinstance(value, ir.Const) and value.value is None
 
 
-def _switches_off(call: ir.Call) -> bool:
-    mode = call.argument(0, "requires_grad")
-    return call.method == "requires_grad_" and isinstance(mode, ir.Const) and mode.value is False
-
-
-def _thaws(call: ir.Call, path: str) -> bool:
+def _thaws(statement: ir.Stmt, path: str) -> bool:
     """`self.net.requires_grad_()`, with True or with a variable."""
-    owner = call.func.base.path if isinstance(call.func, ir.Attr) else None
-    return call.method == "requires_grad_" and owner == path and not _switches_off(call)
+    return any(not _is_false(mode) for call in ir.own_calls(statement) for mode in requirement(call, path))
 
 
 def _made_frozen(value: ir.Expr) -> bool:
     """`Net().eval().requires_grad_(False).to(device)`."""
-    while isinstance(value, ir.Call) and isinstance(value.func, ir.Attr):
-        if _switches_off(value):
-            return True
-        value = value.func.base
-    return False
+    return any(map(_is_false, requirement(value)))
 
 
 def _freezes(statement: ir.Stmt, path: str) -> bool:
     """`net.requires_grad_(False)`, or the same for each of its parameters."""
-    if isinstance(statement, ir.For):
-        if _parameters_of(statement.iterable) != path:
-            return False
-        return any(
-            (isinstance(inner, ir.Assign) and _sets_false(inner))
-            or (
-                isinstance(inner, ir.ExprStmt)
-                and isinstance(inner.value, ir.Call)
-                and _switches_off(inner.value)
-            )
-            for inner in statement.body
-        )
-    value = statement.value if isinstance(statement, ir.ExprStmt) else None
-    if isinstance(value, ir.Comp) and len(value.clauses) == 1 and _parameters_of(value.clauses[0][1]) == path:
-        return any(isinstance(element, ir.Call) and _switches_off(element) for element in value.elements)
-    if not isinstance(value, ir.Call) or not _made_frozen(value):
-        return False
-    base: ir.Expr = value
-    while isinstance(base, ir.Call) and isinstance(base.func, ir.Attr):
-        base = base.func.base
-    return base.path == path
+    modes = list(required_of(statement, path))
+    return bool(modes) and all(map(_is_false, modes))
 
 
-def _sets_false(statement: ir.Assign) -> bool:
-    off = isinstance(statement.value, ir.Const) and statement.value.value is False
-    return off and any(isinstance(t, ir.Attr) and t.attr == "requires_grad" for t in statement.targets)
-
-
-def _parameters_of(iterable: ir.Expr) -> str | None:
-    """The network in `for p in net.parameters()`."""
-    if isinstance(iterable, ir.Call) and iterable.method in ("parameters", "named_parameters"):
-        return iterable.func.base.path if isinstance(iterable.func, ir.Attr) else None
-    return None
+def _is_false(mode: ir.Expr) -> bool:
+    return isinstance(mode, ir.Const) and mode.value is False

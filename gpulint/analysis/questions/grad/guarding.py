@@ -91,7 +91,7 @@ class Guarding:
         if not facts.all_evaluation and any(_is_mixed(facts, forward) for forward in forwards):
             return None
         runs: list[tuple[ir.Stmt, ...]] = []
-        for block in _blocks(function.body):
+        for block in ir.every_block(function.body):
             runs += self._runs(facts, block, wanted.keys())
         if sum(id(statement) in wanted for run in runs for statement in run) != len(wanted):
             return None  # a statement that stands in no block of the function: a lambda's, a comprehension's
@@ -220,13 +220,6 @@ def _shared_loop(forwards: Sequence[Forward]) -> ir.Stmt | None:
     if len(loops) != 1 or not first.loops or not all(forward.mode.loop_is_evaluation for forward in forwards):
         return None
     return first.loops[0].stmt
-
-
-def _blocks(block: list[ir.Stmt]) -> Iterator[list[ir.Stmt]]:
-    yield block
-    for statement in block:
-        for inner in statement.blocks():
-            yield from _blocks(inner)
 
 
 def _suspends(block: list[ir.Stmt]) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from gpulint.analysis.code import ir
@@ -40,7 +39,7 @@ def is_weightless(network: object) -> bool:
 
 def is_gauged(forward: Forward) -> bool:
     """Whether a function reads the memory just before and just after a forward: what is saved for a backward counts."""
-    for block in blocks(forward.function.body):
+    for block in ir.every_block(forward.function.body):
         if forward.stmt in block:
             at = block.index(forward.stmt)
             return any(map(_gauges, block[:at])) and any(map(_gauges, block[at + 1 :]))
@@ -52,13 +51,6 @@ def _gauges(statement: ir.Stmt) -> bool:
     return value is not None and any(
         isinstance(part, ir.Call) and part.method in _GAUGES for part in ir.walk(value)
     )
-
-
-def blocks(block: list[ir.Stmt]) -> Iterable[list[ir.Stmt]]:
-    yield block
-    for statement in block:
-        for inner in statement.blocks():
-            yield from blocks(inner)
 
 
 def is_read_on_cpu(facts: FunctionFacts, forward: Forward) -> bool:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from gpulint.analysis.code import ir
 from gpulint.analysis.code.assignments import targets
 from gpulint.analysis.file.classes import ClassInfo
-from gpulint.analysis.file.lookup import called_in_project, qualified
+from gpulint.analysis.file.lookup import called_in_project, class_made, qualified
 from gpulint.analysis.file.reaching import fits
 from gpulint.analysis.values.arguments import bind_sources
 from gpulint.analysis.values.values import Kind
@@ -66,7 +66,7 @@ def class_of(home: FileAnalysis, caller: ir.Function, expr: ir.Expr, depth: int 
         if depth and any(param.name == expr.id for param in caller.params):
             return _of_parameter(home, caller, expr.id, depth)
         if value is None or value.kind is Kind.UNKNOWN:
-            return _made_under_a_condition(home, caller, expr.id)
+            return _made_under_a_condition(caller, expr.id)
     elif isinstance(expr, ir.Attr) and caller.params and expr.base.path == caller.params[0].name:
         info = home.class_of(caller)
         if info is not None:
@@ -77,17 +77,14 @@ def class_of(home: FileAnalysis, caller: ir.Function, expr: ir.Expr, depth: int 
     return value.ref if value is not None and known and isinstance(value.ref, ClassInfo) else None
 
 
-def _made_under_a_condition(home: FileAnalysis, caller: ir.Function, name: str) -> ClassInfo | None:
+def _made_under_a_condition(caller: ir.Function, name: str) -> ClassInfo | None:
     """`memory = load(path) if path else Memory(size)`: the one class that the function is seen to make it of."""
     found: set[ClassInfo] = set()
     for statement in ir.statements(caller.body):
         if isinstance(statement, ir.Assign) and any(target.path == name for target in targets(statement)):
             for part in ir.walk(statement.value) if statement.value is not None else ():
-                path = part.func.path if isinstance(part, ir.Call) else None
-                full = qualified(home, caller, path)
-                value = home.imported_value(full) if full is not None else None
-                made = home.classes.get(path or "") or (value.ref if value is not None else None)
-                if isinstance(made, ClassInfo):
+                made = class_made(caller, part) if isinstance(part, ir.Call) else None
+                if made is not None:
                     found.add(made)
     return next(iter(found)) if len(found) == 1 else None
 

@@ -21,8 +21,10 @@ def checkpoint_doubts(
     function: ir.Function,
     owners: Sequence[str],
     with_optimizer: bool,
+    restores_optimizer: bool = False,
 ) -> Iterator[Answer]:
-    """What leaves it open whether a checkpoint is large that is restored to these networks, `with_optimizer` or without."""
+    """What leaves it open whether a checkpoint is large that is restored to these networks, `with_optimizer` or without.
+    Where nothing `restores_optimizer`, that it has an optimizer's state is told by what the program saves elsewhere."""
     sizes = _sizes(ask, function, owners)
     if any(size.is_large for _, size in sizes):
         return
@@ -37,6 +39,9 @@ def checkpoint_doubts(
             yield left_open(Question.SIZE, f"as far as it can be seen, {_in_words(sizes)}")
         elif _is_of_small_pictures(function.home):
             yield left_open(Question.SIZE, "networks for such small pictures are small, as a rule")
+        elif not layers and not restores_optimizer:
+            clause = "that it has an optimizer's state is only told by what is saved, and how large it is by nothing"
+            yield left_open(Question.SIZE, clause)
     elif seen >= LARGE:
         yield left_open(Question.SIZE, f"as far as it can be seen, {_in_words(sizes)}")
     else:
@@ -64,13 +69,6 @@ def are_small(
     sizes = _sizes(ask, function, owners)
     together = sum(size.most.weights for _, size in sizes)
     return len(sizes) == len(owners) > 0 and all(size.is_small for _, size in sizes) and together < SMALL
-
-
-def are_seen(
-    ask: Callable[[Callable[[FileAnalysis], Any]], Any], function: ir.Function, owners: Sequence[str]
-) -> bool:
-    """Whether a layer of any of some networks is in sight."""
-    return any(size.most.layers for _, size in _sizes(ask, function, owners))
 
 
 def _sizes(
