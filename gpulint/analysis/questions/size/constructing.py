@@ -74,8 +74,9 @@ class Constructing(Following):
             return self._python(name, positional, call, scope)
         method = self._own_method(call, scope)
         if method is not None:
-            skip = 0 if is_static(method) else 1
-            return self._enter(method, positional, given, scope.own, scope.info, skip)
+            if is_static(method):
+                return self._enter(method, positional, given, {}, None, 0)
+            return self._enter(method, positional, given, scope.own, scope.info, 1)
         target = self._target(call, scope)
         if target is UNKNOWN or (isinstance(target, Named) and not target.full):
             return self._plain(call, positional, scope)
@@ -109,9 +110,10 @@ class Constructing(Following):
         if isinstance(target, ClassInfo):
             return self._object(target, positional, given)
         if isinstance(target, Closure):
-            return self._enter(
-                target.function, positional, given, target.outer.own, target.outer.info, 0, target.outer
-            )
+            function, outer = target.function, target.outer
+            of_object = outer.function is function and not is_static(function)
+            own, info = (outer.own, outer.info) if of_object else ({}, None)
+            return self._enter(function, positional, given, own, info, 0, outer)
         return self._plain(call, positional, scope)
 
     def _target(self, call: ir.Call, scope: Scope) -> object:
@@ -322,10 +324,11 @@ class Constructing(Following):
         fewer = sizes.of_features(whole.known_as) if attr == "features" else None
         if fewer is None:
             return Built()
-        part = replace(whole, weights=fewer, about=fewer)
         self._total.weights += fewer - whole.weights
         self._total.about += fewer - whole.about
-        return part
+        whole.weights = whole.about = fewer
+        whole.known_as = ""
+        return whole
 
     def _python(self, name: str, positional: list[object], call: ir.Call, scope: Scope) -> object:
         """What one of Python's own functions gives."""
