@@ -23,6 +23,7 @@ from gpulint.analysis.code.loaded import chain_of, is_made_here, is_published, p
 from gpulint.analysis.file.lookup import qualified, with_words
 from gpulint.analysis.questions.device.placement import on_gpu
 from gpulint.analysis.questions.reached.dead import is_dead
+from gpulint.analysis.questions.size.states import ranks_doubts
 from gpulint.analysis.torch.ranks import OF_SEVERAL
 from gpulint.answers import Answer, Question, left_open, proven
 
@@ -54,7 +55,7 @@ def unmapped_loads(file: FileAnalysis) -> list[Suspicion]:
         if handmade is not None:
             if id(handmade) not in done:
                 done.add(id(handmade))
-                found.append(_of_handmade(file, handmade))
+                found.append(_of_handmade(file, load, handmade))
         elif _is_absent(load.call):
             found += _of_absent(file, load, loads)
     return found
@@ -143,7 +144,8 @@ def _with_branches(
             yield from _with_branches(inner, below)
 
 
-def _of_handmade(file: FileAnalysis, handmade: ir.Stmt) -> Suspicion:
+def _of_handmade(file: FileAnalysis, load: _Load, handmade: ir.Stmt) -> Suspicion:
+    whole = any(map(is_of_optimizer, _restorings(load)))
     return Suspicion(
         handmade,
         "torch.load",
@@ -153,6 +155,7 @@ def _of_handmade(file: FileAnalysis, handmade: ir.Stmt) -> Suspicion:
         (
             proven(Question.DEVICE, "`map_location` is None wherever CUDA is available"),
             _saved_from_gpu(file),
+            _much(file, load, [], False, whole),
         ),
     )
 
@@ -231,7 +234,7 @@ def _of_model(
         (
             _placed(file, load, restored, loads),
             _saved_from_gpu(file),
-            _much(ranks, whole),
+            _much(file, load, restored, ranks, whole),
         ),
     )
 
@@ -251,8 +254,11 @@ def _placed(file: FileAnalysis, load: _Load, restored: list[ir.Call], loads: lis
     return left_open(Question.DEVICE, "whether the network is on a GPU by then is not shown")
 
 
-def _much(ranks: bool, whole: bool) -> Answer:
+def _much(file: FileAnalysis, load: _Load, restored: list[ir.Call], ranks: bool, whole: bool) -> Answer:
     if ranks:
+        owners = [call.func.base.path or "" for call in restored if isinstance(call.func, ir.Attr)]
+        for doubt in ranks_doubts(lambda question: question(file), load.function, owners):
+            return doubt
         return proven(Question.SIZE, "all ranks load onto one GPU")
     if whole:
         return proven(Question.SIZE, "the optimizer's state is in it, with the weights")
