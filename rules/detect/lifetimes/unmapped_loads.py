@@ -55,7 +55,7 @@ def unmapped_loads(file: FileAnalysis) -> list[Suspicion]:
         if handmade is not None:
             if id(handmade) not in done:
                 done.add(id(handmade))
-                found.append(_of_handmade(file, load, handmade))
+                found.append(_of_handmade(file, handmade))
         elif _is_absent(load.call):
             found += _of_absent(file, load, loads)
     return found
@@ -144,8 +144,7 @@ def _with_branches(
             yield from _with_branches(inner, below)
 
 
-def _of_handmade(file: FileAnalysis, load: _Load, handmade: ir.Stmt) -> Suspicion:
-    whole = any(map(is_of_optimizer, _restorings(load)))
+def _of_handmade(file: FileAnalysis, handmade: ir.Stmt) -> Suspicion:
     return Suspicion(
         handmade,
         "torch.load",
@@ -155,7 +154,6 @@ def _of_handmade(file: FileAnalysis, load: _Load, handmade: ir.Stmt) -> Suspicio
         (
             proven(Question.DEVICE, "`map_location` is None wherever CUDA is available"),
             _saved_from_gpu(file),
-            _much(file, load, [], False, whole),
         ),
     )
 
