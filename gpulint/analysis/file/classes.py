@@ -128,6 +128,18 @@ class ClassInfo:
                 queue.extend(current.bases)
         return found
 
+    def lineage(self) -> list[ClassInfo]:
+        """The same, with the bases that stand in other files of the project, as far up as they are seen."""
+        found: list[ClassInfo] = []
+        queue = [self]
+        while queue:
+            current = queue.pop(0)
+            if current not in found:
+                current.home.link_imported(current)
+                found.append(current)
+                queue.extend(current.bases)
+        return found
+
     def method(self, name: str) -> ir.Function | None:
         for info in self.ancestors():
             if name in info.cls.methods:

@@ -320,10 +320,20 @@ class UnseenEvaluations:
         found = [fate(callee.home, callee, call) for call in self.networks.runs_in(callee)]
         return bool(found) and all(one.only_read and one.by_name is None for one in found)
 
-    def _keeps_to_itself(self, callee: ir.Function) -> bool:
+    def _keeps_to_itself(self, callee: ir.Function, depth: int = 2) -> bool:
         """Whether a function runs networks and returns something else: what is told about them, and no tensor of theirs."""
         runs = self.networks.runs_in(callee)
-        return bool(runs) and not callee.is_generator and not gives_back(callee, runs)
+        if not runs or callee.is_generator:
+            return False
+        below = {id(run): self.networks.callee(callee, run) for run in runs} if depth else {}
+        giving = [
+            run
+            for run in runs
+            if (inner := below.get(id(run))) is None
+            or inner is callee
+            or not self._keeps_to_itself(inner, depth - 1)
+        ]
+        return not gives_back(callee, giving)
 
     def _harmless(self, function: ir.Function, becomes: Fate) -> str:
         """The function that is given the result, where all that the project has of that name are read and none goes backward

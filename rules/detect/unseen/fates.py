@@ -18,6 +18,7 @@ from gpulint.analysis.code.loaded import Chain, chain_of, parents_of
 from gpulint.analysis.code.reading import is_bound
 from gpulint.analysis.file.evidence import LOSSY
 from gpulint.analysis.file.lookup import called_in_project, qualified
+from gpulint.analysis.questions.backward.cutting import cuts_graph
 from gpulint.analysis.torch import frameworks
 from gpulint.analysis.torch.backward import runs_backward
 from gpulint.analysis.torch.methods import ADDING
@@ -303,24 +304,70 @@ _PUTS = frozenset("append extend insert add update setdefault appendleft".split(
 
 
 def gives_back(function: ir.Function, calls: Sequence[ir.Call]) -> bool:
-    """Whether a function returns what is made of the results of some of its calls, by way of names and containers."""
-    made: set[str] = set()
-    wanted = set(map(id, calls))
-    for _ in range(2):  # what a loop's second round finds
-        for statement in ir.statements(function.body):
-            if _uses(statement.expressions(), wanted, made):
-                if isinstance(statement, ir.Return):
-                    return True
-                made |= {_root(target) for target in _bound(statement)}
-            for call in ir.own_calls(statement):
-                if call.method in _PUTS and isinstance(call.func, ir.Attr) and _uses(call.args, wanted, made):
-                    made.add(_root(call.func.base))
-    return False
+    """Whether a function returns what is made of the results of some of its calls with their graph, by way of names and
+    containers."""
+    return _Tracing(frozenset(map(id, calls))).returns(function.body, set())
+
+
+class _Tracing:
+    """Follows what is made of some calls through a function, statement by statement: `y = y.cpu().numpy()` leaves an array."""
+
+    def __init__(self, wanted: Set[int]) -> None:
+        self._wanted = wanted
+        self._returned = False
+
+    def returns(self, body: list[ir.Stmt], made: set[str]) -> bool:
+        self._block(body, made)
+        return self._returned
+
+    def _block(self, body: list[ir.Stmt], made: set[str]) -> set[str]:
+        for statement in body:
+            made = self._statement(statement, made)
+        return made
+
+    def _statement(self, statement: ir.Stmt, made: set[str]) -> set[str]:
+        taken = _uses(_read_by(statement), self._wanted, made)
+        if isinstance(statement, ir.Return):
+            self._returned |= taken
+        bound = {_root(target) for target in _bound(statement)}
+        if taken:
+            made = made | bound
+        elif isinstance(statement, ir.Assign):
+            made = made - {target.path for target in statement.targets if isinstance(target, ir.Name)}
+        for call in ir.own_calls(statement):
+            if call.method in _PUTS and isinstance(call.func, ir.Attr):
+                if _uses(call.args, self._wanted, made):
+                    made = made | {_root(call.func.base)}
+        return self._blocks(statement, made)
+
+    def _blocks(self, statement: ir.Stmt, made: set[str]) -> set[str]:
+        blocks = statement.blocks()
+        if isinstance(statement, ir.With):
+            return self._block(statement.body, made)
+        if isinstance(statement, ir.If):
+            return set().union(*(self._block(block, made) for block in blocks))
+        for _ in range(2 if blocks else 0):  # what a loop's second round finds
+            made = made.union(*(self._block(block, made) for block in blocks))
+        return made
 
 
 def _uses(roots: Iterable[ir.Expr], wanted: Set[int], made: Set[str]) -> bool:
-    parts = (part for root in roots for part in ir.walk(root))
-    return any(id(part) in wanted or (isinstance(part, ir.Name) and part.id in made) for part in parts)
+    """Whether an expression has one of the calls or names, and leaves it its graph."""
+    stack = list(roots)
+    while stack:
+        part = stack.pop()
+        if id(part) in wanted or (isinstance(part, ir.Name) and part.id in made):
+            return True
+        if not cuts_graph(part):
+            stack += part.children()
+    return False
+
+
+def _read_by(statement: ir.Stmt) -> Sequence[ir.Expr]:
+    """What a statement reads, left out what it only binds."""
+    if isinstance(statement, ir.Assign):
+        return () if statement.value is None else (statement.value,)
+    return (statement.iterable,) if isinstance(statement, ir.For) else statement.expressions()
 
 
 def _bound(statement: ir.Stmt) -> Sequence[ir.Expr]:

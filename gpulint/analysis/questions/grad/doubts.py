@@ -409,7 +409,7 @@ class Doubts:
         info = self._file.class_of(function)
         if info is None:
             return ""
-        for one in info.ancestors():
+        for one in info.lineage():
             seen = {base.cls.name for base in one.bases}
             for name in one.base_names:
                 last = name.rsplit(".", 1)[-1]
