@@ -8,7 +8,6 @@ said of one of them is said of the result.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -18,7 +17,6 @@ from gpulint.analysis.code.loaded import Chain, chain_of, parents_of
 from gpulint.analysis.code.reading import is_bound
 from gpulint.analysis.file.evidence import LOSSY
 from gpulint.analysis.file.lookup import called_in_project, qualified
-from gpulint.analysis.questions.backward.cutting import cuts_graph
 from gpulint.analysis.torch import frameworks
 from gpulint.analysis.torch.backward import runs_backward
 from gpulint.analysis.torch.methods import ADDING
@@ -70,6 +68,7 @@ class Fate:
     by_name: ir.Expr | None = None  # what shows or measures it does so by its name alone
     lossy: ir.Expr | None = None  # a loss is made of it
     stored: bool = False  # on an object
+    places: set[str] = field(default_factory=set)  # the attributes among that; empty for what is no attribute
     returned: bool = False
     backward: bool = False
     any: bool = False
@@ -95,6 +94,13 @@ def fate(file: FileAnalysis, function: ir.Function, call: ir.Call) -> Fate:
     return follower.fate
 
 
+def fate_of_place(file: FileAnalysis, function: ir.Function, path: str) -> Fate:
+    """What the function does with what it finds under a name, or in an attribute."""
+    follower = _Follower(file, function, _DEEPEST)
+    follower.follow_name(path)
+    return follower.fate
+
+
 _DEEPEST = 2  # functions that a result is followed into
 
 
@@ -114,7 +120,7 @@ class _Follower:
         self._follow_names()
 
     def follow_name(self, name: str) -> None:
-        """The same of a parameter."""
+        """The same of a parameter, or an attribute."""
         self._name(name)
         self._follow_names()
 
@@ -127,7 +133,7 @@ class _Follower:
     def _uses(self, statement: ir.Stmt, name: str) -> None:
         parents: dict[int, ir.Expr] | None = None
         for part in ir.own_parts(statement):
-            if isinstance(part, ir.Name) and part.id == name and not is_bound(statement, part):
+            if part.path == name and isinstance(part, (ir.Name, ir.Attr)) and not is_bound(statement, part):
                 parents = parents_of(statement) if parents is None else parents
                 self._trace(statement, part, chain_of(part, parents))
 
@@ -261,6 +267,7 @@ class _Follower:
             self._name(owner.id)
         else:
             self.fate.stored = True
+            self.fate.places.add("")
 
     def _comprehension(self, current: ir.Expr, around: ir.Comp) -> bool:
         for target, iterable, _ in around.clauses:
@@ -295,89 +302,7 @@ class _Follower:
             self._name(target.id)
         elif isinstance(target, ir.Attr):
             self.fate.stored = self.fate.any = True
+            self.fate.places.add(target.path or "")
         elif isinstance(target, ir.Sub):
             self.fate.any = True
             self._into(target)
-
-
-_PUTS = frozenset("append extend insert add update setdefault appendleft".split())
-
-
-def gives_back(function: ir.Function, calls: Sequence[ir.Call]) -> bool:
-    """Whether a function returns what is made of the results of some of its calls with their graph, by way of names and
-    containers."""
-    return _Tracing(frozenset(map(id, calls))).returns(function.body, set())
-
-
-class _Tracing:
-    """Follows what is made of some calls through a function, statement by statement: `y = y.cpu().numpy()` leaves an array."""
-
-    def __init__(self, wanted: Set[int]) -> None:
-        self._wanted = wanted
-        self._returned = False
-
-    def returns(self, body: list[ir.Stmt], made: set[str]) -> bool:
-        self._block(body, made)
-        return self._returned
-
-    def _block(self, body: list[ir.Stmt], made: set[str]) -> set[str]:
-        for statement in body:
-            made = self._statement(statement, made)
-        return made
-
-    def _statement(self, statement: ir.Stmt, made: set[str]) -> set[str]:
-        taken = _uses(_read_by(statement), self._wanted, made)
-        if isinstance(statement, ir.Return):
-            self._returned |= taken
-        bound = {_root(target) for target in _bound(statement)}
-        if taken:
-            made = made | bound
-        elif isinstance(statement, ir.Assign):
-            made = made - {target.path for target in statement.targets if isinstance(target, ir.Name)}
-        for call in ir.own_calls(statement):
-            if call.method in _PUTS and isinstance(call.func, ir.Attr):
-                if _uses(call.args, self._wanted, made):
-                    made = made | {_root(call.func.base)}
-        return self._blocks(statement, made)
-
-    def _blocks(self, statement: ir.Stmt, made: set[str]) -> set[str]:
-        blocks = statement.blocks()
-        if isinstance(statement, ir.With):
-            return self._block(statement.body, made)
-        if isinstance(statement, ir.If):
-            return set().union(*(self._block(block, made) for block in blocks))
-        for _ in range(2 if blocks else 0):  # what a loop's second round finds
-            made = made.union(*(self._block(block, made) for block in blocks))
-        return made
-
-
-def _uses(roots: Iterable[ir.Expr], wanted: Set[int], made: Set[str]) -> bool:
-    """Whether an expression has one of the calls or names, and leaves it its graph."""
-    stack = list(roots)
-    while stack:
-        part = stack.pop()
-        if id(part) in wanted or (isinstance(part, ir.Name) and part.id in made):
-            return True
-        if not cuts_graph(part):
-            stack += part.children()
-    return False
-
-
-def _read_by(statement: ir.Stmt) -> Sequence[ir.Expr]:
-    """What a statement reads, left out what it only binds."""
-    if isinstance(statement, ir.Assign):
-        return () if statement.value is None else (statement.value,)
-    return (statement.iterable,) if isinstance(statement, ir.For) else statement.expressions()
-
-
-def _bound(statement: ir.Stmt) -> Sequence[ir.Expr]:
-    """The places that a statement binds, slots of containers among them."""
-    if isinstance(statement, ir.AugAssign):
-        return (statement.target,)
-    return targets(statement)
-
-
-def _root(expr: ir.Expr) -> str:
-    while isinstance(expr, ir.Sub):
-        expr = expr.base
-    return expr.path or ""
