@@ -447,10 +447,9 @@ def _project_root(origin: str, top: str) -> str:
     folder = os.path.dirname(os.path.abspath(origin))
     roots = _roots(folder, top)
     # The topmost: beside a folder `src`, which imports may start from as well, stand the scripts that call what is in it.
-    root = min(map(str, roots), key=len, default=folder)  # none: packages within packages, too deep to see it
-    # What is checked may be a package itself: where nothing marks a project around it, other programs stand there.
-    inside = top and Path(folder).is_relative_to(top) and top != root and Path(top).is_relative_to(root)
-    return top if inside and not is_project_root(root) else root
+    return min(
+        map(str, roots), key=len, default=folder
+    )  # none: packages within packages, too deep to see their root
 
 
 def _only_defines(raw: bytes, name: str) -> bool:
