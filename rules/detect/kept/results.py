@@ -133,9 +133,7 @@ class Results:
             return NO_GRAPH_MADE
         return self._computed(found, stmt) if found is not None else self._of_stranger(call, stmt)
 
-    def _of_given(
-        self, value: Val, call: ir.Call, local: ir.Function, stmt: ir.Stmt, depth: int
-    ) -> Traced:
+    def _of_given(self, value: Val, call: ir.Call, local: ir.Function, stmt: ir.Stmt, depth: int) -> Traced:
         """What a function makes of what it is given, as its caller knows that."""
         names = {token.name for token in value.tokens if isinstance(token, ParamToken)}
         params = local.params[1:] if local.cls is not None else local.params

@@ -20,7 +20,11 @@ def trains_its_input(function: ir.Function, name: str) -> bool:
 
 
 def _is_loss_of(expr: ir.Expr, name: str) -> bool:
-    return isinstance(expr, ir.Call) and is_loss_function(expr.func.path or "") and _sets_against(expr.args, name)
+    return (
+        isinstance(expr, ir.Call)
+        and is_loss_function(expr.func.path or "")
+        and _sets_against(expr.args, name)
+    )
 
 
 def _is_square_of(expr: ir.Expr, name: str) -> bool:

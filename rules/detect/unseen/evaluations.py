@@ -274,7 +274,11 @@ class UnseenEvaluations:
         """Whether somebody may want the gradient of the result."""
         if becomes.only_read and becomes.by_name is None:
             return proven(Question.READS, "only numbers and pictures are made of what it gives")
-        if run.callee is not None and reached.verdict is Verdict.PROVEN and self.readers.is_read_inside(run.callee):
+        if (
+            run.callee is not None
+            and reached.verdict is Verdict.PROVEN
+            and self.readers.is_read_inside(run.callee)
+        ):
             return proven(Question.READS, f"`{run.callee.name}` makes numbers of what the network gives")
         if not becomes.any and run.callee is not None and reached.verdict is Verdict.PROVEN:
             return proven(Question.READS, f"`{run.callee.name}` uses by itself what the network gives")
