@@ -126,9 +126,7 @@ class Followed(FileAnalysis):
             state.grad = Grad.ENABLED if not self.callers.get(function) else state.grad
         flow = Flow(self, function, self.evidence[function], state, self.record)
         self.states[function] = flow.state
-        self.followed[function] = flow
         flow.run()
-        del self.followed[function]
         self.states[function] = flow.state
         self.running.discard(function)
         self.summaries[function] = flow.summary

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from gpulint.analysis.code import ir
 from gpulint.analysis.code.statics import mark_statics
@@ -50,12 +50,6 @@ _TORCH = frozenset(
 
 # Imported from elsewhere than torch, these are another library's: its `backward` is none of torch's.
 _TENSOR_NAMES = frozenset({"Tensor", "Variable", "Parameter", "Module"})
-
-
-class HasState(Protocol):
-    """Who follows a function, with the state where it has come to."""
-
-    state: State
 
 
 class _EvidenceByFunction(dict[ir.Function, Evidence]):
@@ -104,7 +98,6 @@ class FileAnalysis(EntryModes):
         self.shadowed: frozenset[str] = frozenset()
         self.record = False
         self.states: dict[ir.Function, State] = {}
-        self.followed: dict[ir.Function, HasState] = {}  # those on the way, with what they know by now
         self.summaries: dict[ir.Function, Summary] = {}
         self.summaries_for: dict[tuple[ir.Function, Grad | None, frozenset[tuple[str, object]]], Summary] = {}
         self.running: set[ir.Function] = set()
@@ -254,8 +247,7 @@ class FileAnalysis(EntryModes):
         """A name that is not local: from the enclosing functions, then the module, then the imports."""
         current = function.parent
         while current is not None:
-            on_the_way = self.followed.get(current)
-            state = self.states.get(current) if on_the_way is None else on_the_way.state
+            state = self.states.get(current)
             if state is not None and name in state.vars:
                 value = state.vars[name]
                 shared = self.globals.get(name)
