@@ -405,7 +405,7 @@ def _report(
         forward.loops or forward.result.read_only or forward.result.read_by_callers
     ):
         reason = "the model is in eval mode here, and no backward follows"
-    elif forward.mode.evaluating and doubts:
+    elif forward.mode.evaluating and (doubts or not forward.given.fresh_inputs):
         reason = "the model is in eval mode here, and no backward is seen to follow"
     elif not forward.result.read_only:
         reason = "what it is given is made of numbers, its weights are not trained here, and its result goes to the caller"
