@@ -418,7 +418,6 @@ class Doubts:
                     return last
         return ""
 
-
     def _guarded_by_relatives(self, info: ClassInfo, name: str) -> bool:
         """Whether a method of that name of a class above, or of one of the file with the same base, switches grad off by itself:
         whoever calls them does not."""
