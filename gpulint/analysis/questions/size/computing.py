@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import math
 from collections.abc import Callable, Mapping, Sequence
 
@@ -15,6 +16,10 @@ _ARITHMETIC: Mapping[str, Callable[[float, float], float]] = {
     "**": lambda a, b: a**b if abs(b) < 32 else 0,
     "==": lambda a, b: a == b, "!=": lambda a, b: a != b, "<": lambda a, b: a < b, ">": lambda a, b: a > b,
     "<=": lambda a, b: a <= b, ">=": lambda a, b: a >= b,
+}  # fmt: skip
+_LINKS: Mapping[type[ast.cmpop], str] = {
+    ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=", ast.Eq: "==", ast.NotEq: "!=", ast.Is: "is",
+    ast.IsNot: "is not", ast.In: "in", ast.NotIn: "not in",
 }  # fmt: skip
 _PLAIN: Mapping[str, Callable[..., object]] = {
     "int": int, "float": float, "len": len, "max": max, "min": min, "sum": sum, "list": list, "tuple": tuple,
@@ -159,6 +164,13 @@ def computed(op: str, values: list[object]) -> object:
     if op == "neg" and isinstance(values[0], (int, float)):
         return -values[0]
     return _arithmetic(op, values)
+
+
+def compared(links: Sequence[ast.cmpop], values: Sequence[object]) -> object:
+    """`0 < width <= 64`, with Python's own links between the values."""
+    pairs = zip(links, values[:-1], values[1:], strict=True)
+    found = [computed(_LINKS.get(type(link), ""), [left, right]) for link, left, right in pairs]
+    return computed("and", found)
 
 
 def _arithmetic(op: str, values: list[object]) -> object:

@@ -10,7 +10,7 @@ from functools import partial as with_arguments
 from gpulint.analysis.code import ir
 from gpulint.analysis.file.classes import ClassInfo
 from gpulint.analysis.questions.size.built import UNKNOWN, Built, Closure, Named, Partial, Returned, Scope
-from gpulint.analysis.questions.size.computing import MOST_ROUNDS, bind, computed, item_of, part_of
+from gpulint.analysis.questions.size.computing import MOST_ROUNDS, bind, compared, computed, item_of, part_of
 from gpulint.analysis.questions.size.naming import Naming
 
 _MOST_STATEMENTS = 20_000  # followed for one network
@@ -177,7 +177,8 @@ class Following(Naming):
         if isinstance(expr, ir.Op):
             if expr.op == "if":
                 return self._either(expr, scope)
-            return computed(expr.op, [self.value(operand, scope) for operand in expr.operands])
+            values = [self.value(operand, scope) for operand in expr.operands]
+            return compared(expr.origin.ops, values) if expr.op == "cmp" else computed(expr.op, values)
         if isinstance(expr, ir.Seq):
             return self.display(expr, scope)
         if isinstance(expr, ir.DictDisplay):

@@ -8,6 +8,7 @@ from gpulint.analysis.code import ir
 from gpulint.analysis.file.classes import ClassInfo
 from gpulint.analysis.questions.size.built import UNKNOWN, Built, Closure, Named, Partial, Scope, Thing
 from gpulint.analysis.questions.size.defaults import setting
+from gpulint.analysis.torch.names import SETTINGS
 from gpulint.analysis.values.arguments import is_static
 from gpulint.analysis.values.values import Kind
 
@@ -36,7 +37,8 @@ class Naming:
             return (
                 self._part(self.value(expr.base, scope), expr.attr) if isinstance(expr, ir.Attr) else UNKNOWN
             )
-        head, *rest = path.split(".")
+        parts = path.split(".")
+        head, *rest = parts
         within: Scope | None = scope
         while within is not None and head not in within.names:
             within = within.outer
@@ -52,8 +54,8 @@ class Naming:
             rest = [] if found is not UNKNOWN else rest
         for attr in rest:
             found = self._part(found, attr)
-        if found is UNKNOWN and rest:
-            return setting(scope.function.home, rest[-1])
+        if found is UNKNOWN and len(parts) > 1 and parts[-2].lower().strip("_") in SETTINGS:
+            return setting(scope.function.home, parts[-1])
         return found
 
     def _own(self, scope: Scope, rest: list[str]) -> tuple[object, list[str]]:
@@ -167,7 +169,9 @@ class Naming:
         if found is not None and found.kind is Kind.CLASS:
             return found.ref
         if found is not None and found.kind is Kind.FUNCTION:
-            return Closure(found.ref, Scope(found.ref, {}))
+            function: ir.Function = found.ref
+            if function.cls is None and function.parent is function.home.module.body:
+                return Closure(function, Scope(function, {}))
         bound = home.project.bound(home.filename, full) if home.project is not None else None
         return self._constant(bound[1], bound[0].module.body) if bound is not None else UNKNOWN
 
