@@ -15,7 +15,6 @@ from gpulint.rules.detect.kept.definitions import Definition, Definitions, binds
 from gpulint.rules.detect.kept.entries import entry
 from gpulint.rules.detect.kept.results import Results
 from gpulint.rules.detect.kept.sums import Sums
-from gpulint.rules.detect.kept.toward_input import trains_its_input
 from gpulint.rules.detect.kept.traced import (
     NO_GRAPH_MADE,
     NUMBER,
@@ -32,6 +31,7 @@ from gpulint.rules.detect.kept.traced import (
 from gpulint.analysis.code import ir
 from gpulint.analysis.file.gradmode import of_call
 from gpulint.analysis.file.lookup import called, parts_given, qualified
+from gpulint.analysis.questions.backward.toward_input import trains_its_input
 from gpulint.analysis.torch.keeping import BROUGHT, CUTS, DATA, LOSSLIKE, SETTINGS, SHOWN
 from gpulint.analysis.torch.methods import NO_GRAPH
 from gpulint.analysis.torch.names import HOST_ATTRS, PAIRS, TO_HOST
