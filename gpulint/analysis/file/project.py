@@ -556,7 +556,8 @@ def _roots(folder: str, top: Top) -> tuple[Path, ...]:
     found: list[Path] = []
     current = Path(folder)
     for _ in range(8):
-        marked = is_project_root(current)  # some projects have an `__init__.py` beside what marks them
+        # Some projects have an `__init__.py` beside what marks them.
+        marked = is_project_root(current) or top.is_at(current)
         if marked or not (current / "__init__.py").is_file():
             found += [current, current / "src"] if (current / "src").is_dir() else [current]
             if marked:
