@@ -164,8 +164,7 @@ def _volatile(file: FileAnalysis, function: ir.Function) -> Iterator[GradModeMis
         for part in ir.walk(forward.call)
         if part.path is not None
     }
-    found: dict[int, list[tuple[ir.Stmt, ir.Call]]] = {}
-    regions = list(_regions(function.body))
+    found: list[tuple[ir.Stmt, ir.Call]] = []
     for statement, call in ir.calls(function.body):
         value = call.keyword("volatile") if call.method == "Variable" else None
         bound = {target.path for target in targets(statement)}
@@ -173,18 +172,30 @@ def _volatile(file: FileAnalysis, function: ir.Function) -> Iterator[GradModeMis
         if bound and not bound & given and (trains or function.name == "__init__"):
             continue  # a target or a constant: no network keeps activations for it
         if isinstance(value, ir.Const) and value.value is True and _mode(file, call).startswith("torch."):
-            round_of = next((k for k, region in enumerate(regions) if statement in region), 0)
-            found.setdefault(round_of, []).append((statement, call))
+            found.append((statement, call))
     doubts = _trained_doubts(file, facts) if found and facts is not None else ()
-    for (
-        statement,
-        call,
-    ), *others in found.values():  # what goes into the forwards of one round is one mistake
+    forwards = {id(forward.stmt) for forward in facts.forwards} if facts is not None else set()
+    for (statement, call), *others in _of_one_forward(function, found, forwards):
         rest = () if function.is_generator else _from_here_on(file, function, statement)
         also = tuple(other for _, other in others)
         yield GradModeMisuse(
             "volatile", call, _path(call), statement, rest, call, entries=entries, also=also, doubts=doubts
         )
+
+
+def _of_one_forward(
+    function: ir.Function, found: list[tuple[ir.Stmt, ir.Call]], forwards: set[int]
+) -> Iterator[list[tuple[ir.Stmt, ir.Call]]]:
+    """The volatile inputs that stand side by side in a block, with no forward in between: one mistake, told once."""
+    for block in ir.every_block(function.body):
+        together: list[tuple[ir.Stmt, ir.Call]] = []
+        for statement in block:
+            together += [one for one in found if one[0] is statement]
+            if together and any(id(inner) in forwards for inner in ir.statements([statement])):
+                yield together
+                together = []
+        if together:
+            yield together
 
 
 def _trained_doubts(file: FileAnalysis, facts: FunctionFacts) -> tuple[str, ...]:

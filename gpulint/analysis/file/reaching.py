@@ -143,21 +143,24 @@ class Reaching:
         for other, raw, calls in self._files((f"{function.name}(".encode(),)):
             if function.cls is not None or other == path or may_import(raw, path, function.name):
                 for call in calls.calls.get(function.name, ()):
-                    if self._may_be(function, call) and not self._is_of_another(function, call, calls):
+                    handed_on = call.namesake and function.cls is not None
+                    if not handed_on and self.may_run(function, call, calls):
                         yield _Caller(other, raw, call)
+
+    def may_run(self, function: ir.Function, call: OutsideCall, calls: FileCalls) -> bool:
+        """Whether a call of a function's name may be of it, among the calls of its file."""
+        return self._may_be(function, call) and not self.is_of_another(function, call, calls)
 
     def _may_be(self, function: ir.Function, call: OutsideCall) -> bool:
         if function.cls is None:
             return fits(function, call.call)
-        if call.namesake:
-            return False
         if call.on_self_of is not None:
             # An object that is called runs its `forward`: who calls the object counts.
             inner = call.caller.name == "__call__" and function.name == "forward"
             return not inner and self.project.related(function, call.on_self_of) and fits(function, call.call)
         return function.name not in _OF_INSTANCES and fits(function, call.call)
 
-    def _is_of_another(self, function: ir.Function, call: OutsideCall, calls: FileCalls) -> bool:
+    def is_of_another(self, function: ir.Function, call: OutsideCall, calls: FileCalls) -> bool:
         """Whether the object of a call is made, as far as its file shows, of another class of the project with a method of
         that name of its own."""
         func = call.call.func

@@ -23,6 +23,7 @@ from gpulint.analysis.questions.device.made_on_cpu import is_made_on_cpu
 from gpulint.analysis.questions.device.origins import Origins, bindings, device_of_move, is_cpu
 from gpulint.analysis.questions.grad.frozen_networks import is_frozen
 from gpulint.analysis.questions.grad.no_graph import (
+    array_of_uncut,
     callers_want_none,
     is_gauged,
     is_read_on_cpu,
@@ -124,6 +125,9 @@ class Doubts:
         if not forward.mode.evaluating and _is_put_into_train_mode(forward):
             why = f"`{path}` is put into train mode here: it may train within its own forward"
             yield left_open(Question.BACKWARD, why)
+        if holder := array_of_uncut(forward):
+            why = f"`{holder}` becomes an array undetached, which torch refuses for what has a graph"
+            yield left_open(Question.GRAD, why)
         if weights := weights_in_doubt(self._file, forward.module.network):
             yield left_open(Question.TRAINED, weights)
         if isinstance(forward.module.network, str) and forward.module.network in frameworks.MOSTLY_FROZEN:
