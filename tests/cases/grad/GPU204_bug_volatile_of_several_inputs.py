@@ -22,7 +22,7 @@ class Scorer:
                 left = Variable(left.cuda(), volatile=True)  # expect: GPU204
                 right = Variable(right.cuda(), volatile=True)
             else:
-                left, right = Variable(left, volatile=True), Variable(right, volatile=True)
+                left, right = Variable(left, volatile=True), Variable(right, volatile=True)  # maybe: GPU204
             rows.append((self.network(left) * self.network(right)).sum(1).data.cpu())  # maybe: GPU201
         return torch.cat(rows)
 
