@@ -1,7 +1,4 @@
 """The same evaluations, which a program runs: by a name in quotes, by another name, and through the package's own door."""
-# file: setup.cfg
-[flake8]
-max-line-length = 120
 # file: engine/trainer.py
 import torch
 

@@ -1,7 +1,4 @@
 """Evaluations that no program runs: others speak of them in comments and documents, or run what has the same name."""
-# file: setup.cfg
-[flake8]
-max-line-length = 120
 # file: engine/trainer.py
 import torch
 
