@@ -198,6 +198,11 @@ class Project:
         root = self._ask(origin)
         return Reaching(self, root).of(origin, functions)
 
+    def calls_of(self, origin: str, function: ir.Function) -> list[ir.Call]:
+        """The calls of the project that may run the function, or make an object by it where it is a constructor; its own file's
+        among them, its tests' not. As with guards, any file may hold one."""
+        return list(Reaching(self, self._ask(origin)).calls_of(os.path.abspath(origin), function))
+
     def files_calling(self, origin: str, function: ir.Function) -> list[FileAnalysis] | None:
         """The project's other files that call something of the function's name, tests left out; None where they are too
         many to look into. As with guards, any file may hold a caller."""

@@ -134,6 +134,17 @@ class Reaching:
             return not bases.isdisjoint({"LightningModule", "Callback"})
         return function.name in frameworks.HF_TRAINER_NO_GRAD and any(b.endswith("Trainer") for b in bases)
 
+    def calls_of(self, path: str, function: ir.Function) -> Iterator[ir.Call]:
+        """The calls that may run a function, or make an object by it where it is a constructor."""
+        if function.cls is None or function.name != "__init__":
+            yield from (caller.call.call for caller in self._callers(path, function))
+            yield from (caller.call.call for caller in self._namesakes(function))
+            return
+        name = function.cls.name
+        for other, raw, calls in self._files((f"{name}(".encode(),)):
+            if other == path or may_import(raw, path, name):
+                yield from (one.call for one in calls.calls.get(name, ()) if fits(function, one.call))
+
     # --- the calls -----------------------------------------------------------------------------------------------
 
     def _callers(self, path: str, function: ir.Function) -> Iterator[_Caller]:
