@@ -14,11 +14,13 @@ from typing import TYPE_CHECKING
 from gpulint.analysis.code import ir
 from gpulint.analysis.code.assignments import targets
 from gpulint.analysis.file.classes import ClassInfo
+from gpulint.analysis.file.lookup import names_only_cpu
 from gpulint.analysis.questions.backward.differentiating_networks import (
     differentiating_networks,
     may_be,
 )
 from gpulint.analysis.questions.backward.under_calls import BackwardUnderCalls
+from gpulint.analysis.questions.device.by_constant import everything_on_cpu
 from gpulint.analysis.questions.device.made_on_cpu import is_made_on_cpu
 from gpulint.analysis.questions.device.origins import Origins, bindings, device_of_move, is_cpu
 from gpulint.analysis.questions.grad.frozen_networks import is_frozen
@@ -100,6 +102,8 @@ class Doubts:
         path = forward.module.path or "the model"
         if self.stays_on_cpu(forward):
             yield refuted(Question.DEVICE, f"`{path}` stays on the CPU")
+        if everything_on_cpu(self._file):
+            yield refuted(Question.DEVICE, "the device of the whole file is the CPU")
         if is_read_on_cpu(facts, forward):
             yield refuted(Question.DEVICE, "its result is read as an array without being brought to the CPU")
         if is_gauged(forward):
@@ -134,6 +138,8 @@ class Doubts:
             yield left_open(Question.SIZE, frameworks.MOSTLY_FROZEN[forward.module.network])
         if not self.names_gpu_for(forward):
             yield left_open(Question.DEVICE, "nothing in the file says that a GPU is used")
+        elif names_only_cpu(self._file):
+            yield left_open(Question.DEVICE, "the file names the CPU, and never a GPU")
 
     def about_graph(self, facts: FunctionFacts, forward: Forward) -> bool:
         """Whether the forward may make no graph after all, or none on a GPU: for a claim about what keeps its result."""
