@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from gpulint.analysis.code import ir
 from gpulint.analysis.file.evidence import Evidence
 from gpulint.analysis.torch import frameworks
+from gpulint.analysis.torch.backward import runs_backward
 from gpulint.analysis.torch.names import is_loss_function
 from gpulint.analysis.values.values import CRITERION, UNKNOWN, Kind, Val, join
 
@@ -48,6 +49,10 @@ class ClassInfo:
         self.frozen: set[str] = set()
         self.thawed: set[str] = set()
         self.evals: set[str] = set()
+        self.settled: set[str] = (
+            set()
+        )  # of those, what goes into eval mode where it is made, or in the constructor
+        self.goes_backward = False
         self.is_dense = False
         self.weights: dict[frozenset[str], Any] = {}  # by the constructor's parameters that are literals
         self.trains: set[str] = set()
@@ -112,10 +117,16 @@ class ClassInfo:
             for path in source:
                 if path.startswith(f"{own}."):
                     target.add(path[len(own) + 1 :])
+        made = evidence.evals if method.name == "__init__" else evidence.evals & evidence.stored
+        self.settled |= {path[len(own) + 1 :] for path in made if path.startswith(f"{own}.")}
+        self.goes_backward |= any(map(runs_backward, evidence.called))
 
     def stays_in_eval(self, attr: str) -> bool:
-        """Whether a module is put into eval mode at construction and never back into training mode."""
-        return attr in self.evals and attr not in self.trains and not self.is_module
+        """Whether a module is put into eval mode and never back into training mode: at construction, or, in a class that does
+        not train, by any method."""
+        if attr not in self.evals or attr in self.trains or self.is_module:
+            return False
+        return attr in self.settled or not self.goes_backward
 
     def ancestors(self) -> list[ClassInfo]:
         """This class and its bases in the file, nearest first, each once."""
