@@ -38,3 +38,13 @@ def spread(loader):
         assert len(names) > 1, undefined_message
         figures.append(model(images.cuda()).std().item())  # expect: GPU201
     return figures
+
+
+def far(loader):
+    with open(report_path) as report:
+        print(report.read())
+    model = models.resnet50(pretrained=True).cuda().eval()
+    figures = []
+    for images, _ in loader:
+        figures.append(model(images.cuda()).std().item())  # expect: GPU201
+    return figures

@@ -18,7 +18,8 @@ def attack(loader, attacker):
 
 def compare(loader):
     model = models.resnet50(pretrained=True).cuda().eval()
-    with open(log_path) as log:
-        for images, labels in loader:
-            scores = model(images.cuda())
-            print((scores.argmax(1) == labels.cuda()).sum().item(), file=log)
+    for images, labels in loader:
+        with open(log_path) as log:
+            print(log.read())
+        scores = model(images.cuda())
+        print((scores.argmax(1) == labels.cuda()).sum().item())

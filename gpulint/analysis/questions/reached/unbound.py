@@ -28,11 +28,11 @@ class Unbound:
         self._file = file
 
     def before(self, function: ir.Function, statement: ir.Stmt) -> str | None:
-        """A name that nothing binds and that is read before a statement whenever that is reached; None where there is none, or
-        something catches what it raises."""
+        """A name that nothing binds and that is read right before a statement, in the same block; None where there is none.
+        Further away somebody who has run the program will have mended it, or binds it where nobody sees."""
         if self._bound is None or function is self._file.module.body:
             return None  # what stands in no function may be a fragment, which is run among names that are bound elsewhere
-        for expr in _on_the_way(function.body, statement) or ():
+        for expr in _right_before(function.body, statement):
             for name in _evaluated(expr):
                 if name not in self._bound:
                     return name
@@ -71,20 +71,19 @@ def _binds(node: ast.AST) -> Iterator[str]:
         yield node.rest or ""
 
 
-def _on_the_way(block: list[ir.Stmt], wanted: ir.Stmt) -> list[ir.Expr] | None:
-    """What has been evaluated for certain when a statement of a block is reached; None where it is not in the block."""
-    found: list[ir.Expr] = []
-    for statement in block:
-        if statement is wanted:
-            return found
-        for inner in statement.blocks():
-            below = _on_the_way(inner, wanted)
-            if below is not None:
-                caught = isinstance(statement, ir.Try) and bool(statement.handlers)
-                return found if caught else [*found, *statement.expressions(), *below]
-        if not isinstance(statement, (ir.Check, ir.Jump, ir.Try)):  # an assertion's message is seldom read
-            found += statement.expressions()
-    return None
+def _right_before(block: list[ir.Stmt], wanted: ir.Stmt) -> list[ir.Expr]:
+    """What is evaluated for certain before a statement in its own block."""
+    for inner in ir.every_block(block):
+        if wanted in inner:
+            before = inner[: inner.index(wanted)]
+            # An assertion's message is seldom read, and what a `try` holds is caught.
+            return [
+                expr
+                for statement in before
+                if not isinstance(statement, (ir.Check, ir.Jump, ir.Try))
+                for expr in statement.expressions()
+            ]
+    return []
 
 
 def _evaluated(root: ir.Expr) -> Iterator[str]:

@@ -47,7 +47,8 @@ class Uncalled:
         name = function.name
         if project is None or not project.is_bounded(file.filename) or may_be_started(file, function):
             return False
-        if is_for_others(file) and not name.startswith("_"):
+        others = is_for_others(file) and not name.startswith("_")
+        if others and not project.contains(file.filename, _PROGRAM):
             return False
         if any(name in evidence.strings for evidence in file.evidence.values()):
             return False
