@@ -33,11 +33,12 @@ from gpulint.analysis.questions.grad.no_graph import (
 from gpulint.analysis.questions.grad.own_guards import guards_by_name, is_list_of_things, knows_another_way
 from gpulint.analysis.questions.grad.results import Result
 from gpulint.analysis.questions.grad.weights import weights_in_doubt
+from gpulint.analysis.questions.reached.handed import cannot_take
 from gpulint.analysis.torch import frameworks
 from gpulint.analysis.torch.methods import GIVES_ITSELF
 from gpulint.analysis.torch.names import GRAD_SWITCHES
 from gpulint.analysis.values.values import Kind
-from gpulint.answers import Answer, Question, left_open, refuted
+from gpulint.answers import Answer, Question, Verdict, left_open, refuted
 
 if TYPE_CHECKING:
     from gpulint.analysis.file.facts import Forward, FunctionFacts
@@ -95,6 +96,8 @@ class Doubts:
             yield refuted(Question.GRAD, f"`{path}` has a way of its own to run without grad")
         if guards_by_name(self._file, forward):
             yield refuted(Question.GRAD, f"what `{path}` is called says that it switches grad off by itself")
+        if (unfit := cannot_take(self._file, forward)) is not None and unfit.verdict is Verdict.REFUTED:
+            yield unfit
         if self._is_part_of_network(facts, forward):
             yield refuted(Question.REACHED, "only the forward of its own module calls it: its caller decides")
 
@@ -129,6 +132,8 @@ class Doubts:
         if not forward.mode.evaluating and _is_put_into_train_mode(forward):
             why = f"`{path}` is put into train mode here: it may train within its own forward"
             yield left_open(Question.BACKWARD, why)
+        if (unfit := cannot_take(self._file, forward)) is not None and unfit.verdict is Verdict.OPEN:
+            yield unfit
         if holder := array_of_uncut(forward):
             why = f"`{holder}` becomes an array undetached, which torch refuses for what has a graph"
             yield left_open(Question.GRAD, why)
