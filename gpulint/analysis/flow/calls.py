@@ -178,6 +178,8 @@ class Calls(Methods):
             return self.combined(args.positional[:1] or args.all()[:1])
         if qualified == "functools.reduce":
             return element(args.positional[1]) if len(args.positional) > 1 else UNKNOWN
+        if qualified in frameworks.MAKES_ARRAYS and args.first().kind is Kind.GRAPH:
+            self.file.impossible |= args.first().tokens  # torch refuses that: there is no graph after all
         if root in frameworks.HOST_LIBRARIES or qualified in frameworks.DRAWING:
             for value in args.all():
                 self.consume(value)
