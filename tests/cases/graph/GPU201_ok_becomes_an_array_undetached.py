@@ -31,6 +31,6 @@ class Gallery:
         shots = []
         for vertices, faces in scenes:
             shot = renderer(vertices.cuda(), faces.cuda(), merged=True)
-            shots.append(shot)
+            shots.append(shot)  # maybe: GPU102
         shots = torch.cat(shots, 0).cpu().numpy()
         return shots[..., :3] * 255
