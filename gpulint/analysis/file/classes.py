@@ -128,6 +128,30 @@ class ClassInfo:
             return False
         return attr in self.settled or not self.goes_backward
 
+    def holds_functions(self, attr: str) -> bool:
+        """Whether an attribute is only ever bound to plain functions: `self.embed = embed_rows` in one branch, `embed_words` in
+        the other. No network is in there, whatever is computed with what they give."""
+        stored = [
+            (method, statement.value)
+            for method in self.cls.methods.values()
+            if method.params and (path := f"{method.params[0].name}.{attr}") in self._stored_by(method)
+            for statement in ir.statements(method.body)
+            if isinstance(statement, ir.Assign) and any(target.path == path for target in statement.targets)
+        ]
+        return bool(stored) and all(self._is_function(method, value) for method, value in stored)
+
+    def _stored_by(self, method: ir.Function) -> set[str]:
+        stored: set[str] = self.home.evidence[method].stored
+        return stored
+
+    def _is_function(self, method: ir.Function, value: ir.Expr | None) -> bool:
+        if isinstance(value, ir.Op) and value.op == "if":
+            return all(self._is_function(method, branch) for branch in value.operands[1:])
+        if not isinstance(value, ir.Name):
+            return isinstance(value, ir.LambdaExpr)
+        local = value.id in self.home.evidence[method].assigned | {param.name for param in method.params}
+        return not local and self.home.free_name(method, value.id).kind is Kind.FUNCTION
+
     def ancestors(self) -> list[ClassInfo]:
         """This class and its bases in the file, nearest first, each once."""
         found: list[ClassInfo] = []

@@ -105,33 +105,6 @@ def parts_given(
     return found
 
 
-def holds_functions(file: FileAnalysis, function: ir.Function, path: str) -> bool:
-    """Whether an attribute of the object that a method belongs to is only ever bound to plain functions: `self.embed = embed_rows`
-    in one branch, `embed_words` in the other. No network is in there, whatever is computed with what they give."""
-    own = function.params[0].name if function.cls is not None and function.params else ""
-    head, _, attr = path.partition(".")
-    if function.cls is None or head != own or not attr or "." in attr:
-        return False
-    stored = [
-        (method, statement.value)
-        for method in function.cls.methods.values()
-        if path in file.evidence[method].stored
-        for statement in ir.statements(method.body)
-        if isinstance(statement, ir.Assign) and any(target.path == path for target in statement.targets)
-    ]
-    return bool(stored) and all(_is_function(file, method, value) for method, value in stored)
-
-
-def _is_function(file: FileAnalysis, method: ir.Function, value: ir.Expr | None) -> bool:
-    if isinstance(value, ir.Op) and value.op == "if":
-        return all(_is_function(file, method, branch) for branch in value.operands[1:])
-    if isinstance(value, ir.LambdaExpr):
-        return True
-    if not isinstance(value, ir.Name) or not _is_free(file, method, value.id):
-        return False
-    return file.free_name(method, value.id).kind is Kind.FUNCTION
-
-
 _PACKED = frozenset({"PackedSequence", "pack_padded_sequence", "pack_sequence", "pad_packed_sequence"})
 
 

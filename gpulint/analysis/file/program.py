@@ -12,7 +12,6 @@ from gpulint.analysis.file.classes import ClassInfo
 from gpulint.analysis.file.entry import EntryModes
 from gpulint.analysis.file.evidence import Evidence
 from gpulint.analysis.file.facts import FunctionFacts, Keep
-from gpulint.analysis.file.lookup import holds_functions
 from gpulint.analysis.file.summaries import Summary
 from gpulint.analysis.file.surroundings import Surroundings
 from gpulint.analysis.file.test_code import is_test_file
@@ -293,7 +292,11 @@ class FileAnalysis(EntryModes):
 
     def treated_as_module(self, function: ir.Function, path: str) -> bool:
         """Whether some function that shares this name treats it as an nn.Module."""
-        return self._is_treated(function, path) and not holds_functions(self, function, path)
+        if not self._is_treated(function, path):
+            return False
+        info = self.owners.get(function.cls) if function.cls is not None and function.params else None
+        own, _, attr = path.partition(".")
+        return info is None or own != function.params[0].name or not info.holds_functions(attr)
 
     def _is_treated(self, function: ir.Function, path: str) -> bool:
         current: ir.Function | None = function
