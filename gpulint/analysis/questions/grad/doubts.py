@@ -105,7 +105,7 @@ class Doubts:
         path = forward.module.path or "the model"
         if self.stays_on_cpu(forward):
             yield refuted(Question.DEVICE, f"`{path}` stays on the CPU")
-        if everything_on_cpu(self._file):
+        if self._all_on_cpu:
             yield refuted(Question.DEVICE, "the device of the whole file is the CPU")
         if is_read_on_cpu(facts, forward):
             yield refuted(Question.DEVICE, "its result is read as an array without being brought to the CPU")
@@ -143,7 +143,7 @@ class Doubts:
             yield left_open(Question.SIZE, frameworks.MOSTLY_FROZEN[forward.module.network])
         if not self.names_gpu_for(forward):
             yield left_open(Question.DEVICE, "nothing in the file says that a GPU is used")
-        elif names_only_cpu(self._file):
+        elif self._only_cpu:
             yield left_open(Question.DEVICE, "the file names the CPU, and never a GPU")
 
     def about_graph(self, facts: FunctionFacts, forward: Forward) -> bool:
@@ -282,6 +282,14 @@ class Doubts:
             "device" in word or "cuda" in word or "gpu" in word
             for word in (*map(str.lower, self._words), *strings)
         ) or bool(self._words & _DEVICES)
+
+    @cached_property
+    def _all_on_cpu(self) -> bool:
+        return everything_on_cpu(self._file)
+
+    @cached_property
+    def _only_cpu(self) -> bool:
+        return names_only_cpu(self._file)
 
     @cached_property
     def _differentiating_networks(self) -> tuple[ClassInfo, ...]:
