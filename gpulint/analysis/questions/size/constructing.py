@@ -83,15 +83,30 @@ class Constructing(Following):
         return self._apply(call, target, positional, given, scope)
 
     def _arguments(self, call: ir.Call, scope: Scope) -> tuple[list[object], dict[str, object]]:
-        args = self.display(ir.Seq(call.origin, "list", call.args), scope)
+        args: list[object] = []
+        for arg in call.args:
+            value = self._argument(arg.value if isinstance(arg, ir.Starred) else arg, scope)
+            if not isinstance(arg, ir.Starred):
+                args.append(value)
+            elif isinstance(value, (list, tuple)):
+                args += value
         given: dict[str, object] = {}
         for key, expr in call.keywords:
-            value = self.value(expr, scope)
+            value = self._argument(expr, scope)
             if key is not None:
                 given[key] = value
             elif isinstance(value, dict):
                 given.update((name, one) for name, one in value.items() if isinstance(name, str))
-        return (args if isinstance(args, list) else []), given
+        return args, given
+
+    def _argument(self, expr: ir.Expr, scope: Scope) -> object:
+        before = replace(self._total)
+        value = self.value(expr, scope)
+        if isinstance(expr, (ir.Attr, ir.Sub, ir.Op)) and not any(
+            isinstance(one, Built) for one in flat([value])
+        ):
+            self._total = before  # a number, whatever it was read from: `env.action_space.n`
+        return value
 
     def _apply(
         self,
