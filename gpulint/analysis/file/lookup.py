@@ -202,7 +202,9 @@ def names_only_cpu(file: FileAnalysis) -> bool:
     """Whether a file names the CPU as its device and never a GPU."""
     strings = {text for evidence in file.evidence.values() for text in evidence.strings}
     words = {word for evidence in file.evidence.values() for word in evidence.words}
-    gpu = any("cuda" in text for text in strings) or bool(words & {"cuda", "gpu", "use_cuda", "gpus"})
+    gpu = any("cuda" in text for text in strings) or any(
+        "cuda" in word or "gpu" in word for word in map(str.lower, words)
+    )
     return not gpu and "cpu" in strings and not brings_back_only(file)
 
 

@@ -20,9 +20,10 @@ def cannot_take(file: FileAnalysis, forward: Forward) -> Answer | None:
     network = forward.module.network
     if not isinstance(network, ClassInfo) or file.project is None or file.project.derived(network.cls.name):
         return None
-    method, direct = network.method("forward"), forward.call.func.path
-    if method is None or method.decorators or direct not in _called(forward.module.path):
-        return None
+    method, func = network.method("forward"), forward.call.func
+    owner = func.base.path if isinstance(func, ir.Attr) and func.attr != "forward" else None
+    if method is None or method.decorators or (owner and file.treated_as_module(forward.function, owner)):
+        return None  # of what has an owner that is a network itself, another method may be meant
     name = f"{network.cls.name}.forward"
     if not fits(method, forward.call):
         return refuted(Question.REACHED, f"`{name}` takes other arguments than it is given, and raises")
@@ -34,11 +35,6 @@ def cannot_take(file: FileAnalysis, forward: Forward) -> Answer | None:
                     always = statement in method.body
                     return (refuted if always else left_open)(Question.REACHED, clause)
     return None
-
-
-def _called(path: str) -> tuple[str, str]:
-    own = path.removesuffix(".forward")
-    return own, f"{own}.forward"
 
 
 def _takes_apart(statement: ir.Stmt, name: str) -> int | None:
