@@ -20,10 +20,10 @@ def cannot_take(file: FileAnalysis, forward: Forward) -> Answer | None:
     network = forward.module.network
     if not isinstance(network, ClassInfo) or file.project is None or file.project.derived(network.cls.name):
         return None
-    method, func = network.method("forward"), forward.call.func
-    owner = func.base.path if isinstance(func, ir.Attr) and func.attr != "forward" else None
-    if method is None or method.decorators or (owner and file.treated_as_module(forward.function, owner)):
-        return None  # of what has an owner that is a network itself, another method may be meant
+    method, path = network.method("forward"), (forward.call.func.path or ".").removesuffix(".forward")
+    own = f"{forward.function.params[0].name}." if forward.function.cls and forward.function.params else ""
+    if method is None or method.decorators or "." in path.removeprefix(own):
+        return None  # of what a network has, or does by another method, the class is not the network's
     name = f"{network.cls.name}.forward"
     if not fits(method, forward.call):
         return refuted(Question.REACHED, f"`{name}` takes other arguments than it is given, and raises")
