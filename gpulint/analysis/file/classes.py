@@ -21,6 +21,10 @@ _TYPED = frozenset({Kind.MODULE, Kind.INSTANCE, Kind.OPTIMIZER, Kind.LOADER})
 _VOCABULARY = re.compile(r"(?i)vocab|n_?tok|num_tok|n_?char|n_?symbols")
 
 
+# `ModelWithLoss` is a network that has one.
+_HAS_LOSS = re.compile(r"(?:With|And)(?:Loss|Criterion)$")
+
+
 def _projects_to_vocabulary(method: ir.Function) -> bool:
     """Whether a constructor makes a Linear whose width is a vocabulary's, for something that embeds tokens."""
     embeds = projects = False
@@ -75,7 +79,7 @@ class ClassInfo:
         self.is_tuple = bool(lasts & {"NamedTuple", "namedtuple", "ModelOutput"})
         self.module_flags = (
             CRITERION
-            if cls.name.endswith(("Loss", "Criterion"))
+            if (cls.name.endswith(("Loss", "Criterion")) and not _HAS_LOSS.search(cls.name))
             or any(is_loss_function(n) for n in self.base_names if n.startswith("torch.nn"))
             else 0
         )
@@ -159,6 +163,18 @@ class ClassInfo:
         while queue:
             current = queue.pop(0)
             if current not in found:
+                found.append(current)
+                queue.extend(current.bases)
+        return found
+
+    def lineage(self) -> list[ClassInfo]:
+        """The same, with the bases that stand in other files of the project, as far up as they are seen."""
+        found: list[ClassInfo] = []
+        queue = [self]
+        while queue:
+            current = queue.pop(0)
+            if current not in found:
+                current.home.link_imported(current)
                 found.append(current)
                 queue.extend(current.bases)
         return found

@@ -144,10 +144,10 @@ class FileAnalysis(EntryModes):
     def link_imported(self, info: ClassInfo) -> None:
         """Add the bases that stand in other files of the project."""
         for base in info.cls.bases:
-            qualified = self.names.qualify(base.path) if base.path is not None else None
-            if qualified is None or info.is_module:
+            if base.path is None or base.path in self.module.classes or info.is_module:
                 continue
-            found = self.imported_value(qualified)
+            qualified = self.names.qualify(base.path)
+            found = self.imported_value(qualified) if qualified is not None else self.through_star(base.path)
             if found is not None and found.kind is Kind.CLASS and found.ref not in info.bases:
                 info.bases.append(found.ref)
                 info.inherit()

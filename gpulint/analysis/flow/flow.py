@@ -338,8 +338,9 @@ def _names_only(call: ir.Call, names: frozenset[str]) -> bool:
 
 
 def _names_number(call: ir.Call) -> bool:
+    """Whether one of the types is a number's, a text's or an array's."""
     return any(
-        isinstance(part, ir.Name) and part.id in ("float", "int", "Number", "str")
+        (part.path or "").rpartition(".")[2] in ("float", "int", "Number", "str", "ndarray")
         for arg in call.args[1:]
         for part in ir.walk(arg)
     )

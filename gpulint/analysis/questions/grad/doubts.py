@@ -51,6 +51,7 @@ _PLACING = frozenset(
 )
 _DEVICES = frozenset("accelerator Accelerator fabric Fabric mps xpu npu hpu DataParallel".split())
 _TRAINS = frozenset("backward optimizer optim".split())
+_OFF = frozenset({"no_grad", "inference_mode"})
 _EXPORTS = frozenset("export trace trace_module InferenceSession".split())
 _HOOKS = frozenset("register_forward_hook register_forward_pre_hook".split())
 # Bases that call no method of theirs under a guard, by their last names.
@@ -430,15 +431,32 @@ class Doubts:
     def _unseen_base(self, function: ir.Function) -> str:
         """A base of the function's class that cannot be seen: it may call the function, under a guard maybe."""
         info = self._file.class_of(function)
-        if info is None:
+        if info is None or self._guarded_by_relatives(info, function.name):
             return ""
-        for one in info.ancestors():
+        for one in info.lineage():
             seen = {base.cls.name for base in one.bases}
             for name in one.base_names:
                 last = name.rsplit(".", 1)[-1]
                 if last not in seen and last not in _HARMLESS | frameworks.MODULE_BASES:
                     return last
         return ""
+
+    def _guarded_by_relatives(self, info: ClassInfo, name: str) -> bool:
+        """Whether a method of that name of a class above, or of one of the file with the same base, switches grad off by itself:
+        whoever calls them does not."""
+        line = info.lineage()
+        bases = {base for one in line for base in _last_names(one)} - _HARMLESS - frameworks.MODULE_BASES
+        beside = (one for one in self._file.classes.values() if one is not info)
+        related = [*line[1:], *(one for one in beside if bases & _last_names(one))]
+        return any(
+            one.home.switches_grad_off(method) or one.home.evidence[method].words & _OFF
+            for one in related
+            if (method := one.cls.methods.get(name)) is not None
+        )
+
+
+def _last_names(info: ClassInfo) -> set[str]:
+    return {name.rsplit(".", 1)[-1] for name in info.base_names}
 
 
 def _is_put_into_train_mode(forward: Forward) -> bool:
