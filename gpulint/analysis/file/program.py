@@ -292,6 +292,13 @@ class FileAnalysis(EntryModes):
 
     def treated_as_module(self, function: ir.Function, path: str) -> bool:
         """Whether some function that shares this name treats it as an nn.Module."""
+        if not self._is_treated(function, path):
+            return False
+        info = self.owners.get(function.cls) if function.cls is not None and function.params else None
+        own, _, attr = path.partition(".")
+        return info is None or own != function.params[0].name or not info.holds_functions(attr)
+
+    def _is_treated(self, function: ir.Function, path: str) -> bool:
         current: ir.Function | None = function
         root, _, rest = path.partition(".")
         while current is not None:

@@ -14,15 +14,18 @@ from typing import TYPE_CHECKING
 from gpulint.analysis.code import ir
 from gpulint.analysis.code.assignments import targets
 from gpulint.analysis.file.classes import ClassInfo
+from gpulint.analysis.file.lookup import names_only_cpu
 from gpulint.analysis.questions.backward.differentiating_networks import (
     differentiating_networks,
     may_be,
 )
 from gpulint.analysis.questions.backward.under_calls import BackwardUnderCalls
+from gpulint.analysis.questions.device.by_constant import everything_on_cpu
 from gpulint.analysis.questions.device.made_on_cpu import is_made_on_cpu
 from gpulint.analysis.questions.device.origins import Origins, bindings, device_of_move, is_cpu
 from gpulint.analysis.questions.grad.frozen_networks import is_frozen
 from gpulint.analysis.questions.grad.no_graph import (
+    array_of_uncut,
     callers_want_none,
     is_gauged,
     is_read_on_cpu,
@@ -30,11 +33,12 @@ from gpulint.analysis.questions.grad.no_graph import (
 from gpulint.analysis.questions.grad.own_guards import guards_by_name, is_list_of_things, knows_another_way
 from gpulint.analysis.questions.grad.results import Result
 from gpulint.analysis.questions.grad.weights import weights_in_doubt
+from gpulint.analysis.questions.reached.handed import cannot_take
 from gpulint.analysis.torch import frameworks
 from gpulint.analysis.torch.methods import GIVES_ITSELF
 from gpulint.analysis.torch.names import GRAD_SWITCHES
 from gpulint.analysis.values.values import Kind
-from gpulint.answers import Answer, Question, left_open, refuted
+from gpulint.answers import Answer, Question, Verdict, left_open, refuted
 
 if TYPE_CHECKING:
     from gpulint.analysis.file.facts import Forward, FunctionFacts
@@ -93,6 +97,8 @@ class Doubts:
             yield refuted(Question.GRAD, f"`{path}` has a way of its own to run without grad")
         if guards_by_name(self._file, forward):
             yield refuted(Question.GRAD, f"what `{path}` is called says that it switches grad off by itself")
+        if (unfit := cannot_take(self._file, forward)) is not None and unfit.verdict is Verdict.REFUTED:
+            yield unfit
         if self._is_part_of_network(facts, forward):
             yield refuted(Question.REACHED, "only the forward of its own module calls it: its caller decides")
 
@@ -100,6 +106,8 @@ class Doubts:
         path = forward.module.path or "the model"
         if self.stays_on_cpu(forward):
             yield refuted(Question.DEVICE, f"`{path}` stays on the CPU")
+        if self._all_on_cpu:
+            yield refuted(Question.DEVICE, "the device of the whole file is the CPU")
         if is_read_on_cpu(facts, forward):
             yield refuted(Question.DEVICE, "its result is read as an array without being brought to the CPU")
         if is_gauged(forward):
@@ -125,12 +133,19 @@ class Doubts:
         if not forward.mode.evaluating and _is_put_into_train_mode(forward):
             why = f"`{path}` is put into train mode here: it may train within its own forward"
             yield left_open(Question.BACKWARD, why)
+        if (unfit := cannot_take(self._file, forward)) is not None and unfit.verdict is Verdict.OPEN:
+            yield unfit
+        if holder := array_of_uncut(forward):
+            why = f"`{holder}` becomes an array undetached, which torch refuses for what has a graph"
+            yield left_open(Question.GRAD, why)
         if weights := weights_in_doubt(self._file, forward.module.network):
             yield left_open(Question.TRAINED, weights)
         if isinstance(forward.module.network, str) and forward.module.network in frameworks.MOSTLY_FROZEN:
             yield left_open(Question.SIZE, frameworks.MOSTLY_FROZEN[forward.module.network])
         if not self.names_gpu_for(forward):
             yield left_open(Question.DEVICE, "nothing in the file says that a GPU is used")
+        elif self._only_cpu:
+            yield left_open(Question.DEVICE, "the file names the CPU, and never a GPU")
 
     def about_graph(self, facts: FunctionFacts, forward: Forward) -> bool:
         """Whether the forward may make no graph after all, or none on a GPU: for a claim about what keeps its result."""
@@ -268,6 +283,14 @@ class Doubts:
             "device" in word or "cuda" in word or "gpu" in word
             for word in (*map(str.lower, self._words), *strings)
         ) or bool(self._words & _DEVICES)
+
+    @cached_property
+    def _all_on_cpu(self) -> bool:
+        return everything_on_cpu(self._file)
+
+    @cached_property
+    def _only_cpu(self) -> bool:
+        return names_only_cpu(self._file)
 
     @cached_property
     def _differentiating_networks(self) -> tuple[ClassInfo, ...]:
