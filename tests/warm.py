@@ -130,12 +130,14 @@ def _suits(kind: str, arguments: Sequence[str], environment: dict[str, str]) -> 
 
 
 def _collects(arguments: Sequence[str], folder: str) -> bool:
-    """Whether a script that is watched may collect garbage itself; what it spawns does as it does. A module's name is no file,
-    and says nothing."""
+    """Whether what is watched may collect garbage itself, and what that costs is asked; what it spawns does as it does. Of a
+    suite only memory is asked. Another module's name is no file, and says nothing."""
     if arguments[-1] == SPAWNED:
         return _collecting
+    if len(arguments) < 3 or arguments[1:3] == ["-m", "pytest"]:
+        return False
     try:
-        return len(arguments) > 2 and b"gc." in Path(folder, arguments[2]).read_bytes()
+        return b"gc." in Path(folder, arguments[2]).read_bytes()
     except OSError:
         return True
 
@@ -454,6 +456,8 @@ def _import_all(kind: str) -> None:
     """What forks of this kind may need: the whole linter, and torch with what watches scripts."""
     for name in TORCH if kind == "torch" else ():
         import_module(name)
+    with contextlib.suppress(ImportError):
+        import_module("pytest")  # scripts of ours run whole suites
     _import_package("gpulint", kind)
 
 
