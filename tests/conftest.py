@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import gc
+import re
 import signal
+from typing import Any
 
 import pytest
 import warm
@@ -39,10 +41,29 @@ LONGEST = (
 )
 
 
+# The cases of a question are looked into once, by one worker: for their answers, and then for their findings.
+OF_A_QUESTION = re.compile(r"test_(?:answers|cases)\.py::\w+\[(\w+)")
+
+
 def pytest_configure(config: pytest.Config) -> None:
     """pytest-xdist would begin with the files of many tests, and the few long ones would come last."""
     if hasattr(config.option, "loadscopereorder"):
         config.option.loadscopereorder = False
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """`--dist loadfile`, and the cases by question."""
+    if config.getoption("dist") != "loadfile":
+        return None
+    from xdist.scheduler import LoadFileScheduling
+
+    class ByFileOrQuestion(LoadFileScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            question = OF_A_QUESTION.search(nodeid)
+            return question[1] if question is not None else super()._split_scope(nodeid)
+
+    return ByFileOrQuestion(config, log)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
