@@ -38,11 +38,21 @@ LONGEST = (
     "test_verify_cli.py",
     "test_codemods.py",
     "test_fixtures.py",
+    "test_lowering.py",
+    "test_action.py",
+    "test_hooks.py",
+    "test_opcodes.py",
+    "test_notebook_checking.py",
+    "test_fixing_properties.py",
+    "test_server.py",
+    "test_planted.py",
+    "test_runner.py",
+    "test_docs.py",
+    "test_evidence.py",
+    "test_wheel.py",
 )
-
-
 # The cases of a question are looked into once, by one worker: for their answers, and then for their findings.
-OF_A_QUESTION = re.compile(r"test_(?:answers|cases)\.py::\w+\[(\w+)")
+OF_A_QUESTION = re.compile(r"test_(?:answers|cases|selection_alone)\.py::\w+\[(\w+)")
 
 
 def pytest_configure(config: pytest.Config) -> None:
