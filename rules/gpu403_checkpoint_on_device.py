@@ -133,10 +133,10 @@ def _doubts(facts: FileFacts, load: Load) -> tuple[str, ...]:
     stays, if it is large at all: with an optimizer's state it is three times its network."""
     from gpulint.rules.detect.checkpoints import saves_optimizers
 
-    from gpulint.analysis.questions.size.states import checkpoint_doubts
+    from gpulint.analysis.questions.size.states import checkpoint_doubts, ranks_doubts
 
     if load.by_every_rank:
-        return ()
+        return doubts_of(tuple(ranks_doubts(facts.ask, load.function, load.owners)))
     if not load.stays:
         return (
             "no step is seen to run before it is let go of",

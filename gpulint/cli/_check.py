@@ -21,6 +21,7 @@ from gpulint.lint.selection import known_rules
 from gpulint.reports import plural
 from gpulint.source.discovery import Discovery, discover
 from gpulint.source.files import FileError, decode
+from gpulint.source.program import UNKNOWN_TOP, top_of
 from gpulint.source.sources import Sources
 
 
@@ -136,8 +137,9 @@ def _check_stdin(request: Request, resolver: ConfigResolver) -> Outcome:
     directory = os.path.dirname(path) if request.stdin_filename else os.getcwd()
     config = resolver.for_directory(directory)
     raw = sys.stdin.buffer.read()
+    top = top_of([path]) if request.stdin_filename else UNKNOWN_TOP
     checker = Checker(
-        (config,), "diff" if request.mode == "fix" else request.mode, bool(request.unsafe_fixes), False
+        (config,), "diff" if request.mode == "fix" else request.mode, bool(request.unsafe_fixes), False, top
     )
     passes = checker.passes_gate(raw, path, 0)
     result = checker.check_bytes(raw, Task(path, 0, len(raw), passes))

@@ -18,8 +18,16 @@ from gpulint.lint.results import FileResult, Task, diagnostic
 from gpulint.lint.selection import Selection
 from gpulint.lint.suppressions import MARKER_BYTES, speaks_to_us, suppressed
 from gpulint.rule import Rule
-from gpulint.source.files import FileError, SourceFile, content_hash, decode, read_bytes, split_lines
+from gpulint.source.files import (
+    FileError,
+    SourceFile,
+    content_hash,
+    decode,
+    read_bytes,
+    split_lines,
+)
 from gpulint.source.notebooks import is_notebook
+from gpulint.source.program import UNKNOWN_TOP, Top
 from gpulint.source.shell import MARKER as SETTINGS_MARKER
 from gpulint.source.shell import is_settings_text
 from gpulint.source.syntax import flaw
@@ -79,7 +87,7 @@ class Checker:
     mode: Mode = "check"
     unsafe: bool = False
     hashing: bool = True
-    top: str = ""  # as `Project` takes it
+    top: Top = UNKNOWN_TOP
     buffers: Mapping[str, bytes] = field(default_factory=dict, repr=False)
     _selections: dict[int, Selection] = field(default_factory=dict, repr=False)
     _gates: dict[frozenset[str], Gate] = field(default_factory=dict, repr=False)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import gc
 import os
 import time
@@ -18,14 +17,20 @@ from gpulint.lint.checking import Checker, Mode, crashed
 from gpulint.lint.results import FileResult, Task, diagnostic
 from gpulint.lint.selection import rule_files
 from gpulint.source.discovery import Discovery, Target
-from gpulint.source.files import FileError, content_hash, hash_of_every, is_project_root, read_bytes
+from gpulint.source.files import (
+    FileError,
+    content_hash,
+    hash_of_every,
+    is_project_root,
+    read_bytes,
+)
+from gpulint.source.program import top_of
 
 # What starting processes costs, in bytes of source parsed in the same time. A file that does not pass the
 # gate only has its syntax checked, which is so many times cheaper.
 _WORTH_PROCESSES: Final = 120_000
 _GATED_OUT_DISCOUNT: Final = 50
 _CHUNKS_PER_JOB: Final = 8
-MOST_FILES: Final = 200  # of one program without a project file around it
 _ORDER: Final = {"info": 0, "warning": 1, "error": 2, "never": 3}
 
 
@@ -113,18 +118,6 @@ def run(found: Discovery, options: Options, progress: Callable[[int, int], None]
     return _Runner(found, options, progress or _Silent()).run()
 
 
-def _top(paths: Sequence[str]) -> str:
-    """The folder that holds all files; with a `*` behind it where they are too many to be one program, so that each
-    folder in it is taken for one. Empty for a single file, which may be a part of anything."""
-    if len(paths) < 2:
-        return ""
-    folders = {os.path.dirname(os.path.abspath(path)) for path in paths}
-    with contextlib.suppress(ValueError):  # none, or on different drives
-        common = os.path.commonpath(folders)
-        return common if len(paths) <= MOST_FILES else os.path.join(common, "*")
-    return ""
-
-
 class _Runner:
     def __init__(self, found: Discovery, options: Options, progress: Callable[[int, int], None]) -> None:
         self._found = found
@@ -134,7 +127,7 @@ class _Runner:
         self._configs = list({id(target.config): target.config for target in found.targets}.values())
         index = {id(config): number for number, config in enumerate(self._configs)}
         self._tasks = [_task(target, index[id(target.config)]) for target in found.targets]
-        top = _top([task.path for task in self._tasks])
+        top = top_of([task.path for task in self._tasks])
         self._checker = Checker(tuple(self._configs), options.mode, options.unsafe, options.cache, top)
         self._hashes: dict[str, str] = {}
 
@@ -168,7 +161,7 @@ class _Runner:
             directory = self._options.cache_dir or os.path.join(config.root, DIRECTORY)
             settings = repr(config).replace(config.root, ".")  # a project may move
             if not is_project_root(config.root):  # then what is checked together is the project
-                settings += self._checker.top
+                settings += repr(self._checker.top)
             digest = run_digest(settings, tuple(rule_files(config.rules)))
             caches[number] = Cache(os.path.abspath(directory), config.root, digest)
         return caches

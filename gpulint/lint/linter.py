@@ -12,6 +12,7 @@ from gpulint.answers import Answer, Question, Verdict, doubts_of, left_open, ref
 from gpulint.findings import Confidence, Finding, Fix, Position, Related
 from gpulint.lint.trees import SourceError, Trees, deep_stack
 from gpulint.rule import Cost, Report, Rule, RuleSet, node_of
+from gpulint.source.program import top_of
 
 if TYPE_CHECKING:
     import libcst as cst
@@ -41,7 +42,7 @@ def project_of(filename: str) -> Project | None:
         return None
     from gpulint.analysis.file.project import Project
 
-    return Project()
+    return Project(top=top_of([filename]))
 
 
 @dataclass(frozen=True, slots=True)

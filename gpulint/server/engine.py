@@ -17,6 +17,7 @@ from gpulint.lint.trees import SourceError
 from gpulint.rule import Rule
 from gpulint.source.discovery import excluded
 from gpulint.source.notebooks import is_notebook
+from gpulint.source.program import top_at
 from gpulint.source.shell import is_settings_text
 
 if TYPE_CHECKING:
@@ -150,7 +151,7 @@ class Engine:
         for known in self._checkers:
             if known.configs[0] == config:
                 return known
-        checker = Checker((config,), hashing=False, buffers=self._buffers)
+        checker = Checker((config,), hashing=False, top=top_at(config.root), buffers=self._buffers)
         checker.selection(0)
         self._checkers.append(checker)
         return checker

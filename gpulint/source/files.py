@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Final
 
 MAX_SIZE: Final = 600_000  # bytes of one module that is looked into
-_SKIPPED: Final = frozenset({"node_modules", "site-packages", "build", "dist", "__pycache__", "venv"})
+SKIPPED_FOLDERS: Final = frozenset({"node_modules", "site-packages", "build", "dist", "__pycache__", "venv"})
 _EVERY: Final = "*.py"
 _COOKIE: Final = re.compile(rb"^[ \t\f]*#.*?coding[:=][ \t]*([-\w.]+)")
 _BLANK: Final = re.compile(rb"^[ \t\f]*(?:#.*)?$")
@@ -198,7 +198,9 @@ def python_files(root: str) -> Iterator[tuple[str, bytes]]:
     """Files below a folder with their bytes: at most 4,000 of them and 24 MB, folders like virtual environments left out."""
     count = size = 0
     for folder, folders, names in os.walk(root):
-        folders[:] = sorted(name for name in folders if not name.startswith(".") and name not in _SKIPPED)
+        folders[:] = sorted(
+            name for name in folders if not name.startswith(".") and name not in SKIPPED_FOLDERS
+        )
         for name in sorted(names):
             path = os.path.join(folder, name)
             if not name.endswith(".py") or not is_regular(path):

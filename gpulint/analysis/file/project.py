@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 import os
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import islice
@@ -17,8 +17,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gpulint.analysis.code import ir
+from gpulint.analysis.code.command_line import agreeing, read_defaults
 from gpulint.analysis.code.lower import lower
 from gpulint.analysis.code.outside import FileCalls, outside_calls
+from gpulint.analysis.code.search_path import added_folders
 from gpulint.analysis.file.reaching import Reach, Reaching, may_import
 from gpulint.analysis.file.test_code import IMPORTS_RUNNER, by_place, is_test_file
 from gpulint.analysis.values.values import Val
@@ -31,6 +33,7 @@ from gpulint.source.files import (
     python_files,
     tree_hash,
 )
+from gpulint.source.program import UNKNOWN_TOP, Top
 
 if TYPE_CHECKING:
     from gpulint.analysis.file.program import FileAnalysis
@@ -53,11 +56,10 @@ class Project:
     """The modules that files import from each other. One instance serves many files of one process.
 
     `buffers` are texts that stand for files on disk, as bytes by absolute path: what an editor has not yet saved.
-    `top` is the folder that holds all that is checked: the project's, where nothing else marks one. With a `*` behind
-    it, each folder in it is a project.
+    `top` stands for the project where nothing else marks one.
     """
 
-    def __init__(self, buffers: Mapping[str, bytes] | None = None, top: str = "") -> None:
+    def __init__(self, buffers: Mapping[str, bytes] | None = None, top: Top = UNKNOWN_TOP) -> None:
         self._top = top
         self.follow: Callable[[ir.Module, str, Project], FileAnalysis] | None = (
             None  # set by the file that is checked
@@ -68,10 +70,12 @@ class Project:
         self._used: dict[str, str] = {}
         self._found: dict[tuple[str, str], Path | None] = {}
         self._looked_up = 0
+        self._added: dict[Path, tuple[Path, ...]] = {}
         self._tree_hashes: dict[str, str] = {}
         self._trees: dict[str, list[tuple[str, bytes]]] = {}
         self._calls: dict[str, tuple[bytes, FileCalls]] = {}
         self._read: dict[str, tuple[bytes, _Read]] = {}
+        self._command_lines: dict[str, Mapping[str, object]] = {}
         self._tests: dict[str, tuple[bytes, bool]] = {}  # those of which what is in them decides
         self._bases_by_name: dict[str, set[str]] = {}
         self._defining: dict[tuple[str, str, bytes], tuple[str, ...]] = {}
@@ -82,6 +86,7 @@ class Project:
         self._asked = set()
         self._looked_up = 0
         self._found = {}
+        self._added = {}
 
     def forget_files(self) -> None:
         """Files may have been written: list and read those that may call a function anew."""
@@ -90,6 +95,7 @@ class Project:
         self._calls = {}
         self._read = {}
         self._defining = {}
+        self._command_lines = {}
         self._tests = {}
         _roots.cache_clear()
 
@@ -114,28 +120,43 @@ class Project:
 
     def value(self, origin: str, qualified: str) -> Val | None:
         """The function or class that `qualified` denotes in the file `origin`, through re-exports; else None."""
+        for analysis, rest in self._exporting(origin, qualified):
+            value = analysis.top_level(".".join(rest)) if len(rest) <= 2 else None
+            if value is not None:
+                return value
+        return None
+
+    def bound(self, origin: str, qualified: str) -> tuple[FileAnalysis, ir.Expr] | None:
+        """What the module that `qualified` names a constant of binds it to, once, and that module; else None."""
+        for analysis, rest in self._exporting(origin, qualified):
+            values = [
+                statement.value
+                for statement in ir.statements(analysis.module.body.body)
+                if isinstance(statement, ir.Assign)
+                and any(target.path == rest[0] for target in statement.targets)
+            ]
+            if values:
+                only = values[0] if len(values) == len(rest) == 1 else None
+                return (analysis, only) if only is not None else None
+        return None
+
+    def _exporting(self, origin: str, qualified: str) -> Iterator[tuple[FileAnalysis, list[str]]]:
+        """The modules that a qualified name leads through, each with what is asked of it."""
         seen: set[tuple[str, str]] = set()
         while (origin, qualified) not in seen and len(seen) < 8:
             seen.add((origin, qualified))
             found = self._locate(origin, qualified)
-            if found is None:
-                return None
+            analysis = self.analysis(found[0]) if found is not None and found[1] else None
+            if found is None or analysis is None:
+                return
             path, rest = found
-            if not rest or len(rest) > 2:
-                return None
-            analysis = self.analysis(path)
-            if analysis is None:
-                return None
-            value = analysis.top_level(".".join(rest))
-            if value is not None:
-                return value
+            yield analysis, rest
             onward = analysis.module.imports.get(rest[0])
             if onward is None:
                 onward = self._through_star(path, analysis, rest[0])
                 if onward is None:
-                    return None
+                    return
             origin, qualified = str(path), ".".join((onward, *rest[1:]))
-        return None
 
     def _through_star(self, path: Path, analysis: FileAnalysis, name: str) -> str | None:
         for local, module in analysis.module.imports.items():
@@ -143,9 +164,25 @@ class Project:
                 qualified = f"{module}.{name}" if not module.endswith(".") else f"{module}{name}"
                 found = self._locate(str(path), qualified)
                 inner = self.analysis(found[0]) if found is not None else None
-                if inner is not None and (inner.top_level(name) is not None or name in inner.module.imports):
+                if inner is None:
+                    continue
+                assigned = inner.evidence[inner.module.body].assigned
+                if name in inner.module.imports or name in assigned or inner.top_level(name) is not None:
                     return qualified
         return None
+
+    def command_line(self, origin: str) -> Mapping[str, object]:
+        """The defaults of all command lines of the project, tests left out, where they agree: by the names of their attributes."""
+        root = self._ask(origin)
+        if root not in self._command_lines:
+            adding = (
+                raw
+                for path, raw in self.neighbours(root)
+                if b"add_argument" in raw and not self.is_test(path, raw, root)
+            )
+            trees = filter(None, map(_parsed, islice(adding, MAX_MODULES)))
+            self._command_lines = {root: agreeing(map(read_defaults, trees))}
+        return self._command_lines[root]
 
     def beside(self, origin: str, names: tuple[str, ...]) -> list[str]:
         """The texts of files of these names in the folders from which a file's project imports."""
@@ -181,7 +218,7 @@ class Project:
 
     def is_bounded(self, filename: str) -> bool:
         """Whether it is known where a file's project ends: else what uses the file may lie outside."""
-        return bool(self._top) or is_project_root(_project_root(filename, self._top))
+        return self._top.is_whole or is_project_root(_project_root(filename, self._top))
 
     # --- callers -------------------------------------------------------------------------------------------------
 
@@ -335,6 +372,7 @@ class Project:
             self._calls = {}
             self._read = {}
             self._defining = {}
+            self._command_lines = {}
             self._bases_by_name = _bases_by_name(self._trees[root])
         if not self._buffers:
             return self._trees[root]
@@ -387,19 +425,35 @@ class Project:
         """The module file that a dotted name starts with, and the rest of the name."""
         dots = len(qualified) - len(qualified.lstrip("."))
         parts = [part for part in qualified.lstrip(".").split(".") if part]
-        folder = Path(origin).parent
+        folder = Path(os.path.abspath(origin)).parent
         if dots:
             for _ in range(dots - 1):
                 folder = folder.parent
             return self._below(folder, parts, allow_package=True)
         if not parts or parts[0] in _FOREIGN:
             return None
-        for root in _roots(str(folder), self._top):
+        for root in (*_roots(str(folder), self._top), *self._added_by(Path(origin), folder)):
             found = self._below(root, parts, allow_package=False)
             if found is not None:
                 return found
         # A script is started from its own folder, be that a package as well.
         return self._below(folder, parts, allow_package=False) or self._from_own_folder(folder, parts)
+
+    def _added_by(self, origin: Path, folder: Path) -> tuple[Path, ...]:
+        """The folders that a file puts on the search path. Without a project around it, a relative one may start at the program's
+        top, and so may any import."""
+        if origin not in self._added:
+            known = bool(self._top.folder) and folder.is_relative_to(self._top.folder)
+            starts = (folder, Path(self._top.folder)) if known else (folder,)
+            joined = [os.path.join(start, one) for one in self._adds(origin) for start in starts]
+            found = [Path(os.path.normpath(one)) for one in joined if os.path.isdir(one)]
+            self._added[origin] = (*dict.fromkeys(found), *starts[1:])
+        return self._added[origin]
+
+    def _adds(self, origin: Path) -> tuple[str, ...]:
+        raw = self._raw(origin) or b""
+        tree = _parsed(raw) if b"sys.path" in raw else None
+        return added_folders(tree, os.path.abspath(origin)) if tree is not None else ()
 
     def _from_own_folder(self, folder: Path, parts: list[str]) -> tuple[Path, list[str]] | None:
         """`from runners.meters import …` in a file of a folder `runners` without `__init__.py`: what stands around the
@@ -443,7 +497,15 @@ class Project:
         return package if package.is_dir() else None
 
 
-def _project_root(origin: str, top: str) -> str:
+def _parsed(raw: bytes) -> ast.Module | None:
+    """Python's own tree of a text; None where it has none."""
+    try:
+        return ast.parse(for_parser(raw))
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
+
+
+def _project_root(origin: str, top: Top) -> str:
     folder = os.path.dirname(os.path.abspath(origin))
     roots = _roots(folder, top)
     # The topmost: beside a folder `src`, which imports may start from as well, stand the scripts that call what is in it.
@@ -488,8 +550,9 @@ def _read_in(raw: bytes) -> _Read:
 
 
 @lru_cache(maxsize=512)
-def _roots(folder: str, top: str) -> tuple[Path, ...]:
-    """The folders from which Python may import when a file of this folder runs: its own, its package's root, `src`."""
+def _roots(folder: str, top: Top) -> tuple[Path, ...]:
+    """The folders from which Python may import when a file of this folder, an absolute path, runs: its own, its package's root,
+    `src`."""
     found: list[Path] = []
     current = Path(folder)
     for _ in range(8):
@@ -502,10 +565,7 @@ def _roots(folder: str, top: str) -> tuple[Path, ...]:
             break
         current = current.parent
     # No project around it: nothing above what is checked is this program's.
-    if top.endswith("*"):
-        inside = [one for one in found if one.is_relative_to(top[:-1]) and one != Path(top[:-1])]
-    else:
-        inside = [one for one in found if top and one.is_relative_to(top)]
+    inside = [one for one in found if top.holds(one)]
     return tuple(inside[:6] or found[:1])
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, Protocol, TypeVar
 
 from gpulint.analysis.code import ir
@@ -20,6 +20,12 @@ class Surroundings(Protocol[File]):
 
     def value(self, origin: str, qualified: str) -> Val | None:
         """The function or class that `qualified` denotes in the file `origin`, through re-exports; else None."""
+
+    def bound(self, origin: str, qualified: str) -> tuple[File, ir.Expr] | None:
+        """What the module that `qualified` names a constant of binds it to, once, and that module; else None."""
+
+    def command_line(self, origin: str) -> Mapping[str, object]:
+        """The defaults of the command lines of the project of `origin`, where they agree, by the names of their attributes."""
 
     def beside(self, origin: str, names: tuple[str, ...]) -> list[str]:
         """The texts of files of these names in the folders from which a file's project imports."""

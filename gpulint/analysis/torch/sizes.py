@@ -25,6 +25,7 @@ _BACKBONES: Final = {
 _PRETRAINED: Final = 100
 _LIBRARIES: Final = re.compile(r"^(?:transformers|diffusers|sentence_transformers|clip|open_clip)\.")
 VOCABULARY: Final = 50_000  # rows of a table whose number is not known
+_LAYERS_OF_RECURRENT: Final = 2  # where their number is not known
 _LAYERS_IN_ONE: Final = {"LSTM": 4, "LSTMCell": 4, "GRU": 3, "GRUCell": 3, "RNN": 1, "RNNCell": 1}
 
 # Data sets of small pictures: who trains on them has no large network, as a rule.
@@ -33,7 +34,29 @@ SMALL_PICTURES: Final = frozenset(
 )
 LARGE_PICTURES: Final = frozenset("ImageNet imagenet ImageFolder COCO coco".split())
 
+# Classes of libraries that have no weights, by the beginnings of their qualified names.
+_WEIGHTLESS: Final = re.compile(
+    r"^(?:torch|numpy|collections|functools|math|einops\.layers\.torch\.Rearrange|einops\.layers\.torch\.Reduce"
+    r"|torchvision\.(?:transforms|datasets|ops\.(?:RoIAlign|RoIPool|StochasticDepth|DropBlock2d))|torchaudio\.transforms"
+    r"|timm\.(?:models\.)?layers\.(?:\w+\.)?(?:DropPath|DropBlock2d|StdConv2d)|pathlib|typing|easydict|argparse|abc|enum)\b"
+)
+
 Dimension = Callable[[int, str, "int | None"], int]
+
+
+# The convolutions alone of models that have most of their weights behind them, in millions.
+_FEATURES: Final = {"alexnet": 2, "vgg11": 9, "vgg13": 9, "vgg16": 15, "vgg19": 20, "squeezenet": 1}
+
+
+def of_features(model: str) -> int | None:
+    """The weights of `vgg16().features`; None where these are nearly all that the model has."""
+    fitting = [known for known in _FEATURES if model.lower().startswith(known)]
+    return _FEATURES[max(fitting, key=len)] * _MILLION if fitting else None
+
+
+def is_weightless(qualified: str) -> bool:
+    """Whether an object of a library's class is known to bring no weights; of torch's own layers `of_layer` tells."""
+    return _WEIGHTLESS.match(qualified) is not None
 
 
 def of_model(qualified: str, name: str | None = None) -> int | None:
@@ -68,12 +91,12 @@ def of_layer(name: str, positional: Sequence[object], keywords: Mapping[str, obj
     if name == "Bilinear":
         return size(0, "in1_features") * size(1, "in2_features") * size(2, "out_features")
     if name.startswith("Conv") and name[-1] == "d":
-        return _of_convolution(name, positional, keywords, size)
+        return _of_convolution(name, positional, keywords, size, unknown)
     if name in ("Embedding", "EmbeddingBag"):
         rows = positional[0] if positional else keywords.get("num_embeddings")
         return _number(rows, unknown if unknown == 1 else VOCABULARY) * size(1, "embedding_dim")
     if name in _LAYERS_IN_ONE:
-        return _of_recurrent(name, keywords, size)
+        return _of_recurrent(name, positional, keywords, size)
     if name == "MultiheadAttention":
         return 4 * size(0, "embed_dim") ** 2
     if name in ("TransformerEncoderLayer", "TransformerDecoderLayer"):
@@ -87,22 +110,26 @@ def of_layer(name: str, positional: Sequence[object], keywords: Mapping[str, obj
 
 
 def _of_convolution(
-    name: str, positional: Sequence[object], keywords: Mapping[str, object], size: Dimension
+    name: str, positional: Sequence[object], keywords: Mapping[str, object], size: Dimension, unknown: int
 ) -> int:
+    side_unknown = min(3, unknown)
     field = positional[2] if len(positional) > 2 else keywords.get("kernel_size", 3)
     if isinstance(field, (list, tuple)):
         extent = 1
         for side in field:
-            extent *= _number(side, 3)
+            extent *= _number(side, side_unknown)
     else:
-        extent = _number(field, 3) ** int(name[-2]) if name[-2].isdigit() else 1
+        extent = _number(field, side_unknown) ** int(name[-2]) if name[-2].isdigit() else 1
     groups = max(1, size(7 if "Transpose" in name else 6, "groups", 1))
     return size(0, "in_channels", None) * size(1, "out_channels", None) * extent // groups
 
 
-def _of_recurrent(name: str, keywords: Mapping[str, object], size: Dimension) -> int:
+def _of_recurrent(
+    name: str, positional: Sequence[object], keywords: Mapping[str, object], size: Dimension
+) -> int:
     given, hidden = size(0, "input_size", None), size(1, "hidden_size", None)
-    layers = 1 if name.endswith("Cell") else max(1, size(2, "num_layers", 1))
+    known = positional[2] if len(positional) > 2 else keywords.get("num_layers", 1)
+    layers = 1 if name.endswith("Cell") else max(1, _number(known, _LAYERS_OF_RECURRENT))
     ways = 2 if keywords.get("bidirectional") is True else 1
     first = hidden * (given + hidden)
     return _LAYERS_IN_ONE[name] * ways * (first + (layers - 1) * hidden * (ways * hidden + hidden))

@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from gpulint.analysis.code import ir
 
 
+_MOST_ITEMS = 8  # of tuples of different lengths; what grows from round to round ends there
+
+
 class Kind(Enum):
     UNKNOWN = "unknown"
     NUMBER = "number"  # a literal number, None, an empty start of a sum
@@ -271,6 +274,10 @@ _STICKY = MAYBE | NAMED | MIXED | BOUNDED | VIEW | UNSURE_GRAD | OPEN | SLOTS
 _ORDER = {Kind.GRAPH: 4, Kind.SYMBOL: 3, Kind.DEVICE: 2, Kind.NUMBER: 1}
 
 
+def _are_alike(first: tuple[Val, ...], second: tuple[Val, ...]) -> bool:
+    return len(first) == len(second) or max(len(first), len(second)) <= _MOST_ITEMS
+
+
 def join(a: Val, b: Val) -> Val:
     """The value where two paths of control meet: no more than both paths prove.
 
@@ -315,8 +322,10 @@ def _join_containers(a: Val, b: Val, tokens: Tokens, flags: int) -> Val:
     if a.ref != b.ref and a.ref is not None and b.ref is not None:
         return _join_records(a, b, tokens, flags)
     items: tuple[Val, ...] | None = None
-    if a.items is not None and b.items is not None and len(a.items) == len(b.items):
-        items = tuple(join(x, y) for x, y in zip(a.items, b.items, strict=True))
+    if a.items is not None and b.items is not None and _are_alike(a.items, b.items):
+        # Where one is longer, who takes as many values out of it has got that one.
+        rest = max(a.items, b.items, key=len)[min(len(a.items), len(b.items)) :]
+        items = (*(join(x, y) for x, y in zip(a.items, b.items, strict=False)), *rest)
     if a.elem is None or b.elem is None:
         elem = a.elem if b.elem is None else b.elem
     else:

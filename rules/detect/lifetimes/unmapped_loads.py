@@ -23,6 +23,7 @@ from gpulint.analysis.code.loaded import chain_of, is_made_here, is_published, p
 from gpulint.analysis.file.lookup import qualified, with_words
 from gpulint.analysis.questions.device.placement import on_gpu
 from gpulint.analysis.questions.reached.dead import is_dead
+from gpulint.analysis.questions.size.states import ranks_doubts
 from gpulint.analysis.torch.ranks import OF_SEVERAL
 from gpulint.answers import Answer, Question, left_open, proven
 
@@ -231,7 +232,7 @@ def _of_model(
         (
             _placed(file, load, restored, loads),
             _saved_from_gpu(file),
-            _much(ranks, whole),
+            _much(file, load, restored, ranks, whole),
         ),
     )
 
@@ -251,8 +252,11 @@ def _placed(file: FileAnalysis, load: _Load, restored: list[ir.Call], loads: lis
     return left_open(Question.DEVICE, "whether the network is on a GPU by then is not shown")
 
 
-def _much(ranks: bool, whole: bool) -> Answer:
+def _much(file: FileAnalysis, load: _Load, restored: list[ir.Call], ranks: bool, whole: bool) -> Answer:
     if ranks:
+        owners = [call.func.base.path or "" for call in restored if isinstance(call.func, ir.Attr)]
+        for doubt in ranks_doubts(lambda question: question(file), load.function, owners):
+            return doubt
         return proven(Question.SIZE, "all ranks load onto one GPU")
     if whole:
         return proven(Question.SIZE, "the optimizer's state is in it, with the weights")

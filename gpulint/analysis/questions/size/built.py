@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from gpulint.analysis.code import ir
@@ -27,7 +28,7 @@ class Built:
     """What was made: `weights` are counted with 1 for each width that is not known, `about` with a typical one.
 
     `complete`: every layer was seen with all its widths; `seen`: every layer, if not with all its widths. `rows`: nothing but
-    linear layers. `made` is where.
+    linear layers. `known_as` is the name of a library's model, `own` are the attributes of what was made, and `made` is where.
     """
 
     weights: int = 0
@@ -38,6 +39,8 @@ class Built:
     seen: bool = True
     convolutions: int = 0
     linear: int = 0
+    known_as: str = ""
+    own: Mapping[str, object] = field(default_factory=dict)
     made: ir.Part | None = None
 
     def add(self, other: Built, times: int = 1) -> None:
@@ -57,6 +60,14 @@ class Built:
         return self.convolutions > 0 and not self.linear
 
 
+@dataclass(frozen=True, slots=True)
+class Thing:
+    """An object that is no network: settings, with their attributes."""
+
+    own: dict[str, object]
+    info: ClassInfo
+
+
 class Returned(Exception):
     def __init__(self, value: object) -> None:
         self.value = value
@@ -64,9 +75,28 @@ class Returned(Exception):
 
 @dataclass(slots=True)
 class Scope:
-    """Where statements are followed: the names of a function, and the attributes of the object it belongs to."""
+    """Where statements are followed: the names of a function, and the attributes of the object it belongs to. A function
+    within another sees the names of the `outer` one."""
 
     function: ir.Function
     names: dict[str, object]
     own: dict[str, object] = field(default_factory=dict)
     info: ClassInfo | None = None
+    outer: Scope | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Closure:
+    """A function, or a lambda, where it was written."""
+
+    function: ir.Function
+    outer: Scope
+
+
+@dataclass(frozen=True, slots=True)
+class Partial:
+    """`partial(nn.LayerNorm, eps=1e-6)`: something to be called, and what it is given already."""
+
+    target: object
+    positional: Sequence[object]
+    given: Mapping[str, object]

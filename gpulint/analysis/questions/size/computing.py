@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import ast
+import math
 from collections.abc import Callable, Mapping, Sequence
 
 from gpulint.analysis.code import ir
-from gpulint.analysis.questions.size.built import UNKNOWN, Scope
+from gpulint.analysis.questions.size.built import UNKNOWN, Built, Scope
 
 MOST_ROUNDS = 64  # of a loop, and items of a list that is written as a product
 _ARITHMETIC: Mapping[str, Callable[[float, float], float]] = {
@@ -15,12 +17,25 @@ _ARITHMETIC: Mapping[str, Callable[[float, float], float]] = {
     "==": lambda a, b: a == b, "!=": lambda a, b: a != b, "<": lambda a, b: a < b, ">": lambda a, b: a > b,
     "<=": lambda a, b: a <= b, ">=": lambda a, b: a >= b,
 }  # fmt: skip
+_LINKS: Mapping[type[ast.cmpop], str] = {
+    ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=", ast.Eq: "==", ast.NotEq: "!=", ast.Is: "is",
+    ast.IsNot: "is not", ast.In: "in", ast.NotIn: "not in",
+}  # fmt: skip
 _PLAIN: Mapping[str, Callable[..., object]] = {
     "int": int, "float": float, "len": len, "max": max, "min": min, "sum": sum, "list": list, "tuple": tuple,
+    "round": round, "abs": abs, "bool": bool, "str": str, "sorted": sorted, "any": any, "all": all,
+}  # fmt: skip
+BUILTINS = frozenset({*_PLAIN, "range", "zip", "enumerate", "reversed", "dict", "getattr", "isinstance"})
+_OF_MATH = frozenset("ceil floor sqrt log log2 prod pow exp".split())
+_OF_TEXT = frozenset("lower upper strip split startswith endswith replace format".split())
+_KINDS: Mapping[str, type | tuple[type, ...]] = {
+    "int": int, "float": float, "str": str, "list": list, "tuple": tuple, "dict": dict, "bool": bool,
+    "Iterable": (list, tuple, dict, str), "Sequence": (list, tuple, str),
 }  # fmt: skip
 
 
 def builtin(name: str, positional: list[object]) -> object:
+    """What one of Python's own functions gives. Raises `TypeError` and `ValueError` as these do."""
     if any(value is UNKNOWN for value in positional):
         return UNKNOWN
     if name == "range":
@@ -33,7 +48,60 @@ def builtin(name: str, positional: list[object]) -> object:
         if name == "reversed":
             return through[0][::-1]
         return list(enumerate(through[0])) if name == "enumerate" else list(zip(*through, strict=False))
+    if name in ("list", "tuple", "dict") and not positional:
+        return {} if name == "dict" else []
     return _PLAIN[name](*positional) if name in _PLAIN and positional else UNKNOWN
+
+
+def is_of_kind(value: object, kind: str) -> object:
+    """`isinstance(value, int)`, of a constant."""
+    known, last = isinstance(value, (int, float, str, list, tuple, dict)), kind.rpartition(".")[2]
+    return isinstance(value, _KINDS[last]) if known and last in _KINDS else UNKNOWN
+
+
+def of_math(name: str, positional: list[object]) -> object:
+    """What a function of `math` or of numpy gives for numbers."""
+    numbers = [value for value in flat(positional) if isinstance(value, (int, float))]
+    if name not in _OF_MATH or len(numbers) != len(flat(positional)) or not numbers:
+        return UNKNOWN
+    try:
+        return math.prod(numbers) if name == "prod" else getattr(math, name)(*numbers)
+    except (TypeError, ValueError, OverflowError):
+        return UNKNOWN
+
+
+def of_method(base: object, name: str, positional: list[object]) -> object:
+    """What a method of a list, a table or a text gives; those that change a list do so."""
+    first = positional[0] if positional else UNKNOWN
+    if isinstance(base, list):
+        return _of_list(base, name, positional)
+    if isinstance(base, dict):
+        if name == "get" and isinstance(first, (str, int)):
+            return base.get(first, positional[1] if len(positional) > 1 else None)
+        whole = {"items": list(base.items()), "values": list(base.values()), "keys": list(base)}
+        return whole.get(name, dict(base) if name == "copy" else UNKNOWN)
+    if isinstance(base, str) and name in _OF_TEXT and UNKNOWN not in positional:
+        try:
+            return getattr(base, name)(*positional)
+        except (TypeError, ValueError, LookupError):
+            return UNKNOWN
+    return UNKNOWN
+
+
+def _of_list(base: list[object], name: str, positional: list[object]) -> object:
+    if name == "copy":
+        return list(base)
+    if name == "append" and positional:
+        base.append(positional[0])
+    elif name == "extend" and positional and isinstance(positional[0], (list, tuple)):
+        base.extend(positional[0])
+    elif name == "insert" and len(positional) == 2 and isinstance(positional[0], int):
+        base.insert(positional[0], positional[1])
+    elif name == "pop" and base:
+        return base.pop()
+    elif name == "index" and positional and positional[0] in base:
+        return base.index(positional[0])
+    return UNKNOWN
 
 
 def flat(values: Sequence[object]) -> list[object]:
@@ -55,10 +123,23 @@ def bind(target: ir.Expr, value: object, scope: Scope) -> None:
 
 
 def item_of(base: object, index: object) -> object:
+    if isinstance(base, Built):
+        return Built()  # a part of what was counted
+    if isinstance(base, range):
+        base = list(base)
+    if isinstance(base, (list, tuple)) and isinstance(index, slice):
+        return base[index]
     if isinstance(base, (list, tuple)) and isinstance(index, int) and -len(base) <= index < len(base):
         return base[index]
     if isinstance(base, dict) and isinstance(index, (str, int)):
         return base.get(index, UNKNOWN)
+    return UNKNOWN
+
+
+def part_of(parts: Sequence[object]) -> object:
+    """The slice that these are the bounds of; `UNKNOWN` where one is not known."""
+    if all(part is None or isinstance(part, int) for part in parts):
+        return slice(*parts)
     return UNKNOWN
 
 
@@ -85,14 +166,28 @@ def computed(op: str, values: list[object]) -> object:
     return _arithmetic(op, values)
 
 
+def compared(links: Sequence[ast.cmpop], values: Sequence[object]) -> object:
+    """`0 < width <= 64`, with Python's own links between the values."""
+    pairs = zip(links, values[:-1], values[1:], strict=True)
+    found = [computed(_LINKS.get(type(link), ""), [left, right]) for link, left, right in pairs]
+    return computed("and", found)
+
+
 def _arithmetic(op: str, values: list[object]) -> object:
     left, right = values if len(values) == 2 else (UNKNOWN, UNKNOWN)
     if op in ("==", "!="):
         return (left == right) is (op == "==")
-    if op == "+" and isinstance(left, list) and isinstance(right, list):
+    if op == "+" and isinstance(left, (list, tuple)) and isinstance(right, (list, tuple)):
+        return [*left, *right]
+    if op == "+" and isinstance(left, str) and isinstance(right, str):
         return left + right
-    if op == "*" and isinstance(left, list) and isinstance(right, int) and right <= MOST_ROUNDS:
-        return left * right
+    if op == "*" and isinstance(left, (list, tuple)) and isinstance(right, int) and right <= MOST_ROUNDS:
+        return list(left) * right
+    if op == "%" and isinstance(left, str):
+        try:
+            return left % (tuple(right) if isinstance(right, list) else right)
+        except (TypeError, ValueError):
+            return UNKNOWN
     if isinstance(left, (int, float)) and isinstance(right, (int, float)) and op in _ARITHMETIC:
         try:
             return _ARITHMETIC[op](left, right)

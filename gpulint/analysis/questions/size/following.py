@@ -2,29 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import ast
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from functools import partial as with_arguments
 
 from gpulint.analysis.code import ir
-from gpulint.analysis.questions.size.built import UNKNOWN, Built, Named, Returned, Scope
-from gpulint.analysis.questions.size.computing import MOST_ROUNDS, bind, computed, item_of
-from gpulint.analysis.questions.size.defaults import argument_defaults
-from gpulint.analysis.values.values import Kind
+from gpulint.analysis.file.classes import ClassInfo
+from gpulint.analysis.questions.size.built import UNKNOWN, Built, Closure, Named, Partial, Returned, Scope
+from gpulint.analysis.questions.size.computing import MOST_ROUNDS, bind, compared, computed, item_of, part_of
+from gpulint.analysis.questions.size.naming import Naming
 
-if TYPE_CHECKING:
-    from gpulint.analysis.file.program import FileAnalysis
-
-_MOST_STATEMENTS = 3_000  # followed for one network
-DEPTH = 8  # calls in calls
+_MOST_STATEMENTS = 20_000  # followed for one network
 
 
-class Following:
+class Following(Naming):
     """Follows statements and expressions; what a call makes, who derives from it says."""
 
     def __init__(self) -> None:
+        super().__init__()
         self._left = _MOST_STATEMENTS
-        self._depth = 0
         self._total = Built()
 
     def call(self, call: ir.Call, scope: Scope) -> object:
@@ -68,7 +65,9 @@ class Following:
         elif isinstance(statement, ir.For):
             self._loop(statement, scope)
         elif isinstance(statement, ir.While):
-            self.unseen()
+            self._while(statement, scope)
+        elif isinstance(statement, ir.FunctionDef):
+            scope.names[statement.function.name] = Closure(statement.function, scope)
         elif isinstance(statement, ir.Jump):
             if statement.kind == "raise":
                 raise Returned(UNKNOWN)
@@ -78,27 +77,61 @@ class Following:
 
     def _branch(self, statement: ir.If, scope: Scope) -> None:
         test = self.value(statement.test, scope)
-        if isinstance(test, (bool, int, float, str, list, tuple)) or test is None:
+        if isinstance(test, (bool, int, float, str, list, tuple, dict)) or test is None:
             self.run(statement.body if test else statement.orelse, scope)
             return
-        # The larger one counts, and what both may have bound is as the second leaves it.
-        before, largest = replace(self._total), replace(self._total)
+        # What both may have bound is as the second leaves it.
         returned: Returned | None = None
-        for block in (statement.body, statement.orelse):
-            self._total = replace(before)
+
+        def follow(block: Sequence[ir.Stmt]) -> None:
+            nonlocal returned
             try:
                 self.run(block, scope)
             except Returned as ended:
                 returned = ended if block is statement.body else returned
+
+        self._larger(with_arguments(follow, statement.body), with_arguments(follow, statement.orelse))
+        if returned is not None and statement.orelse:
+            raise returned
+
+    def _either(self, expr: ir.Op, scope: Scope) -> object:
+        """`DropPath(rate) if rate else nn.Identity()`."""
+        test = self.value(expr.operands[0], scope)
+        if test is not UNKNOWN:
+            return self.value(expr.operands[1 if test else 2], scope)
+        found: list[object] = []
+        ways = [lambda one=one: found.append(self.value(one, scope)) for one in expr.operands[1:]]
+        self._larger(*ways)
+        built = [one for one in found if isinstance(one, Built)]
+        if built:
+            return max(built, key=lambda one: one.about)
+        makers = [one for one in found if isinstance(one, (ClassInfo, Named, Closure, Partial))]
+        return makers[-1] if len(makers) == len(found) else UNKNOWN  # one or the other layer: much the same
+
+    def _larger(self, *ways: Callable[[], None]) -> None:
+        """Of what is made one way or the other, the larger counts."""
+        before, largest = replace(self._total), replace(self._total)
+        for follow in ways:
+            self._total = replace(before)
+            follow()
             if (self._total.about, self._total.layers) > (largest.about, largest.layers):
-                largest = replace(self._total)
+                largest, self._total = self._total, largest
             largest.complete &= self._total.complete
             largest.rows &= self._total.rows
             largest.seen &= self._total.seen
+        different = (largest.weights, largest.about) != (before.weights, before.about)
         self._total = largest
-        self._total.complete = False
-        if returned is not None and statement.orelse:
-            raise returned
+        self._total.complete &= not different
+
+    def _while(self, statement: ir.While, scope: Scope) -> None:
+        for _ in range(MOST_ROUNDS):
+            test = self.value(statement.test, scope)
+            if test is UNKNOWN:
+                break
+            if not test:
+                return
+            self.run(statement.body, scope)
+        self.unseen()
 
     def _loop(self, statement: ir.For, scope: Scope) -> None:
         through = self.value(statement.iterable, scope)
@@ -143,24 +176,44 @@ class Following:
             return self._place(expr, scope)
         if isinstance(expr, ir.Op):
             if expr.op == "if":
-                test = self.value(expr.operands[0], scope)
-                if test is UNKNOWN:
-                    return UNKNOWN
-                return self.value(expr.operands[1 if test else 2], scope)
-            return computed(expr.op, [self.value(operand, scope) for operand in expr.operands])
+                return self._either(expr, scope)
+            values = [self.value(operand, scope) for operand in expr.operands]
+            return compared(expr.origin.ops, values) if expr.op == "cmp" else computed(expr.op, values)
         if isinstance(expr, ir.Seq):
             return self.display(expr, scope)
         if isinstance(expr, ir.DictDisplay):
             return self._table(expr, scope)
         if isinstance(expr, ir.Sub):
-            return item_of(self.value(expr.base, scope), self.value(expr.index, scope))
+            return item_of(self.value(expr.base, scope), self._index(expr.index, scope))
         if isinstance(expr, ir.Comp):
             return self._comprehension(expr, scope)
         if isinstance(expr, ir.Call):
             return self.call(expr, scope)
-        if isinstance(expr, (ir.LambdaExpr, ir.Text)):
-            return Named("")
+        if isinstance(expr, ir.LambdaExpr):
+            return Closure(expr.function, scope)
+        if isinstance(expr, ir.Text):
+            return self._text(expr, scope)
         return UNKNOWN
+
+    def _index(self, index: ir.Expr, scope: Scope) -> object:
+        if not isinstance(index, ir.Slice):
+            return self.value(index, scope)
+        first, second = (
+            None if part is None else self.value(part, scope) for part in (index.lower, index.upper)
+        )
+        has_step = len(index.parts) > (index.lower is not None) + (index.upper is not None)
+        return part_of((first, second, self.value(index.parts[-1], scope) if has_step else None))
+
+    def _text(self, expr: ir.Text, scope: Scope) -> object:
+        """An f-string of constants; Python's own tree has what stands between them."""
+        parts = iter(expr.parts)
+        found: list[str] = []
+        for piece in expr.origin.values:
+            value = piece.value if isinstance(piece, ast.Constant) else self.value(next(parts), scope)
+            if not isinstance(value, (str, int)):
+                return Named("")
+            found.append(str(value))
+        return "".join(found)
 
     def display(self, expr: ir.Seq, scope: Scope) -> object:
         """The items of a list, starred ones among them."""
@@ -183,62 +236,27 @@ class Following:
         return found
 
     def _comprehension(self, expr: ir.Comp, scope: Scope) -> object:
-        target, iterable, _ = expr.clauses[0]
-        through = self.value(iterable, scope)
-        rounds = through if isinstance(through, (list, tuple, range)) and len(expr.clauses) == 1 else None
-        found: list[object] = []
         before = self._total.layers
-        for item in list(rounds)[:MOST_ROUNDS] if rounds is not None else [UNKNOWN]:
+        within = Scope(scope.function, dict(scope.names), scope.own, scope.info, scope.outer)
+        found: list[object] = []
+        known = self._rounds(expr, 0, within, found)
+        if not known and self._total.layers != before:
+            self.unseen()
+        return found if known and expr.kind != "dict" else UNKNOWN
+
+    def _rounds(self, expr: ir.Comp, clause: int, scope: Scope, found: list[object]) -> bool:
+        """Follow a comprehension's clauses from one on; whether it is known what they go through."""
+        if clause == len(expr.clauses):
+            if len(found) < MOST_ROUNDS:
+                found.append(self.value(expr.elements[-1], scope))
+            return True
+        target, iterable, tests = expr.clauses[clause]
+        through = self.value(iterable, scope)
+        known = isinstance(through, (list, tuple, range))
+        for item in list(through)[:MOST_ROUNDS] if isinstance(through, (list, tuple, range)) else [UNKNOWN]:
             bind(target, item, scope)
-            found.append(self.value(expr.elements[-1], scope))
-        if rounds is None:
-            if self._total.layers != before:
-                self.unseen()
-            return UNKNOWN
-        return found
-
-    def _place(self, expr: ir.Name | ir.Attr, scope: Scope) -> object:
-        path = expr.path or ""
-        head, _, rest = path.partition(".")
-        if head in scope.names:
-            if not rest:
-                return scope.names[head]
-        elif not rest:
-            return self._bound_outside(scope.function, head)
-        params = scope.function.params
-        if scope.info is not None and params and params[0].name == head:
-            return scope.own.get(rest, UNKNOWN)
-        home: FileAnalysis = scope.function.home
-        full = home.names.qualify(path) if head not in scope.names else None
-        if full is not None and rest:
-            return Named(full)
-        return argument_defaults(home).get(rest, UNKNOWN) if rest else UNKNOWN
-
-    def _bound_outside(self, function: ir.Function, name: str) -> object:
-        """The number or text that a name is bound to, once, in the function or around it."""
-        home: FileAnalysis = function.home
-        scope: ir.Function | None = function
-        while scope is not None:
-            if name in home.evidence[scope].assigned or any(param.name == name for param in scope.params):
-                values = [
-                    s.value
-                    for s in ir.statements(scope.body)
-                    if isinstance(s, ir.Assign) and any(target.path == name for target in s.targets)
-                ]
-                (only,) = values if len(values) == 1 else (None,)
-                simple = isinstance(only, (ir.Const, ir.Op, ir.Seq, ir.Name, ir.Attr, ir.DictDisplay))
-                if simple and self._depth < DEPTH and only is not None:
-                    self._depth += 1
-                    try:
-                        return self.value(only, Scope(scope, {}))
-                    finally:
-                        self._depth -= 1
-                return UNKNOWN
-            scope = scope.parent
-        if name in home.classes:
-            return home.classes[name]
-        full = home.names.qualify(name)
-        found = home.imported_value(full) if full is not None else None
-        if found is not None and found.kind is Kind.CLASS:
-            return found.ref
-        return Named(full) if full is not None else UNKNOWN
+            kept = [self.value(test, scope) for test in tests]
+            known &= UNKNOWN not in kept
+            if all(one is UNKNOWN or one for one in kept):
+                known &= self._rounds(expr, clause + 1, scope, found)
+        return known

@@ -83,7 +83,7 @@ class ForwardSizes:
         size = self._sizes.of(function, path, network) if path else None
         if size is not None and size.is_toy_of_rows:
             yield refuted(Question.SIZE, size.in_words(path), size.most.made)
-        elif size is not None and (size.is_toy or size.is_of_rows):
+        elif size is not None and (size.is_toy or size.is_of_rows or size.is_narrow):
             rows = ", in nothing but linear layers" if size.is_of_rows else ""
             yield left_open(Question.SIZE, f"{size.in_words(path)}{rows}", size.most.made)
             yield left_open(Question.REPEATS, "it is let go of in each step, and may not matter beside it")

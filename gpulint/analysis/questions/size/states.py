@@ -49,6 +49,16 @@ def checkpoint_doubts(
         yield left_open(Question.SIZE, "no optimizer's state is seen in it, but weights alone")
 
 
+def ranks_doubts(
+    ask: Callable[[Callable[[FileAnalysis], Any]], Any], function: ir.Function, owners: Sequence[str]
+) -> Iterator[Answer]:
+    """What leaves it open whether a checkpoint is large that every rank brings to one GPU, for these networks."""
+    if are_small(ask, function, owners):
+        yield left_open(
+            Question.SIZE, f"all ranks load it onto one GPU, but {_in_words(_sizes(ask, function, owners))}"
+        )
+
+
 def copy_doubts(
     ask: Callable[[Callable[[FileAnalysis], Any]], Any], function: ir.Function, owner: str
 ) -> Iterator[Answer]:
