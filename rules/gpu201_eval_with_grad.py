@@ -180,6 +180,14 @@ def _answers(facts: FileFacts, forward: Forward, function: FunctionFacts) -> Ite
         )
 
 
+def _settled_by_readers(facts: FileFacts, forward: Forward) -> str:
+    from gpulint.rules.detect.unseen.evaluations import UnseenEvaluations
+
+    if forward.mode.grad is not Grad.ENABLED:
+        return ""
+    return facts.ask(UnseenEvaluations).readers.settled(forward.function, forward.call)
+
+
 def _stays(forward: Forward, function: FunctionFacts) -> bool:
     """Whether its graph is kept from round to round."""
     live = (hold for hold in function.holds if hold.graph.state == "live" and not hold.rounds.bounded)
@@ -192,7 +200,12 @@ def _own_answers(facts: FileFacts, forward: Forward, function: FunctionFacts) ->
         yield proven(Question.GRAD, *_grad_mode(forward))
         yield proven(Question.BACKWARD, "no backward can go through what it gives")
     elif suspicion := _suspicion(facts, forward, function):
-        yield left_open(Question.READS, suspicion)
+        settled = "" if function.backwards else _settled_by_readers(facts, forward)
+        if settled:
+            yield proven(Question.GRAD, *_grad_mode(forward))
+            yield proven(Question.READS, settled)
+        else:
+            yield left_open(Question.READS, suspicion)
     else:
         yield from against
 
@@ -392,7 +405,7 @@ def _report(
         forward.loops or forward.result.read_only or forward.result.read_by_callers
     ):
         reason = "the model is in eval mode here, and no backward follows"
-    elif forward.mode.evaluating and doubts:
+    elif forward.mode.evaluating and (doubts or not forward.given.fresh_inputs):
         reason = "the model is in eval mode here, and no backward is seen to follow"
     elif not forward.result.read_only:
         reason = "what it is given is made of numbers, its weights are not trained here, and its result goes to the caller"

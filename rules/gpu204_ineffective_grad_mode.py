@@ -9,7 +9,7 @@ from gpulint.rules.detect.misuse import GradModeMisuse
 from gpulint.answers import doubts_of
 from gpulint.claims import Claim
 from gpulint.findings import Severity
-from gpulint.rule import Change, Cost, Remove, Repair, Replace, Report, Rule, Wrap
+from gpulint.rule import Change, Cost, RelatedNode, Remove, Repair, Replace, Report, Rule, Wrap
 
 if TYPE_CHECKING:
     from gpulint.analysis.code import ir
@@ -97,7 +97,8 @@ class IneffectiveGradMode(Rule):
                     "1.36 times the forward's peak, 1.56 against 1.15 GiB for a 4-layer language model; H200, torch 2.11",
                 ),
                 unless_guarded=misuse.entries,
-                doubts=old if misuse.what == "volatile" else (),
+                doubts=(*old, *misuse.doubts) if misuse.what == "volatile" else (),
+                related=tuple(RelatedNode("and so has this", other) for other in misuse.also),
                 subject=misuse.name,
                 repair=lambda misuse=misuse: _repair(facts, misuse),  # type: ignore[misc]
             )

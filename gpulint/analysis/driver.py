@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from gpulint.analysis.code import ir
 from gpulint.analysis.file.asking import FileFacts
-from gpulint.analysis.file.lookup import brings_back_only
+from gpulint.analysis.file.lookup import names_only_cpu
 from gpulint.analysis.file.program import FileAnalysis
 from gpulint.analysis.file.project import Project
 from gpulint.analysis.file.summaries import Summary
@@ -54,14 +54,7 @@ class Followed(FileAnalysis):
                 self.summary(function)
         facts = self.function_facts
         finish(self, facts)
-        return FileFacts(self, facts, self._on_gpu())
-
-    def _on_gpu(self) -> bool:
-        """False where the file names the CPU as its device and never a GPU."""
-        strings = {text for evidence in self.evidence.values() for text in evidence.strings}
-        words = {word for evidence in self.evidence.values() for word in evidence.words}
-        gpu = any("cuda" in text for text in strings) or bool(words & {"cuda", "gpu", "use_cuda", "gpus"})
-        return gpu or "cpu" not in strings or brings_back_only(self)
+        return FileFacts(self, facts, not names_only_cpu(self))
 
     def _relevant(self) -> list[ir.Function]:
         """The functions worth following: those with loops, sums or key words, their callers, their classes' setup."""

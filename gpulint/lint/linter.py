@@ -112,21 +112,24 @@ def _reports(
         for report in rule().check(facts, rules.options.get(rule.code, {})):
             if not rule.in_tests and facts.passes_over(report.at):
                 continue
+            said: tuple[Answer, ...] = ()
             if report.confidence.reaches(rules.confidence):
-                report = _with_doubts(report, said_by_program(facts, rule, report.at))
-            said = tuple(said_by_callers(report, filename, project))
+                said = tuple(said_by_program(facts, rule, report.at))
+            said = (*said, *said_by_callers(report, filename, project))
             if not any(answer.verdict is Verdict.REFUTED for answer in said):
                 yield rule, _with_doubts(report, said)
 
 
 def said_by_program(facts: FileFacts, rule: type[Rule], place: Place) -> Iterator[Answer]:
-    """What the whole program says to a claim, whichever rule makes it: what leaves it open whether the line costs anybody
-    anything."""
+    """What the whole program says to a claim, whichever rule makes it: whether anybody gets to the line, and pays for it."""
     from gpulint.analysis.questions.reached.uncalled import Uncalled
+    from gpulint.analysis.questions.reached.ways import Ways
 
-    function = facts.function_at(place) if rule.costs_when_run else None
+    function, statement = facts.place_of(place) if rule.costs_when_run else (None, None)
     if function is not None:
         yield from facts.ask(Uncalled).doubt(function)
+        if statement is not None:
+            yield from facts.ask(Ways).against(function, statement)
 
 
 def _with_doubts(report: Report, answers: Iterable[Answer]) -> Report:

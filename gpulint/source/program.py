@@ -23,6 +23,10 @@ class Top:
     apart: bool = False
     is_whole: bool = False
 
+    def is_at(self, folder: Path) -> bool:
+        """Whether a program begins at a folder."""
+        return bool(self.folder) and (folder.parent if self.apart else folder) == Path(self.folder)
+
     def holds(self, folder: Path) -> bool:
         """Whether a folder is the program's, or in it."""
         inside = bool(self.folder) and folder.is_relative_to(self.folder)

@@ -28,6 +28,7 @@ from gpulint.analysis.file.lookup import names_cuda, qualified, with_words
 from gpulint.analysis.questions.device.host_copies import host_copies_saved
 from gpulint.analysis.questions.device.placement import is_gpu, on_gpu
 from gpulint.analysis.questions.reached.dead import is_dead
+from gpulint.analysis.questions.reached.processes import by_one_process
 
 if TYPE_CHECKING:
     from gpulint.analysis.file.program import FileAnalysis
@@ -99,7 +100,8 @@ def loads(file: FileAnalysis) -> list[Load]:
     writes = any(candidate.load.location is None for candidate in found) and writes_states(file)
     several = any(evidence.words & _RANKS for evidence in file.evidence.values())
     for candidate in found:
-        candidate.load.by_every_rank = several and candidate.load.location is None
+        alone = by_one_process(candidate.load.function, candidate.load.stmt)
+        candidate.load.by_every_rank = several and candidate.load.location is None and not alone
         candidate.load.formatted = candidate.formatted
         networks = (one for one in candidate.restored if not is_of_optimizer(one))
         candidate.load.owners = tuple(dict.fromkeys(filter(None, map(_owner, networks))))

@@ -11,13 +11,16 @@ from typing import TYPE_CHECKING
 
 from gpulint.analysis.code import ir
 from gpulint.analysis.code.assignments import targets
+from gpulint.analysis.questions.grad.weights import weights_in_doubt
 from gpulint.analysis.torch.backward import runs_backward
 from gpulint.analysis.torch.names import ENABLE_GRAD, NO_GRAD
 from gpulint.analysis.values.values import Grad
+from gpulint.answers import Question, doubts_of, left_open
 
 if TYPE_CHECKING:
     import libcst as cst
 
+    from gpulint.analysis.file.facts import FunctionFacts
     from gpulint.analysis.file.program import FileAnalysis
 
 _MODES = NO_GRAD | ENABLE_GRAD
@@ -42,6 +45,8 @@ class GradModeMisuse:
     call: ir.Call | None = None
     guarded: bool = False
     entries: tuple[ir.Function, ...] = ()  # where other files come in, if grad may be off by them
+    also: tuple[ir.Call, ...] = ()  # more inputs of the same forwards that say it
+    doubts: tuple[str, ...] = ()
 
 
 @dataclass(slots=True)
@@ -159,6 +164,7 @@ def _volatile(file: FileAnalysis, function: ir.Function) -> Iterator[GradModeMis
         for part in ir.walk(forward.call)
         if part.path is not None
     }
+    found: list[tuple[ir.Stmt, ir.Call]] = []
     for statement, call in ir.calls(function.body):
         value = call.keyword("volatile") if call.method == "Variable" else None
         bound = {target.path for target in targets(statement)}
@@ -166,8 +172,36 @@ def _volatile(file: FileAnalysis, function: ir.Function) -> Iterator[GradModeMis
         if bound and not bound & given and (trains or function.name == "__init__"):
             continue  # a target or a constant: no network keeps activations for it
         if isinstance(value, ir.Const) and value.value is True and _mode(file, call).startswith("torch."):
-            rest = () if function.is_generator else _from_here_on(file, function, statement)
-            yield GradModeMisuse("volatile", call, _path(call), statement, rest, call, entries=entries)
+            found.append((statement, call))
+    doubts = _trained_doubts(file, facts) if found and facts is not None else ()
+    forwards = {id(forward.stmt) for forward in facts.forwards} if facts is not None else set()
+    for (statement, call), *others in _of_one_forward(function, found, forwards):
+        rest = () if function.is_generator else _from_here_on(file, function, statement)
+        also = tuple(other for _, other in others)
+        yield GradModeMisuse(
+            "volatile", call, _path(call), statement, rest, call, entries=entries, also=also, doubts=doubts
+        )
+
+
+def _of_one_forward(
+    function: ir.Function, found: list[tuple[ir.Stmt, ir.Call]], forwards: set[int]
+) -> Iterator[list[tuple[ir.Stmt, ir.Call]]]:
+    """The volatile inputs that stand side by side in a block, with no forward in between: one mistake, told once."""
+    for block in ir.every_block(function.body):
+        together: list[tuple[ir.Stmt, ir.Call]] = []
+        for statement in block:
+            together += [one for one in found if one[0] is statement]
+            if together and any(id(inner) in forwards for inner in ir.statements([statement])):
+                yield together
+                together = []
+        if together:
+            yield together
+
+
+def _trained_doubts(file: FileAnalysis, facts: FunctionFacts) -> tuple[str, ...]:
+    """Why no network that a function runs may have weights that require grad; empty where one is not in doubt."""
+    found = [weights_in_doubt(file, forward.module.network) for forward in facts.forwards]
+    return doubts_of(left_open(Question.TRAINED, why) for why in dict.fromkeys(found)) if all(found) else ()
 
 
 def _from_here_on(file: FileAnalysis, function: ir.Function, statement: ir.Stmt) -> tuple[ir.Stmt, ...]:

@@ -56,3 +56,28 @@ def _is_never(test: ir.Expr) -> bool:
     if isinstance(test, ir.Op) and test.op == "cmp":
         return all(isinstance(operand, ir.Const) for operand in test.operands)
     return isinstance(test, ir.Const) and not test.value
+
+
+def conditions(block: list[ir.Stmt], wanted: ir.Stmt) -> tuple[tuple[ir.Expr, bool], ...]:
+    """The tests on the way to a statement of a block, each with what it has to come to: of the branches around it, and of
+    those before it that leave the function or the round. Outermost first."""
+    return _conditions(block, wanted) or ()
+
+
+def _conditions(block: list[ir.Stmt], wanted: ir.Stmt) -> tuple[tuple[ir.Expr, bool], ...] | None:
+    passed: list[tuple[ir.Expr, bool]] = []
+    for statement in block:
+        if statement is wanted:
+            return tuple(passed)
+        for number, inner in enumerate(statement.blocks()):
+            found = _conditions(inner, wanted)
+            if found is not None:
+                here = ((statement.test, number == 0),) if isinstance(statement, ir.If) else ()
+                return (*passed, *here, *found)
+        if isinstance(statement, ir.If):
+            passed += [
+                (statement.test, not holds)
+                for holds, branch in ((True, statement.body), (False, statement.orelse))
+                if branch and isinstance(branch[-1], (ir.Return, ir.Jump))
+            ]
+    return None

@@ -194,17 +194,37 @@ def uses_of(function: ir.Function, names: set[str], binding: ir.Stmt) -> Iterato
 
 def lives_through_loop(function: ir.Function, binding: ir.Stmt, name: str) -> bool:
     """Whether the function trains or infers after the loading, in a loop of its own, while the name still holds all of it.
-    What a script binds at its top is there until it ends."""
+    What a script binds at its top is there until it ends. What another branch binds anew, or a later one may, is not let go of.
+    """
     after = False
+    always = _blocks_around(function.body, binding)
     for statement in ir.statements(function.body):
         if statement is binding:
             after = True
         elif after and isinstance(statement, (ir.Assign, ir.Delete)):
-            if any(target.path == name for target in statement.targets):
+            if any(target.path == name for target in statement.targets) and id(statement) in always:
                 return False
         elif after and isinstance(statement, (ir.For, ir.While)) and (_steps(statement) or _runs(statement)):
             return True
     return after and function.name == "<module>"
+
+
+def _blocks_around(body: list[ir.Stmt], wanted: ir.Stmt) -> set[int]:
+    """The statements of the blocks that a statement stands in, and of what they go into with a `with` or `try`: who comes by
+    it comes by those."""
+    found: set[int] = set()
+    for block in ir.every_block(body):
+        if any(inner is wanted for inner in ir.statements(block)):
+            found |= _reached_always(block)
+    return found
+
+
+def _reached_always(block: list[ir.Stmt]) -> set[int]:
+    found = set(map(id, block))
+    for statement in block:
+        if isinstance(statement, (ir.With, ir.Try)):
+            found |= _reached_always(statement.body)
+    return found
 
 
 def _runs(loop: ir.For | ir.While) -> bool:

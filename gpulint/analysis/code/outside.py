@@ -28,13 +28,14 @@ class OutsideCall:
 class FileCalls:
     """What a file calls, by last name, and how its objects go by: `made` has the names of a class's instances, `renamed`
     the names under which something that has a name is known as well, `handed` what is given to calls. `methods` are those of
-    its classes, by name. All names are last names."""
+    its classes, by name. All names are last names, but those of `imports`, which has what they stand for."""
 
     calls: dict[str, list[OutsideCall]] = field(default_factory=dict)
     made: dict[str, set[str]] = field(default_factory=dict)
     renamed: dict[str, set[str]] = field(default_factory=dict)
     handed: set[str] = field(default_factory=set)
     methods: dict[str, list[ir.Function]] = field(default_factory=dict)
+    imports: dict[str, str] = field(default_factory=dict)
 
 
 def outside_calls(module: ir.Module, guards: frozenset[str]) -> FileCalls:
@@ -42,7 +43,7 @@ def outside_calls(module: ir.Module, guards: frozenset[str]) -> FileCalls:
 
     `guards` holds the last names of context managers and decorators that switch grad off.
     """
-    found = FileCalls()
+    found = FileCalls(imports=module.imports)
     modes = [mode for statement in module.body.body if (mode := switched(statement)) is not None]
     off = bool(modes) and not any(modes)  # for the process, before any function runs
     for function in module.functions:

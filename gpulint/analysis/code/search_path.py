@@ -95,8 +95,4 @@ def _called(call: ast.Call, names: dict[str, str | None]) -> str | None:
         return os.path.join(*known)
     if last == "dirname":
         return os.path.dirname(known[0])
-    return (
-        known[0]
-        if last in ("abspath", "realpath", "normpath", "expanduser", "str", "Path", "fspath")
-        else None
-    )
+    return known[0] if last in _SAME else None

@@ -108,18 +108,27 @@ class FileFacts:
 
     def function_at(self, place: ir.Part | cst.CSTNode) -> ir.Function | None:
         """The innermost function that a piece of the lowered form stands in; None for what is no such piece."""
-        return self._functions_by_origin.get(id(place.origin)) if isinstance(place, ir.Part) else None
+        function, _ = self.place_of(place)
+        return function
+
+    def place_of(self, place: ir.Part | cst.CSTNode) -> tuple[ir.Function | None, ir.Stmt | None]:
+        """The same with the statement that it stands in; None for that of a decorator."""
+        nowhere = (None, None)
+        return (
+            self._places_by_origin.get(id(place.origin), nowhere) if isinstance(place, ir.Part) else nowhere
+        )
 
     @cached_property
-    def _functions_by_origin(self) -> dict[int, ir.Function]:
+    def _places_by_origin(self) -> dict[int, tuple[ir.Function, ir.Stmt | None]]:
         """Of every statement and expression, by the identity of its origin: asked where a file has a finding."""
-        found: dict[int, ir.Function] = {}
+        found: dict[int, tuple[ir.Function, ir.Stmt | None]] = {}
         for function in self.module.functions:
             for statement in ir.statements(function.body):
-                found[id(statement.origin)] = function
+                here = (function, statement)
+                found[id(statement.origin)] = here
                 for root in statement.expressions():
-                    found.update((id(part.origin), function) for part in ir.walk(root))
-            found.update((id(decorator.origin), function) for decorator in function.decorators)
+                    found.update((id(part.origin), here) for part in ir.walk(root))
+            found.update((id(decorator.origin), (function, None)) for decorator in function.decorators)
         return found
 
     def passes_over(self, place: ir.Part | cst.CSTNode) -> bool:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from gpulint.analysis.code import ir
 from gpulint.analysis.file.evidence import Evidence
 from gpulint.analysis.torch import frameworks
+from gpulint.analysis.torch.backward import runs_backward
 from gpulint.analysis.torch.names import is_loss_function
 from gpulint.analysis.values.values import CRITERION, UNKNOWN, Kind, Val, join
 
@@ -18,6 +19,10 @@ if TYPE_CHECKING:
 _TYPED = frozenset({Kind.MODULE, Kind.INSTANCE, Kind.OPTIMIZER, Kind.LOADER})
 
 _VOCABULARY = re.compile(r"(?i)vocab|n_?tok|num_tok|n_?char|n_?symbols")
+
+
+# `ModelWithLoss` is a network that has one.
+_HAS_LOSS = re.compile(r"(?:With|And)(?:Loss|Criterion)$")
 
 
 def _projects_to_vocabulary(method: ir.Function) -> bool:
@@ -48,6 +53,10 @@ class ClassInfo:
         self.frozen: set[str] = set()
         self.thawed: set[str] = set()
         self.evals: set[str] = set()
+        self.settled: set[str] = (
+            set()
+        )  # of those, what goes into eval mode where it is made, or in the constructor
+        self.goes_backward = False
         self.is_dense = False
         self.weights: dict[frozenset[str], Any] = {}  # by the constructor's parameters that are literals
         self.trains: set[str] = set()
@@ -70,7 +79,7 @@ class ClassInfo:
         self.is_tuple = bool(lasts & {"NamedTuple", "namedtuple", "ModelOutput"})
         self.module_flags = (
             CRITERION
-            if cls.name.endswith(("Loss", "Criterion"))
+            if (cls.name.endswith(("Loss", "Criterion")) and not _HAS_LOSS.search(cls.name))
             or any(is_loss_function(n) for n in self.base_names if n.startswith("torch.nn"))
             else 0
         )
@@ -112,10 +121,40 @@ class ClassInfo:
             for path in source:
                 if path.startswith(f"{own}."):
                     target.add(path[len(own) + 1 :])
+        made = evidence.evals if method.name == "__init__" else evidence.evals & evidence.stored
+        self.settled |= {path[len(own) + 1 :] for path in made if path.startswith(f"{own}.")}
+        self.goes_backward |= any(map(runs_backward, evidence.called))
 
     def stays_in_eval(self, attr: str) -> bool:
-        """Whether a module is put into eval mode at construction and never back into training mode."""
-        return attr in self.evals and attr not in self.trains and not self.is_module
+        """Whether a module is put into eval mode and never back into training mode: at construction, or, in a class that does
+        not train, by any method."""
+        if attr not in self.evals or attr in self.trains or self.is_module:
+            return False
+        return attr in self.settled or not self.goes_backward
+
+    def holds_functions(self, attr: str) -> bool:
+        """Whether an attribute is only ever bound to plain functions: `self.embed = embed_rows` in one branch, `embed_words` in
+        the other. No network is in there, whatever is computed with what they give."""
+        stored = [
+            (method, statement.value)
+            for method in self.cls.methods.values()
+            if method.params and (path := f"{method.params[0].name}.{attr}") in self._stored_by(method)
+            for statement in ir.statements(method.body)
+            if isinstance(statement, ir.Assign) and any(target.path == path for target in statement.targets)
+        ]
+        return bool(stored) and all(self._is_function(method, value) for method, value in stored)
+
+    def _stored_by(self, method: ir.Function) -> set[str]:
+        stored: set[str] = self.home.evidence[method].stored
+        return stored
+
+    def _is_function(self, method: ir.Function, value: ir.Expr | None) -> bool:
+        if isinstance(value, ir.Op) and value.op == "if":
+            return all(self._is_function(method, branch) for branch in value.operands[1:])
+        if not isinstance(value, ir.Name):
+            return isinstance(value, ir.LambdaExpr)
+        local = value.id in self.home.evidence[method].assigned | {param.name for param in method.params}
+        return not local and self.home.free_name(method, value.id).kind is Kind.FUNCTION
 
     def ancestors(self) -> list[ClassInfo]:
         """This class and its bases in the file, nearest first, each once."""
@@ -124,6 +163,18 @@ class ClassInfo:
         while queue:
             current = queue.pop(0)
             if current not in found:
+                found.append(current)
+                queue.extend(current.bases)
+        return found
+
+    def lineage(self) -> list[ClassInfo]:
+        """The same, with the bases that stand in other files of the project, as far up as they are seen."""
+        found: list[ClassInfo] = []
+        queue = [self]
+        while queue:
+            current = queue.pop(0)
+            if current not in found:
+                current.home.link_imported(current)
                 found.append(current)
                 queue.extend(current.bases)
         return found

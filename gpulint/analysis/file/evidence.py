@@ -115,6 +115,7 @@ class Evidence:
         self._fetched: dict[str, list[ir.Expr | None]] = {}
         self._copies: list[tuple[str, str]] = []
         self._scan(function.body)
+        self.words |= _words_of_defaults(function)
         self._find_fetched(function)
         self._find_terms()
         self.modules |= {path for path, source in self._copies if source in self.modules}
@@ -372,6 +373,17 @@ class Evidence:
     def _field(self, expr: ir.Expr) -> None:
         if isinstance(expr, (ir.Sub, ir.Attr)) and isinstance(expr.base, ir.Name):
             self.fields.setdefault(expr.base.id, Fields()).add(expr)
+
+
+def _words_of_defaults(function: ir.Function) -> set[str]:
+    """`no_grad` of `def embed(x, context=torch.no_grad())`: a default is as much the function's as its body."""
+    return {
+        part.attr if isinstance(part, ir.Attr) else part.id
+        for param in function.params
+        if param.default is not None and not isinstance(param.default, ir.Const)
+        for part in ir.walk(param.default)
+        if isinstance(part, (ir.Attr, ir.Name))
+    }
 
 
 def _first_name(function: ir.Function) -> str:

@@ -8,14 +8,17 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from gpulint.analysis.code import ir
+from gpulint.analysis.file.lookup import class_made
 from gpulint.analysis.file.weights.parameters import parts_with_weights
+from gpulint.analysis.torch.methods import GIVES_ITSELF
 from gpulint.analysis.values.arguments import bind_sources, is_static
+from gpulint.analysis.values.constants import NO_CONSTANTS, Constants, given_constants, truth
 
 if TYPE_CHECKING:
     from gpulint.analysis.file.classes import ClassInfo
 
 
-def is_made_frozen(info: ClassInfo, call: ir.Call | None) -> bool:
+def is_made_frozen(info: ClassInfo, call: ir.Call | None, depth: int = 2) -> bool:
     """Whether the constructor freezes every parameter of a module, as it is called here; without a call, as its defaults
     say. A method of the class that thaws them leaves that to who calls it."""
     for one in info.ancestors():
@@ -23,17 +26,39 @@ def is_made_frozen(info: ClassInfo, call: ir.Call | None) -> bool:
         if init is not None and (settled := _settles(one, "", call if one is info else None)) is not None:
             return settled
     with_weights = parts_with_weights(info, call) if info.is_module else frozenset()
-    return bool(with_weights) and all(is_part_frozen(info, attr) for attr in with_weights)
+    return bool(with_weights) and all(is_part_frozen(info, attr, call, depth) for attr in with_weights)
 
 
-def is_part_frozen(info: ClassInfo, attr: str) -> bool:
-    """Whether the constructor of a class freezes the network that it stores under this name, `self.ema = deepcopy(model)`, and
-    nothing thaws it again."""
+def is_part_frozen(info: ClassInfo, attr: str, call: ir.Call | None = None, depth: int = 2) -> bool:
+    """Whether the constructor of a class freezes the network that it stores under this name, `self.ema = deepcopy(model)`, or
+    stores one that freezes itself, and nothing thaws it again."""
     for one in info.ancestors():
         settled = _settles(one, f".{attr}", None)
         if settled is not None:
             return settled
-    return False
+    return depth > 0 and any(_stores_frozen(one, attr, call, depth) for one in info.ancestors())
+
+
+def _stores_frozen(info: ClassInfo, attr: str, call: ir.Call | None, depth: int) -> bool:
+    """Whether all that a class stores under a name are modules of the project that freeze themselves as they are made."""
+    stored: list[bool] = []
+    for method in info.cls.methods.values():
+        own = f"{method.params[0].name}.{attr}" if method.params else ""
+        if any(not _is_off(value, method, None) for value in _of_all_parameters(method, f".{attr}", None)):
+            return False
+        known = _known(method, call) if method.name == "__init__" else NO_CONSTANTS
+        for statement in _reached(method.body, known, unknown=True):
+            if isinstance(statement, ir.Assign) and any(target.path == own for target in statement.targets):
+                stored.append(is_frozen_object(method, statement.value, depth - 1))
+    return bool(stored) and all(stored)
+
+
+def is_frozen_object(function: ir.Function, value: ir.Expr | None, depth: int = 2) -> bool:
+    """Whether a value is a module of the project that freezes itself as it is made: `Encoder(weights).to(device)`."""
+    while isinstance(value, ir.Call) and isinstance(value.func, ir.Attr) and value.method in GIVES_ITSELF:
+        value = value.func.base
+    made = class_made(function, value) if isinstance(value, ir.Call) else None
+    return isinstance(value, ir.Call) and made is not None and is_made_frozen(made, value, depth)
 
 
 def _settles(info: ClassInfo, part: str, call: ir.Call | None) -> bool | None:
@@ -42,15 +67,16 @@ def _settles(info: ClassInfo, part: str, call: ir.Call | None) -> bool | None:
     if init is None:
         return None
     found: list[bool] = []
-    for method, by in _run_by(info, init):
-        for value in _of_all_parameters(method, part):
-            found.append(_is_off(value, method, by if method is not init else call))
+    run = _run_by(info, init, call)
+    for method, by in run:
+        found += [_is_off(value, method, by) for value in _of_all_parameters(method, part, by)]
     if not found:
         return None
-    run = [method for method, _ in _run_by(info, init)]
-    others = (method for method in info.cls.methods.values() if method not in run)
+    others = (method for method in info.cls.methods.values() if all(method is not one for one, _ in run))
     return all(found) and not any(
-        not _is_off(value, method, None) for method in others for value in _of_all_parameters(method, part)
+        not _is_off(value, method, None)
+        for method in others
+        for value in _of_all_parameters(method, part, None)
     )
 
 
@@ -69,26 +95,51 @@ def decided_by_argument(info: ClassInfo) -> str:
     return ""
 
 
-def _run_by(info: ClassInfo, init: ir.Function) -> list[tuple[ir.Function, ir.Call | None]]:
-    """The constructor, and the methods of the class that it calls, each with the call."""
-    found: list[tuple[ir.Function, ir.Call | None]] = [(init, None)]
+def _run_by(
+    info: ClassInfo, init: ir.Function, call: ir.Call | None
+) -> list[tuple[ir.Function, ir.Call | None]]:
+    """The constructor, and the methods of the class that it may call as it is called itself, each with the call."""
+    found: list[tuple[ir.Function, ir.Call | None]] = [(init, call)]
     own = init.params[0].name if init.params else "self"
-    for _, call in ir.calls(init.body):
-        method = info.cls.methods.get(call.method)
-        mine = method is not None and not is_static(method) and call.func.path == f"{own}.{call.method}"
-        if method is not None and mine:
-            found.append((method, call))
+    for statement in _reached(init.body, _known(init, call), unknown=True):
+        for inner in ir.own_calls(statement):
+            method = info.cls.methods.get(inner.method)
+            mine = method is not None and not is_static(method) and inner.func.path == f"{own}.{inner.method}"
+            if method is not None and mine:
+                found.append((method, inner))
     return found
 
 
-def _of_all_parameters(method: ir.Function, part: str) -> Iterator[ir.Expr]:
-    """What a method sets `requires_grad` to for all the parameters of its object, or of a part of it: `.ema`."""
+def _of_all_parameters(method: ir.Function, part: str, call: ir.Call | None) -> Iterator[ir.Expr]:
+    """What a method, called so, sets `requires_grad` to for all the parameters of its object, or of a part of it: `.ema`."""
     own = f"{method.params[0].name if method.params else 'self'}{part}"
-    for statement in method.body:
+    for statement in _reached(method.body, _known(method, call)):
         yield from required_of(statement, own)
         if isinstance(statement, ir.Assign) and any(target.path == own for target in statement.targets):
             if statement.value is not None and part:
                 yield from requirement(statement.value)
+
+
+def _reached(block: list[ir.Stmt], known: Constants, unknown: bool = False) -> Iterator[ir.Stmt]:
+    """The statements that run once, in the branches that constants choose; with `unknown` all that may run."""
+    for statement in block:
+        yield statement
+        chosen = truth(statement.test, known) if isinstance(statement, ir.If) else None
+        if isinstance(statement, ir.If) and chosen is not None:
+            yield from _reached(statement.body if chosen else statement.orelse, known, unknown)
+        elif unknown:
+            for inner in statement.blocks():
+                yield from _reached(inner, known, unknown)
+
+
+def _known(method: ir.Function, call: ir.Call | None) -> Constants:
+    """What the arguments are that a call gives as constants, or leaves at their defaults, and the attributes they become."""
+    if call is not None:
+        known = dict(given_constants(method, call, True, NO_CONSTANTS, method.home.evidence[method].assigned))
+    else:
+        defaults = {param.name: param.default for param in method.params}
+        known = {name: d.value for name, d in defaults.items() if isinstance(d, ir.Const)}
+    return known | {path: value for name, value in known.items() for path in _attributes_of(method, name)}
 
 
 def required_of(statement: ir.Stmt, path: str) -> Iterator[ir.Expr]:

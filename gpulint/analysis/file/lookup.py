@@ -198,6 +198,16 @@ def names_cuda(file: FileAnalysis, function: ir.Function, expr: ir.Expr | None) 
     return text is not None and text.startswith("cuda")
 
 
+def names_only_cpu(file: FileAnalysis) -> bool:
+    """Whether a file names the CPU as its device and never a GPU."""
+    strings = {text for evidence in file.evidence.values() for text in evidence.strings}
+    words = {word for evidence in file.evidence.values() for word in evidence.words}
+    gpu = any("cuda" in text for text in strings) or any(
+        "cuda" in word or "gpu" in word for word in map(str.lower, words)
+    )
+    return not gpu and "cpu" in strings and not brings_back_only(file)
+
+
 def brings_back_only(file: FileAnalysis) -> bool:
     """Whether a file that speaks of the CPU brings things back to it, `x.to("cpu")`, `map_location="cpu"`, or has a GPU
     for the default of a parameter: neither says that it runs on the CPU."""

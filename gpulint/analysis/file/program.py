@@ -144,10 +144,10 @@ class FileAnalysis(EntryModes):
     def link_imported(self, info: ClassInfo) -> None:
         """Add the bases that stand in other files of the project."""
         for base in info.cls.bases:
-            qualified = self.names.qualify(base.path) if base.path is not None else None
-            if qualified is None or info.is_module:
+            if base.path is None or base.path in self.module.classes or info.is_module:
                 continue
-            found = self.imported_value(qualified)
+            qualified = self.names.qualify(base.path)
+            found = self.imported_value(qualified) if qualified is not None else self.through_star(base.path)
             if found is not None and found.kind is Kind.CLASS and found.ref not in info.bases:
                 info.bases.append(found.ref)
                 info.inherit()
@@ -292,6 +292,13 @@ class FileAnalysis(EntryModes):
 
     def treated_as_module(self, function: ir.Function, path: str) -> bool:
         """Whether some function that shares this name treats it as an nn.Module."""
+        if not self._is_treated(function, path):
+            return False
+        info = self.owners.get(function.cls) if function.cls is not None and function.params else None
+        own, _, attr = path.partition(".")
+        return info is None or own != function.params[0].name or not info.holds_functions(attr)
+
+    def _is_treated(self, function: ir.Function, path: str) -> bool:
         current: ir.Function | None = function
         root, _, rest = path.partition(".")
         while current is not None:

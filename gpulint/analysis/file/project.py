@@ -10,7 +10,6 @@ import ast
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 from itertools import islice
 from pathlib import Path
@@ -19,11 +18,12 @@ from typing import TYPE_CHECKING
 from gpulint.analysis.code import ir
 from gpulint.analysis.code.command_line import agreeing, read_defaults
 from gpulint.analysis.code.lower import lower
-from gpulint.analysis.code.outside import FileCalls, outside_calls
+from gpulint.analysis.code.mentions import Mentions, mentions_in
+from gpulint.analysis.code.outside import FileCalls, OutsideCall, outside_calls
 from gpulint.analysis.code.search_path import added_folders
 from gpulint.analysis.file.reaching import Reach, Reaching, may_import
 from gpulint.analysis.file.test_code import IMPORTS_RUNNER, by_place, is_test_file
-from gpulint.analysis.values.values import Val
+from gpulint.analysis.values.values import Kind, Val
 from gpulint.source.files import (
     MAX_SIZE,
     content_hash,
@@ -74,7 +74,7 @@ class Project:
         self._tree_hashes: dict[str, str] = {}
         self._trees: dict[str, list[tuple[str, bytes]]] = {}
         self._calls: dict[str, tuple[bytes, FileCalls]] = {}
-        self._read: dict[str, tuple[bytes, _Read]] = {}
+        self._read: dict[str, tuple[bytes, Mentions]] = {}
         self._command_lines: dict[str, Mapping[str, object]] = {}
         self._tests: dict[str, tuple[bytes, bool]] = {}  # those of which what is in them decides
         self._bases_by_name: dict[str, set[str]] = {}
@@ -235,6 +235,11 @@ class Project:
         root = self._ask(origin)
         return Reaching(self, root).of(origin, functions)
 
+    def calls_of(self, origin: str, function: ir.Function) -> list[ir.Call]:
+        """The calls of the project that may run the function, or make an object by it where it is a constructor; its own file's
+        among them, its tests' not. As with guards, any file may hold one."""
+        return list(Reaching(self, self._ask(origin)).calls_of(os.path.abspath(origin), function))
+
     def files_calling(self, origin: str, function: ir.Function) -> list[FileAnalysis] | None:
         """The project's other files that call something of the function's name, tests left out; None where they are too
         many to look into. As with guards, any file may hold a caller."""
@@ -275,25 +280,56 @@ class Project:
         )
 
     def _reads(self, path: str, raw: bytes, function: ir.Function) -> bool:
-        kept = self._read.get(path)
-        if kept is None or kept[0] != raw:
-            kept = self._read[path] = (raw, _read_in(raw))
-        read = kept[1]
+        read = self._mentions(path, raw)
         as_name = function.cls is None and function.name in read.names
         return read.unreadable or as_name or function.name in read.attributes
 
+    def _mentions(self, path: str, raw: bytes) -> Mentions:
+        kept = self._read.get(path)
+        if kept is None or kept[0] != raw:
+            try:
+                found = mentions_in(ast.parse(for_parser(raw)))
+            except (SyntaxError, ValueError, RecursionError, MemoryError):
+                found = Mentions(unreadable=True)
+            kept = self._read[path] = (raw, found)
+        return kept[1]
+
     def speaks_of(self, origin: str, function: ir.Function) -> bool:
-        """Whether another file may run the function: it has its name, and calls nothing else by it for all that can be told.
-        Documents and settings may name it as well, which only a text of it in quotes would show."""
+        """Whether another file may run the function: it reads, imports or spells its name, or calls by it what may be this one
+        for all that can be told. Documents and settings may name it as well, which only a text of it in quotes would show."""
         root, own, name = self._ask(origin), os.path.abspath(origin), function.name
         word = re.compile(rb"\b%s\b" % re.escape(name.encode()))
-        method = function.cls is not None
+        reaching = Reaching(self, root)
         for path, raw in self.neighbours(root):
             if path == own or name.encode() not in raw or word.search(raw) is None:
                 continue
-            if (method or may_import(raw, own, name)) and not _only_defines(raw, name):
+            if function.cls is None and not may_import(raw, own, name):
+                continue
+            read = self._mentions(path, raw)
+            brought = function.cls is None and name in read.imported
+            if brought or name in read.texts or self._reads(path, raw, function):
+                return True
+            calls = self.calls_in(path, raw)
+            named = calls.calls.get(name, ())
+            if function.cls is not None and not all(
+                reaching.is_of_another(function, call, calls) for call in named
+            ):
+                return True
+            if function.cls is None and any(
+                reaching.may_run(function, call, calls) and not self._is_elsewhere(own, path, call, calls)
+                for call in named
+            ):
                 return True
         return False
+
+    def _is_elsewhere(self, own: str, path: str, call: OutsideCall, calls: FileCalls) -> bool:
+        """Whether a call by an imported name is seen to run a function of another file."""
+        head, _, rest = (call.call.func.path or "").partition(".")
+        if head not in calls.imports:
+            return False
+        found = self.value(path, f"{calls.imports[head]}.{rest}".rstrip("."))
+        home = found.ref.home.filename if found is not None and found.kind is Kind.FUNCTION else own
+        return os.path.abspath(home) != own
 
     def contains(self, origin: str, pattern: re.Pattern[bytes]) -> bool:
         """Whether any file of the project, tests left out, has a text of this form. As with callers, any file may."""
@@ -514,41 +550,6 @@ def _project_root(origin: str, top: Top) -> str:
     )  # none: packages within packages, too deep to see their root
 
 
-def _only_defines(raw: bytes, name: str) -> bool:
-    """Whether a file has a name for nothing but functions of its own."""
-    return len(re.findall(rb"\b%s\b" % re.escape(name.encode()), raw)) == len(
-        re.findall(rb"\bdef[ \t]+%s\b" % re.escape(name.encode()), raw)
-    )
-
-
-@dataclass(frozen=True, slots=True)
-class _Read:
-    """The names and the attributes that a file uses other than by calling them. Of a file that cannot be read, all."""
-
-    names: frozenset[str]
-    attributes: frozenset[str]
-    unreadable: bool = False
-
-
-def _read_in(raw: bytes) -> _Read:
-    try:
-        nodes = list(ast.walk(ast.parse(for_parser(raw))))
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return _Read(frozenset(), frozenset(), True)
-    called = {id(node.func) for node in nodes if isinstance(node, ast.Call)}
-    read = [
-        node
-        for node in nodes
-        if isinstance(node, (ast.Attribute, ast.Name))
-        and isinstance(node.ctx, ast.Load)
-        and id(node) not in called
-    ]
-    return _Read(
-        frozenset(node.id for node in read if isinstance(node, ast.Name)),
-        frozenset(node.attr for node in read if isinstance(node, ast.Attribute)),
-    )
-
-
 @lru_cache(maxsize=512)
 def _roots(folder: str, top: Top) -> tuple[Path, ...]:
     """The folders from which Python may import when a file of this folder, an absolute path, runs: its own, its package's root,
@@ -556,7 +557,8 @@ def _roots(folder: str, top: Top) -> tuple[Path, ...]:
     found: list[Path] = []
     current = Path(folder)
     for _ in range(8):
-        marked = is_project_root(current)  # some projects have an `__init__.py` beside what marks them
+        # Some projects have an `__init__.py` beside what marks them.
+        marked = is_project_root(current) or top.is_at(current)
         if marked or not (current / "__init__.py").is_file():
             found += [current, current / "src"] if (current / "src").is_dir() else [current]
             if marked:

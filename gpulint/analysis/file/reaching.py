@@ -66,7 +66,8 @@ class Reaching:
             return Reach.NEVER if key in self._seen else Reach.OPEN
         self._seen.add(key)
         found = Reach.NEVER
-        callers = list(self._callers(path, function))
+        # Where nothing else calls it, those do that hand on to it: a group of evaluators, to each of them.
+        callers = list(self._callers(path, function)) or list(self._namesakes(function))
         if len(callers) > _MOST:
             return Reach.OPEN
         chosen = {_chosen(caller) for caller in callers if caller.call.guarded}
@@ -133,6 +134,17 @@ class Reaching:
             return not bases.isdisjoint({"LightningModule", "Callback"})
         return function.name in frameworks.HF_TRAINER_NO_GRAD and any(b.endswith("Trainer") for b in bases)
 
+    def calls_of(self, path: str, function: ir.Function) -> Iterator[ir.Call]:
+        """The calls that may run a function, or make an object by it where it is a constructor."""
+        if function.cls is None or function.name != "__init__":
+            yield from (caller.call.call for caller in self._callers(path, function))
+            yield from (caller.call.call for caller in self._namesakes(function))
+            return
+        name = function.cls.name
+        for other, raw, calls in self._files((f"{name}(".encode(),)):
+            if other == path or may_import(raw, path, name):
+                yield from (one.call for one in calls.calls.get(name, ()) if fits(function, one.call))
+
     # --- the calls -----------------------------------------------------------------------------------------------
 
     def _callers(self, path: str, function: ir.Function) -> Iterator[_Caller]:
@@ -142,19 +154,43 @@ class Reaching:
         for other, raw, calls in self._files((f"{function.name}(".encode(),)):
             if function.cls is not None or other == path or may_import(raw, path, function.name):
                 for call in calls.calls.get(function.name, ()):
-                    if self._may_be(function, call):
+                    handed_on = call.namesake and function.cls is not None
+                    if not handed_on and self.may_run(function, call, calls):
                         yield _Caller(other, raw, call)
+
+    def may_run(self, function: ir.Function, call: OutsideCall, calls: FileCalls) -> bool:
+        """Whether a call of a function's name may be of it, among the calls of its file."""
+        return self._may_be(function, call) and not self.is_of_another(function, call, calls)
 
     def _may_be(self, function: ir.Function, call: OutsideCall) -> bool:
         if function.cls is None:
             return fits(function, call.call)
-        if call.namesake:
-            return False
         if call.on_self_of is not None:
             # An object that is called runs its `forward`: who calls the object counts.
             inner = call.caller.name == "__call__" and function.name == "forward"
             return not inner and self.project.related(function, call.on_self_of) and fits(function, call.call)
         return function.name not in _OF_INSTANCES and fits(function, call.call)
+
+    def is_of_another(self, function: ir.Function, call: OutsideCall, calls: FileCalls) -> bool:
+        """Whether the object of a call is made, as far as its file shows, of another class of the project with a method of
+        that name of its own."""
+        func = call.call.func
+        if function.cls is None or call.on_self_of is not None or not isinstance(func, ir.Attr):
+            return False
+        name = (func.base.path or "").rpartition(".")[2]
+        made = [maker for maker, names in calls.made.items() if name in names]
+        return bool(made) and all(
+            not self.project.related(function, maker) and self._has_method(maker, function.name)
+            for maker in made
+        )
+
+    def _has_method(self, cls: str, name: str) -> bool:
+        family = self.project.bases(cls)
+        return any(
+            method.cls is not None and method.cls.name in family
+            for _, _, calls in self._files((f"def {name}(".encode(),))
+            for method in calls.methods.get(name, ())
+        )
 
     def _of_instances(self, function: ir.Function, cls: str) -> Iterator[_Caller]:
         """`self.net(x)` and `net.forward(x)`, by the names that instances of the class go by: where they are made, and

@@ -54,6 +54,9 @@ class Surroundings(Protocol[File]):
     def speaks_of(self, origin: str, function: ir.Function) -> bool:
         """Whether another file of the project may run the function: calls or reads something of its name."""
 
+    def calls_of(self, origin: str, function: ir.Function) -> list[ir.Call]:
+        """The calls around `origin` that may run the function, or make an object by it where it is a constructor."""
+
     def related(self, function: ir.Function, name: str) -> bool:
         """Whether the function's class and the class of this name may be one another's base."""
 

@@ -26,7 +26,6 @@ from gpulint.analysis.file.summaries import Summary, retokened, substitute
 from gpulint.analysis.flow.dispatching import stored_without_grad
 from gpulint.analysis.flow.keeping import Keeping
 from gpulint.analysis.flow.refollow import Follower, with_given
-from gpulint.analysis.torch import frameworks
 from gpulint.analysis.values.arguments import Args, bind_arguments, bind_sources
 from gpulint.analysis.values.constants import NO_CONSTANTS, Constants, given_constants
 from gpulint.analysis.values.state import State
@@ -427,19 +426,6 @@ class Calling(Keeping):
             if summary is not None and (summary.forwards or summary.backwards):
                 return "retry"
         return None
-
-    def context_mode(self, expr: ir.Expr, value: Val) -> Grad | None:
-        """The grad mode under a context manager that is not torch's own; None where it changes nothing."""
-        if value.kind is Kind.INSTANCE:
-            mode = self.file.enter_mode(value.ref)
-            return mode
-        qualified = self.qualified(expr.func.path) if isinstance(expr, ir.Call) else None
-        if qualified is not None and (
-            qualified in frameworks.NEUTRAL_CALLS
-            or qualified.partition(".")[0] in frameworks.NEUTRAL_LIBRARIES
-        ):
-            return None
-        return Grad.UNKNOWN
 
 
 def _is_settled(owner: Val | None) -> bool:

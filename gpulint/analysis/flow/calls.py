@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gpulint.analysis.code import ir
-from gpulint.analysis.file.gradmode import of_call
+from gpulint.analysis.file.gradmode import is_neutral_context, of_call
 from gpulint.analysis.file.handing import note_handed
 from gpulint.analysis.flow.evaluate import CRITERION_NAME, MODEL_NAME, PART_NAME
 from gpulint.analysis.flow.methods import Methods, is_super
@@ -98,6 +98,30 @@ class Calls(Methods):
             Val(Kind.INSTANCE, ref=self.cls.base()) if self.cls is not None and self.cls.base() else UNKNOWN
         )
 
+    def enter_context(self, expr: ir.Expr, value: Val) -> None:
+        """What entering a context does to grad: by `with`, or by a stack of contexts."""
+        if value.kind is Kind.CONTEXT:
+            self.state.set_grad(value.ref, expr)
+        elif not self.is_neutral(expr, value):
+            mode = self.context_mode(expr, value)
+            if mode is not None:
+                self.state.set_grad(mode, expr)
+
+    def is_neutral(self, expr: ir.Expr, value: Val) -> bool:
+        return is_neutral_context(expr) or value.kind in (Kind.HOST, Kind.MODULE, Kind.LOADER, Kind.CONTAINER)
+
+    def context_mode(self, expr: ir.Expr, value: Val) -> Grad | None:
+        """The grad mode under a context manager that is not torch's own; None where it changes nothing."""
+        if value.kind is Kind.INSTANCE:
+            return self.file.enter_mode(value.ref)
+        qualified = self.qualified(expr.func.path) if isinstance(expr, ir.Call) else None
+        if qualified is not None and (
+            qualified in frameworks.NEUTRAL_CALLS
+            or qualified.partition(".")[0] in frameworks.NEUTRAL_LIBRARIES
+        ):
+            return None
+        return Grad.UNKNOWN
+
     # --- names from other modules --------------------------------------------------------------------------------
 
     def qualified_call(self, expr: ir.Call, qualified: str) -> Val:
@@ -154,6 +178,8 @@ class Calls(Methods):
             return self.combined(args.positional[:1] or args.all()[:1])
         if qualified == "functools.reduce":
             return element(args.positional[1]) if len(args.positional) > 1 else UNKNOWN
+        if qualified in frameworks.MAKES_ARRAYS and args.first().kind is Kind.GRAPH:
+            self.file.impossible |= args.first().tokens  # torch refuses that: there is no graph after all
         if root in frameworks.HOST_LIBRARIES or qualified in frameworks.DRAWING:
             for value in args.all():
                 self.consume(value)
@@ -214,8 +240,7 @@ class Calls(Methods):
         if name in ("prepare", "setup", "setup_module", "setup_dataloaders", "setup_optimizers"):
             return self.prepared(expr, args)
         if name in ("enter_context", "enter_async_context") and args.positional:
-            if args.positional[0].kind is Kind.CONTEXT:
-                self.state.set_grad(args.positional[0].ref, expr)
+            self.enter_context(expr.args[0], args.positional[0])
             return UNKNOWN
         if (
             name in ("append", "appendleft", "extend", "insert", "add")

@@ -7,7 +7,6 @@ from typing import Any
 
 from gpulint.analysis.code import ir
 from gpulint.analysis.code.oom import is_oom_handler, leaves_frames, recovery_in
-from gpulint.analysis.file.gradmode import is_neutral_context
 from gpulint.analysis.flow.loops import Loops
 from gpulint.analysis.torch import frameworks
 from gpulint.analysis.values.constants import truth
@@ -204,19 +203,11 @@ class Flow(Loops):
         before = (self.state.grad, self.state.grad_set_by)
         for expr, target in statement.items:
             value = self.eval(expr)
-            if value.kind is Kind.CONTEXT:
-                self.state.set_grad(value.ref, expr)
-            elif not self.is_neutral(expr, value):
-                mode = self.context_mode(expr, value)
-                if mode is not None:
-                    self.state.set_grad(mode, expr)
+            self.enter_context(expr, value)
             if target is not None:
                 self.bind(target, UNKNOWN if value.kind is Kind.CONTEXT else value, None)
         self.block(statement.body)
         self.state.grad, self.state.grad_set_by = before
-
-    def is_neutral(self, expr: ir.Expr, value: Val) -> bool:
-        return is_neutral_context(expr) or value.kind in (Kind.HOST, Kind.MODULE, Kind.LOADER, Kind.CONTAINER)
 
     def try_(self, statement: ir.Try) -> None:
         before = self.state.copy()
@@ -347,8 +338,9 @@ def _names_only(call: ir.Call, names: frozenset[str]) -> bool:
 
 
 def _names_number(call: ir.Call) -> bool:
+    """Whether one of the types is a number's, a text's or an array's."""
     return any(
-        isinstance(part, ir.Name) and part.id in ("float", "int", "Number", "str")
+        (part.path or "").rpartition(".")[2] in ("float", "int", "Number", "str", "ndarray")
         for arg in call.args[1:]
         for part in ir.walk(arg)
     )

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import re
 
+# What asks a tensor for its array, which it refuses where it requires grad.
+MAKES_ARRAYS = frozenset(f"numpy.{name}" for name in "array asarray asanyarray ascontiguousarray".split())
+
 HOST_LIBRARIES = frozenset(
     (
         "numpy np math random scipy pandas sklearn matplotlib seaborn PIL cv2 json os sys time datetime "

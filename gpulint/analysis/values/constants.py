@@ -52,6 +52,9 @@ def _value(expr: ir.Expr, constants: Constants) -> object:
         return expr.value
     if isinstance(expr, (ir.Name, ir.Attr)):
         return constants.get(expr.path or "", _UNKNOWN)
+    if isinstance(expr, ir.Seq):
+        items = tuple(_value(item, constants) for item in expr.items)
+        return _UNKNOWN if any(item is _UNKNOWN for item in items) else items
     if isinstance(expr, ir.Op):
         return _operation(expr, constants)
     return _UNKNOWN
@@ -72,4 +75,6 @@ def _operation(expr: ir.Op, constants: Constants) -> object:
         return values[0] == values[1]
     if expr.op in ("!=", "is not") and len(values) == 2:
         return values[0] != values[1]
+    if expr.op in ("in", "not in") and isinstance(values[1], tuple):
+        return (values[0] in values[1]) is (expr.op == "in")
     return _UNKNOWN

@@ -31,6 +31,7 @@ from gpulint.rules.detect.kept.traced import (
 from gpulint.analysis.code import ir
 from gpulint.analysis.file.gradmode import of_call
 from gpulint.analysis.file.lookup import called, parts_given, qualified
+from gpulint.analysis.questions.backward.toward_input import trains_its_input
 from gpulint.analysis.torch.keeping import BROUGHT, CUTS, DATA, LOSSLIKE, SETTINGS, SHOWN
 from gpulint.analysis.torch.methods import NO_GRAPH
 from gpulint.analysis.torch.names import HOST_ATTRS, PAIRS, TO_HOST
@@ -277,8 +278,10 @@ class Graphs(Results):
         if items is None or not isinstance(targets, ir.Seq) or len(targets.items) != len(items):
             return UNKNOWN
         at = next((k for k, item in enumerate(targets.items) if within(item, name)), None)
-        found = of_value(items[at]) if at is not None else None
-        return found if found is not None else UNKNOWN
+        if at is None or local is None:
+            return UNKNOWN
+        found = of_value(items[at])
+        return found if found is not None else self._of_given(items[at], call, local, definition.stmt, depth)
 
     def _cut_inside(self, name: str, call: ir.Call, targets: ir.Expr, depth: int) -> Traced | None:
         """Whether the function that gives it has cut it off, or made a number of it, wherever it returns."""
@@ -357,6 +360,9 @@ class Graphs(Results):
             return self._after_backward(name, self._computed(Traced(PROVEN, PROVEN, why), stmt), stmt)
         if tensor is REFUTED:
             return Traced(REFUTED, REFUTED, f"`{name}` is no tensor, by its annotation")
+        if trains_its_input(self.function, name):
+            why = f"`{name}` is set against what is detached, which only trains what has made it"
+            return self._after_backward(name, self._computed(Traced(PROVEN, PROVEN, why), stmt), stmt)
         why = f"whether `{name}` has a graph is up to the caller"
         return self._after_backward(name, Traced(PROVEN, OPEN, why, given=name), stmt)
 

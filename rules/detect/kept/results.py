@@ -32,7 +32,7 @@ from gpulint.analysis.torch.names import (
     TO_HOST,
     is_loss_function,
 )
-from gpulint.analysis.values.values import Grad, Kind, ParamToken
+from gpulint.analysis.values.values import Grad, Kind, ParamToken, Val
 
 if TYPE_CHECKING:
     from gpulint.analysis.file.facts import Forward
@@ -127,17 +127,21 @@ class Results:
     def _of_local(self, call: ir.Call, local: ir.Function, stmt: ir.Stmt, depth: int) -> Traced:
         summary = self.file.summaries.get(local)
         if summary is not None and summary.returns is not None and summary.returns.kind is Kind.SYMBOL:
-            names = {token.name for token in summary.returns.tokens if isinstance(token, ParamToken)}
-            params = local.params[1:] if local.cls is not None else local.params
-            given = [
-                call.argument(place, param.name) for place, param in enumerate(params) if param.name in names
-            ]
-            carried = [self.of(one, stmt, depth) for one in given if one is not None]
-            return self._computed(joined(carried), stmt) if carried else UNKNOWN
+            return self._of_given(summary.returns, call, local, stmt, depth)
         found = of_value(summary.returns) if summary is not None and summary.returns is not None else None
         if found is None and self.file.switches_grad_off(local):
             return NO_GRAPH_MADE
         return self._computed(found, stmt) if found is not None else self._of_stranger(call, stmt)
+
+    def _of_given(self, value: Val, call: ir.Call, local: ir.Function, stmt: ir.Stmt, depth: int) -> Traced:
+        """What a function makes of what it is given, as its caller knows that."""
+        names = {token.name for token in value.tokens if isinstance(token, ParamToken)}
+        params = local.params[1:] if local.cls is not None else local.params
+        given = [
+            call.argument(place, param.name) for place, param in enumerate(params) if param.name in names
+        ]
+        carried = [self.of(one, stmt, depth) for one in given if one is not None]
+        return self._computed(joined(carried), stmt) if carried else UNKNOWN
 
     def _of_method(self, call: ir.Call, func: ir.Attr, stmt: ir.Stmt, depth: int) -> Traced:
         method = func.attr

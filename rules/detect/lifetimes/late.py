@@ -204,8 +204,10 @@ def _words(loop: ir.For | ir.While) -> Iterator[str]:
                 yield (part.path or "").rpartition(".")[2]
 
 
-def _is_dead(loop: ir.For | ir.While, made: ir.Stmt, name: str) -> bool:
+def _is_dead(loop: ir.For | ir.While, made: ir.Assign, name: str) -> bool:
     """Whether the loop reads the name nowhere, or under a condition only, and never lets go of it."""
+    if made.value is not None and any(part.path == name for part in ir.walk(made.value)):
+        return False  # one round's is given to the next
     for statement, guards in with_guards(loop.body, ()):
         if statement is made:
             continue

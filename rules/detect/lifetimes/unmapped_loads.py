@@ -23,6 +23,7 @@ from gpulint.analysis.code.loaded import chain_of, is_made_here, is_published, p
 from gpulint.analysis.file.lookup import qualified, with_words
 from gpulint.analysis.questions.device.placement import on_gpu
 from gpulint.analysis.questions.reached.dead import is_dead
+from gpulint.analysis.questions.reached.processes import by_one_process
 from gpulint.analysis.questions.size.states import ranks_doubts
 from gpulint.analysis.torch.ranks import OF_SEVERAL
 from gpulint.answers import Answer, Question, left_open, proven
@@ -197,7 +198,7 @@ def _name_of(load: _Load) -> str | None:
 
 
 def _of_optimizer(file: FileAnalysis, load: _Load) -> Iterator[Suspicion]:
-    if not _has_ranks(file):
+    if not _by_ranks(file, load):
         return
     yield Suspicion(
         load.call,
@@ -216,7 +217,7 @@ def _of_model(
     file: FileAnalysis, load: _Load, restored: list[ir.Call], loads: list[_Load]
 ) -> Iterator[Suspicion]:
     """A load that is more than some weights before an inference: in every rank, behind a training, or with an optimizer."""
-    ranks, after = _has_ranks(file), _is_beside_training(file, load)
+    ranks, after = _by_ranks(file, load), _is_beside_training(file, load)
     whole = any(map(is_of_optimizer, restored))
     if not (ranks or after or whole) or is_made_here(load.function, load.stmt, load.call.args[0]):
         return
@@ -336,6 +337,11 @@ def _is_returned(load: _Load) -> bool:
         )
         for statement in ir.statements(load.function.body)
     )
+
+
+def _by_ranks(file: FileAnalysis, load: _Load) -> bool:
+    """Whether the load is one that several processes run alike."""
+    return _has_ranks(file) and not by_one_process(load.function, load.stmt)
 
 
 def _has_ranks(file: FileAnalysis) -> bool:

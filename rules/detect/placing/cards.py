@@ -13,6 +13,7 @@ from gpulint.rules.detect.lifetimes.suspicion import Suspicion
 
 from gpulint.analysis.code import ir
 from gpulint.analysis.file.lookup import called, qualified, template
+from gpulint.analysis.questions.reached.processes import by_one_process
 from gpulint.analysis.torch.contexts import CHOOSES, CHOOSES_BY_ITSELF, CHOOSES_WITHIN, MAKES_CONTEXT
 from gpulint.analysis.torch.ranks import OF_SEVERAL
 from gpulint.answers import Answer, Question, left_open, proven, refuted, until_refuted
@@ -220,6 +221,8 @@ def _answers(file: FileAnalysis, late: LateCard) -> Iterator[Answer]:
         yield refuted(Question.DEVICE, "it chooses the first card, which is the one in use")
     if isinstance(chosen, ir.Const):
         yield refuted(Question.REACHED, "it is the same card for all processes")
+    if by_one_process(late.touched_in, late.touched_at):
+        yield refuted(Question.REACHED, "only one process has used the first card before")
     strings = {text for evidence in file.evidence.values() for text in evidence.strings}
     if VISIBLE in strings:
         yield refuted(Question.DEVICE, "the program limits the cards that a process sees")

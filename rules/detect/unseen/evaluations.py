@@ -13,13 +13,16 @@ from functools import cached_property
 from pathlib import PurePath
 from typing import TYPE_CHECKING
 
-from gpulint.rules.detect.unseen.fates import Fate, fate, gives_back
+from gpulint.rules.detect.unseen.fates import Fate, fate
 from gpulint.rules.detect.unseen.networks import Known, Networks, Run
+from gpulint.rules.detect.unseen.readers import AUTOGRAD, Readers
 from gpulint.rules.detect.unseen.settling import Settling, settles_itself
 from gpulint.rules.detect.unseen.sights import Sight
 
 from gpulint.analysis.code import ir
 from gpulint.analysis.file.differentiating import differentiated
+from gpulint.analysis.file.lookup import names_only_cpu
+from gpulint.analysis.questions.device.by_constant import everything_on_cpu
 from gpulint.analysis.questions.grad.frozen_networks import is_frozen
 from gpulint.analysis.torch import frameworks
 from gpulint.analysis.torch.backward import runs_backward
@@ -35,7 +38,6 @@ _MOST = 3  # open questions: of a claim that leaves more, nothing is said
 _GPU = ("cuda", "gpu", "device", "accelerat")
 _SWITCHES = frozenset({"no_grad", "inference_mode", "set_grad_enabled"})
 _OTHER_PHASE = re.compile(r"(?i)^(?:val\w*|test\w*|eval\w*|dev|forward|infer\w*|predict\w*)$")
-_AUTOGRAD = frozenset("autograd requires_grad_ enable_grad register_hook retain_grad GradScaler".split())
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +67,7 @@ class UnseenEvaluations:
         self._file = file
         self._settling = Settling(file)
         self.networks = Networks(file)
+        self.readers = Readers(file, self.networks)
 
     def considered(self, function: ir.Function) -> list[Evaluation]:
         """The calls of a function that may be such, told or not."""
@@ -213,22 +216,11 @@ class UnseenEvaluations:
     def _backward(self, function: ir.Function, run: Run, becomes: Fate) -> Answer:
         if becomes.backward:
             return refuted(Question.BACKWARD, "a backward goes through what it gives")
-        if function in self._differentiated or self._file.evidence[function].words & _AUTOGRAD:
+        if function in self._differentiated or self._file.evidence[function].words & AUTOGRAD:
             return refuted(Question.BACKWARD, "this function asks for gradients by other means than backward")
-        if run.callee is not None and self._trains_below(run.callee):
+        if run.callee is not None and self.readers.trains_below(run.callee):
             return refuted(Question.BACKWARD, f"`{run.callee.name}` trains")
         return proven(Question.BACKWARD, f"nothing in `{function.name}` goes backward")
-
-    def _trains_below(self, function: ir.Function, depth: int = 3) -> bool:
-        evidence = function.home.evidence[function]
-        if any(map(runs_backward, evidence.called)) or evidence.words & (_AUTOGRAD | {"zero_grad"}):
-            return True
-        if not depth:
-            return False
-        below = (self.networks.callee(function, call) for _, call in ir.calls(function.body))
-        return any(
-            one is not None and one is not function and self._trains_below(one, depth - 1) for one in below
-        )
 
     def _beside_training(self, function: ir.Function, sight: Sight, becomes: Fate) -> Iterator[Answer]:
         """In a function that trains: only what is made for a look at it, now and then."""
@@ -284,14 +276,18 @@ class UnseenEvaluations:
         """Whether somebody may want the gradient of the result."""
         if becomes.only_read and becomes.by_name is None:
             return proven(Question.READS, "only numbers and pictures are made of what it gives")
-        if run.callee is not None and reached.verdict is Verdict.PROVEN and self._is_read_inside(run.callee):
+        if (
+            run.callee is not None
+            and reached.verdict is Verdict.PROVEN
+            and self.readers.is_read_inside(run.callee)
+        ):
             return proven(Question.READS, f"`{run.callee.name}` makes numbers of what the network gives")
         if not becomes.any and run.callee is not None and reached.verdict is Verdict.PROVEN:
             return proven(Question.READS, f"`{run.callee.name}` uses by itself what the network gives")
         if not becomes.any:
             return refuted(Question.READS, "nothing reads its result")
         if becomes.returned and run.callee is not None and reached.verdict is Verdict.PROVEN:
-            if self._keeps_to_itself(run.callee):
+            if self.readers.keeps_to_itself(run.callee):
                 return proven(
                     Question.READS, f"`{run.callee.name}` returns nothing that its network has made"
                 )
@@ -304,7 +300,7 @@ class UnseenEvaluations:
         if (
             reached.verdict is Verdict.PROVEN
             and sight.loops
-            and (reader := self._harmless(function, becomes))
+            and (reader := self.readers.harmless(function, becomes))
         ):
             return proven(Question.READS, f"no `{reader}` of the project goes backward")
         if becomes.only_read and becomes.by_name is not None:
@@ -314,28 +310,6 @@ class UnseenEvaluations:
         return left_open(
             Question.READS, "its result goes to code that is not seen, which may want its gradient"
         )
-
-    def _is_read_inside(self, callee: ir.Function) -> bool:
-        """Whether a function makes numbers of all that its networks give, and nothing else."""
-        found = [fate(callee.home, callee, call) for call in self.networks.runs_in(callee)]
-        return bool(found) and all(one.only_read and one.by_name is None for one in found)
-
-    def _keeps_to_itself(self, callee: ir.Function) -> bool:
-        """Whether a function runs networks and returns something else: what is told about them, and no tensor of theirs."""
-        runs = self.networks.runs_in(callee)
-        return bool(runs) and not callee.is_generator and not gives_back(callee, runs)
-
-    def _harmless(self, function: ir.Function, becomes: Fate) -> str:
-        """The function that is given the result, where all that the project has of that name are read and none goes backward
-        or keeps what it is given; empty where one of them is out of sight."""
-        if becomes.stored or becomes.backward or becomes.lossy or not becomes.handed:
-            return ""
-        for call in becomes.handed:
-            callee = self.networks.callee(function, call)
-            named = [callee] if callee is not None else self.networks.namesakes(call)
-            if not named or any(self._trains_below(one) for one in named):
-                return ""
-        return becomes.handed[0].method
 
     def _device(self, run: Run) -> Iterator[Answer]:
         files = [self._file] if run.callee is None else [self._file, run.callee.home]
@@ -347,6 +321,10 @@ class UnseenEvaluations:
         }
         if not any(part in word for word in words for part in _GPU):
             yield left_open(Question.DEVICE, "nothing in the file says that a GPU is used")
+        elif everything_on_cpu(self._file):
+            yield refuted(Question.DEVICE, "the device of the whole file is the CPU")
+        elif names_only_cpu(self._file):
+            yield left_open(Question.DEVICE, "the file names the CPU, and never a GPU")
 
 
 def _by_name(call: ir.Expr) -> Answer:

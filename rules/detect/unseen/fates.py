@@ -8,7 +8,6 @@ said of one of them is said of the result.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -69,6 +68,7 @@ class Fate:
     by_name: ir.Expr | None = None  # what shows or measures it does so by its name alone
     lossy: ir.Expr | None = None  # a loss is made of it
     stored: bool = False  # on an object
+    places: set[str] = field(default_factory=set)  # the attributes among that; empty for what is no attribute
     returned: bool = False
     backward: bool = False
     any: bool = False
@@ -94,6 +94,13 @@ def fate(file: FileAnalysis, function: ir.Function, call: ir.Call) -> Fate:
     return follower.fate
 
 
+def fate_of_place(file: FileAnalysis, function: ir.Function, path: str) -> Fate:
+    """What the function does with what it finds under a name, or in an attribute."""
+    follower = _Follower(file, function, _DEEPEST)
+    follower.follow_name(path)
+    return follower.fate
+
+
 _DEEPEST = 2  # functions that a result is followed into
 
 
@@ -113,7 +120,7 @@ class _Follower:
         self._follow_names()
 
     def follow_name(self, name: str) -> None:
-        """The same of a parameter."""
+        """The same of a parameter, or an attribute."""
         self._name(name)
         self._follow_names()
 
@@ -126,7 +133,7 @@ class _Follower:
     def _uses(self, statement: ir.Stmt, name: str) -> None:
         parents: dict[int, ir.Expr] | None = None
         for part in ir.own_parts(statement):
-            if isinstance(part, ir.Name) and part.id == name and not is_bound(statement, part):
+            if part.path == name and isinstance(part, (ir.Name, ir.Attr)) and not is_bound(statement, part):
                 parents = parents_of(statement) if parents is None else parents
                 self._trace(statement, part, chain_of(part, parents))
 
@@ -260,6 +267,7 @@ class _Follower:
             self._name(owner.id)
         else:
             self.fate.stored = True
+            self.fate.places.add("")
 
     def _comprehension(self, current: ir.Expr, around: ir.Comp) -> bool:
         for target, iterable, _ in around.clauses:
@@ -294,43 +302,7 @@ class _Follower:
             self._name(target.id)
         elif isinstance(target, ir.Attr):
             self.fate.stored = self.fate.any = True
+            self.fate.places.add(target.path or "")
         elif isinstance(target, ir.Sub):
             self.fate.any = True
             self._into(target)
-
-
-_PUTS = frozenset("append extend insert add update setdefault appendleft".split())
-
-
-def gives_back(function: ir.Function, calls: Sequence[ir.Call]) -> bool:
-    """Whether a function returns what is made of the results of some of its calls, by way of names and containers."""
-    made: set[str] = set()
-    wanted = set(map(id, calls))
-    for _ in range(2):  # what a loop's second round finds
-        for statement in ir.statements(function.body):
-            if _uses(statement.expressions(), wanted, made):
-                if isinstance(statement, ir.Return):
-                    return True
-                made |= {_root(target) for target in _bound(statement)}
-            for call in ir.own_calls(statement):
-                if call.method in _PUTS and isinstance(call.func, ir.Attr) and _uses(call.args, wanted, made):
-                    made.add(_root(call.func.base))
-    return False
-
-
-def _uses(roots: Iterable[ir.Expr], wanted: Set[int], made: Set[str]) -> bool:
-    parts = (part for root in roots for part in ir.walk(root))
-    return any(id(part) in wanted or (isinstance(part, ir.Name) and part.id in made) for part in parts)
-
-
-def _bound(statement: ir.Stmt) -> Sequence[ir.Expr]:
-    """The places that a statement binds, slots of containers among them."""
-    if isinstance(statement, ir.AugAssign):
-        return (statement.target,)
-    return targets(statement)
-
-
-def _root(expr: ir.Expr) -> str:
-    while isinstance(expr, ir.Sub):
-        expr = expr.base
-    return expr.path or ""

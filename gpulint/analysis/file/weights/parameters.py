@@ -95,8 +95,7 @@ class _Stored:
 
     def weights(self) -> Weights:
         found = Weights.NONE
-        for one in self.info.ancestors():
-            one.home.link_imported(one)
+        for one in self.info.lineage():
             for weights in (*self._of_bases(one), *self._of_methods(one)):
                 found = max(found, weights)
                 if found is Weights.SOME:
@@ -105,8 +104,7 @@ class _Stored:
 
     def parts(self) -> frozenset[str]:
         found: set[str] = set()
-        for one in self.info.ancestors():
-            one.home.link_imported(one)
+        for one in self.info.lineage():
             if any(self._of_bases(one)):
                 return frozenset()
             for method in one.cls.methods.values():

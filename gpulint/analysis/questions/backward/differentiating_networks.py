@@ -6,6 +6,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gpulint.analysis.code import ir
+from gpulint.analysis.file.gradmode import decorator_name
 from gpulint.analysis.file.lookup import qualified
 from gpulint.analysis.torch.backward import GRADIENTS
 from gpulint.analysis.values.values import CRITERION
@@ -13,6 +14,8 @@ from gpulint.analysis.values.values import CRITERION
 if TYPE_CHECKING:
     from gpulint.analysis.file.classes import ClassInfo
     from gpulint.analysis.file.program import FileAnalysis
+
+_ON = frozenset({"enable_grad", "set_grad_enabled"})
 
 
 def differentiating_networks(file: FileAnalysis) -> tuple[ClassInfo, ...]:
@@ -59,10 +62,18 @@ def _in_file(file: FileAnalysis) -> ClassInfo | None:
 
 
 def _takes_gradients(file: FileAnalysis, method: ir.Function) -> bool:
-    if {"enable_grad", "set_grad_enabled"} & file.evidence[method].words:
-        return False  # it is ready for callers without grad
-    return any(
+    return not _switches_grad_on(file, method) and any(
         (call.method == "grad" and qualified(file, method, call.func.path) == GRADIENTS)
         or (call.method == "backward" and isinstance(call.func, ir.Attr) and method.name == "forward")
         for _, call in ir.calls(method.body)
+    )
+
+
+def _switches_grad_on(file: FileAnalysis, method: ir.Function) -> bool:
+    """Whether a method is ready for callers without grad: it, or a method of its object that it calls, switches grad on."""
+    beside = method.cls.methods if method.cls is not None else {}
+    called = (beside[name] for name in file.evidence[method].called if name in beside)
+    return any(
+        _ON & file.evidence[one].words or any(decorator_name(item)[1] in _ON for item in one.decorators)
+        for one in (method, *called)
     )

@@ -14,15 +14,18 @@ from typing import TYPE_CHECKING
 from gpulint.analysis.code import ir
 from gpulint.analysis.code.assignments import targets
 from gpulint.analysis.file.classes import ClassInfo
+from gpulint.analysis.file.lookup import names_only_cpu
 from gpulint.analysis.questions.backward.differentiating_networks import (
     differentiating_networks,
     may_be,
 )
 from gpulint.analysis.questions.backward.under_calls import BackwardUnderCalls
+from gpulint.analysis.questions.device.by_constant import everything_on_cpu
 from gpulint.analysis.questions.device.made_on_cpu import is_made_on_cpu
 from gpulint.analysis.questions.device.origins import Origins, bindings, device_of_move, is_cpu
 from gpulint.analysis.questions.grad.frozen_networks import is_frozen
 from gpulint.analysis.questions.grad.no_graph import (
+    array_of_uncut,
     callers_want_none,
     is_gauged,
     is_read_on_cpu,
@@ -30,11 +33,12 @@ from gpulint.analysis.questions.grad.no_graph import (
 from gpulint.analysis.questions.grad.own_guards import guards_by_name, is_list_of_things, knows_another_way
 from gpulint.analysis.questions.grad.results import Result
 from gpulint.analysis.questions.grad.weights import weights_in_doubt
+from gpulint.analysis.questions.reached.handed import cannot_take
 from gpulint.analysis.torch import frameworks
 from gpulint.analysis.torch.methods import GIVES_ITSELF
 from gpulint.analysis.torch.names import GRAD_SWITCHES
 from gpulint.analysis.values.values import Kind
-from gpulint.answers import Answer, Question, left_open, refuted
+from gpulint.answers import Answer, Question, Verdict, left_open, refuted
 
 if TYPE_CHECKING:
     from gpulint.analysis.file.facts import Forward, FunctionFacts
@@ -47,6 +51,7 @@ _PLACING = frozenset(
 )
 _DEVICES = frozenset("accelerator Accelerator fabric Fabric mps xpu npu hpu DataParallel".split())
 _TRAINS = frozenset("backward optimizer optim".split())
+_OFF = frozenset({"no_grad", "inference_mode"})
 _EXPORTS = frozenset("export trace trace_module InferenceSession".split())
 _HOOKS = frozenset("register_forward_hook register_forward_pre_hook".split())
 # Bases that call no method of theirs under a guard, by their last names.
@@ -92,6 +97,8 @@ class Doubts:
             yield refuted(Question.GRAD, f"`{path}` has a way of its own to run without grad")
         if guards_by_name(self._file, forward):
             yield refuted(Question.GRAD, f"what `{path}` is called says that it switches grad off by itself")
+        if (unfit := cannot_take(self._file, forward)) is not None and unfit.verdict is Verdict.REFUTED:
+            yield unfit
         if self._is_part_of_network(facts, forward):
             yield refuted(Question.REACHED, "only the forward of its own module calls it: its caller decides")
 
@@ -99,6 +106,8 @@ class Doubts:
         path = forward.module.path or "the model"
         if self.stays_on_cpu(forward):
             yield refuted(Question.DEVICE, f"`{path}` stays on the CPU")
+        if self._all_on_cpu:
+            yield refuted(Question.DEVICE, "the device of the whole file is the CPU")
         if is_read_on_cpu(facts, forward):
             yield refuted(Question.DEVICE, "its result is read as an array without being brought to the CPU")
         if is_gauged(forward):
@@ -124,12 +133,19 @@ class Doubts:
         if not forward.mode.evaluating and _is_put_into_train_mode(forward):
             why = f"`{path}` is put into train mode here: it may train within its own forward"
             yield left_open(Question.BACKWARD, why)
+        if (unfit := cannot_take(self._file, forward)) is not None and unfit.verdict is Verdict.OPEN:
+            yield unfit
+        if holder := array_of_uncut(forward):
+            why = f"`{holder}` becomes an array undetached, which torch refuses for what has a graph"
+            yield left_open(Question.GRAD, why)
         if weights := weights_in_doubt(self._file, forward.module.network):
             yield left_open(Question.TRAINED, weights)
         if isinstance(forward.module.network, str) and forward.module.network in frameworks.MOSTLY_FROZEN:
             yield left_open(Question.SIZE, frameworks.MOSTLY_FROZEN[forward.module.network])
         if not self.names_gpu_for(forward):
             yield left_open(Question.DEVICE, "nothing in the file says that a GPU is used")
+        elif self._only_cpu:
+            yield left_open(Question.DEVICE, "the file names the CPU, and never a GPU")
 
     def about_graph(self, facts: FunctionFacts, forward: Forward) -> bool:
         """Whether the forward may make no graph after all, or none on a GPU: for a claim about what keeps its result."""
@@ -267,6 +283,14 @@ class Doubts:
             "device" in word or "cuda" in word or "gpu" in word
             for word in (*map(str.lower, self._words), *strings)
         ) or bool(self._words & _DEVICES)
+
+    @cached_property
+    def _all_on_cpu(self) -> bool:
+        return everything_on_cpu(self._file)
+
+    @cached_property
+    def _only_cpu(self) -> bool:
+        return names_only_cpu(self._file)
 
     @cached_property
     def _differentiating_networks(self) -> tuple[ClassInfo, ...]:
@@ -407,15 +431,32 @@ class Doubts:
     def _unseen_base(self, function: ir.Function) -> str:
         """A base of the function's class that cannot be seen: it may call the function, under a guard maybe."""
         info = self._file.class_of(function)
-        if info is None:
+        if info is None or self._guarded_by_relatives(info, function.name):
             return ""
-        for one in info.ancestors():
+        for one in info.lineage():
             seen = {base.cls.name for base in one.bases}
             for name in one.base_names:
                 last = name.rsplit(".", 1)[-1]
                 if last not in seen and last not in _HARMLESS | frameworks.MODULE_BASES:
                     return last
         return ""
+
+    def _guarded_by_relatives(self, info: ClassInfo, name: str) -> bool:
+        """Whether a method of that name of a class above, or of one of the file with the same base, switches grad off by itself:
+        whoever calls them does not."""
+        line = info.lineage()
+        bases = {base for one in line for base in _last_names(one)} - _HARMLESS - frameworks.MODULE_BASES
+        beside = (one for one in self._file.classes.values() if one is not info)
+        related = [*line[1:], *(one for one in beside if bases & _last_names(one))]
+        return any(
+            one.home.switches_grad_off(method) or one.home.evidence[method].words & _OFF
+            for one in related
+            if (method := one.cls.methods.get(name)) is not None
+        )
+
+
+def _last_names(info: ClassInfo) -> set[str]:
+    return {name.rsplit(".", 1)[-1] for name in info.base_names}
 
 
 def _is_put_into_train_mode(forward: Forward) -> bool:

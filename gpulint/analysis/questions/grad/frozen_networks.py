@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from gpulint.analysis.code import ir
 from gpulint.analysis.file.classes import ClassInfo
-from gpulint.analysis.file.frozen_classes import is_part_frozen, required_of, requirement
+from gpulint.analysis.file.frozen_classes import is_frozen_object, is_part_frozen, required_of, requirement
 from gpulint.analysis.file.lookup import qualified
 from gpulint.analysis.torch import frameworks
 from gpulint.analysis.values.values import FROZEN, Kind, Val
@@ -45,7 +45,8 @@ def frozen_where_made(file: FileAnalysis, function: ir.Function, path: str) -> b
                 if any(target.path == path for target in statement.targets):
                     bound = True
                     value = statement.value
-                    frozen = _made_frozen(value) or any(_freezes(s, path) for s in block[position:])
+                    frozen = _made_frozen(value) or (is_frozen_object(method, value) and not file.thaws)
+                    frozen = frozen or any(_freezes(s, path) for s in block[position:])
                     held = value.path is not None and _is_frozen_part(file, method, value.path)
                     if not (frozen or held or _is_none(value)):
                         return False

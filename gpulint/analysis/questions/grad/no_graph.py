@@ -64,6 +64,20 @@ def is_read_on_cpu(facts: FunctionFacts, forward: Forward) -> bool:
     return bool(containers) and elements_become_arrays(forward.function, containers)
 
 
+def array_of_uncut(forward: Forward) -> str:
+    """The list of a forward's results, `shots` of `torch.cat(shots).cpu().numpy()`, that becomes an array undetached: torch
+    refuses that for what has a graph. Empty where there is none."""
+    names = Result(forward).uncut
+    for _, call in ir.calls(forward.function.body):
+        owner = call.func.base.path if isinstance(call.func, ir.Attr) else None
+        if call.method in _FILLING and owner is not None and len(call.args) == 1:
+            added = _kept(call.args[0])
+            if added is forward.call or added.path in names:
+                if becomes_array_undetached(forward.function, owner):
+                    return owner
+    return ""
+
+
 def _containers(function: ir.Function, names: frozenset[str], made: ir.Call) -> set[str]:
     """The lists that collect what has one of the names, or is made of the call itself, moved nowhere."""
     found: set[str] = set()

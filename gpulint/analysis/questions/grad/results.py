@@ -7,10 +7,11 @@ from collections.abc import Callable, Iterator
 from gpulint.analysis.code import ir
 from gpulint.analysis.code.assignments import targets
 from gpulint.analysis.file.facts import Forward
-from gpulint.analysis.torch.names import HOST_ATTRS
+from gpulint.analysis.torch.names import HOST_ATTRS, PAIRS, TO_DEVICE, TO_HOST
 
 _SHAPES = frozenset("size dim numel nelement ndimension".split())
 _TO_CPU = frozenset("cpu to tolist item".split())
+_COMPARES = frozenset({"cmp", "==", "!=", "<", ">", "<=", ">="})
 _SHOWN = frozenset("print pprint info debug warning log".split())
 
 
@@ -34,6 +35,7 @@ class Result:
         self._statements = list(ir.statements(forward.function.body))
         self.names = self._reached(lambda value: True)
         self.left_there = self._reached(self._stays) - self._moved_names()
+        self.uncut = self._reached(_keeps_graph)
 
     def _reached(self, keeps: Callable[[ir.Expr], bool]) -> frozenset[str]:
         """The names bound to the result or to what is made of it, as long as `keeps` says so of each value."""
@@ -154,6 +156,16 @@ class Result:
                 expr = expr.base
             else:
                 return self._stays(expr) and self._has(expr, self.left_there)
+
+
+def _keeps_graph(value: ir.Expr) -> bool:
+    """Whether nothing in a value is known to leave the graph behind, `x.detach()`, `x.argmax(1)`."""
+    return not any(
+        (isinstance(part, ir.Call) and part.method in TO_DEVICE | TO_HOST | PAIRS)
+        or (isinstance(part, ir.Attr) and part.attr == "data")
+        or (isinstance(part, ir.Op) and part.op in _COMPARES)
+        for part in ir.walk(value)
+    )
 
 
 def _shows(statement: ir.Stmt) -> bool:

@@ -62,7 +62,7 @@ def _is_of_library(network: ClassInfo) -> bool:
 
 def _unseen_base(network: ClassInfo) -> str:
     """A base out of sight; empty where there is none."""
-    for one in network.ancestors():
+    for one in network.lineage():
         seen = {base.cls.name for base in one.bases} | frameworks.PLAIN_BASES
         for full in one.base_names:
             if full.rpartition(".")[2] not in seen:

@@ -3,12 +3,11 @@ function chooses."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from gpulint.analysis.code import ir
 from gpulint.analysis.code.assignments import targets
-from gpulint.analysis.code.following import is_switched_off
+from gpulint.analysis.code.following import conditions, is_switched_off
 from gpulint.analysis.values.arguments import bind_sources
 
 if TYPE_CHECKING:
@@ -22,22 +21,13 @@ def is_dead(file: FileAnalysis, function: ir.Function, statement: ir.Stmt) -> bo
     function in the file gives a number."""
     if is_switched_off(function.body, statement):
         return True
-    return any(_is_given(file, function, path) for path in _wanted_none(function.body, statement))
+    wanted = (_wanted_none(test, holds) for test, holds in conditions(function.body, statement))
+    return any(path is not None and _is_given(file, function, path) for path in wanted)
 
 
-def _wanted_none(block: list[ir.Stmt], wanted: ir.Stmt) -> Iterator[str]:
-    """The places that must be None on the way to a statement."""
-    for statement in block:
-        for number, inner in enumerate(statement.blocks()):
-            if any(one is wanted for one in ir.statements(inner)):
-                if isinstance(statement, ir.If) and (path := _asked(statement.test, number)) is not None:
-                    yield path
-                yield from _wanted_none(inner, wanted)
-
-
-def _asked(test: ir.Expr, branch: int) -> str | None:
+def _wanted_none(test: ir.Expr, holds: bool) -> str | None:
     """`x` of `if x is None`, and for what stands under `else` of `if x is not None`."""
-    if not isinstance(test, ir.Op) or test.op != ("is", "is not")[branch]:
+    if not isinstance(test, ir.Op) or test.op != ("is" if holds else "is not"):
         return None
     place, none = test.operands[0], test.operands[1]
     return place.path if isinstance(none, ir.Const) and none.value is None else None

@@ -8,9 +8,7 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 from gpulint.analysis.code import ir
-from gpulint.analysis.file.classes import ClassInfo
-from gpulint.analysis.file.runners import PROJECT_FILES
-from gpulint.analysis.torch import frameworks
+from gpulint.analysis.questions.reached.outsiders import BY_NAME, is_for_others, may_be_started
 from gpulint.answers import Answer, Question, left_open
 
 if TYPE_CHECKING:
@@ -18,17 +16,7 @@ if TYPE_CHECKING:
 
 _MOST_BESIDE = 20
 _DEPTH = 2  # callers of callers
-_PACKAGED = re.compile(
-    r"\bsetup\(|^\[(?:project|build-system|tool\.(?:poetry|flit|pdm|hatch)\b|metadata|options)", re.M
-)
-# Decorators that leave it to a call by its name to run the function.
-_HARMLESS = frozenset(
-    "staticmethod classmethod lru_cache cache no_grad inference_mode enable_grad wraps".split()
-)
 _PROGRAM = re.compile(rb"^if __name__ ==", re.M)
-# Programs that make objects of classes that their settings name.
-_BY_NAME = re.compile(rb"\b(?:import_module|__import__|hydra|instantiate)\b")
-_MODULE_METHODS = frozenset({"forward", "__call__", "__init__", "main"})
 
 
 class Uncalled:
@@ -57,9 +45,10 @@ class Uncalled:
         file = self._file
         project = file.project
         name = function.name
-        if project is None or not project.is_bounded(file.filename) or self._may_be_started(function):
+        if project is None or not project.is_bounded(file.filename) or may_be_started(file, function):
             return False
-        if self._is_for_others() and not name.startswith("_"):
+        others = is_for_others(file) and not name.startswith("_")
+        if others and not project.contains(file.filename, _PROGRAM):
             return False
         if any(name in evidence.strings for evidence in file.evidence.values()):
             return False
@@ -77,7 +66,7 @@ class Uncalled:
         family = info is None or info.is_module or set(info.base_names) - {"object", "ABC", "abc.ABC"}
         if info is None or family or info.cls.decorators or file.project is None:
             return True
-        if file.project.contains(file.filename, _BY_NAME):
+        if file.project.contains(file.filename, BY_NAME):
             return True
         named = re.compile(rb"(?<!class )\b%s\b" % re.escape(info.cls.name.encode()))
         return file.project.contains(file.filename, named)
@@ -109,27 +98,6 @@ class Uncalled:
         importing = _importing(PurePath(project.within(file.filename)).with_suffix("").parts)
         return project.contains(file.filename, _PROGRAM) and not project.contains(file.filename, importing)
 
-    def _may_be_started(self, function: ir.Function) -> bool:
-        """Whether somebody other than a call by its name may run it: a command line, a framework, an unseen base class."""
-        file = self._file
-        if function is file.module.body or function in file.started:
-            return True
-        if any(_last(decorator) not in _HARMLESS for decorator in function.decorators):
-            return True  # it may be registered somewhere
-        if function.name in _MODULE_METHODS | frameworks.PER_BATCH_HOOKS or function.name.startswith("__"):
-            return True
-        info = file.class_of(function)
-        return info is not None and _has_unseen_base(info)
-
-    def _is_for_others(self) -> bool:
-        """Whether the file is a part of a package that is installed: who uses it stands elsewhere."""
-        project = self._file.project
-        texts = project.beside(self._file.filename, PROJECT_FILES) if project is not None else []
-        if project is None or not texts:
-            return False
-        top = PurePath(project.within(self._file.filename)).parts[0]
-        return any(_PACKAGED.search(text) and _installs(text, top) for text in texts)
-
 
 def _importing(parts: tuple[str, ...]) -> re.Pattern[bytes]:
     """How other files may import the module of this path: by the whole of it, or by its end, from folders in between."""
@@ -141,29 +109,3 @@ def _importing(parts: tuple[str, ...]) -> re.Pattern[bytes]:
         rb"|^[ \t]*from[ \t]+\.*(?:%s)?[ \t]+import\b[^\n#]*\b%s\b" % (before, stem, inside, stem),
         re.M,
     )
-
-
-def _installs(text: str, top: str) -> bool:
-    """Whether what lies in a folder at the top of a project is among what its setup.py installs: all packages, unless it lists
-    some, and none where it only builds extensions."""
-    if "setup(" not in text:
-        return True
-    listed = re.search(r"\bpackages\s*=\s*(\[[^\]]*\])", text)
-    if listed is not None:
-        names = re.findall(r"[\"']([\w.]+)[\"']", listed[1])
-        return any(name.partition(".")[0] == top for name in names)
-    return any(word in text for word in ("packages", "py_modules", "package_dir"))
-
-
-def _last(decorator: ir.Expr) -> str:
-    func = decorator.func if isinstance(decorator, ir.Call) else decorator
-    return (func.path or "").rpartition(".")[2]
-
-
-def _has_unseen_base(info: ClassInfo) -> bool:
-    for one in info.ancestors():
-        seen = {base.cls.name for base in one.bases}
-        lasts = {name.rpartition(".")[2] for name in one.base_names}
-        if lasts - seen - {"object", "ABC", "Module"}:
-            return True
-    return False

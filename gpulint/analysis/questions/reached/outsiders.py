@@ -1,0 +1,78 @@
+"""Who may run a function besides the calls of the program by its name: command lines, frameworks, base classes out of sight,
+those who install the package.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import PurePath
+from typing import TYPE_CHECKING
+
+from gpulint.analysis.code import ir
+from gpulint.analysis.file.classes import ClassInfo
+from gpulint.analysis.file.runners import PROJECT_FILES
+from gpulint.analysis.torch import frameworks
+
+if TYPE_CHECKING:
+    from gpulint.analysis.file.program import FileAnalysis
+
+# Programs that make objects of classes that their settings name.
+BY_NAME = re.compile(rb"\b(?:import_module|__import__|hydra|instantiate)\b")
+
+_PACKAGED = re.compile(
+    r"\bsetup\(|^\[(?:project|build-system|tool\.(?:poetry|flit|pdm|hatch)\b|metadata|options)", re.M
+)
+# Decorators that leave it to a call by its name to run the function.
+_HARMLESS = frozenset(
+    "staticmethod classmethod lru_cache cache no_grad inference_mode enable_grad wraps".split()
+)
+_MODULE_METHODS = frozenset({"forward", "__call__", "__init__", "main"})
+
+
+def may_be_started(file: FileAnalysis, function: ir.Function) -> bool:
+    """Whether somebody other than a call by its name may run it: a command line, a framework, an unseen base class."""
+    if function is file.module.body or function in file.started:
+        return True
+    if any(_last(decorator) not in _HARMLESS for decorator in function.decorators):
+        return True  # it may be registered somewhere
+    if function.name in _MODULE_METHODS | frameworks.PER_BATCH_HOOKS or function.name.startswith("__"):
+        return True
+    info = file.class_of(function)
+    return info is not None and has_unseen_base(info)
+
+
+def has_unseen_base(info: ClassInfo) -> bool:
+    """Whether a class has a base that is neither the project's nor torch's plain module."""
+    for one in info.ancestors():
+        seen = {base.cls.name for base in one.bases}
+        lasts = {name.rpartition(".")[2] for name in one.base_names}
+        if lasts - seen - {"object", "ABC", "Module"}:
+            return True
+    return False
+
+
+def is_for_others(file: FileAnalysis) -> bool:
+    """Whether the file is a part of a package that is installed: who uses it stands elsewhere."""
+    project = file.project
+    texts = project.beside(file.filename, PROJECT_FILES) if project is not None else []
+    if project is None or not texts:
+        return False
+    top = PurePath(project.within(file.filename)).parts[0]
+    return any(_PACKAGED.search(text) and _installs(text, top) for text in texts)
+
+
+def _installs(text: str, top: str) -> bool:
+    """Whether what lies in a folder at the top of a project is among what its setup.py installs: all packages, unless it lists
+    some, and none where it only builds extensions."""
+    if "setup(" not in text:
+        return True
+    listed = re.search(r"\bpackages\s*=\s*(\[[^\]]*\])", text)
+    if listed is not None:
+        names = re.findall(r"[\"']([\w.]+)[\"']", listed[1])
+        return any(name.partition(".")[0] == top for name in names)
+    return any(word in text for word in ("packages", "py_modules", "package_dir"))
+
+
+def _last(decorator: ir.Expr) -> str:
+    func = decorator.func if isinstance(decorator, ir.Call) else decorator
+    return (func.path or "").rpartition(".")[2]

@@ -1,0 +1,159 @@
+"""Is there a way to a statement as the program calls its function: branches that no call chooses, and names that nothing
+binds, which raise before it is reached.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from gpulint.analysis.code import ir
+from gpulint.analysis.code.assignments import targets
+from gpulint.analysis.code.following import conditions, is_switched_off
+from gpulint.analysis.file.reaching import fits
+from gpulint.analysis.questions.reached.outsiders import is_for_others, may_be_started
+from gpulint.analysis.questions.reached.unbound import Unbound
+from gpulint.analysis.values.arguments import bind_sources
+from gpulint.analysis.values.constants import Constant, truth
+from gpulint.answers import Answer, Question, left_open, refuted
+
+if TYPE_CHECKING:
+    from gpulint.analysis.file.program import FileAnalysis
+
+_DEPTH = 2  # callers of callers
+_BY_TEXT = re.compile(rb"\b(?:getattr|methodcaller|globals|import_module)\(")
+
+
+class Ways:
+    """The ways to the statements of one file."""
+
+    def __init__(self, file: FileAnalysis) -> None:
+        self._file = file
+        self._unbound = Unbound(file)
+        self._given: dict[tuple[ir.Function, str], tuple[Constant] | None] = {}
+
+    def against(self, function: ir.Function, statement: ir.Stmt) -> Iterator[Answer]:
+        """What says that nobody gets to a statement, or leaves it open."""
+        if (name := self._unbound.before(function, statement)) is not None:
+            yield refuted(Question.REACHED, f"nothing binds `{name}`, and what uses it raises")
+        if is_switched_off(function.body, statement):
+            yield refuted(Question.REACHED, "somebody has switched it off by hand")
+        elif (shut := self._shut(function, statement, _DEPTH)) is not None:
+            by, name = shut
+            clause = f"no call of `{by}` gives it a `{name}` with which this runs"
+            answer = left_open if is_for_others(self._file) else refuted
+            yield answer(Question.REACHED, clause)
+
+    def _shut(self, function: ir.Function, statement: ir.Stmt, depth: int) -> tuple[str, str] | None:
+        """The function and the parameter by which all calls leave the statement aside; None where one may lead to it."""
+        for test, holds in conditions(function.body, statement):
+            paths = {part.path for part in ir.walk(test) if part.path is not None}
+            known = {path: (by, value) for path in paths for by, value in self._known(function, path)}
+            if known and truth(test, {path: value for path, (_, value) in known.items()}) is (not holds):
+                path, (by, _) = min(known.items())
+                return by, path.rpartition(".")[2]
+        return self._shut_for_callers(function, depth - 1) if depth else None
+
+    def _shut_for_callers(self, function: ir.Function, depth: int) -> tuple[str, str] | None:
+        """The same of a function that only its file calls, and only where no way leads."""
+        file, name = self._file, function.name
+        if file.project is None or self._is_free(function):
+            return None
+        sites = [
+            (caller, statement)
+            for caller, evidence in file.evidence.items()
+            if name in evidence.called
+            for statement, call in ir.calls(caller.body)
+            if call.method == name and fits(function, call)
+        ]
+        if len(file.project.calls_of(file.filename, function)) > len(sites):
+            return None
+        found = [
+            self._shut(caller, statement, depth) for caller, statement in sites if caller is not function
+        ]
+        return found[0] if found and all(found) else None
+
+    # --- what is known of a place -------------------------------------------------------------------------------
+
+    def _known(self, function: ir.Function, path: str) -> Iterator[tuple[str, Constant]]:
+        """The one constant that a parameter is given by all calls, or that the attribute of an object is made of so, with who
+        is called."""
+        if any(param.name == path for param in function.params):
+            if path not in self._file.evidence[function].assigned:
+                for value in self._given_by_all(function, path) or ():
+                    yield function.name, value
+            return
+        source = self._stored(function, path)
+        if source is not None:
+            init, name = source
+            for value in self._given_by_all(init, name) or ():
+                yield init.cls.name if init.cls is not None else init.name, value
+
+    def _stored(self, function: ir.Function, path: str) -> tuple[ir.Function, str] | None:
+        """The constructor and its parameter that `self.attr` is, where nothing else is ever stored there."""
+        own = function.params[0].name if function.cls is not None and function.params else ""
+        head, _, attr = path.partition(".")
+        init = function.cls.methods.get("__init__") if function.cls is not None else None
+        project = self._file.project
+        if not own or head != own or not attr or "." in attr or init is None or project is None:
+            return None
+        stored = [
+            (method, statement)
+            for method in self._file.module.functions
+            for statement in ir.statements(method.body)
+            for target in targets(statement)
+            if isinstance(target, ir.Attr) and target.attr == attr
+        ]
+        if len(stored) != 1 or stored[0][0] is not init:
+            return None
+        statement = stored[0][1]
+        value = statement.value if isinstance(statement, ir.Assign) else None
+        if value is None or statement not in init.body or not isinstance(value, ir.Name):
+            return None
+        elsewhere = re.compile(rb"(?<!self)\.%s[ \t]*=(?!=)" % re.escape(attr.encode()))
+        if project.contains(self._file.filename, elsewhere):
+            return None
+        return init, value.id
+
+    def _given_by_all(self, function: ir.Function, name: str) -> tuple[Constant] | None:
+        key = (function, name)
+        if key not in self._given:
+            self._given[key] = self._find_given(function, name)
+        return self._given[key]
+
+    def _find_given(self, function: ir.Function, name: str) -> tuple[Constant] | None:
+        """The one constant that every call of the program gives a parameter, or leaves it at."""
+        project = self._file.project
+        param = next((param for param in function.params if param.name == name), None)
+        if project is None or param is None or self._is_free(function):
+            return None
+        values: set[Constant] = set()
+        calls = project.calls_of(self._file.filename, function)
+        for call in calls or ():
+            several = any(isinstance(arg, ir.Starred) for arg in call.args)
+            if several or any(key is None for key, _ in call.keywords):
+                return None
+            given = bind_sources(function, call, function.cls is not None).get(name, param.default)
+            if not isinstance(given, ir.Const) or not isinstance(given.value, (bool, str, type(None))):
+                return None
+            values.add(given.value)
+        return (values.pop(),) if len(values) == 1 else None
+
+    def _is_free(self, function: ir.Function) -> bool:
+        """Whether others than calls by its name may run a function, with what they like."""
+        file, project = self._file, self._file.project
+        name = function.name
+        if (
+            project is None
+            or not project.is_bounded(file.filename)
+            or function.parent is not file.module.body
+        ):
+            return True
+        if name == "__init__" and function.cls is not None:
+            name = function.cls.name
+            outside = bool(project.derived(name)) or bool(function.cls.decorators)
+        else:
+            outside = may_be_started(file, function) or project.uses_as_value(file.filename, function)
+        spelled = any(name in evidence.strings for evidence in file.evidence.values())
+        return outside or (spelled and project.contains(file.filename, _BY_TEXT))

@@ -1,0 +1,108 @@
+"""How far a program goes that nothing marks as a project, and from where its files import."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+from gpulint.analysis.code.command_line import agreeing, read_defaults
+from gpulint.analysis.code.lower import lower
+from gpulint.analysis.code.search_path import added_folders
+from gpulint.analysis.driver import analyse
+from gpulint.analysis.file.project import Project
+from gpulint.source.program import UNKNOWN_TOP, Top, top_at, top_of
+
+NETWORK = "from torch import nn\n\nclass Network(nn.Module):\n    pass\n"
+
+
+def write(folder: Path, **files: str) -> None:
+    for name, text in files.items():
+        path = folder / f"{name.replace('__', '/')}.py"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+
+
+def finds(path: str, qualified: str, top: Top | None = None) -> bool:
+    """Whether what a file imports by this name is found."""
+    project = Project(top=top_of([path]) if top is None else top)
+    facts = analyse(lower(ast.parse(Path(path).read_text())), path, project)
+    return facts.analysis.imported_value(qualified) is not None
+
+
+def test_imports_start_where_the_tool_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write(tmp_path, model__net=NETWORK, tools__train="from model.net import Network\n")
+    monkeypatch.chdir(tmp_path)
+    assert finds("tools/train.py", "model.net.Network")
+    assert finds(str(tmp_path / "tools/train.py"), "model.net.Network")
+    assert not finds("tools/train.py", "model.net.Network", UNKNOWN_TOP)
+
+
+def test_a_package_at_the_top_does_not_lead_above_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write(tmp_path, other=NETWORK)
+    checkout = tmp_path / "checkout"
+    write(checkout, train="import other\n", model=NETWORK)
+    (checkout / "__init__.py").touch()
+    monkeypatch.chdir(checkout)
+    assert finds("train.py", "model.Network")
+    assert not finds("train.py", "other.Network")
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "sys.path.append('../library')",
+        "sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'library'))",
+        "sys.path.append(str(Path(__file__).resolve().parent.parent / 'library'))",
+        "sys.path.append(str(Path(__file__).parents[1].joinpath('library')))",
+        "HERE = os.path.dirname(__file__)\nROOT = os.path.dirname(HERE)\nsys.path.append(ROOT + '/library')",
+        "if True:\n    sys.path.append(os.path.join(os.path.split(os.path.dirname(__file__))[0], 'library'))",
+    ],
+)
+def test_imports_start_at_what_a_file_adds_to_the_search_path(line: str, tmp_path: Path) -> None:
+    script = f"import os, sys\nfrom pathlib import Path\n{line}\nfrom layers import Network\n"
+    write(tmp_path, library__layers=NETWORK, scripts__train=script)
+    assert finds(str(tmp_path / "scripts/train.py"), "layers.Network", UNKNOWN_TOP)
+
+
+@pytest.mark.parametrize("line", ["sys.path.append(folder)", "sys.path.extend(['a'])", "paths.append('a')"])
+def test_what_is_not_known_is_not_added(line: str) -> None:
+    assert added_folders(ast.parse(line), "/program/train.py") == ()
+
+
+def test_the_program_is_the_folder_that_the_tool_runs_in(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(tmp_path, a="", sub__b="")
+    monkeypatch.chdir(tmp_path)
+    assert top_of(["a.py", "sub/b.py"]) == Top(str(tmp_path), is_whole=True)
+    assert top_of(["sub/b.py"]) == Top(str(tmp_path))  # what else there is, is not known for sure
+    monkeypatch.chdir(tmp_path / "sub")
+    assert top_of(["../a.py", "b.py"]) == Top(str(tmp_path), is_whole=True)
+
+
+def test_too_many_files_are_several_programs(tmp_path: Path) -> None:
+    write(tmp_path, **{f"many__f{number}": "" for number in range(210)})
+    assert top_at(str(tmp_path)) == Top(str(tmp_path), apart=True)
+
+
+def test_what_is_mostly_something_else_is_no_program(tmp_path: Path) -> None:
+    for number in range(20_010):
+        (tmp_path / f"{number}.png").touch()
+    assert top_at(str(tmp_path)) == UNKNOWN_TOP
+
+
+def test_a_marked_project_needs_no_top(tmp_path: Path) -> None:
+    (tmp_path / "pyproject.toml").touch()
+    assert top_at(str(tmp_path)) == UNKNOWN_TOP
+
+
+def test_defaults_of_command_lines_count_where_they_agree() -> None:
+    first = read_defaults(
+        ast.parse("p.add_argument('-w', '--net-width', default=64)\np.add_argument('--d', default=-1)")
+    )
+    second = read_defaults(
+        ast.parse("p.add_argument('--x', dest='net_width', default=64)\np.add_argument('--d', default=2)")
+    )
+    assert agreeing([first, second]) == {"net_width": 64}
