@@ -10,7 +10,6 @@ import ast
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping
-from functools import lru_cache
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,7 +19,6 @@ from gpulint.analysis.code.command_line import agreeing, read_defaults
 from gpulint.analysis.code.lower import lower
 from gpulint.analysis.code.mentions import Mentions, mentions_in
 from gpulint.analysis.code.outside import FileCalls, OutsideCall, outside_calls
-from gpulint.analysis.code.search_path import added_folders
 from gpulint.analysis.file.reaching import Reach, Reaching, may_import
 from gpulint.analysis.file.test_code import IMPORTS_RUNNER, by_place, is_test_file
 from gpulint.analysis.values.values import Kind, Val
@@ -33,6 +31,7 @@ from gpulint.source.files import (
     python_files,
     tree_hash,
 )
+from gpulint.source.importing import Importing, import_roots, parsed, project_root
 from gpulint.source.program import UNKNOWN_TOP, Top
 
 if TYPE_CHECKING:
@@ -40,16 +39,7 @@ if TYPE_CHECKING:
 
 MAX_MODULES = 40  # looked into for one file
 MAX_KEPT = 300
-_MOST_NESTED = 4  # folders above a file whose own names an import may start with
 MAX_CALLERS = 8  # files asked what becomes of what a function returns
-
-# Packages that are never first-party: looking for them on disk is time lost.
-_FOREIGN = frozenset(
-    "torch torchvision torchaudio numpy np scipy sklearn pandas matplotlib PIL cv2 os sys re json math time random logging "
-    "argparse collections itertools functools typing pathlib copy gc tqdm wandb transformers lightning pytorch_lightning "
-    "accelerate deepspeed datasets tensorboard tensorboardX yaml omegaconf hydra einops timm warnings contextlib dataclasses "
-    "abc enum pickle shutil subprocess tempfile glob io types inspect traceback datetime unittest pytest".split()
-)
 
 
 class Project:
@@ -61,16 +51,15 @@ class Project:
 
     def __init__(self, buffers: Mapping[str, bytes] | None = None, top: Top = UNKNOWN_TOP) -> None:
         self._top = top
+        self._buffers = {} if buffers is None else buffers
+        self._importing = Importing(top, self._raw)
         self.follow: Callable[[ir.Module, str, Project], FileAnalysis] | None = (
             None  # set by the file that is checked
         )
         self._asked: set[str] = set()  # the roots all of whose files an answer rests on
-        self._buffers = {} if buffers is None else buffers
         self._modules: dict[str, tuple[str, FileAnalysis | None]] = {}
         self._used: dict[str, str] = {}
-        self._found: dict[tuple[str, str], Path | None] = {}
         self._looked_up = 0
-        self._added: dict[Path, tuple[Path, ...]] = {}
         self._tree_hashes: dict[str, str] = {}
         self._trees: dict[str, list[tuple[str, bytes]]] = {}
         self._calls: dict[str, tuple[bytes, FileCalls]] = {}
@@ -85,8 +74,7 @@ class Project:
         self._used = {}
         self._asked = set()
         self._looked_up = 0
-        self._found = {}
-        self._added = {}
+        self._importing.begin()
 
     def forget_files(self) -> None:
         """Files may have been written: list and read those that may call a function anew."""
@@ -97,7 +85,7 @@ class Project:
         self._defining = {}
         self._command_lines = {}
         self._tests = {}
-        _roots.cache_clear()
+        import_roots.cache_clear()
 
     @property
     def dependencies(self) -> tuple[tuple[str, str], ...]:
@@ -114,7 +102,7 @@ class Project:
 
     def _ask(self, origin: str) -> str:
         """The root of a file's project, any file of which may hold what is asked for: also a new one."""
-        root = _project_root(origin, self._top)
+        root = project_root(origin, self._top)
         self._asked.add(root)
         return root
 
@@ -145,7 +133,7 @@ class Project:
         seen: set[tuple[str, str]] = set()
         while (origin, qualified) not in seen and len(seen) < 8:
             seen.add((origin, qualified))
-            found = self._locate(origin, qualified)
+            found = self._importing.locate(origin, qualified)
             analysis = self.analysis(found[0]) if found is not None and found[1] else None
             if found is None or analysis is None:
                 return
@@ -162,7 +150,7 @@ class Project:
         for local, module in analysis.module.imports.items():
             if local.startswith("*"):
                 qualified = f"{module}.{name}" if not module.endswith(".") else f"{module}{name}"
-                found = self._locate(str(path), qualified)
+                found = self._importing.locate(str(path), qualified)
                 inner = self.analysis(found[0]) if found is not None else None
                 if inner is None:
                     continue
@@ -180,14 +168,14 @@ class Project:
                 for path, raw in self.neighbours(root)
                 if b"add_argument" in raw and not self.is_test(path, raw, root)
             )
-            trees = filter(None, map(_parsed, islice(adding, MAX_MODULES)))
+            trees = filter(None, map(parsed, islice(adding, MAX_MODULES)))
             self._command_lines = {root: agreeing(map(read_defaults, trees))}
         return self._command_lines[root]
 
     def beside(self, origin: str, names: tuple[str, ...]) -> list[str]:
         """The texts of files of these names in the folders from which a file's project imports."""
         found: list[str] = []
-        for folder in _roots(os.path.dirname(os.path.abspath(origin)), self._top):
+        for folder in import_roots(os.path.dirname(os.path.abspath(origin)), self._top):
             for name in names:
                 raw = self._raw(folder / name)
                 if raw is not None and len(raw) <= MAX_SIZE:
@@ -214,11 +202,11 @@ class Project:
 
     def within(self, filename: str) -> str:
         """A file's path in its project."""
-        return os.path.relpath(filename, _project_root(filename, self._top))
+        return os.path.relpath(filename, project_root(filename, self._top))
 
     def is_bounded(self, filename: str) -> bool:
         """Whether it is known where a file's project ends: else what uses the file may lie outside."""
-        return self._top.is_whole or is_project_root(_project_root(filename, self._top))
+        return self._top.is_whole or is_project_root(project_root(filename, self._top))
 
     # --- callers -------------------------------------------------------------------------------------------------
 
@@ -454,121 +442,6 @@ class Project:
             return self.follow(lower(ast.parse(for_parser(raw))), path, self)
         except (SyntaxError, ValueError, RecursionError, MemoryError):
             return None
-
-    # --- finding files -------------------------------------------------------------------------------------------
-
-    def _locate(self, origin: str, qualified: str) -> tuple[Path, list[str]] | None:
-        """The module file that a dotted name starts with, and the rest of the name."""
-        dots = len(qualified) - len(qualified.lstrip("."))
-        parts = [part for part in qualified.lstrip(".").split(".") if part]
-        folder = Path(os.path.abspath(origin)).parent
-        if dots:
-            for _ in range(dots - 1):
-                folder = folder.parent
-            return self._below(folder, parts, allow_package=True)
-        if not parts or parts[0] in _FOREIGN:
-            return None
-        for root in (*_roots(str(folder), self._top), *self._added_by(Path(origin), folder)):
-            found = self._below(root, parts, allow_package=False)
-            if found is not None:
-                return found
-        # A script is started from its own folder, be that a package as well.
-        return self._below(folder, parts, allow_package=False) or self._from_own_folder(folder, parts)
-
-    def _added_by(self, origin: Path, folder: Path) -> tuple[Path, ...]:
-        """The folders that a file puts on the search path. Without a project around it, a relative one may start at the program's
-        top, and so may any import."""
-        if origin not in self._added:
-            known = bool(self._top.folder) and folder.is_relative_to(self._top.folder)
-            starts = (folder, Path(self._top.folder)) if known else (folder,)
-            joined = [os.path.join(start, one) for one in self._adds(origin) for start in starts]
-            found = [Path(os.path.normpath(one)) for one in joined if os.path.isdir(one)]
-            self._added[origin] = (*dict.fromkeys(found), *starts[1:])
-        return self._added[origin]
-
-    def _adds(self, origin: Path) -> tuple[str, ...]:
-        raw = self._raw(origin) or b""
-        tree = _parsed(raw) if b"sys.path" in raw else None
-        return added_folders(tree, os.path.abspath(origin)) if tree is not None else ()
-
-    def _from_own_folder(self, folder: Path, parts: list[str]) -> tuple[Path, list[str]] | None:
-        """`from runners.meters import …` in a file of a folder `runners` without `__init__.py`: what stands around the
-        folder may be out of sight, but a module of that name in it is the one that is meant. A project that is a package itself
-        goes by any name: what its files call it, a checkout of it is seldom called."""
-        if len(parts) < 3:
-            return None
-        for _ in range(_MOST_NESTED):
-            marked = is_project_root(folder)
-            is_itself_package = marked and (folder / "__init__.py").is_file()
-            if (folder.name == parts[0] or is_itself_package) and self._first(folder, parts[1]) is not None:
-                return self._below(folder, parts[1:], allow_package=False)
-            if marked or folder.parent == folder:
-                return None
-            folder = folder.parent
-        return None
-
-    def _below(self, root: Path, parts: list[str], allow_package: bool) -> tuple[Path, list[str]] | None:
-        key = (str(root), parts[0] if parts else "")
-        if key not in self._found:
-            self._found[key] = self._first(root, parts[0]) if parts else None
-        first = self._found[key]
-        if first is None:
-            initial = root / "__init__.py"
-            return (initial, parts) if allow_package and parts and initial.is_file() else None
-        place, position = first, 1
-        while place.is_dir():
-            following = self._first(place, parts[position]) if position < len(parts) else None
-            if following is None:
-                initial = place / "__init__.py"
-                return (initial, parts[position:]) if initial.is_file() else None
-            place, position = following, position + 1
-        return place, parts[position:]
-
-    @staticmethod
-    def _first(root: Path, name: str) -> Path | None:
-        module = root / f"{name}.py"
-        if module.is_file():
-            return module
-        package = root / name
-        return package if package.is_dir() else None
-
-
-def _parsed(raw: bytes) -> ast.Module | None:
-    """Python's own tree of a text; None where it has none."""
-    try:
-        return ast.parse(for_parser(raw))
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return None
-
-
-def _project_root(origin: str, top: Top) -> str:
-    folder = os.path.dirname(os.path.abspath(origin))
-    roots = _roots(folder, top)
-    # The topmost: beside a folder `src`, which imports may start from as well, stand the scripts that call what is in it.
-    return min(
-        map(str, roots), key=len, default=folder
-    )  # none: packages within packages, too deep to see their root
-
-
-@lru_cache(maxsize=512)
-def _roots(folder: str, top: Top) -> tuple[Path, ...]:
-    """The folders from which Python may import when a file of this folder, an absolute path, runs: its own, its package's root,
-    `src`."""
-    found: list[Path] = []
-    current = Path(folder)
-    for _ in range(8):
-        # Some projects have an `__init__.py` beside what marks them.
-        marked = is_project_root(current) or top.is_at(current)
-        if marked or not (current / "__init__.py").is_file():
-            found += [current, current / "src"] if (current / "src").is_dir() else [current]
-            if marked:
-                return tuple(found[:6])
-        if current.parent == current:
-            break
-        current = current.parent
-    # No project around it: nothing above what is checked is this program's.
-    inside = [one for one in found if top.holds(one)]
-    return tuple(inside[:6] or found[:1])
 
 
 _GUARDS = frozenset({"no_grad", "inference_mode"})

@@ -1,0 +1,150 @@
+"""The files of the project that a dotted name leads to, as Python would find them from the file that imports it."""
+
+from __future__ import annotations
+
+import ast
+import os
+from collections.abc import Callable
+from functools import lru_cache
+from pathlib import Path
+
+from gpulint.source.files import for_parser, is_project_root
+from gpulint.source.program import Top
+from gpulint.source.search_path import added_folders
+
+_MOST_NESTED = 4  # folders above a file whose own names an import may start with
+
+# Packages that are never first-party: looking for them on disk is time lost.
+_FOREIGN = frozenset(
+    "torch torchvision torchaudio numpy np scipy sklearn pandas matplotlib PIL cv2 os sys re json math time random logging "
+    "argparse collections itertools functools typing pathlib copy gc tqdm wandb transformers lightning pytorch_lightning "
+    "accelerate deepspeed datasets tensorboard tensorboardX yaml omegaconf hydra einops timm warnings contextlib dataclasses "
+    "abc enum pickle shutil subprocess tempfile glob io types inspect traceback datetime unittest pytest".split()
+)
+
+
+class Importing:
+    """Finds modules, and keeps what it has found. `read` gives the bytes of a file, or None."""
+
+    def __init__(self, top: Top, read: Callable[[Path], bytes | None]) -> None:
+        self._top = top
+        self._read = read
+        self.begin()
+
+    def begin(self) -> None:
+        """Forget what was found: files may have come and gone."""
+        self._found: dict[tuple[str, str], Path | None] = {}
+        self._added: dict[Path, tuple[Path, ...]] = {}
+
+    def locate(self, origin: str, qualified: str) -> tuple[Path, list[str]] | None:
+        """The module file that a dotted name starts with, and the rest of the name."""
+        dots = len(qualified) - len(qualified.lstrip("."))
+        parts = [part for part in qualified.lstrip(".").split(".") if part]
+        folder = Path(os.path.abspath(origin)).parent
+        if dots:
+            for _ in range(dots - 1):
+                folder = folder.parent
+            return self._below(folder, parts, allow_package=True)
+        if not parts or parts[0] in _FOREIGN:
+            return None
+        for root in (*import_roots(str(folder), self._top), *self._added_by(Path(origin), folder)):
+            found = self._below(root, parts, allow_package=False)
+            if found is not None:
+                return found
+        # A script is started from its own folder, be that a package as well.
+        return self._below(folder, parts, allow_package=False) or self._from_own_folder(folder, parts)
+
+    def _added_by(self, origin: Path, folder: Path) -> tuple[Path, ...]:
+        """The folders that a file puts on the search path. Without a project around it, a relative one may start at the program's
+        top, and so may any import."""
+        if origin not in self._added:
+            known = bool(self._top.folder) and folder.is_relative_to(self._top.folder)
+            starts = (folder, Path(self._top.folder)) if known else (folder,)
+            joined = [os.path.join(start, one) for one in self._adds(origin) for start in starts]
+            found = [Path(os.path.normpath(one)) for one in joined if os.path.isdir(one)]
+            self._added[origin] = (*dict.fromkeys(found), *starts[1:])
+        return self._added[origin]
+
+    def _adds(self, origin: Path) -> tuple[str, ...]:
+        raw = self._read(origin) or b""
+        tree = parsed(raw) if b"sys.path" in raw else None
+        return added_folders(tree, os.path.abspath(origin)) if tree is not None else ()
+
+    def _from_own_folder(self, folder: Path, parts: list[str]) -> tuple[Path, list[str]] | None:
+        """`from runners.meters import …` in a file of a folder `runners` without `__init__.py`: what stands around the
+        folder may be out of sight, but a module of that name in it is the one that is meant. A project that is a package itself
+        goes by any name: what its files call it, a checkout of it is seldom called."""
+        if len(parts) < 3:
+            return None
+        for _ in range(_MOST_NESTED):
+            marked = is_project_root(folder)
+            is_itself_package = marked and (folder / "__init__.py").is_file()
+            if (folder.name == parts[0] or is_itself_package) and self._first(folder, parts[1]) is not None:
+                return self._below(folder, parts[1:], allow_package=False)
+            if marked or folder.parent == folder:
+                return None
+            folder = folder.parent
+        return None
+
+    def _below(self, root: Path, parts: list[str], allow_package: bool) -> tuple[Path, list[str]] | None:
+        key = (str(root), parts[0] if parts else "")
+        if key not in self._found:
+            self._found[key] = self._first(root, parts[0]) if parts else None
+        first = self._found[key]
+        if first is None:
+            initial = root / "__init__.py"
+            return (initial, parts) if allow_package and parts and initial.is_file() else None
+        place, position = first, 1
+        while place.is_dir():
+            following = self._first(place, parts[position]) if position < len(parts) else None
+            if following is None:
+                initial = place / "__init__.py"
+                return (initial, parts[position:]) if initial.is_file() else None
+            place, position = following, position + 1
+        return place, parts[position:]
+
+    @staticmethod
+    def _first(root: Path, name: str) -> Path | None:
+        module = root / f"{name}.py"
+        if module.is_file():
+            return module
+        package = root / name
+        return package if package.is_dir() else None
+
+
+def parsed(raw: bytes) -> ast.Module | None:
+    """Python's own tree of a text; None where it has none."""
+    try:
+        return ast.parse(for_parser(raw))
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
+
+
+def project_root(origin: str, top: Top) -> str:
+    folder = os.path.dirname(os.path.abspath(origin))
+    roots = import_roots(folder, top)
+    # The topmost: beside a folder `src`, which imports may start from as well, stand the scripts that call what is in it.
+    return min(
+        map(str, roots), key=len, default=folder
+    )  # none: packages within packages, too deep to see their root
+
+
+@lru_cache(maxsize=512)
+def import_roots(folder: str, top: Top) -> tuple[Path, ...]:
+    """The folders from which Python may import when a file of this folder, an absolute path, runs: its own, its package's root,
+    `src`."""
+    found: list[Path] = []
+    current = Path(folder)
+    for _ in range(8):
+        # Some projects have an `__init__.py` beside what marks them.
+        marked = is_project_root(current) or top.is_at(current)
+        if marked or not (current / "__init__.py").is_file():
+            found += [current, current / "src"] if (current / "src").is_dir() else [current]
+            if marked:
+                return tuple(found[:6])
+        if current.parent == current:
+            break
+        current = current.parent
+    # No project around it: nothing above what is checked is this program's.
+    inside = [one for one in found if top.holds(one)]
+    return tuple(inside[:6] or found[:1])
