@@ -48,7 +48,7 @@ demo: $(BIN)/gpulint
 
 ## the labelled programs, the rules' examples, lowering and fixing: half a minute
 quick: $(BIN)/.test-extra
-	$(BIN)/python -m pytest -q -n 2 -m "not slow" $(QUICK)
+	$(BIN)/python -m pytest -q -n 2 --dist loadfile -m "not slow" $(QUICK)
 
 ## the test suite, with ruff and mypy
 test: $(BIN)/.test-extra lint types

@@ -39,7 +39,7 @@ WITH_TORCH = {
     "gpulint.runtime.probes.cuda.CudaProbe": (
         "mark _snapshot _record settle blocks keys series allocated peak since_reset".split()
     ),
-    "gpulint.runtime.holding.holders": ["find", "_explore", "_graphs", "_group", "_running_frames"],
+    "gpulint.runtime.holding.holders": ["find", "explore", "follow_graphs", "_group", "running_frames"],
 }
 RECORDING = "OWN_TIME_RECORDING"
 TURN = 10  # steps after which recording is turned on or off, where that is what is measured

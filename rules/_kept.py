@@ -47,7 +47,7 @@ _BYTES = Cost(
 
 def told_here(facts: FileFacts, holds: list[Hold]) -> frozenset[int]:
     """The rows where the flow of values has already led to a claim: what it tells there wins."""
-    from gpulint.rules.detect.averages import averages
+    from gpulint.rules.detect.averages.gathering import averages
     from gpulint.rules.detect.caches import caches
 
     rows = {hold.at.row for hold in holds}

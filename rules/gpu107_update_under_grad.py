@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from gpulint.rules._kept import considered_kept, report_kept
-from gpulint.rules.detect.averages import Average
+from gpulint.rules.detect.averages.updates import Average
 
 from gpulint.claims import Claim
 from gpulint.findings import Severity
@@ -87,7 +87,7 @@ class UpdateUnderGrad(Rule):
 
     def check(self, facts: FileFacts, options: Mapping[str, Any]) -> Iterator[Report]:
         from gpulint.rules._held import is_certain
-        from gpulint.rules.detect.averages import averages
+        from gpulint.rules.detect.averages.gathering import averages
 
         for average in facts.ask(averages):
             if average.hold is not None and is_certain(average.hold, facts):

@@ -83,7 +83,7 @@ class NeedlessRetainGraph(Rule):
         yield from considered(facts.ask(last_backwards))
 
     def check(self, facts: FileFacts, options: Mapping[str, Any]) -> Iterator[Report]:
-        from gpulint.rules.detect.averages import averages
+        from gpulint.rules.detect.averages.gathering import averages
         from gpulint.rules.detect.lifetimes.last_backwards import last_backwards
         from gpulint.rules.detect.lifetimes.suspicion import told
 

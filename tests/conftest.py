@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import gc
+import re
 import signal
+from typing import Any
 
 import pytest
 import warm
@@ -35,7 +38,21 @@ LONGEST = (
     "test_verify_cli.py",
     "test_codemods.py",
     "test_fixtures.py",
+    "test_lowering.py",
+    "test_action.py",
+    "test_hooks.py",
+    "test_opcodes.py",
+    "test_notebook_checking.py",
+    "test_fixing_properties.py",
+    "test_server.py",
+    "test_planted.py",
+    "test_runner.py",
+    "test_docs.py",
+    "test_evidence.py",
+    "test_wheel.py",
 )
+# The cases of a question are looked into once, by one worker: for their answers, and then for their findings.
+OF_A_QUESTION = re.compile(r"test_(?:answers|cases|selection_alone)\.py::\w+\[(\w+)")
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -44,10 +61,32 @@ def pytest_configure(config: pytest.Config) -> None:
         config.option.loadscopereorder = False
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """`--dist loadfile`, and the cases by question."""
+    if config.getoption("dist") != "loadfile":
+        return None
+    from xdist.scheduler import LoadFileScheduling
+
+    class ByFileOrQuestion(LoadFileScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            question = OF_A_QUESTION.search(nodeid)
+            return question[1] if question is not None else super()._split_scope(nodeid)
+
+    return ByFileOrQuestion(config, log)
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """The longest files first."""
     place = {name: number for number, name in enumerate(LONGEST)}
     items.sort(key=lambda item: place.get(item.path.name, len(LONGEST)))
+
+
+def pytest_collection_finish() -> None:
+    """Thousands of tests, and torch: what is there now stays, and the many tests that collect garbage need not look through
+    it each time."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture

@@ -18,13 +18,12 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 import pytest
-from test_cases import Case, all_cases, due, findings, implemented, read_case, rule_set
+from test_cases import FOUND, Case, all_cases, due, implemented, laid_out, read_case, rule_set
 
 from gpulint.findings import Finding
-from gpulint.lint.explaining import SIGNS, Explained, explain_text
+from gpulint.lint.explaining import SIGNS, Explained, explain_module
 
 ANSWERS = Path(__file__).parent / "answers"
 FIXTURES = Path(__file__).parents[1] / "fixtures"
@@ -32,11 +31,13 @@ FIXTURES = Path(__file__).parents[1] / "fixtures"
 
 def told(case: Case) -> list[str]:
     """The claims in a case, and what its findings say and mend, a line each."""
-    found = findings(case)
+    explanations = [explain_module(text, name, rule_set()) for name, text in laid_out(case)]
+    found = FOUND[case.path, case.text] = [one for _, each in explanations for one in each]
     fixes = {(Path(one.filename).name, one.line, one.column, one.code): one for one in found}
     claims = [
         spelled(one, fixes.get((Path(one.filename).name, one.row, one.column, one.code)))
-        for one in explained(case)
+        for claimed, _ in explanations
+        for one in claimed
     ]
     return claims + [line for one in found for line in said(one)]
 
@@ -52,22 +53,6 @@ def said(found: Finding) -> Iterator[str]:
     for edit in found.fix.edits if found.fix is not None else ():
         where = f"{edit.start.row}:{edit.start.column}-{edit.end.row}:{edit.end.column}"
         yield f"{place} fixes {where}: {edit.content!r}"
-
-
-def explained(case: Case) -> list[Explained]:
-    files = case.files
-    if not files:
-        return explain_text(case.text, case.path.name, rule_set())
-    with TemporaryDirectory() as folder:
-        Path(folder, "pyproject.toml").touch()  # the project ends here
-        for name, text in files.items():
-            Path(folder, name).parent.mkdir(parents=True, exist_ok=True)
-            Path(folder, name).write_text(text, encoding="utf-8")
-        return [
-            one
-            for name, text in files.items()
-            for one in explain_text(text, str(Path(folder, name)), rule_set())
-        ]
 
 
 def spelled(one: Explained, found: Finding | None) -> str:

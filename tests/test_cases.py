@@ -33,7 +33,7 @@ import re
 import sys
 import tokenize
 from collections import Counter, defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
@@ -226,21 +226,25 @@ FOUND: dict[tuple[Path, str], list[Finding]] = {}  # what `findings` gave: sever
 def findings(case: Case) -> list[Finding]:
     """What is found in a case, of several files in each of them."""
     if (case.path, case.text) not in FOUND:
-        FOUND[case.path, case.text] = _found_in(case)
+        FOUND[case.path, case.text] = [
+            one for name, text in laid_out(case) for one in lint_text(text, name, rule_set())
+        ]
     return FOUND[case.path, case.text]
 
 
-def _found_in(case: Case) -> list[Finding]:
+def laid_out(case: Case) -> Iterator[tuple[str, str]]:
+    """The name and the text of each file of a case. Several lie in a folder of their own until the next is asked for."""
     files = case.files
     if not files:
-        return lint_text(case.text, case.path.name, rule_set())
+        yield case.path.name, case.text
+        return
     with TemporaryDirectory() as folder:
         Path(folder, "pyproject.toml").touch()  # the project ends here
         for name, text in files.items():
             Path(folder, name).parent.mkdir(parents=True, exist_ok=True)
             Path(folder, name).write_text(text, encoding="utf-8")
-        each = [lint_text(text, str(Path(folder, name)), rule_set()) for name, text in files.items()]
-    return [finding for found in each for finding in found]
+        for name, text in files.items():
+            yield str(Path(folder, name)), text
 
 
 def due(codes: frozenset[str]) -> list[Case]:
@@ -280,6 +284,20 @@ def known_shortcomings() -> dict[str, set[str]]:
             name, _, what = line.partition(": ")
             known[name].add(what)
     return known
+
+
+@pytest.mark.parametrize("question", [*QUESTIONS, *KINDS])
+def test_every_unsafe_cut_says_why(question: str) -> None:
+    codes = {"GPU101", "GPU102", "GPU103", "GPU104", "GPU106", "GPU107", "GPU201", "GPU202"}
+    silent = [
+        (case.name, one.line, one.code)
+        for case in due(implemented())
+        if case.question == question
+        for one in findings(case)
+        if one.code in codes and one.fix is not None
+        if (one.fix.applicability == "unsafe") != bool(one.fix.unsafe_because)
+    ]
+    assert silent == []
 
 
 def test_known_shortcomings_are_of_cases() -> None:

@@ -51,8 +51,10 @@ def fixed(text: str, name: str, rules: RuleSet = RULES, unsafe: bool = False) ->
 
 def variants(text: str, name: str) -> dict[str, str]:
     """The text after the safe fixes of each rule alone, after all of them, and after all fixes, by what was applied."""
-    offered = [finding for finding in lint_text(text, name, RULES) if _is_safe(finding)]
-    codes = sorted({finding.code for finding in offered})
+    offered = [finding for finding in lint_text(text, name, DOUBTING) if finding.fix is not None]
+    if not offered:  # most look-alikes
+        return {}
+    codes = sorted({finding.code for finding in offered if _is_safe(finding)})
     alone = {
         code: fixed(text, name, RuleSet(tuple(rule for rule in RULES.rules if rule.code == code)))
         for code in (codes if len(codes) > 1 else [])
@@ -652,19 +654,6 @@ def fix_of(text: str, code: str) -> list[tuple[str, str]]:
     """How safe the fixes of a rule are, and why not."""
     found = [finding for finding in lint_text(text, "train.py", RULES) if finding.code == code]
     return [(item.fix.applicability, item.fix.unsafe_because) if item.fix else ("none", "") for item in found]
-
-
-def test_every_unsafe_cut_says_why() -> None:
-    codes = {"GPU101", "GPU102", "GPU103", "GPU104", "GPU106", "GPU107", "GPU201", "GPU202"}
-    silent = [
-        (case.name, finding.line, finding.code)
-        for case in all_cases()
-        if case.code in codes and not case.files
-        for finding in lint_text(case.text, case.path.name, RULES)
-        if finding.code in codes and finding.fix is not None
-        if (finding.fix.applicability == "unsafe") != bool(finding.fix.unsafe_because)
-    ]
-    assert silent == []
 
 
 LAYER = """

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
 from gpulint.rules import all_rules
+from test_cases import all_cases, findings
 
 from gpulint.api import check_paths
+from gpulint.findings import Finding
 from gpulint.lint.linter import lint_text
 from gpulint.rule import RuleSet
 
-TESTS = Path(__file__).parent
-PROGRAMS = sorted([*TESTS.glob("cases/*/*.py"), *TESTS.parent.glob("fixtures/**/*.py")])
+FIXTURES = sorted(Path(__file__).parents[1].glob("fixtures/**/*.py"))
 BY_CODE = {rule.code: rule for rule in all_rules()}
 RULES = RuleSet(all_rules())
 
@@ -30,13 +32,23 @@ def train(model, loader, criterion, optimizer):
 """
 
 
-@pytest.mark.parametrize("program", PROGRAMS, ids=lambda path: f"{path.parent.name}/{path.stem}")
-def test_a_rule_selected_alone_is_asked_about_what_it_finds(program: Path) -> None:
-    """Alone, a rule only sees files that have its triggers."""
-    text = program.read_text(encoding="utf-8")
-    findings = lint_text(text, program.name, RULES)
-    found = {finding.code for finding in findings if finding.code in BY_CODE}
-    assert [code for code in sorted(found) if not BY_CODE[code].can_fire(text.encode())] == []
+def unasked(text: str, findings: Iterable[Finding]) -> list[str]:
+    """The rules that are certain of something in a text of which they would not be asked: alone, a rule only sees files that
+    have its triggers."""
+    found = {finding.code for finding in findings if finding.code in BY_CODE and not finding.doubts}
+    return [code for code in sorted(found) if not BY_CODE[code].can_fire(text.encode())]
+
+
+@pytest.mark.parametrize("question", sorted({case.question for case in all_cases()}))
+def test_a_rule_selected_alone_is_asked_about_what_it_finds(question: str) -> None:
+    cases = (case for case in all_cases() if case.question == question)
+    assert {case.name: codes for case in cases if (codes := unasked(case.text, findings(case)))} == {}
+
+
+@pytest.mark.parametrize("fixture", FIXTURES, ids=lambda path: path.stem)
+def test_a_rule_selected_alone_is_asked_about_a_fixture(fixture: Path) -> None:
+    text = fixture.read_text(encoding="utf-8")
+    assert unasked(text, lint_text(text, fixture.name, RULES)) == []
 
 
 def test_a_helper_of_another_file(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ import argparse
 import ast
 import builtins
 import contextlib
+import gc
 import importlib.util
 import inspect
 import io
@@ -508,6 +509,8 @@ def main(plan: str, results: str) -> None:
         for trial in json.loads(Path(plan).read_text(encoding="utf-8")):
             absent.wanted = set()
             path = trial["path"]
+            gc.collect()
+            gc.freeze()  # programs that collect garbage would look through what all before them left to be told
             found[trial["name"]] = (
                 _script(path, recorder)
                 if trial["script"]

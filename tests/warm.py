@@ -58,12 +58,14 @@ NEEDS_TORCH = re.compile(
     r"gpulint\.(memory|testing|operator\.replaying|forecasting\.(child|emulating)"
     r"|runtime\.(child|holding|observing|probes|trying))\b"
 )
+SPAWNED = "--multiprocessing-fork"  # the last argument of what `multiprocessing` spawns
 # What starts ranks, and what it starts them with.
 TORCHRUN = ["-m", "torch.distributed.run"]
 RANKS = "torch.distributed.elastic.multiprocessing.subprocess_handler.subprocess_handler"
 PROGRAMS = ("gpulint.__main__", "gpulint.pytest_plugin", "gpulint.runtime.child.child")
 # What an interpreter or torch reads when it starts, too late for a fork; of these a fork does what the interpreter would.
 AT_START = ("PYTHON", "LD_", "LANG", "LC_", "TORCH", "PYTORCH", "OMP_", "MKL_", "KMP_")
+AS_VARIABLES = {"-u": "PYTHONUNBUFFERED", "-B": "PYTHONDONTWRITEBYTECODE"}
 STILL_READ = {"PYTHONUNBUFFERED", "PYTHONDONTWRITEBYTECODE"}
 OVERLAY = (
     "GPULINT_OVERLAY"  # names the folder whose `sitecustomize` a fork runs: it puts texts in place of files
@@ -77,6 +79,8 @@ FIXED = {"OMP_NUM_THREADS": "1", "PYTHONHASHSEED": "0"}
 _addresses: dict[str, str] = {}  # of the processes that have imported, by kind
 _running: list[subprocess.Popen[bytes]] = []
 _starting = threading.Lock()
+_spawned: dict[int, subprocess.Popen[Any]] = {}  # by their ids
+_collecting = True  # whether this process may collect garbage itself
 
 
 def address_of(kind: str) -> str:
@@ -118,16 +122,22 @@ def _suits(kind: str, arguments: Sequence[str], environment: dict[str, str]) -> 
     def customizes(folder: str) -> bool:
         return any(os.path.exists(os.path.join(folder, f"{who}customize.py")) for who in ("site", "user"))
 
-    known = arguments[0] == sys.executable and (arguments[1] == "-m" or not arguments[1].startswith("-"))
+    plain = arguments[1] == "-m" or not arguments[1].startswith("-")
+    known = arguments[0] == sys.executable and (plain or (arguments[1], arguments[-1]) == ("-c", SPAWNED))
     paths = environment.get("PYTHONPATH", "").split(os.pathsep)
     custom = any(customizes(path) for path in paths if path and path != environment.get(OVERLAY))
     return POSSIBLE and known and not custom and at_start(environment) == at_start({**os.environ})
 
 
-def _collects(script: str) -> bool:
-    """Whether a script that is watched may collect garbage itself. A module's name is no file, and says nothing."""
+def _collects(arguments: Sequence[str], folder: str) -> bool:
+    """Whether what is watched may collect garbage itself, and what that costs is asked; what it spawns does as it does. Of a
+    suite only memory is asked. Another module's name is no file, and says nothing."""
+    if arguments[-1] == SPAWNED:
+        return _collecting
+    if len(arguments) < 3 or arguments[1:3] == ["-m", "pytest"]:
+        return False
     try:
-        return b"gc." in Path(script).read_bytes()
+        return b"gc." in Path(folder, arguments[2]).read_bytes()
     except OSError:
         return True
 
@@ -144,9 +154,8 @@ class _Popen(subprocess.Popen[Any]):
         plain = not (shell or executable or preexec_fn or isinstance(args, (str, bytes)))
         arguments = [os.fspath(one) for one in args] if plain else []
         environment = dict(os.environ if env is None else env)
-        if plain and arguments[1] == "-u":
-            del arguments[1]
-            environment["PYTHONUNBUFFERED"] = "1"
+        while plain and arguments[1] in AS_VARIABLES:
+            environment[AS_VARIABLES[arguments.pop(1)]] = "1"
         if not (plain and _suits(self.KIND, arguments, environment)):
             super()._execute_child(args, *more)  # type: ignore[misc]
             return
@@ -155,7 +164,7 @@ class _Popen(subprocess.Popen[Any]):
             "cwd": os.path.abspath(os.getcwd() if cwd is None else os.fspath(cwd)),
             "environment": environment,
             "new_session": bool(new_session),
-            "collects": len(arguments) > 2 and _collects(os.path.join(cwd or "", arguments[2])),
+            "collects": _collects(arguments, cwd or ""),
             "torch": address_of("torch") if self._may_run_scripts(arguments) else None,
             "descriptors": list(pass_fds),
         }
@@ -252,6 +261,29 @@ def start_scripts_warm(setattr: Callable[[Any, str, Any], None]) -> None:
     warm = types.SimpleNamespace(**{**vars(subprocess), "Popen": TorchPopen})
     for starter in ("gpulint.runtime.parent.runner", "gpulint.forecasting.recorder"):
         setattr(import_module(starter), "subprocess", warm)
+
+
+def start_spawned_warm() -> None:
+    """What this process spawns by `multiprocessing` starts this way."""
+    spawning = import_module("multiprocessing.popen_spawn_posix")
+    start, poll = spawning.util.spawnv_passfds, spawning.Popen.poll
+
+    def started(path: Any, arguments: Sequence[Any], descriptors: Sequence[int]) -> int:
+        if arguments[-1] != SPAWNED:
+            return int(start(path, arguments, descriptors))
+        process = TorchPopen([os.fsdecode(one) for one in arguments], pass_fds=sorted(set(descriptors)))
+        _spawned[process.pid] = process
+        return process.pid
+
+    def polled(self: Any, flag: int = os.WNOHANG) -> int | None:
+        if self.pid not in _spawned:
+            return poll(self, flag)  # type: ignore[no-any-return]
+        process = _spawned[self.pid]
+        self.returncode = process.poll() if flag & os.WNOHANG else process.wait()
+        return self.returncode  # type: ignore[no-any-return]
+
+    spawning.util.spawnv_passfds = started
+    spawning.Popen.poll = polled
 
 
 def _run(
@@ -377,6 +409,8 @@ def _place(given: list[int], numbers: list[int]) -> None:
 
 def _become(order: dict[str, Any]) -> None:
     """Makes this fork what the order says."""
+    global _collecting
+    _collecting = order["collects"]
     if order["new_session"]:
         os.setsid()
     os.chdir(order["cwd"])
@@ -413,6 +447,7 @@ def _become(order: dict[str, Any]) -> None:
     if order["torch"] is not None:
         _addresses["torch"] = order["torch"]
         start_scripts_warm(setattr)
+        start_spawned_warm()
     if order["arguments"][1:3] == TORCHRUN:
         import_module(RANKS).Popen = TorchPopen
 
@@ -421,6 +456,8 @@ def _import_all(kind: str) -> None:
     """What forks of this kind may need: the whole linter, and torch with what watches scripts."""
     for name in TORCH if kind == "torch" else ():
         import_module(name)
+    with contextlib.suppress(ImportError):
+        import_module("pytest")  # scripts of ours run whole suites
     _import_package("gpulint", kind)
 
 
@@ -452,6 +489,10 @@ def _program() -> None:
         sys.argv.pop(0)
         sys.path.insert(0, os.getcwd())
         runpy.run_module(sys.argv[0], run_name="__main__", alter_sys=True)
+        return
+    if sys.argv[0] == "-c":
+        main = sys.modules["__main__"] = types.ModuleType("__main__")
+        exec(sys.argv.pop(1), vars(main))
         return
     sys.path.insert(0, os.path.dirname(os.path.realpath(sys.argv[0])))
     main = sys.modules["__main__"] = types.ModuleType("__main__")

@@ -103,7 +103,7 @@ def explain_text(text: str, filename: str, rules: RuleSet, project: Project | No
     """What the rules considered in a file or notebook, by place. Raises `SourceError` where it cannot be analysed."""
     if is_notebook(filename):
         return _explain_notebook(text, filename, rules, project)
-    return _explain_module(text, filename, rules, project)
+    return explain_module(text, filename, rules, project)[0]
 
 
 def notebook_of(text: str) -> Notebook:
@@ -125,7 +125,8 @@ def _explain_notebook(text: str, filename: str, rules: RuleSet, project: Project
         wrong = module.flaws[0]
         raise SourceError(f"cell {wrong.cell}: {wrong.flaw.message}", wrong.flaw.line, wrong.flaw.column)
     places = Places(module.text)
-    return [_in_cell(one, places) for one in _explain_module(module.text, filename, rules, project)]
+    claims, _ = explain_module(module.text, filename, rules, project)
+    return [_in_cell(one, places) for one in claims]
 
 
 def _in_cell(one: Explained, places: Places) -> Explained:
@@ -141,7 +142,11 @@ def _because_in_cell(because: Because, places: Places) -> Because:
     return replace(because, cell=cell, row=row)
 
 
-def _explain_module(text: str, filename: str, rules: RuleSet, project: Project | None) -> list[Explained]:
+def explain_module(
+    text: str, filename: str, rules: RuleSet, project: Project | None = None
+) -> tuple[list[Explained], list[Finding]]:
+    """What the rules considered in a module, by place, and what `lint_text` finds there with any confidence. Raises
+    `SourceError` where it cannot be analysed."""
     from gpulint.source.positions import Spans
 
     project = project or project_of(filename)
@@ -153,7 +158,8 @@ def _explain_module(text: str, filename: str, rules: RuleSet, project: Project |
             claims = [one for rule in rules.rules for one in _of_rule(rule, rules, file)]
     except RecursionError:
         raise SourceError("the file is nested too deeply to be analysed") from None
-    return sorted(claims, key=lambda one: (one.row, one.column, one.code))
+    facts.analysis.release()
+    return sorted(claims, key=lambda one: (one.row, one.column, one.code)), found
 
 
 @dataclass(frozen=True, slots=True)

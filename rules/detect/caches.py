@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from gpulint.rules.detect.averages import recording
+from gpulint.rules.detect.averages.recording import recording
 
 from gpulint.analysis.code import ir
 from gpulint.analysis.code.assignments import resets, targets

@@ -223,6 +223,7 @@ if __name__ == "__main__":
 """
 
 
+@pytest.mark.usefixtures("warm_scripts")
 @pytest.mark.parametrize("rank", ["0", "1"])
 def test_spawned_ranks_stop_together_and_a_leak_names_its_rank(tmp_path: Path, rank: str) -> None:
     """A line that only the first rank runs is waited for, and the others do not wait longer."""

@@ -157,7 +157,7 @@ def _gradients(tensors: Sequence[Any]) -> Iterator[Any]:
 
 def _saved_by_graphs(tensors: Sequence[Any]) -> Iterator[Any]:
     """The tensors that graphs keep for a backward, without unpacking any: a hook could compute it anew or copy it back."""
-    from gpulint.runtime.holding.holders import saved_by
+    from gpulint.runtime.holding.walking import saved_by
 
     kind = torch_module().Tensor
     queue = [tensor.grad_fn for tensor in tensors if tensor.requires_grad and tensor.grad_fn is not None]

@@ -160,7 +160,7 @@ def _behind(nodes: list[Any]) -> Iterator[Any]:
     """The tensors that graphs keep for a backward."""
     from torch import Tensor
 
-    from gpulint.runtime.holding.holders import saved_by
+    from gpulint.runtime.holding.walking import saved_by
 
     seen: set[Any] = set()
     while nodes and len(seen) < MOST_OBJECTS:

@@ -1,0 +1,258 @@
+"""A breadth-first walk from variables down to the memory, in two passes.
+
+The first goes through Python objects only and finds every tensor that a variable, container, attribute, closure, cache,
+generator or kept exception can reach. The second walks the autograd graphs behind those tensors, oldest first, so that what
+an old loss in a list keeps alive is the list's and not the newest loss's.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import types
+from collections import OrderedDict, deque
+from collections.abc import Callable, Hashable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import torch
+
+from gpulint.runtime.probes.base import Block
+from gpulint.runtime.probes.frames import frame_locals
+
+MOST_OBJECTS = 3_000_000
+
+_ATOMS = (
+    str,
+    bytes,
+    int,
+    float,
+    complex,
+    bool,
+    type(None),
+    types.CodeType,
+    types.BuiltinFunctionType,
+    type(...),
+)
+_ATOMIC = frozenset(_ATOMS)
+_CONTAINERS = frozenset({dict, OrderedDict, list, tuple, set, frozenset})  # a module has ten that are empty
+
+
+_SUSPENDED = (types.GeneratorType, types.CoroutineType, types.AsyncGeneratorType)
+
+
+class Find(NamedTuple):
+    """A block and the tensor through which it was reached; `graph` says that it hangs on the tensor's
+    graph."""
+
+    block: Block
+    tensor: Any
+    graph: bool
+
+
+@dataclass(slots=True)
+class Walk:
+    """State of one search: `parents` maps an object's id to what it was reached from."""
+
+    targets: Mapping[Hashable, Block]
+    key_of: Callable[[Any], Hashable | None]
+    old: range  # sequence numbers of autograd nodes that belong to judged steps
+    parents: dict[int, Any] = field(default_factory=dict)
+    kept: list[Any] = field(default_factory=list)  # keeps ids valid
+    tensors: list[Any] = field(default_factory=list)
+    finds: list[Find] = field(default_factory=list)
+    found: set[Hashable] = field(default_factory=set)
+    nodes: dict[int, int] = field(default_factory=dict)  # id of a tensor -> old nodes behind it
+    closed: tuple[str, ...] = ("gpulint.",)  # modules whose objects are not looked into
+    skipped: dict[type, bool] = field(default_factory=dict)
+
+    @property
+    def complete(self) -> bool:
+        return len(self.found) >= len(self.targets)
+
+    def forget(self) -> None:
+        """Let go of everything at once: what lingers here would be the next look's survivors."""
+        for collection in (self.parents, self.kept, self.tensors, self.finds):
+            collection.clear()
+
+
+# -- through Python objects --------------------------------------------------------------------------------
+
+
+def explore(walk: Walk, roots: Iterator[tuple[Any, Any]]) -> None:
+    queue: deque[Any] = deque()
+    for value, root in roots:
+        _reach(walk, queue, value, root)
+    _drain(walk, queue)
+
+
+def _drain(walk: Walk, queue: deque[Any]) -> None:
+    while queue and len(walk.kept) < MOST_OBJECTS:
+        parent = queue.popleft()
+        try:
+            for child in _children(parent):
+                _reach(walk, queue, child, parent)
+        except Exception:
+            continue
+
+
+def _reach(walk: Walk, queue: deque[Any], value: Any, parent: Any) -> None:
+    kind = type(value)
+    if kind in _ATOMIC or id(value) in walk.parents or (kind in _CONTAINERS and not value):
+        return
+    skip = walk.skipped.get(kind)
+    if skip is None:
+        skip = walk.skipped[kind] = _is_closed(kind, walk.closed)
+    if skip:
+        return
+    walk.parents[id(value)] = parent
+    walk.kept.append(value)
+    if issubclass(kind, torch.Tensor):
+        walk.tensors.append(value)
+        key = walk.key_of(value) if walk.targets else None
+        if key in walk.targets and key not in walk.found:
+            walk.found.add(key)
+            walk.finds.append(Find(walk.targets[key], value, False))
+    queue.append(value)
+
+
+def _is_closed(kind: type, closed: tuple[str, ...]) -> bool:
+    """Types not to look into: modules are roots of their own, autograd nodes come in the second pass, and the
+    verifier is not the user's."""
+    if hasattr(kind, "next_functions"):
+        return True
+    return issubclass(kind, (types.ModuleType, *_ATOMS)) or str(getattr(kind, "__module__", "")).startswith(
+        closed
+    )
+
+
+def _children(parent: Any) -> Iterator[Any]:
+    """What an object refers to, without a function's globals and without torch's own classes.
+
+    Looks at `type(parent)` only: isinstance would ask proxies for their `__class__` and wake deprecated ones.
+    """
+    kind = type(parent)
+    if issubclass(kind, dict):
+        yield from _inner(list(parent.values()))
+        yield from _inner(list(parent.keys()))
+    elif kind is types.FunctionType:
+        yield from parent.__closure__ or ()
+        yield from parent.__defaults__ or ()
+        yield from (parent.__kwdefaults__ or {}).values()
+        if parent.__dict__:
+            yield parent.__dict__
+    elif kind is types.FrameType:
+        yield from frame_locals(parent).values()
+    elif kind in _SUSPENDED:
+        frame = next(
+            (f for name in ("gi_frame", "cr_frame", "ag_frame") if (f := getattr(parent, name, None))), None
+        )
+        if frame is not None:
+            yield frame
+    elif issubclass(kind, type):
+        if not str(parent.__module__).startswith(("torch", "builtins", "collections", "typing", "abc")):
+            yield from list(vars(parent).values())
+    elif issubclass(kind, torch.Tensor):
+        if parent.is_leaf and parent.grad is not None:
+            yield parent.grad
+        yield from gc.get_referents(parent)
+    else:
+        yield from _inner(gc.get_referents(parent))
+
+
+def _inner(values: list[Any]) -> list[Any]:
+    """Without what leads nowhere: a vocabulary of thousands of words is passed by at once."""
+    return [value for value in values if type(value) not in _ATOMIC]
+
+
+# -- through autograd graphs ----------------------------------------------------------------------------------
+
+
+def reaches_old(walk: Walk) -> bool:
+    """Whether a node of the judged steps is behind any of the tensors that were found."""
+    seen: set[Any] = set()
+    pending = [tensor.grad_fn for tensor in walk.tensors if tensor.grad_fn is not None]
+    while pending:
+        node = pending.pop()
+        if node in seen:
+            continue
+        seen.add(node)
+        if _sequence(node) in walk.old:
+            return True
+        pending += [following for following, _ in node.next_functions if following is not None]
+    return False
+
+
+def follow_graphs(walk: Walk) -> None:
+    rooted = [t for t in walk.tensors if t.grad_fn is not None and id(t) not in walk.nodes]
+    rooted.sort(key=lambda tensor: _sequence(tensor.grad_fn))
+    for tensor in rooted:
+        walk.nodes[id(tensor)] = _graph(walk, tensor)
+        if walk.complete and not walk.old:
+            return
+
+
+def _sequence(node: Any) -> int:
+    number = getattr(node, "_sequence_nr", None)
+    return int(number()) if number is not None else -1
+
+
+def _graph(walk: Walk, tensor: Any) -> int:
+    """Visit the nodes behind a tensor that no older tensor has claimed; returns how many are of judged
+    steps."""
+    old = 0
+    stack = [tensor.grad_fn]
+    queue: deque[Any] = deque()
+    first = len(walk.finds)
+    while stack:
+        node = stack.pop()
+        if id(node) in walk.parents:
+            continue
+        walk.parents[id(node)] = tensor
+        walk.kept.append(node)
+        old += _sequence(node) in walk.old
+        for saved in saved_by(node):
+            _reach(walk, queue, saved, tensor)
+        stack.extend(following for following, _ in node.next_functions if following is not None)
+    _drain(walk, queue)
+    for position in range(first, len(walk.finds)):
+        walk.finds[position] = Find(walk.finds[position].block, tensor, True)
+    return old
+
+
+def saved_by(node: Any) -> Iterator[Any]:
+    """What a node keeps: saved tensors as they are stored (packed, if hooks packed them), and a Python node's
+    fields."""
+    for name in dir(node):
+        if name.startswith("_raw_saved_"):
+            raw = None
+            with contextlib.suppress(RuntimeError):  # freed by backward
+                raw = getattr(node, name)
+            for one in raw if isinstance(raw, (tuple, list)) else (raw,):
+                yield from _unpacked(one, node, name)
+    fields = getattr(node, "__dict__", None)
+    if fields:
+        yield fields
+        with contextlib.suppress(RuntimeError):  # backward has freed them
+            yield from (item for item in node.saved_tensors if item is not None)
+    variable = getattr(node, "variable", None)  # of an AccumulateGrad: a leaf, with its gradient
+    if variable is not None:
+        yield variable
+    yield from gc.get_referents(node)
+
+
+def _unpacked(raw: Any, node: Any, name: str) -> Iterator[Any]:
+    if raw is None:
+        return
+    try:
+        hook = getattr(raw, "unpack_hook", None)
+        if hook is not None:
+            yield hook
+        if hasattr(raw, "data"):
+            data = raw.data
+            if data is not None:
+                yield data
+        else:
+            yield getattr(node, name.replace("_raw_saved_", "_saved_"))
+    except (RuntimeError, AttributeError):  # freed by backward
+        return
