@@ -64,6 +64,7 @@ def lines(code: str, newline: str) -> str:
         ("if x:\n    a(); b()\n", ["a()", "b()"], "if x:\n    pass\n"),
         ("x\na(\n  1,\n  2)\ny\n", ["a(\n  1,\n  2)"], "x\ny\n"),
         ("x = \\\n  a()\ny\n", ["x = \\\n  a()"], "y\n"),
+        ("def f():\n    a()\n    b()\n\n# own\nc()\n", ["c()", "b()"], "def f():\n    a()\n\n# own\n"),
         ("try:\n    a()\nfinally:\n    b()\n", ["b()"], "try:\n    a()\nfinally:\n    pass\n"),
     ],
 )

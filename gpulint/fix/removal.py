@@ -119,9 +119,8 @@ def _remove_backwards(
     """
     start = canvas.last_line_end(previous)
     end = canvas.last_line_end(statement)
-    if any(
-        start < piece.start <= end and not piece.indentation and not piece.mark for piece in canvas.pieces
-    ):
+    inserted = (piece for piece in canvas.pieces if piece.start == piece.end)
+    if any(start < piece.start <= end and not piece.indentation and not piece.mark for piece in inserted):
         # Lines that this fix puts in between keep the block from being empty.
         canvas.put(canvas.first_line(statement), canvas.after(statement), "", CHANGE, whole_lines=True)
         return
