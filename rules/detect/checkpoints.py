@@ -22,9 +22,10 @@ from gpulint.analysis.code.loaded import (
     is_published,
     lives_through_loop,
     parents_of,
+    steps,
     uses_of,
 )
-from gpulint.analysis.file.lookup import names_cuda, qualified, with_words
+from gpulint.analysis.file.lookup import called_in_project, names_cuda, qualified, with_words
 from gpulint.analysis.questions.device.host_copies import host_copies_saved
 from gpulint.analysis.questions.device.placement import is_gpu, on_gpu
 from gpulint.analysis.questions.reached.dead import is_dead
@@ -236,7 +237,17 @@ def _stays(candidate: _Candidate) -> bool:
     """
     load = candidate.load
     name = load.stmt.targets[0].path if isinstance(load.stmt, ir.Assign) else None
-    return name is not None and lives_through_loop(load.function, load.stmt, name)
+    return name is not None and _is_held_through_steps(load.function, load.stmt, name)
+
+
+def _is_held_through_steps(function: ir.Function, statement: ir.Stmt, name: str) -> bool:
+    def trains(call: ir.Call) -> bool:
+        """Whether a call runs a function of the project that has a loop of steps."""
+        callee = called_in_project(function, call)
+        loops = ir.statements(callee.body) if callee is not None and callee is not function else ()
+        return any(isinstance(loop, (ir.For, ir.While)) and steps(loop) for loop in loops)
+
+    return lives_through_loop(function, statement, name, trains)
 
 
 def _under_a_name(
@@ -257,7 +268,7 @@ def _under_a_name(
     load = Load(function, statement, call, location, plain)
     if location is None:
         load.host_branch = host_branch(function, statement, call)
-    load.stays = lives_through_loop(function, statement, path)
+    load.stays = _is_held_through_steps(function, statement, path)
     load.brings_optimizer = any(is_of_optimizer(restored) for _, restored in restoring)
     formatted = entry or found.entries or any(_is_entry(use) for use in uses)
     return _Candidate(load, [restored for _, restored in restoring], formatted)

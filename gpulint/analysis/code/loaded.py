@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 from gpulint.analysis.code import ir
@@ -192,8 +192,11 @@ def uses_of(function: ir.Function, names: set[str], binding: ir.Stmt) -> Iterato
                 yield Use(statement, expr, chain_of(expr, parents))
 
 
-def lives_through_loop(function: ir.Function, binding: ir.Stmt, name: str) -> bool:
-    """Whether the function trains or infers after the loading, in a loop of its own, while the name still holds all of it.
+def lives_through_loop(
+    function: ir.Function, binding: ir.Stmt, name: str, trains: Callable[[ir.Call], bool]
+) -> bool:
+    """Whether the function trains or infers after the loading, in a loop of its own or by a call that `trains`, while the name
+    still holds all of it.
     What a script binds at its top is there until it ends. What another branch binds anew, or a later one may, is not let go of.
     """
     after = False
@@ -204,7 +207,9 @@ def lives_through_loop(function: ir.Function, binding: ir.Stmt, name: str) -> bo
         elif after and isinstance(statement, (ir.Assign, ir.Delete)):
             if any(target.path == name for target in statement.targets) and id(statement) in always:
                 return False
-        elif after and isinstance(statement, (ir.For, ir.While)) and (_steps(statement) or _runs(statement)):
+        elif (
+            after and isinstance(statement, (ir.For, ir.While)) and (steps(statement) or _runs(statement))
+        ) or (after and any(map(trains, ir.own_calls(statement)))):
             return True
     return after and function.name == "<module>"
 
@@ -232,7 +237,7 @@ def _runs(loop: ir.For | ir.While) -> bool:
     return isinstance(loop, ir.For) and any("loader" in (part.path or "") for part in ir.walk(loop.iterable))
 
 
-def _steps(loop: ir.For | ir.While) -> bool:
+def steps(loop: ir.For | ir.While) -> bool:
     """Whether a loop trains, or calls what trains or evaluates: `loss.backward()`, `train_one_epoch(model, …)`."""
     return any(
         call.method in ("backward", "step")

@@ -8,7 +8,7 @@ well: few weights alone do not say that that is little, unless nothing but rows 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from gpulint.analysis.code import ir
@@ -142,9 +142,7 @@ class NetworkSizes:
             built = [alone] if alone is not None else []
         if not built:
             return None
-        least = min(built, key=lambda one: one.weights)
-        most = max(built, key=lambda one: (not one.seen, not one.complete, one.about))
-        return Size(least, most)
+        return Size(min(built, key=lambda one: one.weights), _most(built))
 
     def _makers(self, function: ir.Function, path: str, depth: int) -> Iterator[tuple[ir.Function, ir.Expr]]:
         """The expressions that the network may have been made by, each with the function it stands in."""
@@ -202,6 +200,19 @@ class NetworkSizes:
                 yield from self._makers(caller, inner.path, depth - 1)
             else:
                 yield caller, inner
+
+
+def _most(built: list[Built]) -> Built:
+    """The largest that a network may be, of several; none of them may be of rows alone, or without convolutions."""
+    first = max(built, key=lambda one: (not one.seen, not one.complete, one.about))
+    return replace(
+        first,
+        weights=max(one.weights for one in built),
+        about=max(one.about for one in built),
+        layers=max(one.layers for one in built),
+        rows=all(one.rows for one in built),
+        convolutions=max(one.convolutions for one in built),
+    )
 
 
 def _owner(function: ir.Function) -> ir.Function | None:
