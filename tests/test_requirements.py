@@ -12,6 +12,7 @@ from support import gpulint
 from gpulint.analysis.code.lower import lower
 from gpulint.analysis.file.program import FileAnalysis
 from gpulint.analysis.file.project import Project
+from gpulint.source.program import Top
 
 
 def file_of(project: Project | None, path: Path) -> FileAnalysis:
@@ -47,7 +48,7 @@ def test_the_oldest_torch_that_a_project_requires(
     package = tmp_path / "src" / "net"
     package.mkdir(parents=True)
     (package / "__init__.py").write_text("")
-    project = Project(top=str(tmp_path))
+    project = Project(top=Top(str(tmp_path), is_whole=True))
     project.begin()
     assert oldest_torch(file_of(project, package / "train.py")) == expected
     if expected is not None:
@@ -78,7 +79,7 @@ def test_the_newest_torch_that_a_project_runs_with(
     tmp_path: Path, requirement: str, expected: tuple[int, int] | None
 ) -> None:
     (tmp_path / "pyproject.toml").write_text(f'[project]\ndependencies = ["{requirement}"]\n')
-    project = Project(top=str(tmp_path))
+    project = Project(top=Top(str(tmp_path), is_whole=True))
     project.begin()
     assert newest_torch(file_of(project, tmp_path / "train.py")) == expected
 
@@ -88,7 +89,7 @@ def test_a_bare_version_of_poetry_is_that_version(
     tmp_path: Path, version: str, expected: tuple[int, int] | None
 ) -> None:
     (tmp_path / "pyproject.toml").write_text(f'[tool.poetry.dependencies]\ntorch = "{version}"\n')
-    project = Project(top=str(tmp_path))
+    project = Project(top=Top(str(tmp_path), is_whole=True))
     project.begin()
     assert newest_torch(file_of(project, tmp_path / "train.py")) == expected
 
