@@ -132,3 +132,16 @@ def asks_for_tensor(call: ir.Call) -> bool:
         for part in ir.walk(arg)
         if isinstance(part, (ir.Attr, ir.Name))
     )
+
+
+NUMBER_TYPES = frozenset({"float", "int", "Number", "str", "ndarray"})
+
+
+def asked_for_number(test: ir.Op) -> str | None:
+    """`x` of `type(x) != float`, and of its like; None for any other test."""
+    if test.op not in ("is", "==", "is not", "!=") or len(test.operands) != 2:
+        return None
+    left, right = test.operands
+    if isinstance(left, ir.Call) and left.func.path == "type" and len(left.args) == 1:
+        return left.args[0].path if right.path in NUMBER_TYPES else None
+    return None

@@ -61,6 +61,17 @@ def is_frozen_object(function: ir.Function, value: ir.Expr | None, depth: int = 
     return isinstance(value, ir.Call) and made is not None and is_made_frozen(made, value, depth)
 
 
+def freezes_itself(info: ClassInfo, call: ir.Call) -> bool:
+    """Whether a call of a class's own method switches off the grad of all parameters: `net.requires_grad(False)`."""
+    if info.method(call.method) is None:
+        info.home.link_bases(info)
+    method = info.method(call.method)
+    if method is None:
+        return False
+    modes = list(_of_all_parameters(method, "", call))
+    return bool(modes) and all(_is_off(mode, method, call) for mode in modes)
+
+
 def _settles(info: ClassInfo, part: str, call: ir.Call | None) -> bool | None:
     """Whether the constructor freezes the object, or that part of it, for good; None where it says nothing about that."""
     init = info.cls.methods.get("__init__")

@@ -142,9 +142,14 @@ class FileAnalysis(EntryModes):
         return classes
 
     def link_imported(self, info: ClassInfo) -> None:
-        """Add the bases that stand in other files of the project."""
+        """Add the bases that stand in other files of the project, where what is in the class does not say what it is."""
+        if not info.is_module:
+            self.link_bases(info)
+
+    def link_bases(self, info: ClassInfo) -> None:
+        """Add the bases of a class of this file that stand in other files of the project."""
         for base in info.cls.bases:
-            if base.path is None or base.path in self.module.classes or info.is_module:
+            if base.path is None or base.path in self.module.classes:
                 continue
             qualified = self.names.qualify(base.path)
             found = self.imported_value(qualified) if qualified is not None else self.through_star(base.path)

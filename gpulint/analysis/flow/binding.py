@@ -353,7 +353,12 @@ class Binding(Calling):
         result = self.arithmetic(statement.op, [current, value])
         if current.kind in (Kind.UNKNOWN, Kind.SYMBOL) and value.kind is Kind.GRAPH:
             result = Val(Kind.GRAPH, current.tokens | value.tokens, value.flags)
-        self.update(path, result if token is None else result.with_tokens((token,)))
+        total = result if token is None else result.with_tokens((token,))
+        self.update(path, total)
+        where = target.base.path if isinstance(target, ir.Sub) else None
+        table = self.state.vars.get(where) if where is not None and where != path else None
+        if where is not None and table is not None and table.kind is Kind.CONTAINER:
+            self.add_to(where, table, total)  # who has the table has the sum
 
     def extend_by_sum(self, statement: ir.AugAssign, path: str, current: Val, value: Val) -> None:
         base = current if current.kind is Kind.CONTAINER else container()

@@ -24,6 +24,7 @@ from gpulint.analysis.values.values import (
     HOST,
     LOADED,
     MAYBE,
+    NUMBER,
     PLAIN,
     ROLE,
     UNKNOWN,
@@ -393,7 +394,8 @@ class Calls(Methods):
             else 0
         )
         if name == "defaultdict":
-            return container(container())
+            makes_number = bool(expr.args) and expr.args[0].path in ("int", "float")
+            return container(NUMBER if makes_number else container())
         if name == "dict" and args.keywords:
             return container(items=tuple(args.keywords.values()))
         if args.positional:

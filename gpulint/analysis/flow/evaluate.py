@@ -471,13 +471,17 @@ class Evaluator:
         if decided is not None:
             return self.eval(then if decided else otherwise)
         before = self.state
-        self.state = before.copy()
+        self.state = self.narrowed(before.copy(), test, True)
         first = self.eval(then)
         after = self.state
-        self.state = before.copy()
+        self.state = self.narrowed(before.copy(), test, False)
         second = self.eval(otherwise)
         self.state = merge(after, self.state)
         return join(first, second)
+
+    def narrowed(self, state: State, test: ir.Expr, holds: bool) -> State:
+        """The state where a test holds, or where it does not."""
+        raise NotImplementedError
 
     def comprehension(self, expr: ir.Comp) -> Val:
         before = self.state

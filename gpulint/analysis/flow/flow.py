@@ -7,6 +7,7 @@ from typing import Any
 
 from gpulint.analysis.code import ir
 from gpulint.analysis.code.oom import is_oom_handler, leaves_frames, recovery_in
+from gpulint.analysis.code.reading import NUMBER_TYPES, asked_for_number
 from gpulint.analysis.flow.loops import Loops
 from gpulint.analysis.torch import frameworks
 from gpulint.analysis.values.constants import truth
@@ -169,6 +170,8 @@ class Flow(Loops):
                     path = None
         elif isinstance(test, ir.Op) and (asked := _asked_for_collection(test)) is not None:
             state.collections = {**state.collections, asked: holds != negated}
+        elif isinstance(test, ir.Op) and (asked := asked_for_number(test)) is not None:
+            path, negated = asked, negated != (test.op in ("is", "=="))
         elif isinstance(test, ir.Op) and test.op in ("is", "is not") and _is_none(test.operands[1]):
             path = test.operands[0].path
             negated = negated != (test.op == "is")
@@ -340,9 +343,7 @@ def _names_only(call: ir.Call, names: frozenset[str]) -> bool:
 def _names_number(call: ir.Call) -> bool:
     """Whether one of the types is a number's, a text's or an array's."""
     return any(
-        (part.path or "").rpartition(".")[2] in ("float", "int", "Number", "str", "ndarray")
-        for arg in call.args[1:]
-        for part in ir.walk(arg)
+        (part.path or "").rpartition(".")[2] in NUMBER_TYPES for arg in call.args[1:] for part in ir.walk(arg)
     )
 
 

@@ -29,6 +29,7 @@ from gpulint.rules.detect.kept.traced import (
 )
 
 from gpulint.analysis.code import ir
+from gpulint.analysis.code.reading import asked_for_number
 from gpulint.analysis.file.gradmode import of_call
 from gpulint.analysis.file.lookup import called, parts_given, qualified
 from gpulint.analysis.questions.backward.toward_input import trains_its_input
@@ -157,7 +158,7 @@ class Graphs(Results):
         if expr.op in ("cmp", "not", "==", "!=", "in", "not in", "is", "is not", "<", ">"):
             return made_without("it is the answer to a question")
         if expr.op == "if":
-            branches = [self.of(part, stmt, depth) for part in expr.operands[1:]]
+            branches = [self.of(part, stmt, depth) for part in _where_no_number(expr)]
             found = joined(branches)
             if found.graph is PROVEN and any(branch.cut for branch in branches):
                 return replace(found, graph=OPEN, why="a condition makes a number of it")
@@ -273,7 +274,7 @@ class Graphs(Results):
         local = called(self.file, self.function, call)
         summary = self.file.summaries.get(local) if local is not None else None
         if summary is None or summary.returns is None or summary.returns.kind is not Kind.CONTAINER:
-            return self.of(call, definition.stmt, depth)
+            return self._one_of_several(name, targets, self.of(call, definition.stmt, depth))
         items = summary.returns.items
         if items is None or not isinstance(targets, ir.Seq) or len(targets.items) != len(items):
             return UNKNOWN
@@ -282,6 +283,15 @@ class Graphs(Results):
             return UNKNOWN
         found = of_value(items[at])
         return found if found is not None else self._of_given(items[at], call, local, definition.stmt, depth)
+
+    def _one_of_several(self, name: str, targets: ir.Expr | None, found: Traced) -> Traced:
+        """What stands behind the first of what a network gives may be a count as well as a tensor."""
+        first = not isinstance(targets, ir.Seq) or within(targets.items[0], name)
+        if first or found.graph is not PROVEN or LOSSLIKE.search(name):
+            return found
+        return replace(
+            found, graph=OPEN, why=f"whether `{name}`, one of what the network gives, has a graph is not seen"
+        )
 
     def _cut_inside(self, name: str, call: ir.Call, targets: ir.Expr, depth: int) -> Traced | None:
         """Whether the function that gives it has cut it off, or made a number of it, wherever it returns."""
@@ -441,6 +451,16 @@ class Graphs(Results):
         if alike:
             return replace(found, graph=OPEN, why="a backward goes through others of its kind", freed=True)
         return Traced(OPEN, OPEN, "a backward goes through others beside it")
+
+
+def _where_no_number(expr: ir.Op) -> tuple[ir.Expr, ...]:
+    """The branches of `x.item() if type(x) != float else x`, without the one where x is a number."""
+    test, then, otherwise = expr.operands
+    asked = asked_for_number(test) if isinstance(test, ir.Op) else None
+    if asked is None or not isinstance(test, ir.Op):
+        return then, otherwise
+    is_number = then if test.op in ("is", "==") else otherwise
+    return (otherwise if is_number is then else then,) if is_number.path == asked else (then, otherwise)
 
 
 def _cuts(expr: ir.Expr) -> bool:

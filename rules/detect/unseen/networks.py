@@ -17,6 +17,7 @@ from gpulint.analysis.file.classes import ClassInfo, is_abstract
 from gpulint.analysis.file.frozen_classes import is_made_frozen
 from gpulint.analysis.file.lookup import called, qualified
 from gpulint.analysis.file.reaching import fits
+from gpulint.analysis.questions.grad.frozen_networks import is_frozen
 from gpulint.analysis.torch import frameworks
 from gpulint.analysis.torch.roles import NETWORK, NETWORKS, RUNS, RUNS_NOT
 from gpulint.analysis.values.values import Kind
@@ -102,6 +103,8 @@ class Networks:
         made = self._made(function, call)
         if made is not None and made[0].is_module and is_made_frozen(*made):
             answers = (refuted(Question.TRAINED, f"`{made[0].cls.name}` freezes its parameters by itself"),)
+        elif frozen := self._given_frozen(function, call):
+            answers = (refuted(Question.TRAINED, f"`{frozen}`, which is handed over, is frozen"),)
         elif self.guards(callee):
             answers = (refuted(Question.GRAD, f"`{name}` switches grad off by itself"),)
         else:
@@ -110,6 +113,15 @@ class Networks:
                 proven(Question.GRAD, f"nothing in `{name}` switches grad off"),
             )
         return Run(call, name, answers, callee)
+
+    def _given_frozen(self, function: ir.Function, call: ir.Call) -> str:
+        """The network that a call is given, where it is frozen, and no other is given; else empty."""
+        given = [
+            arg.path for arg in (*call.args, *(value for _, value in call.keywords)) if arg.path is not None
+        ]
+        networks = [path for path in given if self.known(function, path) is not Known.NOT]
+        home: FileAnalysis = function.home
+        return networks[0] if len(networks) == 1 and is_frozen(home, function, networks[0]) else ""
 
     def _of_method(self, function: ir.Function, call: ir.Call, base: str) -> Run | None:
         name = call.method
@@ -238,9 +250,10 @@ class Networks:
                 return True
         if home.treated_as_module(function, place):
             return True
-        if (place != path or "." not in place or _is_own(function, parts[0])) and NETWORK.search(parts[-1]):
-            return True
         callee = self.callee(function, call) if depth else None
+        named = place != path or "." not in place or _is_own(function, parts[0])
+        if named and callee is None and NETWORK.search(parts[-1]):
+            return True
         if callee is None:
             given = any(
                 arg.path is not None and home.treated_as_module(function, arg.path) for arg in call.args

@@ -8,9 +8,16 @@ from typing import TYPE_CHECKING, Any
 
 from gpulint.analysis.code import ir
 from gpulint.analysis.file.classes import ClassInfo
-from gpulint.analysis.file.frozen_classes import is_frozen_object, is_part_frozen, required_of, requirement
+from gpulint.analysis.file.frozen_classes import (
+    freezes_itself,
+    is_frozen_object,
+    is_part_frozen,
+    required_of,
+    requirement,
+)
 from gpulint.analysis.file.lookup import qualified
 from gpulint.analysis.torch import frameworks
+from gpulint.analysis.torch.methods import GIVES_ITSELF
 from gpulint.analysis.values.values import FROZEN, Kind, Val
 
 if TYPE_CHECKING:
@@ -43,10 +50,12 @@ def frozen_where_made(file: FileAnalysis, function: ir.Function, path: str) -> b
                 if not isinstance(statement, ir.Assign) or statement.value is None:
                     continue
                 if any(target.path == path for target in statement.targets):
+                    if _itself(statement.value).path == path:
+                        continue  # `net = net.to(device)`
                     bound = True
                     value = statement.value
                     frozen = _made_frozen(value) or (is_frozen_object(method, value) and not file.thaws)
-                    frozen = frozen or any(_freezes(s, path) for s in block[position:])
+                    frozen = frozen or any(_freezes(file, method, s, path) for s in block[position:])
                     held = value.path is not None and _is_frozen_part(file, method, value.path)
                     if not (frozen or held or _is_none(value)):
                         return False
@@ -126,10 +135,28 @@ def _made_frozen(value: ir.Expr) -> bool:
     return any(map(_is_false, requirement(value)))
 
 
-def _freezes(statement: ir.Stmt, path: str) -> bool:
-    """`net.requires_grad_(False)`, or the same for each of its parameters."""
+def _freezes(file: FileAnalysis, function: ir.Function, statement: ir.Stmt, path: str) -> bool:
+    """`net.requires_grad_(False)`, the same for each of its parameters, or a method of its class that does so."""
     modes = list(required_of(statement, path))
-    return bool(modes) and all(map(_is_false, modes))
+    if modes:
+        return all(map(_is_false, modes))
+    call = statement.value if isinstance(statement, ir.ExprStmt) else None
+    if not isinstance(call, ir.Call) or not isinstance(call.func, ir.Attr) or call.func.base.path != path:
+        return False
+    classes = [made for made in _classes_of(file, function, path) if isinstance(made, ClassInfo)]
+    return bool(classes) and all(freezes_itself(made, call) for made in classes)
+
+
+def _itself(value: ir.Expr) -> ir.Expr:
+    """`net` of `net.to(device).eval()`, `nn.DataParallel(net)`."""
+    while isinstance(value, ir.Call):
+        if value.method in GIVES_ITSELF and isinstance(value.func, ir.Attr):
+            value = value.func.base
+        elif value.method in ("DataParallel", "DistributedDataParallel", "DDP") and value.args:
+            value = value.args[0]
+        else:
+            break
+    return value
 
 
 def _is_false(mode: ir.Expr) -> bool:
