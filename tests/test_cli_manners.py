@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
 import sys
 from pathlib import Path
 
@@ -85,6 +86,17 @@ def test_a_path_that_is_called_as_a_command_might_be_is_a_path(project: Path) ->
     (project / "chek").mkdir()
     (project / "chek/train.py").write_text(HELD)
     assert codes("chek", cwd=project) == [("train.py", "GPU101", HELD_ROW)]
+
+
+def test_a_working_directory_that_is_gone(project: Path, tmp_path: Path) -> None:
+    script = f'mkdir "$0" && cd "$0" && rmdir "$0" && exec "$1" check "{project / "train.py"}"'
+    command = ["sh", "-c", script, str(tmp_path / "gone"), str(Path(sys.executable).with_name("gpulint"))]
+    done = subprocess.run(command, capture_output=True, text=True, env=environment(), check=False)
+    assert done.returncode == 2
+    assert (
+        done.stderr
+        == "gpulint: the working directory is gone: change to another one, and run gpulint again\n"
+    )
 
 
 def test_help_as_a_word(tmp_path: Path) -> None:

@@ -122,9 +122,25 @@ def _run(arguments: Sequence[str]) -> int:
     except BrokenPipeError:
         return _reader_gone()
     except OSError as error:
-        return _disk_full(error) if error.errno == errno.ENOSPC else _failed(error)
+        if error.errno == errno.ENOSPC:
+            return _disk_full(error)
+        return _nowhere() if not _has_directory() else _failed(error)
     except Exception as error:
         return _failed(error)
+
+
+def _has_directory() -> bool:
+    """Whether the working directory is still there."""
+    try:
+        os.getcwd()
+    except OSError:
+        return False
+    return True
+
+
+def _nowhere() -> int:
+    _say("the working directory is gone: change to another one, and run gpulint again")
+    return 2
 
 
 def _status(returned: Any) -> int:
