@@ -13,6 +13,7 @@ from gpulint.forecasting.recorder import ForecastError
 
 MEASURING: Final = os.path.abspath(os.path.join(__file__, "..", "child", "measuring.py"))
 TIMEOUT: Final = 300.0  # seconds
+_MOST_OF_A_CONTEXT: Final = 4 << 30  # bytes; with all of CUDA's modules loaded it has some 1 GiB
 
 
 def calibrate(python: str) -> dict[str, Any]:
@@ -27,6 +28,10 @@ def calibrate(python: str) -> dict[str, Any]:
             f"the card could not be measured: {said[-1] if said else 'no reason was given'}", done.stderr
         )
     found = json.loads(done.stdout.splitlines()[-1])
+    if not 0 < found["context"] < _MOST_OF_A_CONTEXT:
+        raise ForecastError(
+            "the card could not be measured: other programs took or gave back memory of it meanwhile; try again when it is idle"
+        )
     name = re.sub(r"[^a-z0-9]+", "-", found["label"].lower().removeprefix("nvidia ")).strip("-")
     card = Card(
         name,

@@ -13,6 +13,8 @@ from warm import run_linter
 torch = pytest.importorskip("torch")
 
 import gpulint  # noqa: E402
+from gpulint.forecasting.calibrating import calibrate  # noqa: E402
+from gpulint.forecasting.recorder import ForecastError  # noqa: E402
 
 pytestmark = pytest.mark.usefixtures("warm_scripts")
 
@@ -116,6 +118,16 @@ def test_a_card_is_measured(tmp_path: Path) -> None:
     assert found["memory"] == torch.cuda.get_device_properties(0).total_memory
     assert 100 << 20 < found["context"] < 3 << 30
     assert found["cublas_workspace"] > 0
+
+
+@pytest.mark.parametrize("context", [-5_319_163_904, 0, 9 << 30])
+def test_a_card_that_others_use_meanwhile_is_not_measured(context: int, tmp_path: Path) -> None:
+    said = {"context": context, "label": "Card", "torch": "2.11", "others": 0}
+    python = tmp_path / "python"
+    python.write_text(f"#!/bin/sh\necho '{json.dumps(said)}'\n")
+    python.chmod(0o755)
+    with pytest.raises(ForecastError, match="other programs took or gave back memory"):
+        calibrate(str(python))
 
 
 @pytest.mark.slow
