@@ -6,6 +6,7 @@ import ast
 import importlib
 import shutil
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -57,3 +58,40 @@ def test_weights_are_counted_as_torch_counts_them(module: str, name: str, networ
 
 def test_all_kinds_of_networks_are_there() -> None:
     assert len(NETWORKS) >= 12
+
+
+ENDLESS = """
+from torch import nn
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        items, text, width, pairs = [1], "ab", 3, [1]
+        for _ in range(60):
+            items = items + items
+            items += items
+            items.extend(items)
+            text = text + text
+            width = width**31
+            pairs = [pairs, pairs]
+            nested = []
+            nested.append(pairs)
+            nested.append(nested)
+            pairs == nested
+            "%999999999d" % 5, "{:>999999999}".format(1), "%*d" % (999999999, 5)
+            list(range(10**12)), sum(range(10**13)), [0] * 10**9, items[::0], range(10**30)[5:9]
+            nn.Sequential(pairs, nested)
+        while len(items) > 0:
+            items.append(1)
+        self.layers = nn.Linear(len(items), width)
+"""
+
+
+def test_constructors_that_would_never_end_are_let_be(tmp_path: Path) -> None:
+    path = tmp_path / "endless.py"
+    path.write_text(ENDLESS)
+    facts = analyse(lower(ast.parse(ENDLESS)), str(path), Project())
+    started = time.process_time()
+    counted = Constructing().of_class(facts.analysis.classes["Net"])
+    assert time.process_time() - started < 10
+    assert counted is not None and not counted.complete

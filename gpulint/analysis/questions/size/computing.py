@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import ast
 import math
+import re
 from collections.abc import Callable, Mapping, Sequence
 
 from gpulint.analysis.code import ir
 from gpulint.analysis.questions.size.built import UNKNOWN, Built, Scope
 
 MOST_ROUNDS = 64  # of a loop, and items of a list that is written as a product
+_MOST_ITEMS = 4_096  # of a list, letters of a text; more is nothing that a constructor needs
+_MOST = 10**18
 _ARITHMETIC: Mapping[str, Callable[[float, float], float]] = {
     "+": lambda a, b: a + b, "-": lambda a, b: a - b, "*": lambda a, b: a * b, "/": lambda a, b: a / b,
     "//": lambda a, b: a // b, "%": lambda a, b: a % b,
@@ -26,6 +29,7 @@ _PLAIN: Mapping[str, Callable[..., object]] = {
     "round": round, "abs": abs, "bool": bool, "str": str, "sorted": sorted, "any": any, "all": all,
 }  # fmt: skip
 BUILTINS = frozenset({*_PLAIN, "range", "zip", "enumerate", "reversed", "dict", "getattr", "isinstance"})
+_WIDE = re.compile(r"\d{4}|\*")  # widths in a text that is filled in
 _OF_MATH = frozenset("ceil floor sqrt log log2 prod pow exp".split())
 _OF_TEXT = frozenset("lower upper strip split startswith endswith replace format".split())
 _KINDS: Mapping[str, type | tuple[type, ...]] = {
@@ -36,7 +40,7 @@ _KINDS: Mapping[str, type | tuple[type, ...]] = {
 
 def builtin(name: str, positional: list[object]) -> object:
     """What one of Python's own functions gives. Raises `TypeError` and `ValueError` as these do."""
-    if any(value is UNKNOWN for value in positional):
+    if any(value is UNKNOWN or not is_bounded(value) for value in positional):
         return UNKNOWN
     if name == "range":
         numbers = [value for value in positional if isinstance(value, int)]
@@ -65,7 +69,7 @@ def of_math(name: str, positional: list[object]) -> object:
     if name not in _OF_MATH or len(numbers) != len(flat(positional)) or not numbers:
         return UNKNOWN
     try:
-        return math.prod(numbers) if name == "prod" else getattr(math, name)(*numbers)
+        return bounded(math.prod(numbers) if name == "prod" else getattr(math, name)(*numbers))
     except (TypeError, ValueError, OverflowError):
         return UNKNOWN
 
@@ -80,9 +84,9 @@ def of_method(base: object, name: str, positional: list[object]) -> object:
             return base.get(first, positional[1] if len(positional) > 1 else None)
         whole = {"items": list(base.items()), "values": list(base.values()), "keys": list(base)}
         return whole.get(name, dict(base) if name == "copy" else UNKNOWN)
-    if isinstance(base, str) and name in _OF_TEXT and UNKNOWN not in positional:
+    if isinstance(base, str) and name in _OF_TEXT and UNKNOWN not in positional and not _WIDE.search(base):
         try:
-            return getattr(base, name)(*positional)
+            return bounded(getattr(base, name)(*positional))
         except (TypeError, ValueError, LookupError):
             return UNKNOWN
     return UNKNOWN
@@ -91,10 +95,13 @@ def of_method(base: object, name: str, positional: list[object]) -> object:
 def _of_list(base: list[object], name: str, positional: list[object]) -> object:
     if name == "copy":
         return list(base)
-    if name == "append" and positional:
+    if name in ("append", "insert") and not (positional and is_bounded([*base, positional[-1]])):
+        return UNKNOWN
+    if name == "append":
         base.append(positional[0])
     elif name == "extend" and positional and isinstance(positional[0], (list, tuple)):
-        base.extend(positional[0])
+        if is_bounded([*base, *positional[0]]):
+            base.extend(positional[0])
     elif name == "insert" and len(positional) == 2 and isinstance(positional[0], int):
         base.insert(positional[0], positional[1])
     elif name == "pop" and base:
@@ -104,10 +111,32 @@ def _of_list(base: list[object], name: str, positional: list[object]) -> object:
     return UNKNOWN
 
 
+def is_bounded(value: object) -> bool:
+    """Whether a value is no larger than what constructors need: what is linted may be written by anybody."""
+    if isinstance(value, (list, tuple)):
+        return len(_nodes(value)) <= _MOST_ITEMS
+    if isinstance(value, (str, range)):
+        return len(value) <= _MOST_ITEMS
+    return not isinstance(value, (int, float)) or abs(value) <= _MOST
+
+
+def bounded(value: object) -> object:
+    return value if is_bounded(value) else UNKNOWN
+
+
 def flat(values: Sequence[object]) -> list[object]:
+    """What is in a list and in the lists in it, as far as a few thousand of them."""
+    return [one for one in _nodes(values) if not isinstance(one, (list, tuple))]
+
+
+def _nodes(values: Sequence[object]) -> list[object]:
     found: list[object] = []
-    for value in values:
-        found += flat(value) if isinstance(value, (list, tuple)) else [value]
+    left = list(reversed(values))
+    while left and len(found) <= _MOST_ITEMS:
+        one = left.pop()
+        found.append(one)
+        if isinstance(one, (list, tuple)):
+            left.extend(reversed(one[: _MOST_ITEMS + 1]))
     return found
 
 
@@ -126,9 +155,9 @@ def item_of(base: object, index: object) -> object:
     if isinstance(base, Built):
         return Built()  # a part of what was counted
     if isinstance(base, range):
-        base = list(base)
+        base = list(base[:_MOST_ITEMS])
     if isinstance(base, (list, tuple)) and isinstance(index, slice):
-        return base[index]
+        return base[index] if index.step != 0 else UNKNOWN
     if isinstance(base, (list, tuple)) and isinstance(index, int) and -len(base) <= index < len(base):
         return base[index]
     if isinstance(base, dict) and isinstance(index, (str, int)):
@@ -178,19 +207,19 @@ def _arithmetic(op: str, values: list[object]) -> object:
     if op in ("==", "!="):
         return (left == right) is (op == "==")
     if op == "+" and isinstance(left, (list, tuple)) and isinstance(right, (list, tuple)):
-        return [*left, *right]
+        return bounded([*left, *right])
     if op == "+" and isinstance(left, str) and isinstance(right, str):
-        return left + right
+        return bounded(left + right)
     if op == "*" and isinstance(left, (list, tuple)) and isinstance(right, int) and right <= MOST_ROUNDS:
-        return list(left) * right
-    if op == "%" and isinstance(left, str):
+        return bounded(list(left) * right)
+    if op == "%" and isinstance(left, str) and not _WIDE.search(left):
         try:
             return left % (tuple(right) if isinstance(right, list) else right)
         except (TypeError, ValueError):
             return UNKNOWN
     if isinstance(left, (int, float)) and isinstance(right, (int, float)) and op in _ARITHMETIC:
         try:
-            return _ARITHMETIC[op](left, right)
+            return bounded(_ARITHMETIC[op](left, right))
         except (ZeroDivisionError, OverflowError):
             return UNKNOWN
     return UNKNOWN

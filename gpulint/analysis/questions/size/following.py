@@ -10,7 +10,15 @@ from functools import partial as with_arguments
 from gpulint.analysis.code import ir
 from gpulint.analysis.file.classes import ClassInfo
 from gpulint.analysis.questions.size.built import UNKNOWN, Built, Closure, Named, Partial, Returned, Scope
-from gpulint.analysis.questions.size.computing import MOST_ROUNDS, bind, compared, computed, item_of, part_of
+from gpulint.analysis.questions.size.computing import (
+    MOST_ROUNDS,
+    bind,
+    bounded,
+    compared,
+    computed,
+    item_of,
+    part_of,
+)
 from gpulint.analysis.questions.size.naming import Naming
 
 _MOST_STATEMENTS = 20_000  # followed for one network
@@ -224,7 +232,7 @@ class Following(Naming):
                 items.append(value)
             elif isinstance(value, (list, tuple)):
                 items += value
-        return items
+        return bounded(items)
 
     def _table(self, expr: ir.DictDisplay, scope: Scope) -> object:
         found: dict[object, object] = {}
