@@ -94,4 +94,5 @@ def test_constructors_that_would_never_end_are_let_be(tmp_path: Path) -> None:
     started = time.process_time()
     counted = Constructing().of_class(facts.analysis.classes["Net"])
     assert time.process_time() - started < 10
-    assert counted is not None and not counted.complete
+    assert counted is not None
+    assert not counted.complete
