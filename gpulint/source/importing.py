@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import lru_cache
 from pathlib import Path
 
@@ -47,12 +47,17 @@ class Importing:
             return self._below(folder, parts, allow_package=True)
         if not parts or parts[0] in _FOREIGN:
             return None
-        for root in (*import_roots(str(folder), self._top), *self._added_by(Path(origin), folder)):
+        for root in self._starts(Path(origin), folder):
             found = self._below(root, parts, allow_package=False)
             if found is not None:
                 return found
         # A script is started from its own folder, be that a package as well.
         return self._below(folder, parts, allow_package=False) or self._from_own_folder(folder, parts)
+
+    def _starts(self, origin: Path, folder: Path) -> Iterator[Path]:
+        """Where imports may start; what a file adds itself is only read where that is asked for."""
+        yield from import_roots(str(folder), self._top)
+        yield from self._added_by(origin, folder)
 
     def _added_by(self, origin: Path, folder: Path) -> tuple[Path, ...]:
         """The folders that a file puts on the search path. Without a project around it, a relative one may start at the program's

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from gpulint.analysis.code import ir
-from gpulint.analysis.torch.methods import GIVES_ITSELF
+from gpulint.analysis.code.reading import unwrapped
 
 # What leaves an object what it is: `Net().to(device).eval()` makes a Net.
 
@@ -137,7 +137,7 @@ def _class_of_self(function: ir.Function, callee: ir.Expr) -> str | None:
 
 def _note_names(statement: ir.Stmt, found: FileCalls) -> None:
     for name, value in _bound(statement):
-        value = _unmoved(value)
+        value = unwrapped(value)
         if isinstance(value, ir.Call):
             found.made.setdefault(value.method, set()).add(name)
         elif value.path is not None and value.path.rpartition(".")[2] != name:
@@ -155,12 +155,6 @@ def _bound(statement: ir.Stmt) -> Iterator[tuple[str, ir.Expr]]:
                 yield target.path.rpartition(".")[2], statement.value
     for call in ir.own_calls(statement):
         yield from ((name, value) for name, value in call.keywords if name is not None)
-
-
-def _unmoved(value: ir.Expr) -> ir.Expr:
-    while isinstance(value, ir.Call) and value.method in GIVES_ITSELF and isinstance(value.func, ir.Attr):
-        value = value.func.base
-    return value
 
 
 def _last(expr: ir.Expr) -> str:

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import ast
+from collections.abc import Mapping
+from typing import Final
+
 from gpulint.analysis.code import ir
 from gpulint.analysis.code.assignments import targets
+from gpulint.analysis.torch.methods import GIVES_ITSELF, WRAPS
 from gpulint.analysis.torch.names import HOST_ATTRS
 
 
@@ -132,6 +137,31 @@ def asks_for_tensor(call: ir.Call) -> bool:
         for part in ir.walk(arg)
         if isinstance(part, (ir.Attr, ir.Name))
     )
+
+
+# The orders and the other links of comparisons, of which `ir.Op` has only the commonest.
+LINKS: Final[Mapping[type[ast.cmpop], str]] = {
+    ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=", ast.Eq: "==", ast.NotEq: "!=", ast.Is: "is",
+    ast.IsNot: "is not", ast.In: "in", ast.NotIn: "not in",
+}  # fmt: skip
+
+
+def link_of(test: ir.Op) -> str:
+    """`<` of `rank < 1`; `cmp` where a comparison has several."""
+    several = test.op == "cmp" and len(test.operands) > 2
+    return test.op if several or test.op != "cmp" else LINKS[type(test.origin.ops[0])]
+
+
+def unwrapped(value: ir.Expr) -> ir.Expr:
+    """`net` of `net.to(device).eval()` and of `nn.DataParallel(net)`."""
+    while isinstance(value, ir.Call):
+        if value.method in GIVES_ITSELF and isinstance(value.func, ir.Attr):
+            value = value.func.base
+        elif value.method in WRAPS and value.args:
+            value = value.args[0]
+        else:
+            break
+    return value
 
 
 NUMBER_TYPES = frozenset({"float", "int", "Number", "str", "ndarray"})

@@ -18,6 +18,7 @@ _NUMERIC = ("math.", "numpy.", "statistics.")
 # Built in: what they give is what they are given, a tensor of tensors.
 _LIKE_ARGUMENTS = frozenset("sum min max abs".split())
 _ARITHMETIC = frozenset({"+", "-", "*", "/", "//", "**", "neg", "%", "if", "and", "or"})
+COMPARISONS = frozenset({"cmp", "==", "!="})  # of tensors: a tensor without a graph
 QUESTIONS = frozenset({"cmp", "==", "!=", "not", "is", "is not", "in", "not in"})
 # Whether what surrounds an expression takes a number: yes, no, or as the uses of the name it is bound to say.
 _Numeric = bool | str

@@ -174,9 +174,8 @@ class ClassInfo:
         while queue:
             current = queue.pop(0)
             if current not in found:
-                current.home.link_imported(current)
                 found.append(current)
-                queue.extend(current.bases)
+                queue.extend(current.home.bases_of(current))
         return found
 
     def method(self, name: str) -> ir.Function | None:

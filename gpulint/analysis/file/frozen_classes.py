@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from gpulint.analysis.code import ir
+from gpulint.analysis.code.reading import unwrapped
 from gpulint.analysis.file.lookup import class_made
 from gpulint.analysis.file.weights.parameters import parts_with_weights
-from gpulint.analysis.torch.methods import GIVES_ITSELF
 from gpulint.analysis.values.arguments import bind_sources, is_static
 from gpulint.analysis.values.constants import NO_CONSTANTS, Constants, given_constants, truth
 
@@ -55,17 +55,15 @@ def _stores_frozen(info: ClassInfo, attr: str, call: ir.Call | None, depth: int)
 
 def is_frozen_object(function: ir.Function, value: ir.Expr | None, depth: int = 2) -> bool:
     """Whether a value is a module of the project that freezes itself as it is made: `Encoder(weights).to(device)`."""
-    while isinstance(value, ir.Call) and isinstance(value.func, ir.Attr) and value.method in GIVES_ITSELF:
-        value = value.func.base
+    value = unwrapped(value) if value is not None else None
     made = class_made(function, value) if isinstance(value, ir.Call) else None
     return isinstance(value, ir.Call) and made is not None and is_made_frozen(made, value, depth)
 
 
 def freezes_itself(info: ClassInfo, call: ir.Call) -> bool:
     """Whether a call of a class's own method switches off the grad of all parameters: `net.requires_grad(False)`."""
-    if info.method(call.method) is None:
-        info.home.link_bases(info)
-    method = info.method(call.method)
+    methods = (one.cls.methods.get(call.method) for one in info.lineage())
+    method = next((method for method in methods if method is not None), None)
     if method is None:
         return False
     modes = list(_of_all_parameters(method, "", call))

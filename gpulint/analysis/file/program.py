@@ -144,18 +144,20 @@ class FileAnalysis(EntryModes):
     def link_imported(self, info: ClassInfo) -> None:
         """Add the bases that stand in other files of the project, where what is in the class does not say what it is."""
         if not info.is_module:
-            self.link_bases(info)
+            info.bases = self.bases_of(info)
+            info.inherit()
 
-    def link_bases(self, info: ClassInfo) -> None:
-        """Add the bases of a class of this file that stand in other files of the project."""
+    def bases_of(self, info: ClassInfo) -> list[ClassInfo]:
+        """The bases of a class of this file, with those that stand in other files of the project."""
+        found = list(info.bases)
         for base in info.cls.bases:
             if base.path is None or base.path in self.module.classes:
                 continue
             qualified = self.names.qualify(base.path)
-            found = self.imported_value(qualified) if qualified is not None else self.through_star(base.path)
-            if found is not None and found.kind is Kind.CLASS and found.ref not in info.bases:
-                info.bases.append(found.ref)
-                info.inherit()
+            value = self.imported_value(qualified) if qualified is not None else self.through_star(base.path)
+            if value is not None and value.kind is Kind.CLASS and value.ref not in found:
+                found.append(value.ref)
+        return found
 
     def prepare(self, info: ClassInfo) -> None:
         """Learn the attributes of a class of this file for another file that uses it."""

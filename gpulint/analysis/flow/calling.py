@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from typing import TYPE_CHECKING
 
 from gpulint.analysis.code import ir
@@ -68,9 +69,9 @@ class Calling(Keeping):
         home: FileAnalysis = function.home
         return type(self)(home, function, home.evidence[function], State(grad), False)
 
+    @abstractmethod
     def run(self) -> State:
         """Follow the function to its end."""
-        raise NotImplementedError
 
     # --- calls ---------------------------------------------------------------------------------------------------
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING
 
 from gpulint.analysis.code import ir
@@ -74,7 +75,7 @@ OUTPUT_FIELDS = frozenset(
 )
 
 
-class Evaluator:
+class Evaluator(ABC):
     """Follows values through expressions. `record` is off while a loop's fixpoint is sought."""
 
     if TYPE_CHECKING:
@@ -218,6 +219,7 @@ class Evaluator:
                 self.eval(part)
         return UNKNOWN
 
+    @abstractmethod
     def yielded(self, value: Val) -> None:
         """A generator hands a value out."""
 
@@ -479,9 +481,9 @@ class Evaluator:
         self.state = merge(after, self.state)
         return join(first, second)
 
+    @abstractmethod
     def narrowed(self, state: State, test: ir.Expr, holds: bool) -> State:
         """The state where a test holds, or where it does not."""
-        raise NotImplementedError
 
     def comprehension(self, expr: ir.Comp) -> Val:
         before = self.state
@@ -501,9 +503,11 @@ class Evaluator:
             return container(values[-1])
         return container(values[-1])
 
+    @abstractmethod
     def enter_comprehension(self, expr: ir.Comp) -> None:
         """A comprehension is a loop: in flow.py."""
 
+    @abstractmethod
     def leave_comprehension(self, expr: ir.Comp) -> None:
         """The loop's end."""
 

@@ -29,6 +29,9 @@ DATA: Final = re.compile(
     r"(?i)(?:^|_)(?:obs|observations?|states?|actions?|rewards?|data|images?|pixels|targets?|labels?|masks?|lengths?)\d*$"
 )
 
+# Methods that put something more into what they are called on.
+PUTTING: Final = frozenset("append extend insert appendleft add update setdefault".split())
+
 # What settings are read from.
 SETTINGS: Final = re.compile(
     r"(?i)(?:^|[._])(?:config|cfg|conf|args|opts?|hparams|hp|params|options|settings|flags|hyper_params)\."

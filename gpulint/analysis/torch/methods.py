@@ -8,7 +8,9 @@ from typing import Final
 GIVES_ITSELF: Final = frozenset(
     "to cuda cpu half float double bfloat16 type eval train requires_grad_ module".split()
 )
-# The same, where it stays on its device.
+# What makes of a network one that is the same, but for where it runs.
+WRAPS: Final = frozenset("DataParallel DistributedDataParallel DDP deepcopy compile".split())
+# The same as the first, where it stays on its device.
 STAYS_IN_PLACE: Final = GIVES_ITSELF - {"to", "cuda", "cpu"}
 
 # What makes the host wait for the GPU.

@@ -207,9 +207,3 @@ SAVES_INPUT: Final = frozenset(
     "NLLLoss nll_loss BCEWithLogitsLoss binary_cross_entropy_with_logits BCELoss binary_cross_entropy MSELoss mse_loss "
     "L1Loss l1_loss SmoothL1Loss smooth_l1_loss".split()
 )
-
-# What a program calls the object that has its settings.
-SETTINGS: Final = frozenset(
-    "args arg arguments opt opts option options flags config configs cfg conf hp hps hparams hparam hyperparams params settings "
-    "cli_args parsed_args namespace".split()
-)

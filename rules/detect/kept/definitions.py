@@ -7,9 +7,7 @@ from dataclasses import dataclass
 
 from gpulint.analysis.code import ir
 from gpulint.analysis.code.assignments import pairs, targets
-
-# Methods that put something more into what they are called on.
-_PUTTING = frozenset({"append", "extend", "insert", "appendleft", "add", "update", "setdefault"})
+from gpulint.analysis.torch.keeping import PUTTING
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +128,7 @@ def _called(path: str, statement: ir.Stmt, call: ir.Call) -> Iterator[Definition
         return
     if call.method == "detach_":
         yield Definition(statement, None, cut=True)
-    elif call.method in _PUTTING:
+    elif call.method in PUTTING:
         for value in (*call.args, *(value for _, value in call.keywords)):
             yield Definition(statement, value, whole=False)
 

@@ -15,6 +15,7 @@ from gpulint.analysis.code import ir
 from gpulint.analysis.code.assignments import targets
 from gpulint.analysis.code.loaded import Chain, chain_of, parents_of
 from gpulint.analysis.code.reading import is_bound
+from gpulint.analysis.code.uses import QUESTIONS
 from gpulint.analysis.file.evidence import LOSSY
 from gpulint.analysis.file.lookup import called_in_project, qualified
 from gpulint.analysis.torch import frameworks
@@ -46,7 +47,6 @@ _THROUGH = frozenset(
     "list tuple sorted reversed dict set iter next sum zip enumerate map filter tqdm min max abs".split()
 )
 _DRAWING = frozenset("torchvision torchaudio soundfile imageio cv2 PIL matplotlib".split())
-_QUESTIONS = frozenset({"cmp", "==", "!=", "not", "is", "is not", "in", "not in"})
 _MEASURES = re.compile(
     r"(?i)metric|meter|evaluator|accuracy|acc$|bleu|rouge|score[rs]?$|stat|recorder|confusion|auc|map$"
 )
@@ -162,7 +162,7 @@ class _Follower:
         if isinstance(around, ir.Call):
             return self._method(around) if around.func is current else self._argument(current, around)
         if isinstance(around, ir.Op):
-            if around.op in _QUESTIONS:
+            if around.op in QUESTIONS:
                 self.fate.any = True
                 self.fate.read = self.fate.read or (around if around.op == "cmp" else None)
                 return False

@@ -7,8 +7,7 @@ from collections.abc import Iterable, Sequence, Set
 from gpulint.analysis.code import ir
 from gpulint.analysis.code.assignments import targets
 from gpulint.analysis.questions.backward.cutting import cuts_graph
-
-_PUTS = frozenset("append extend insert add update setdefault appendleft".split())
+from gpulint.analysis.torch.keeping import PUTTING
 
 
 def gives_back(function: ir.Function, calls: Sequence[ir.Call]) -> bool:
@@ -43,7 +42,7 @@ class _Tracing:
         elif isinstance(statement, ir.Assign):
             made = made - {target.path for target in statement.targets if isinstance(target, ir.Name)}
         for call in ir.own_calls(statement):
-            if call.method in _PUTS and isinstance(call.func, ir.Attr):
+            if call.method in PUTTING and isinstance(call.func, ir.Attr):
                 if _uses(call.args, self._wanted, made):
                     made = made | {_root(call.func.base)}
         return self._blocks(statement, made)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from gpulint.analysis.code import ir
 from gpulint.analysis.file.classes import ClassInfo, is_abstract
 from gpulint.analysis.file.frozen_classes import is_made_frozen
-from gpulint.analysis.file.lookup import called, qualified
+from gpulint.analysis.file.lookup import called, class_made, qualified
 from gpulint.analysis.file.reaching import fits
 from gpulint.analysis.questions.grad.frozen_networks import is_frozen
 from gpulint.analysis.torch import frameworks
@@ -205,7 +205,6 @@ class Networks:
         """The class `Trainer` and its call, of `trainer.predict(b)` after `trainer = Trainer(…)`."""
         if not (isinstance(call.func, ir.Attr) and isinstance(call.func.base, ir.Name)):
             return None
-        home: FileAnalysis = function.home
         made = [
             statement.value
             for statement in ir.statements(function.body)
@@ -215,10 +214,7 @@ class Networks:
         (maker,) = made if len(made) == 1 else (None,)
         if not isinstance(maker, ir.Call) or maker.func.path is None:
             return None
-        info = home.classes.get(maker.func.path)
-        if info is None and (full := qualified(home, function, maker.func.path)) is not None:
-            value = home.imported_value(full)
-            info = value.ref if value is not None and isinstance(value.ref, ClassInfo) else None
+        info = class_made(function, maker)
         return (info, maker) if info is not None else None
 
     def runs(self, function: ir.Function, depth: int = _DEPTH) -> bool:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from gpulint.analysis.code import ir
 from gpulint.analysis.code.assignments import targets
+from gpulint.analysis.code.uses import COMPARISONS
 from gpulint.analysis.file import lookup
 from gpulint.analysis.file.facts import Forward, FunctionFacts, Hold
 from gpulint.analysis.questions.grad.strangers import Strangers
@@ -154,7 +155,6 @@ def _following(block: list[ir.Stmt], origin: ir.Stmt) -> list[ir.Stmt]:
 
 _COMPUTED = frozenset("min max minimum maximum where clamp exp log abs sum mean".split())
 _NUMBERS = frozenset({"float", "int", "len"})
-_COMPARISONS = frozenset({"cmp", "==", "!="})
 
 
 def against_cutting(file: FileAnalysis, hold: Hold) -> str:
@@ -258,7 +258,7 @@ def cuts_graph(expr: ir.Expr) -> bool:
         if isinstance(expr.func, ir.Attr):
             return expr.method in NO_GRAPH
         return expr.method in _NUMBERS
-    return isinstance(expr, ir.Op) and expr.op in _COMPARISONS
+    return isinstance(expr, ir.Op) and expr.op in COMPARISONS
 
 
 def mixes(facts: FunctionFacts, forward: Forward) -> bool:

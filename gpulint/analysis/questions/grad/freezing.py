@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from gpulint.analysis.code import ir
+from gpulint.analysis.code.reading import unwrapped
 from gpulint.analysis.file.classes import ClassInfo
 from gpulint.analysis.questions.grad.doubts import may_guard
 from gpulint.analysis.torch import frameworks
-from gpulint.analysis.torch.methods import GIVES_ITSELF
 from gpulint.analysis.values.values import Kind
 
 if TYPE_CHECKING:
@@ -112,10 +112,9 @@ def _freezes(file: FileAnalysis, function: ir.Function, path: str) -> bool:
 
 def _makers(value: ir.Expr | None) -> Iterator[ir.Call]:
     """The call that makes a network: `build(x)` of `build(x).to(device).eval()`."""
-    while isinstance(value, ir.Call) and value.method in GIVES_ITSELF and isinstance(value.func, ir.Attr):
-        value = value.func.base
-    if isinstance(value, ir.Call):
-        yield value
+    made = unwrapped(value) if value is not None else None
+    if isinstance(made, ir.Call):
+        yield made
 
 
 def _hides_freezing(file: FileAnalysis, function: ir.Function, call: ir.Call) -> bool:

@@ -7,6 +7,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from gpulint.analysis.code import ir
+from gpulint.analysis.code.reading import unwrapped
 from gpulint.analysis.file.classes import ClassInfo
 from gpulint.analysis.file.frozen_classes import (
     freezes_itself,
@@ -17,7 +18,6 @@ from gpulint.analysis.file.frozen_classes import (
 )
 from gpulint.analysis.file.lookup import qualified
 from gpulint.analysis.torch import frameworks
-from gpulint.analysis.torch.methods import GIVES_ITSELF
 from gpulint.analysis.values.values import FROZEN, Kind, Val
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ def frozen_where_made(file: FileAnalysis, function: ir.Function, path: str) -> b
                 if not isinstance(statement, ir.Assign) or statement.value is None:
                     continue
                 if any(target.path == path for target in statement.targets):
-                    if _itself(statement.value).path == path:
+                    if unwrapped(statement.value).path == path:
                         continue  # `net = net.to(device)`
                     bound = True
                     value = statement.value
@@ -145,18 +145,6 @@ def _freezes(file: FileAnalysis, function: ir.Function, statement: ir.Stmt, path
         return False
     classes = [made for made in _classes_of(file, function, path) if isinstance(made, ClassInfo)]
     return bool(classes) and all(freezes_itself(made, call) for made in classes)
-
-
-def _itself(value: ir.Expr) -> ir.Expr:
-    """`net` of `net.to(device).eval()`, `nn.DataParallel(net)`."""
-    while isinstance(value, ir.Call):
-        if value.method in GIVES_ITSELF and isinstance(value.func, ir.Attr):
-            value = value.func.base
-        elif value.method in ("DataParallel", "DistributedDataParallel", "DDP") and value.args:
-            value = value.args[0]
-        else:
-            break
-    return value
 
 
 def _is_false(mode: ir.Expr) -> bool:

@@ -6,12 +6,12 @@ from collections.abc import Callable, Iterator
 
 from gpulint.analysis.code import ir
 from gpulint.analysis.code.assignments import targets
+from gpulint.analysis.code.uses import COMPARISONS
 from gpulint.analysis.file.facts import Forward
 from gpulint.analysis.torch.names import HOST_ATTRS, PAIRS, TO_DEVICE, TO_HOST
 
 _SHAPES = frozenset("size dim numel nelement ndimension".split())
 _TO_CPU = frozenset("cpu to tolist item".split())
-_COMPARES = frozenset({"cmp", "==", "!=", "<", ">", "<=", ">="})
 _SHOWN = frozenset("print pprint info debug warning log".split())
 
 
@@ -163,7 +163,7 @@ def _keeps_graph(value: ir.Expr) -> bool:
     return not any(
         (isinstance(part, ir.Call) and part.method in TO_DEVICE | TO_HOST | PAIRS)
         or (isinstance(part, ir.Attr) and part.attr == "data")
-        or (isinstance(part, ir.Op) and part.op in _COMPARES)
+        or (isinstance(part, ir.Op) and part.op in COMPARISONS)
         for part in ir.walk(value)
     )
 

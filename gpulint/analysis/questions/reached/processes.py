@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import ast
-
 from gpulint.analysis.code import ir
 from gpulint.analysis.code.following import conditions
+from gpulint.analysis.code.reading import link_of
 from gpulint.analysis.torch.ranks import COUNTS, FIRST, RANKS, SPREAD
 
-_ORDERS: dict[type, str] = {ast.Lt: "<", ast.Gt: ">", ast.LtE: "<=", ast.GtE: ">="}
 _TURNED = {"<": ">", ">": "<", "<=": ">=", ">=": "<="}
 
 
@@ -32,7 +30,7 @@ def _leaves_one(test: ir.Expr, holds: bool) -> bool:
 
 def _compares_to_one(test: ir.Op, holds: bool) -> bool:
     left, right = test.operands
-    op = test.op if test.op != "cmp" else _ORDERS.get(type(test.origin.ops[0]), "")
+    op = link_of(test)
     if _last(right) in RANKS | COUNTS:
         left, right, op = right, left, _TURNED.get(op, op)
     number = _number(right)

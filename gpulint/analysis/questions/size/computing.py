@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 
 from gpulint.analysis.code import ir
+from gpulint.analysis.code.reading import LINKS
 from gpulint.analysis.questions.size.built import UNKNOWN, Built, Scope
 
 MOST_ROUNDS = 64  # of a loop, and items of a list that is written as a product
@@ -19,10 +20,6 @@ _ARITHMETIC: Mapping[str, Callable[[float, float], float]] = {
     "**": lambda a, b: a**b if abs(b) < 32 else 0,
     "==": lambda a, b: a == b, "!=": lambda a, b: a != b, "<": lambda a, b: a < b, ">": lambda a, b: a > b,
     "<=": lambda a, b: a <= b, ">=": lambda a, b: a >= b,
-}  # fmt: skip
-_LINKS: Mapping[type[ast.cmpop], str] = {
-    ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=", ast.Eq: "==", ast.NotEq: "!=", ast.Is: "is",
-    ast.IsNot: "is not", ast.In: "in", ast.NotIn: "not in",
 }  # fmt: skip
 _PLAIN: Mapping[str, Callable[..., object]] = {
     "int": int, "float": float, "len": len, "max": max, "min": min, "sum": sum, "list": list, "tuple": tuple,
@@ -198,7 +195,7 @@ def computed(op: str, values: list[object]) -> object:
 def compared(links: Sequence[ast.cmpop], values: Sequence[object]) -> object:
     """`0 < width <= 64`, with Python's own links between the values."""
     pairs = zip(links, values[:-1], values[1:], strict=True)
-    found = [computed(_LINKS.get(type(link), ""), [left, right]) for link, left, right in pairs]
+    found = [computed(LINKS.get(type(link), ""), [left, right]) for link, left, right in pairs]
     return computed("and", found)
 
 

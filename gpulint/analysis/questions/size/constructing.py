@@ -165,7 +165,7 @@ class Constructing(Layers):
             self._begin(self.value(call.func.base, scope), positional[1:], given, scope)
             return UNKNOWN
         owner = next(
-            (one for one in self.family(scope.info) if scope.function in one.cls.methods.values()), None
+            (one for one in scope.info.lineage() if scope.function in one.cls.methods.values()), None
         )
         for base in self.bases(owner) if owner is not None else ():
             self._begin(base, positional, given, scope)
@@ -214,12 +214,12 @@ class Constructing(Layers):
         given: Mapping[str, object],
         own: dict[str, object],
     ) -> None:
-        for one in self.family(info):
+        for one in info.lineage():
             method = one.cls.methods.get("__init__")
             if method is not None:
                 self._enter(method, positional, given, own, info, 1)
                 return
-        for one in self.family(info):
+        for one in info.lineage():
             for base in self.bases(one):
                 if not isinstance(base, ClassInfo):
                     self._begin(base, positional, given, Scope(info.home.module.body, {}, own, info))

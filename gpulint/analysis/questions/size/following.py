@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial as with_arguments
@@ -32,9 +33,9 @@ class Following(Naming):
         self._left = _MOST_STATEMENTS
         self._total = Built()
 
+    @abstractmethod
     def call(self, call: ir.Call, scope: Scope) -> object:
         """The value of a call, whose layers are added to the total."""
-        raise NotImplementedError
 
     # --- statements ----------------------------------------------------------------------------------------------
 

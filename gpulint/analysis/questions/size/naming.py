@@ -2,34 +2,34 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING
 
 from gpulint.analysis.code import ir
 from gpulint.analysis.file.classes import ClassInfo
 from gpulint.analysis.questions.size.built import UNKNOWN, Built, Closure, Named, Partial, Scope, Thing
 from gpulint.analysis.questions.size.defaults import setting
-from gpulint.analysis.torch.names import SETTINGS
+from gpulint.analysis.torch.keeping import SETTINGS
 from gpulint.analysis.values.arguments import is_static
 from gpulint.analysis.values.values import Kind
 
 if TYPE_CHECKING:
     from gpulint.analysis.file.program import FileAnalysis
 
-_MOST_BASES = 12
 DEPTH = 16  # calls in calls
 _SIMPLE = (ir.Const, ir.Op, ir.Seq, ir.Name, ir.Attr, ir.Sub, ir.DictDisplay, ir.LambdaExpr, ir.Call)
 
 
-class Naming:
+class Naming(ABC):
     """Says what a name or a dotted path comes to."""
 
     def __init__(self) -> None:
         self._depth = 0
         self._constants: dict[int, object] = {}
 
+    @abstractmethod
     def value(self, expr: ir.Expr, scope: Scope) -> object:
         """What an expression comes to."""
-        raise NotImplementedError
 
     def _place(self, expr: ir.Name | ir.Attr, scope: Scope) -> object:
         path = expr.path
@@ -54,7 +54,7 @@ class Naming:
             rest = [] if found is not UNKNOWN else rest
         for attr in rest:
             found = self._part(found, attr)
-        if found is UNKNOWN and len(parts) > 1 and parts[-2].lower().strip("_") in SETTINGS:
+        if found is UNKNOWN and len(parts) > 1 and SETTINGS.search(".".join(parts[-2:])):
             return setting(scope.function.home, parts[-1])
         return found
 
@@ -86,7 +86,7 @@ class Naming:
 
     def _of_class(self, info: ClassInfo, attr: str, own: dict[str, object] | None = None) -> object:
         """What stands in a class's body: `expansion = 4`, or a method."""
-        for one in self.family(info):
+        for one in info.lineage():
             home: FileAnalysis = one.home
             for statement in one.cls.body:
                 if (
@@ -100,17 +100,6 @@ class Naming:
             return UNKNOWN
         closure = Closure(method, Scope(method, {}, {} if own is None else own, info))
         return closure if is_static(method) else Partial(closure, (UNKNOWN,), {})
-
-    def family(self, info: ClassInfo) -> list[ClassInfo]:
-        """The class and its bases in the project, in other files as well, nearest first."""
-        found: list[ClassInfo] = []
-        queue = [info]
-        while queue and len(found) < _MOST_BASES:
-            one = queue.pop(0)
-            if one not in found:
-                found.append(one)
-                queue += [base for base in self.bases(one) if isinstance(base, ClassInfo)]
-        return found
 
     def bases(self, info: ClassInfo) -> list[object]:
         """The bases that a class names: classes of the project, and those of libraries."""
@@ -126,7 +115,7 @@ class Naming:
 
     def method(self, info: ClassInfo, name: str) -> ir.Function | None:
         """What a method's name runs, in the class or the nearest of its bases that has it."""
-        return next((one.cls.methods[name] for one in self.family(info) if name in one.cls.methods), None)
+        return next((one.cls.methods[name] for one in info.lineage() if name in one.cls.methods), None)
 
     def _constant(self, expr: ir.Expr, function: ir.Function) -> object:
         if not isinstance(expr, _SIMPLE) or self._depth >= DEPTH:

@@ -12,11 +12,11 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from gpulint.analysis.code import ir
+from gpulint.analysis.code.reading import unwrapped
 from gpulint.analysis.file.classes import ClassInfo
 from gpulint.analysis.questions.device.placement import calls_of
 from gpulint.analysis.questions.size.built import Built
 from gpulint.analysis.questions.size.constructing import Constructing
-from gpulint.analysis.torch.methods import GIVES_ITSELF
 
 if TYPE_CHECKING:
     from gpulint.analysis.file.program import FileAnalysis
@@ -166,7 +166,7 @@ class NetworkSizes:
 
     def _of_values(self, scope: ir.Function, path: str, depth: int) -> Iterator[tuple[ir.Function, ir.Expr]]:
         for value in _assigned(scope)[path]:
-            inner = _unwrapped(value)
+            inner = unwrapped(value)
             if inner.path == path:
                 continue  # `net = net.cuda()`
             if inner.path is not None:
@@ -195,7 +195,7 @@ class NetworkSizes:
             given = call.argument(position, name)
             if given is None:
                 continue
-            inner = _unwrapped(given)
+            inner = unwrapped(given)
             if inner.path is not None:
                 yield from self._makers(caller, inner.path, depth - 1)
             else:
@@ -264,18 +264,3 @@ def _assigned(function: ir.Function) -> dict[str, list[ir.Expr]]:
                         if part.path is not None:
                             found.setdefault(part.path, []).append(statement.value)
     return found
-
-
-def _unwrapped(value: ir.Expr) -> ir.Expr:
-    """`net` of `net.to(device)`, `DataParallel(net)`."""
-    while isinstance(value, ir.Call):
-        if value.method in GIVES_ITSELF and isinstance(value.func, ir.Attr):
-            value = value.func.base
-        elif (
-            value.method in ("DataParallel", "DistributedDataParallel", "DDP", "deepcopy", "compile")
-            and value.args
-        ):
-            value = value.args[0]
-        else:
-            break
-    return value
