@@ -1,7 +1,8 @@
 """A claim stands on questions, the same ones whichever rule asks, and every question has three answers.
 
-What is refuted is not told; what is proven on every question is told with high confidence; what leaves something open is told with medium or low confidence, with its doubts in words: medium
-where that is one question about the value itself (`OF_THE_VALUE`), low else. `gpulint explain` shows all of it, told or not.
+What is refuted is not told; what is proven on every question is told with high confidence; what leaves something open is
+told with its doubts in words: with medium confidence where it holds and only what it costs is not shown, with low else.
+`gpulint explain` shows all of it, told or not.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING
 
-from gpulint.findings import Confidence, Grave
+from gpulint.findings import Confidence, Slight
 
 if TYPE_CHECKING:
     import libcst as cst
@@ -36,11 +37,6 @@ class Question(str, Enum):
     MEANT = "meant"  # does the author do it on purpose?
 
 
-# What the lines around a claim nearly tell. The other questions are answered far from it, or decide whether anybody would
-# notice: where one of those was open, 21 of 182 findings that readers judged were true; where one of these was, 10 of 33.
-OF_THE_VALUE = frozenset({Question.TENSOR, Question.GRAPH, Question.READS})
-
-
 class Verdict(str, Enum):
     """An answer to a question, with regard to the claim."""
 
@@ -52,13 +48,15 @@ class Verdict(str, Enum):
 @dataclass(frozen=True, slots=True)
 class Answer:
     """One question's answer: `clause` says why, `at` is the line that says so, where there is one beside the claim's. Where
-    that stands in another file, `filename` is its path."""
+    that stands in another file, `filename` is its path. `slight` is an open one that leaves the claim as it is, but for what
+    it costs."""
 
     question: Question
     verdict: Verdict
     clause: str
     at: ir.Part | None = None
     filename: str = ""
+    slight: bool = False
 
 
 def proven(question: Question, clause: str, at: ir.Part | None = None, filename: str = "") -> Answer:
@@ -74,6 +72,11 @@ def refuted(question: Question, clause: str, at: ir.Part | None = None, filename
 def left_open(question: Question, clause: str, at: ir.Part | None = None, filename: str = "") -> Answer:
     """The code does not say."""
     return Answer(question, Verdict.OPEN, clause, at, filename)
+
+
+def unweighed(question: Question, clause: str, at: ir.Part | None = None) -> Answer:
+    """The claim holds, as far as this question goes; what it costs the code does not say, nor that it is little."""
+    return Answer(question, Verdict.OPEN, clause, at, slight=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +106,7 @@ def confidence_of(answers: Iterable[Answer]) -> Confidence | None:
 def doubts_of(answers: Iterable[Answer]) -> tuple[str, ...]:
     """What is left open, each in one clause."""
     return tuple(
-        answer.clause if answer.question in OF_THE_VALUE else Grave(answer.clause)
+        Slight(answer.clause) if answer.slight else answer.clause
         for answer in answers
         if answer.verdict is Verdict.OPEN
     )

@@ -293,7 +293,7 @@ KEYS: Final[Mapping[str, Key]] = {
     "confidence": Key(
         _confidence,
         {"enum": list(CONFIDENCES)},
-        "The least confidence of a finding that is reported: with `medium` also those with one doubt that the code does not settle, with `low` all.",
+        "The least confidence of a finding that is reported: with `medium` also those that hold, but whose cost is not shown, with `low` all.",
         '"low"',
     ),
     "rules": Key(

@@ -27,15 +27,15 @@ class Severity(str, Enum):
     INFO = "info"
 
 
-class Grave(str):
-    """A doubt that alone is enough for low confidence: whether a mistake matters, or what code far from it does."""
+class Slight(str):
+    """A doubt that leaves it certain that a claim holds: how much it costs is not shown, and nothing says that it is little."""
 
     __slots__ = ()
 
 
 class Confidence(str, Enum):
-    """How much a claim rests on: ``high`` on evidence alone, ``medium`` also on one thing that the code does not show,
-    ``low`` on several, or on one that is `Grave`."""
+    """How much a claim rests on: ``high`` on evidence alone; ``medium`` holds as well, but what it costs is not shown, the one
+    doubt that is `Slight`; ``low`` where anything else is open."""
 
     HIGH = "high"
     MEDIUM = "medium"
@@ -44,9 +44,9 @@ class Confidence(str, Enum):
     @classmethod
     def with_doubts(cls, doubts: Sequence[str]) -> Confidence:
         """How sure a claim is that leaves this open."""
-        if any(isinstance(doubt, Grave) for doubt in doubts):
-            return cls.LOW
-        return (cls.HIGH, cls.MEDIUM, cls.LOW)[min(len(doubts), 2)]
+        if not doubts:
+            return cls.HIGH
+        return cls.MEDIUM if len(doubts) == 1 and isinstance(doubts[0], Slight) else cls.LOW
 
     def reaches(self, least: Confidence) -> bool:
         """Whether this is at least `least`."""
@@ -111,7 +111,7 @@ class Finding:
 
     `message` is one line: which value, held by what. `reason` says whether the graph is live or freed and why;
     `cost` what it costs at this place, and `measured` a figure of the rule from elsewhere, with what it was measured on. `doubts` say what the code alone does not settle, each in one
-    clause: without any, confidence is high, with one medium, with more, or one that is `Grave`, low. `end_row`/`end_column` are exclusive. In a
+    clause: without any, confidence is high, with one that is `Slight` medium, else low. `end_row`/`end_column` are exclusive. In a
     notebook rows count in the cell with the number `cell`, which counts all cells from 1.
 
     `subject` is the name of what the finding is about, as the code spells it: a holder, a variable, a network, a function
@@ -217,8 +217,8 @@ class Finding:
         """The inverse of `to_json`. Raises KeyError, TypeError or ValueError on anything else."""
         fix, claim = data["fix"], data.get("claim")
         doubts = tuple(data.get("doubts", filter(None, (data.get("doubt"),))))  # there was one at most, once
-        if len(doubts) == 1 and "doubts" in data and data.get("confidence") == Confidence.LOW:
-            doubts = (Grave(doubts[0]),)
+        if len(doubts) == 1 and data.get("confidence") == Confidence.MEDIUM:
+            doubts = (Slight(doubts[0]),)
         return cls(
             code=data["code"],
             name=data["name"],

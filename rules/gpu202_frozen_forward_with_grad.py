@@ -7,7 +7,7 @@ from gpulint.rules._no_grad import no_grad
 
 from gpulint.answers import Answer, Considered, Verdict, doubts_of
 from gpulint.claims import Claim
-from gpulint.findings import Grave, Severity
+from gpulint.findings import Severity
 from gpulint.rule import Cost, Repair, Report, Rule, Wrap
 
 if TYPE_CHECKING:
@@ -166,9 +166,9 @@ class FrozenForwardWithGrad(Rule):
 
 def _doubts(wasted: WastedForward) -> Iterator[str]:
     if not wasted.facts.has_backward:
-        yield Grave("no backward is seen here: a caller may have switched grad off")
+        yield "no backward is seen here: a caller may have switched grad off"
     if wasted.untrained:
-        yield Grave("an optimizer that is not seen may train it")
+        yield "an optimizer that is not seen may train it"
 
 
 def _sizes(facts: FileFacts, wasted: WastedForward) -> tuple[Answer, ...]:

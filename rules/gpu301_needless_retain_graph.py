@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from gpulint.answers import doubts_of
 from gpulint.claims import Claim
-from gpulint.findings import Grave, Severity
+from gpulint.findings import Severity
 from gpulint.rule import Cost, Remove, Repair, Report, Rule
 
 if TYPE_CHECKING:
@@ -107,7 +107,7 @@ class NeedlessRetainGraph(Rule):
         yield from told(facts.ask(last_backwards), rows)
 
 
-_NEXT = Grave("something here is updated with its graph, and the next backward may go through that")
+_NEXT = "something here is updated with its graph, and the next backward may go through that"
 
 
 def _needless(backward: Backward) -> bool:
@@ -136,7 +136,7 @@ def _let_go(function: FunctionFacts, backward: Backward) -> tuple[str, ...]:
     ]
     if any(row > backward.call.row for row in rows):
         return ()
-    return (Grave(f"the graph is let go of where `{function.function.name}` ends, before another is made"),)
+    return (f"the graph is let go of where `{function.function.name}` ends, before another is made",)
 
 
 def _report(facts: FileFacts, backward: Backward, doubts: tuple[str, ...]) -> Report:

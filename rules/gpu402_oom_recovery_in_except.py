@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from gpulint.claims import Claim
-from gpulint.findings import Grave, Severity
+from gpulint.findings import Severity
 from gpulint.rule import Cost, Report, Rule
 
 if TYPE_CHECKING:
@@ -101,6 +101,6 @@ def _report(handler: OomHandler) -> Report:
             "1.07 GiB allocated inside the block, 175 MiB after it, for a 4-layer language model; H200, torch 2.11",
         ),
         repair=lambda: repair(handler),
-        doubts=(Grave("nothing is tried again before the block ends"),) if not handler.needs_memory else (),
+        doubts=("nothing is tried again before the block ends",) if not handler.needs_memory else (),
         subject=next((kind.path for kind in handler.handler.types if kind.path), ""),
     )

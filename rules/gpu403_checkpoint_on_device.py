@@ -7,7 +7,7 @@ from gpulint.rules.detect.checkpoints import Load
 
 from gpulint.answers import doubts_of
 from gpulint.claims import Claim
-from gpulint.findings import Grave, Severity
+from gpulint.findings import Severity
 from gpulint.rule import Cost, Repair, Replace, Report, Rule
 
 if TYPE_CHECKING:
@@ -140,7 +140,7 @@ def _doubts(facts: FileFacts, load: Load) -> tuple[str, ...]:
     if not load.stays:
         return (
             "no step is seen to run before it is let go of",
-            Grave("how large it is, the code does not say"),
+            "how large it is, the code does not say",
         )
     with_optimizer = load.brings_optimizer or (load.formatted and facts.ask(saves_optimizers))
     size = checkpoint_doubts(facts.ask, load.function, load.owners, with_optimizer, load.brings_optimizer)

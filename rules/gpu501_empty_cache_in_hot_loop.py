@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 from gpulint.rules._hot import named, removal
 
 from gpulint.claims import Claim
-from gpulint.findings import Grave, Severity
+from gpulint.findings import Severity
 from gpulint.rule import Cost, Report, Rule
 
 if TYPE_CHECKING:
@@ -86,7 +86,7 @@ class EmptyCacheInHotLoop(Rule):
                     "1.11 times the step time of a 4-layer language model, 1.1 times that of a 16-layer MLP; H200, torch 2.11",
                 ),
                 repair=lambda call=call: removal(call),  # type: ignore[misc]
-                doubts=(Grave(call.doubt),) if call.doubt else (),
+                doubts=(call.doubt,) if call.doubt else (),
                 related=related,
                 subject=facts.called(call.call),
             )

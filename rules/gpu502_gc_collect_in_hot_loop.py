@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 from gpulint.rules._hot import named, removal
 
 from gpulint.claims import Claim
-from gpulint.findings import Grave, Severity
+from gpulint.findings import Severity
 from gpulint.rule import Cost, Report, Rule
 
 if TYPE_CHECKING:
@@ -92,7 +92,7 @@ class GcCollectInHotLoop(Rule):
                     "22 times the step time of a 16-layer MLP, 2.2 times that of a 4-layer language model; H200, torch 2.11",
                 ),
                 repair=lambda call=call: removal(call),  # type: ignore[misc]
-                doubts=(Grave(call.doubt),) if call.doubt else (),
+                doubts=(call.doubt,) if call.doubt else (),
                 related=related,
                 subject=facts.called(call.call),
             )

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 from gpulint.rules._hot import named, removal
 
 from gpulint.claims import Claim
-from gpulint.findings import Grave, Severity
+from gpulint.findings import Severity
 from gpulint.rule import Cost, Report, Rule
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ class SynchronizeInHotLoop(Rule):
     ## Fix safety
     Work on one stream is done in order with or without the host waiting for it, and what reads a value on the host
     waits by itself: safe where every caller is in sight and none reads a clock. Unsafe where a caller that is not seen may
-    measure what runs here; where that is one step alone, the finding has medium confidence.
+    measure what runs here; where that is one step alone, the finding is a doubt.
     """
 
     code = "GPU503"
@@ -87,7 +87,7 @@ class SynchronizeInHotLoop(Rule):
                     "25.7 ms a step instead of 20.5 ms where the host works that much longer; H200, torch 2.11",
                 ),
                 repair=lambda call=call: removal(call),  # type: ignore[misc]
-                doubts=(Grave(call.doubt),) if call.doubt else (),
+                doubts=(call.doubt,) if call.doubt else (),
                 related=related,
                 subject=facts.called(call.call),
             )

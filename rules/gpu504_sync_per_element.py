@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 from gpulint.rules.detect.syncs import ElementSync
 
 from gpulint.claims import Claim
-from gpulint.findings import Grave, Severity
+from gpulint.findings import Severity
 from gpulint.rule import Cost, RelatedNode, Report, Rule
 
 if TYPE_CHECKING:
@@ -98,7 +98,7 @@ def _report(facts: FileFacts, sync: ElementSync) -> Report:
             "a wait for the GPU for each element, in every step",
             "2.19 ms a step with 64 `.item()`, 1.71 ms with one `.tolist()`, for an 8-layer MLP; H200, torch 2.11",
         ),
-        doubts=(Grave("how many elements there are, the code does not say"),),
+        doubts=("how many elements there are, the code does not say",),
         subject=facts.source(sync.tensor, limit=200),
         related=tuple(RelatedNode("and so does this", other) for other in others[:3]),
     )

@@ -14,14 +14,14 @@ from support import codes, findings, gpulint
 
 import gpulint as api
 from gpulint.config import Config, ConfigError
-from gpulint.findings import Confidence, Finding, Grave, Severity
+from gpulint.findings import Confidence, Finding, Severity, Slight
 from gpulint.lint.baseline import compare
 from gpulint.lint.documentation import page
 from gpulint.lint.linter import lint_text
 from gpulint.rule import Report, Rule, RuleSet
 from gpulint.source.sources import Sources
 
-# In row 7 a GPU201 of medium confidence: what its result is for, the file does not say.
+# In row 7 a GPU201 of low confidence: what its result is for, the file does not say.
 DOUBTFUL = """\
 import torch
 from torch import nn
@@ -32,9 +32,29 @@ def scores(model: nn.Module, batch):
     return model(batch.to("cuda"))
 """
 DOUBTFUL_ROW = 7
-# And of low confidence: nor whether it ever runs on a GPU.
+# With two doubts: nor whether it ever runs on a GPU.
 DARK = DOUBTFUL.replace('batch.to("cuda")', "batch")
 CERTAIN = DOUBTFUL.replace('"cuda"))', '"cuda")).argmax(1).tolist()')
+# In row 7 a GPU403 of medium confidence: how large the network is, the file does not say.
+UNWEIGHED = """\
+import torch
+from setup import things
+
+
+def resume(net, optimizer, path, loader):
+    net.cuda()
+    checkpoint = torch.load(path, map_location="cuda")
+    net.load_state_dict(checkpoint["net"])
+    optimizer.load_state_dict(checkpoint["optimizer"])
+    for batch in loader:
+        optimizer.zero_grad()
+        net(batch).sum().backward()
+        optimizer.step()
+
+
+resume(*things())
+"""
+WEIGHT = "how large the network is, the code does not say"
 LOW = "low"
 RESULT = "its result goes to code that is not seen, which may want its gradient"
 GPU = "nothing in the file says that a GPU is used"
@@ -54,17 +74,22 @@ def test_only_what_is_asked_for(folder: Path) -> None:
     )
     told = gpulint("--no-cache", "--confidence", LOW, ".", cwd=folder)
     assert told.returncode == 1
-    assert f"= doubt:  {RESULT} (medium confidence)" in told.stdout.decode()
+    assert f"= doubt:  {RESULT} (low confidence)" in told.stdout.decode()
     assert gpulint("--confidence", "lowest", ".", cwd=folder).returncode == 2
 
 
 def test_several_doubts_are_all_told_at_the_lowest_level(folder: Path) -> None:
     (folder / "dark.py").write_text(DARK, encoding="utf-8")
+    (folder / "resume.py").write_text(UNWEIGHED, encoding="utf-8")
     levels = {
         level: [name for name, _, _ in codes("--no-cache", "--confidence", level, cwd=folder)]
         for level in ("high", "medium", "low")
     }
-    assert levels == {"high": [], "medium": ["scores.py"], "low": ["dark.py", "scores.py"]}
+    assert levels == {
+        "high": [],
+        "medium": ["resume.py"],
+        "low": ["dark.py", "resume.py", "scores.py"],
+    }
     told = gpulint("--no-cache", "--confidence", LOW, "dark.py", cwd=folder).stdout.decode()
     assert f"= doubt:  {RESULT}; {GPU} (low confidence)" in told
     (found,) = findings("--no-cache", "--confidence", LOW, "dark.py", cwd=folder)
@@ -85,8 +110,17 @@ def test_a_rule_passes_on_all_that_is_open() -> None:
 )
 def test_levels_are_ordered(least: str, reached: list[str]) -> None:
     assert [level.value for level in Confidence if level.reaches(Confidence(least))] == reached
-    given: tuple[tuple[str, ...], ...] = ((), ("holds?",), ("holds?", "read?"), (Grave("large?"),))
+    given: tuple[tuple[str, ...], ...] = ((), (Slight("large?"),), ("holds?",), (Slight("large?"), "holds?"))
     assert [Confidence.with_doubts(doubts).value for doubts in given] == ["high", "medium", "low", "low"]
+
+
+def test_what_holds_but_is_not_weighed_has_medium_confidence() -> None:
+    (found,) = api.check_source(UNWEIGHED, config={"confidence": "medium"})
+    assert (found.code, found.doubts, found.confidence) == ("GPU403", (WEIGHT,), Confidence.MEDIUM)
+    again = Finding.from_json(found.to_json())
+    assert (again.confidence, again.doubts) == (Confidence.MEDIUM, (WEIGHT,))
+    assert found.fix is not None
+    assert found.fix.applicability == "safe"
 
 
 def test_one_doubt_whether_it_matters_is_enough_for_the_lowest_level() -> None:
@@ -99,7 +133,7 @@ def test_one_doubt_whether_it_matters_is_enough_for_the_lowest_level() -> None:
 @pytest.mark.parametrize("form", ["github", "gitlab", "junit", "sarif"])
 def test_formats_with_one_text_tell_the_doubt(folder: Path, form: str) -> None:
     done = gpulint("--no-cache", "--confidence", LOW, "--output-format", form, cwd=folder)
-    assert f"Doubt: {RESULT} (medium confidence)" in done.stdout.decode()
+    assert f"Doubt: {RESULT} (low confidence)" in done.stdout.decode()
 
 
 def test_configuration_and_command_line(folder: Path) -> None:
@@ -119,12 +153,12 @@ def test_configuration_and_command_line(folder: Path) -> None:
 
 def test_reports(folder: Path) -> None:
     (found,) = findings("--no-cache", "--confidence", LOW, cwd=folder)
-    assert (found["confidence"], found["doubts"]) == ("medium", [RESULT])
+    assert (found["confidence"], found["doubts"]) == ("low", [RESULT])
     assert found["fix"]["applicability"] == "unsafe"
     assert Finding.from_json(found).doubts == (RESULT,)
     older = {**found, "doubt": found.pop("doubts")[0], "confidence": "low"}
     del older["doubts"]
-    assert Finding.from_json(older).confidence is Confidence.MEDIUM
+    assert Finding.from_json(older).confidence is Confidence.LOW
     (folder / "scores.py").write_text(CERTAIN, encoding="utf-8")
     (found,) = findings("--no-cache", "--confidence", LOW, cwd=folder)
     assert (found["confidence"], found["doubts"]) == ("high", [])
@@ -134,12 +168,12 @@ def test_reports(folder: Path) -> None:
 def test_sarif(folder: Path) -> None:
     done = gpulint("--no-cache", "--confidence", LOW, "--output-format", "sarif", cwd=folder)
     (result,) = json.loads(done.stdout)["runs"][0]["results"]
-    assert result["properties"]["confidence"] == "medium"
+    assert result["properties"]["confidence"] == "low"
     assert result["properties"]["doubts"] == [RESULT]
 
 
 def test_cache_keeps_them_apart(folder: Path) -> None:
-    (folder / "dark.py").write_text(DARK, encoding="utf-8")
+    (folder / "resume.py").write_text(UNWEIGHED, encoding="utf-8")
     for confidence, number in 2 * (("low", 2), ("high", 0), ("medium", 1)):
         assert len(findings("--confidence", confidence, cwd=folder)) == number
 
@@ -156,7 +190,7 @@ def test_a_comment_that_silences_a_doubtful_finding_is_used(folder: Path) -> Non
 def test_api() -> None:
     assert api.check_source(DOUBTFUL) == []
     (found,) = api.check_source(DOUBTFUL, config={"confidence": "low"})
-    assert (found.code, found.line, found.confidence) == ("GPU201", DOUBTFUL_ROW, Confidence.MEDIUM)
+    assert (found.code, found.line, found.confidence) == ("GPU201", DOUBTFUL_ROW, Confidence.LOW)
     with pytest.raises(ConfigError, match="confidence"):
         api.check_source(DOUBTFUL, config={"confidence": 1})
     assert Config.from_mapping({"confidence": "low"}).confidence is Confidence.LOW
@@ -204,8 +238,8 @@ class Suspicious(Rule):
 def test_rules_of_a_project_may_doubt() -> None:
     assert lint_text(CERTAIN, "scores.py", RuleSet((Suspicious,))) == []
     (found,) = lint_text(CERTAIN, "scores.py", RuleSet((Suspicious,), confidence=Confidence.LOW))
-    assert (found.doubts, found.confidence) == (("nobody knows",), Confidence.MEDIUM)
-    assert found.doubt == "nobody knows (medium confidence)"
+    assert (found.doubts, found.confidence) == (("nobody knows",), Confidence.LOW)
+    assert found.doubt == "nobody knows (low confidence)"
     assert "shown with `--confidence low`" in page(Suspicious).markdown()
 
 

@@ -20,6 +20,7 @@ from gpulint.answers import (
     proven,
     refuted,
     until_refuted,
+    unweighed,
 )
 from gpulint.findings import Confidence
 from gpulint.lint.explaining import ELSEWHERE, OUTCOMES, SILENCED, SILENT, TOLD, Explained, explain_text
@@ -64,7 +65,7 @@ YES, NO, MAYBE = (
     make(Question.READS, clause)
     for make, clause in ((proven, "shown"), (refuted, "not so"), (left_open, "not seen"))
 )
-FAR = left_open(Question.GRAD, "a caller may switch it off")
+COSTS = unweighed(Question.SIZE, "how large, the code does not say")
 
 
 @pytest.mark.parametrize(
@@ -72,12 +73,15 @@ FAR = left_open(Question.GRAD, "a caller may switch it off")
     [
         ((), Confidence.HIGH),
         ((YES, YES), Confidence.HIGH),
-        ((YES, MAYBE), Confidence.MEDIUM),
+        ((YES, COSTS), Confidence.MEDIUM),
+        ((YES, MAYBE), Confidence.LOW),
         ((MAYBE, MAYBE), Confidence.LOW),
-        ((YES, FAR), Confidence.LOW),
+        ((COSTS, MAYBE), Confidence.LOW),
+        ((COSTS, COSTS), Confidence.LOW),
         ((MAYBE, YES, MAYBE, MAYBE), Confidence.LOW),
         ((YES, NO), None),
         ((MAYBE, NO), None),
+        ((COSTS, NO), None),
         ((MAYBE, MAYBE, NO), None),
     ],
 )
@@ -136,7 +140,7 @@ def test_where_grad_is_off_for_the_whole_function_that_is_said() -> None:
 
 @pytest.mark.parametrize(
     ("batch", "number", "outcome"),
-    [('batch.to("cuda")', 1, "told with --confidence medium"), ("batch", 2, "told with --confidence low")],
+    [('batch.to("cuda")', 1, "told with --confidence low"), ("batch", 2, "told with --confidence low")],
 )
 def test_a_doubt_is_an_open_answer(batch: str, number: int, outcome: str) -> None:
     text = "import torch\nfrom torch import nn\n\n\ndef scores(model: nn.Module, batch):\n    model.eval()\n"

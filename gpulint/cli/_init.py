@@ -21,7 +21,7 @@ _CONFIGURATION = """\
 # gpulint: what this project asks of it. `gpulint config` prints the settings in force, with all defaults.
 # https://gpulint.readthedocs.io/configuration.html
 
-# Findings with one doubt are told with "medium", those with more, or that may not matter, with "low".
+# Findings whose cost alone is not shown are told with "medium", those with any other doubt with "low".
 confidence = "high"
 
 # The least severity that fails a run: "error", "warning", "info" or "never".

@@ -172,7 +172,7 @@ def _finding(rule: type[Rule], report: Report, module: cst.Module, spans: Spans,
         from gpulint.fix.fixing import render
 
         fix = render(module, spans, repair)
-        if fix is not None and report.doubts:
+        if fix is not None and report.confidence is Confidence.LOW:
             fix = Fix("unsafe", fix.message, fix.edits, fix.unsafe_because or "; ".join(report.doubts))
     related = tuple(
         Related(

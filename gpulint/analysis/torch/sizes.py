@@ -74,6 +74,11 @@ def of_model(qualified: str, name: str | None = None) -> int | None:
     return None
 
 
+def of_name(name: str) -> int | None:
+    """The weights of the well-known model that a network is called after: `maskRCNN`, `self.vgg`. None for anything else."""
+    return _of_backbone(name.rpartition(".")[2])
+
+
 def _of_backbone(name: str) -> int | None:
     fitting = [known for known in _BACKBONES if name.lower().startswith(known)]
     return _BACKBONES[max(fitting, key=len)] * _MILLION if fitting else None

@@ -46,7 +46,7 @@ def _patterns(_: click.Context, __: click.Parameter, values: tuple[str, ...]) ->
     "--confidence",
     metavar="LEVEL",
     type=CONFIDENCE,
-    help="high, medium (one doubt) or low (more, or one whether it matters).",
+    help="high, medium (what it costs is not shown) or low (any other doubt).",
 )
 @_rules("--target-torch", metavar="VERSION", help="Oldest torch version the code must work with.")
 @_fixing("--fix/--no-fix", default=None, help="Apply safe fixes.")

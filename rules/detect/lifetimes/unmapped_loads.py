@@ -260,7 +260,7 @@ def _much(file: FileAnalysis, load: _Load, restored: list[ir.Call], ranks: bool,
             return doubt
         return proven(Question.SIZE, "all ranks load onto one GPU")
     if whole:
-        return proven(Question.SIZE, "the optimizer's state is in it, with the weights")
+        return left_open(Question.OUTLIVES, "no step is seen to run before it is let go of")
     return left_open(Question.SIZE, "how large the network is, is not shown")
 
 

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from gpulint.analysis.questions.size.networks import LARGE, SMALL, TINY, NetworkSizes, Size
-from gpulint.analysis.torch.sizes import LARGE_PICTURES, SMALL_PICTURES
-from gpulint.answers import Answer, Question, left_open
+from gpulint.analysis.torch.sizes import LARGE_PICTURES, SMALL_PICTURES, of_name
+from gpulint.answers import Answer, Question, left_open, unweighed
 
 if TYPE_CHECKING:
     from gpulint.analysis.code import ir
@@ -39,7 +39,11 @@ def checkpoint_doubts(
             yield left_open(Question.SIZE, f"as far as it can be seen, {_in_words(sizes)}")
         elif _is_of_small_pictures(function.home):
             yield left_open(Question.SIZE, "networks for such small pictures are small, as a rule")
-        elif not layers and not restores_optimizer:
+        elif not layers and restores_optimizer:
+            if any((of_name(owner) or 0) >= LARGE for owner in owners):
+                return
+            yield unweighed(Question.SIZE, "how large the network is, the code does not say")
+        elif not layers:
             clause = "that it has an optimizer's state is only told by what is saved, and how large it is by nothing"
             yield left_open(Question.SIZE, clause)
     elif seen >= LARGE:
