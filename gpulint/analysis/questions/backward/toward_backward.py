@@ -39,6 +39,13 @@ def feeds_backward(file: FileAnalysis, hold: Hold) -> bool:
     return way.reached
 
 
+def entry_feeds_backward(file: FileAnalysis, function: ir.Function, path: str) -> bool:
+    """Whether a backward of the function goes through one entry, `out["mask"]` or `out.mask`, as far as names lead."""
+    way = _Way(file, function, {path}, _DEEP)
+    way.block(function.body)
+    return way.reached
+
+
 def _of_object(hold: Hold) -> str | None:
     """`losses` of `self.losses`."""
     function = hold.function
