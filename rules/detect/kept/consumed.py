@@ -13,6 +13,7 @@ from gpulint.analysis.code import ir
 from gpulint.analysis.code.assignments import is_accumulation, pairs, passes_graph_by, resets, targets
 from gpulint.analysis.questions.backward.read_as_data import only_data_read
 from gpulint.analysis.questions.grad.no_graph import becomes_array_undetached
+from gpulint.analysis.questions.outlives.periods import few_nodes
 from gpulint.analysis.values.values import Grad
 from gpulint.answers import Answer, Question, left_open, proven, refuted
 
@@ -114,8 +115,9 @@ def _answers(
         yield refuted(Question.GRAD, "grad is off there")
     if isinstance(statement, ir.AugAssign) and graphs.grad_at(statement) is Grad.DISABLED:
         yield refuted(Question.GRAD, "grad is off where it is added")
-    yield from about(graphs.of(value, statement), value)
-    yield from _of_flow(graphs, statement, path)
+    traced = graphs.of(value, statement)
+    yield from about(traced, value)
+    yield from _of_flow(graphs, statement, path, traced.freed)
     if path in graphs.backwarded or path in graphs.parts or _feeds(graphs, path):
         yield refuted(Question.BACKWARD, f"a later backward goes through `{path}`")
     root = path.partition("[")[0]
@@ -129,7 +131,7 @@ def _answers(
         yield left_open(Question.REPEATS, "the loop may run a few rounds only", loop)
 
 
-def _of_flow(graphs: Graphs, statement: ir.Stmt, path: str) -> Iterator[Answer]:
+def _of_flow(graphs: Graphs, statement: ir.Stmt, path: str, freed: bool) -> Iterator[Answer]:
     """What the flow of values knows of the same hold, whatever it knows of the value."""
     facts = graphs.file.facts.get(graphs.function)
     for hold in facts.holds if facts is not None else ():
@@ -142,6 +144,8 @@ def _of_flow(graphs: Graphs, statement: ir.Stmt, path: str) -> Iterator[Answer]:
             yield refuted(Question.OUTLIVES, f"`{path}` is bounded, or a local sum within one step")
         if hold.on_host:
             yield refuted(Question.DEVICE, "what is held is computed on the CPU")
+        if freed and (few := few_nodes(graphs.file, hold)) is not None:
+            yield few
     if "." not in path and becomes_array_undetached(graphs.function, path):
         yield refuted(Question.GRAPH, f"`{path}` becomes an array as it is, which nothing with a graph does")
     if not graphs.definitions.owners(statement) or _is_of_micro_batches(graphs, statement):

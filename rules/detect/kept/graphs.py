@@ -447,7 +447,11 @@ class Graphs(Results):
         """An entry or a field of what a network gives: a mask that it has cut off, or a count, as well as what is trained,
         unless a backward goes through it, or somebody cuts it off elsewhere."""
         path = expr.path
-        if path is None or self._is_cut_elsewhere(path) or entry_feeds_backward(self.file, self.function, path):
+        if (
+            path is None
+            or self._is_cut_elsewhere(path)
+            or entry_feeds_backward(self.file, self.function, path)
+        ):
             return found
         why = f"whether `{path}`, one of what the network gives, has a graph is not seen"
         return replace(found, tensor=OPEN, graph=OPEN, why=why, scalar=False)
@@ -455,7 +459,9 @@ class Graphs(Results):
     def _is_cut_elsewhere(self, path: str) -> bool:
         """`out.mask.detach()`: who cuts it off there knows of a graph."""
         return any(
-            call.method in ("detach", "detach_") and isinstance(call.func, ir.Attr) and call.func.base.path == path
+            call.method in ("detach", "detach_")
+            and isinstance(call.func, ir.Attr)
+            and call.func.base.path == path
             for _, call in ir.calls(self.function.body)
         )
 
