@@ -87,12 +87,17 @@ def answers(hold: Hold, facts: FileFacts) -> Iterator[Answer]:
     state = _state(hold)
     if state == "live":
         yield from _maybe_without_graph(hold, facts)
-    elif (few := few_nodes(facts.analysis, hold)) is not None:
+    elif (few := _few_nodes(hold, facts)) is not None:
         yield few
     yield proven(Question.GRAPH, _reason(hold, state))
     yield proven(
         Question.OUTLIVES, f"`{hold.place.holder}` outlives the iteration, and nothing bounds it", hold.stmt
     )
+
+
+def _few_nodes(hold: Hold, facts: FileFacts) -> Answer | None:
+    rounds = hold.rounds
+    return few_nodes(facts.analysis, hold.stmt, hold.place.holder, rounds.loops, rounds.birth_loop)
 
 
 def _maybe_without_graph(hold: Hold, facts: FileFacts) -> Iterator[Answer]:

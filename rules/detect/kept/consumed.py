@@ -117,7 +117,9 @@ def _answers(
         yield refuted(Question.GRAD, "grad is off where it is added")
     traced = graphs.of(value, statement)
     yield from about(traced, value)
-    yield from _of_flow(graphs, statement, path, traced.freed)
+    yield from _of_flow(graphs, statement, path)
+    if traced.freed and (few := _few_nodes(graphs, loop, statement, path)) is not None:
+        yield few
     if path in graphs.backwarded or path in graphs.parts or _feeds(graphs, path):
         yield refuted(Question.BACKWARD, f"a later backward goes through `{path}`")
     root = path.partition("[")[0]
@@ -131,7 +133,7 @@ def _answers(
         yield left_open(Question.REPEATS, "the loop may run a few rounds only", loop)
 
 
-def _of_flow(graphs: Graphs, statement: ir.Stmt, path: str, freed: bool) -> Iterator[Answer]:
+def _of_flow(graphs: Graphs, statement: ir.Stmt, path: str) -> Iterator[Answer]:
     """What the flow of values knows of the same hold, whatever it knows of the value."""
     facts = graphs.file.facts.get(graphs.function)
     for hold in facts.holds if facts is not None else ():
@@ -144,12 +146,21 @@ def _of_flow(graphs: Graphs, statement: ir.Stmt, path: str, freed: bool) -> Iter
             yield refuted(Question.OUTLIVES, f"`{path}` is bounded, or a local sum within one step")
         if hold.on_host:
             yield refuted(Question.DEVICE, "what is held is computed on the CPU")
-        if freed and (few := few_nodes(graphs.file, hold)) is not None:
-            yield few
     if "." not in path and becomes_array_undetached(graphs.function, path):
         yield refuted(Question.GRAPH, f"`{path}` becomes an array as it is, which nothing with a graph does")
     if not graphs.definitions.owners(statement) or _is_of_micro_batches(graphs, statement):
         yield refuted(Question.OUTLIVES, "a local sum over the micro-batches of one step")
+
+
+def _few_nodes(graphs: Graphs, loop: ir.For | ir.While, statement: ir.Stmt, path: str) -> Answer | None:
+    """Whether the nodes of freed graphs pile up in what is made before the loop, by the loops around that."""
+    inner = graphs.file.loops.get(id(loop))
+    if inner is None:
+        return None
+    birth, root = inner.parent, path.partition("[")[0]
+    while birth is not None and root not in resets(birth.stmt.body):
+        birth = birth.parent
+    return few_nodes(graphs.file, statement, path, (inner,), birth)
 
 
 def _is_of_micro_batches(graphs: Graphs, statement: ir.Stmt) -> bool:
