@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from gpulint.claims import Claim
-from gpulint.findings import Severity
+from gpulint.findings import Grave, Severity
 from gpulint.rule import Cost, RelatedNode, Report, Rule
 
 if TYPE_CHECKING:
@@ -74,6 +74,7 @@ class DeferredBackwardRule(Rule):
     severity = Severity.WARNING
     runtime_claim = Claim("deferred")
     triggers = ((b"backward",), (b"for ", b"while "), (b"+=", b"append", b"+ ", b"add_("))
+    doubts = True
 
     def check(self, facts: FileFacts, options: Mapping[str, Any]) -> Iterator[Report]:
         for function in facts.functions:
@@ -97,4 +98,5 @@ def _report(facts: FileFacts, deferred: DeferredBackward) -> Report:
         repair=lambda: repair(facts, deferred),
         subject=hold.place.holder,
         related=(RelatedNode("the one backward", deferred.backward.call),),
+        doubts=(Grave(deferred.doubt),) if deferred.doubt else (),
     )
