@@ -103,15 +103,20 @@ def _few_nodes(hold: Hold, facts: FileFacts) -> Answer | None:
 def _maybe_without_graph(hold: Hold, facts: FileFacts) -> Iterator[Answer]:
     """Whether what made the value may run without grad after all, or on the CPU: then no graph is kept on the GPU."""
     from gpulint.analysis.questions.grad.doubts import Doubts
+    from gpulint.analysis.questions.grad.own_guards import handed_over
 
     doubts = facts.ask(Doubts)
     for function in facts.functions:
         for forward in function.forwards if function.function is hold.function else ():
-            if forward.site in hold.value.sites and doubts.about_graph(function, forward):
+            if forward.site not in hold.value.sites:
+                continue
+            if doubts.about_graph(function, forward):
                 path = forward.module.path or "the model"
                 yield refuted(
                     Question.GRAPH, f"`{path}` may run without grad there, or on the CPU", forward.call
                 )
+            elif (handed := handed_over(facts.analysis, forward)) is not None:
+                yield handed
 
 
 def _state(hold: Hold) -> str:
