@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from gpulint.analysis.code import ir
+from gpulint.analysis.questions.outlives.periods import few_nodes
 from gpulint.analysis.values.values import (
     LARGE,
     MAYBE,
@@ -86,48 +87,36 @@ def answers(hold: Hold, facts: FileFacts) -> Iterator[Answer]:
     state = _state(hold)
     if state == "live":
         yield from _maybe_without_graph(hold, facts)
-    elif state == "freed" and _is_of_a_few_steps(hold, facts):
-        clause = "the graphs behind it are freed, and over how many steps their nodes pile up is not shown"
-        yield left_open(Question.REPEATS, clause, hold.rounds.loops[-1].stmt)
-    elif _is_of_one_batch(hold):
-        clause = f"`{hold.place.holder}` is made anew for each batch, and the graphs behind it are freed"
-        yield left_open(
-            Question.REPEATS, clause, hold.rounds.birth_loop.stmt if hold.rounds.birth_loop else None
-        )
+    elif (few := _few_nodes(hold, facts)) is not None:
+        yield few
     yield proven(Question.GRAPH, _reason(hold, state))
     yield proven(
         Question.OUTLIVES, f"`{hold.place.holder}` outlives the iteration, and nothing bounds it", hold.stmt
     )
 
 
-def _is_of_a_few_steps(hold: Hold, facts: FileFacts) -> bool:
-    """Whether it is made anew again and again, and the loops in between count to a variable: none goes through data."""
-    from gpulint.analysis.questions.repeats.amounts import is_called_in_a_loop
-
-    loops = hold.rounds.loops
-    if not loops or hold.rounds.over_data or not all(loop.counts and not loop.counts_all for loop in loops):
-        return False
-    anew = hold.place.holder_kind == "variable" and is_called_in_a_loop(facts.analysis, hold.function)
-    return anew or hold.rounds.birth_loop is not None
-
-
-def _is_of_one_batch(hold: Hold) -> bool:
-    loop = hold.rounds.birth_loop
-    return loop is not None and loop.over_data and not loop.over_pairs
+def _few_nodes(hold: Hold, facts: FileFacts) -> Answer | None:
+    rounds = hold.rounds
+    return few_nodes(facts.analysis, hold.stmt, hold.place.holder, rounds.loops, rounds.birth_loop)
 
 
 def _maybe_without_graph(hold: Hold, facts: FileFacts) -> Iterator[Answer]:
     """Whether what made the value may run without grad after all, or on the CPU: then no graph is kept on the GPU."""
     from gpulint.analysis.questions.grad.doubts import Doubts
+    from gpulint.analysis.questions.grad.own_guards import handed_over
 
     doubts = facts.ask(Doubts)
     for function in facts.functions:
         for forward in function.forwards if function.function is hold.function else ():
-            if forward.site in hold.value.sites and doubts.about_graph(function, forward):
+            if forward.site not in hold.value.sites:
+                continue
+            if doubts.about_graph(function, forward):
                 path = forward.module.path or "the model"
                 yield refuted(
                     Question.GRAPH, f"`{path}` may run without grad there, or on the CPU", forward.call
                 )
+            elif (handed := handed_over(facts.analysis, forward)) is not None:
+                yield handed
 
 
 def _state(hold: Hold) -> str:

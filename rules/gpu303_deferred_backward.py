@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from gpulint.claims import Claim
-from gpulint.findings import Severity
+from gpulint.findings import Grave, Severity
 from gpulint.rule import Cost, RelatedNode, Report, Rule
 
 if TYPE_CHECKING:
@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 class DeferredBackwardRule(Rule):
     """
     ## What it does
-    Finds losses of several micro-batches that are summed in a loop, with one backward after it.
+    Finds losses of several micro-batches that are summed in a loop, with one backward after it. Rounds that go on from what
+    the one before has computed, as over the frames of one sequence, need that one backward, and are let be.
 
     ## Why is this bad
     Gradients add up by themselves: a backward per micro-batch gives the same gradients. Summing first keeps the
@@ -74,6 +75,7 @@ class DeferredBackwardRule(Rule):
     severity = Severity.WARNING
     runtime_claim = Claim("deferred")
     triggers = ((b"backward",), (b"for ", b"while "), (b"+=", b"append", b"+ ", b"add_("))
+    doubts = True
 
     def check(self, facts: FileFacts, options: Mapping[str, Any]) -> Iterator[Report]:
         for function in facts.functions:
@@ -97,4 +99,5 @@ def _report(facts: FileFacts, deferred: DeferredBackward) -> Report:
         repair=lambda: repair(facts, deferred),
         subject=hold.place.holder,
         related=(RelatedNode("the one backward", deferred.backward.call),),
+        doubts=(Grave(deferred.doubt),) if deferred.doubt else (),
     )

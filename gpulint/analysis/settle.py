@@ -8,7 +8,15 @@ from gpulint.analysis.code import ir
 from gpulint.analysis.code.assignments import cuts, targets
 from gpulint.analysis.code.uses import Uses
 from gpulint.analysis.file.differentiating import differentiated
-from gpulint.analysis.file.facts import Backward, Carried, Forward, FunctionFacts, Hold, Loop
+from gpulint.analysis.file.facts import (
+    Backward,
+    Carried,
+    DeferredBackward,
+    Forward,
+    FunctionFacts,
+    Hold,
+    Loop,
+)
 from gpulint.analysis.file.gradmode import decorator_name
 from gpulint.analysis.file.slots import is_read_back
 from gpulint.analysis.file.test_code import imports_runner, is_test_class
@@ -17,7 +25,7 @@ from gpulint.analysis.questions.backward.far_backward import freed_far_away
 from gpulint.analysis.questions.backward.perturbing import perturbed
 from gpulint.analysis.questions.backward.read_by_callers import only_read_by_callers
 from gpulint.analysis.questions.backward.shared_graphs import share_unseen
-from gpulint.analysis.questions.backward.toward_backward import feeds_backward
+from gpulint.analysis.questions.backward.toward_backward import feeds_backward, rounds_depend
 from gpulint.analysis.questions.device.on_host import is_on_host
 from gpulint.analysis.questions.grad.foreign import foreign_functions
 from gpulint.analysis.questions.grad.phase_flags import evaluates_by_flag
@@ -117,7 +125,16 @@ def finish(file: FileAnalysis, facts: list[FunctionFacts]) -> None:
                 hold.place.unread = is_unread(function, hold)
                 hold.place.gathers = is_metric(file, hold.function)
         function.late = late_releases(file, function)
-        function.deferred = deferred_backwards(function)
+        function.deferred = _of_rounds_apart(file, function)
+
+
+def _of_rounds_apart(file: FileAnalysis, facts: FunctionFacts) -> list[DeferredBackward]:
+    """The backwards that wait for rounds of which each could have its own."""
+    found = [one for one in deferred_backwards(facts) if not rounds_depend(file, facts, one)]
+    for one in found:
+        if rounds_depend(file, facts, one, unseen=True):
+            one.doubt = "an object that is not seen may carry what one round computes into the next"
+    return found
 
 
 def _entries(file: FileAnalysis, function: ir.Function) -> tuple[ir.Function, ...]:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from gpulint.analysis.code import ir
-from gpulint.analysis.code.assignments import targets
+from gpulint.analysis.code.assignments import is_periodic, targets
 from gpulint.analysis.questions.grad.weights import weights_in_doubt
 from gpulint.analysis.torch.backward import runs_backward
 from gpulint.analysis.torch.names import ENABLE_GRAD, NO_GRAD
@@ -337,14 +337,10 @@ def _rare(block: list[ir.Stmt], guarded: bool) -> set[int]:
     for statement in block:
         if guarded:
             found.add(id(statement))
-        inside = guarded or (isinstance(statement, ir.If) and not _counts(statement.test))
+        inside = guarded or (isinstance(statement, ir.If) and not is_periodic(statement.test))
         for inner in statement.blocks():
             found |= _rare(inner, inside)
     return found
-
-
-def _counts(test: ir.Expr) -> bool:
-    return any(isinstance(part, ir.Op) and part.op == "%" for part in ir.walk(test))
 
 
 def _keeps(call: ir.Call) -> bool:

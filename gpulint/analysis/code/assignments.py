@@ -102,7 +102,7 @@ def additive_terms(expr: ir.Expr) -> list[ir.Expr]:
 
 def grown(target: ir.Expr, value: ir.Expr) -> ir.Expr:
     """The branch that lets the target grow: `t + x` of `t = x if t is None else t + x`; else the value itself."""
-    if isinstance(value, ir.Op) and value.op == "if" and not _is_periodic(value.operands[0]):
+    if isinstance(value, ir.Op) and value.op == "if" and not is_periodic(value.operands[0]):
         for branch in value.operands[1:]:
             if is_accumulation(target, branch) or is_cat(target, branch):
                 return branch
@@ -168,7 +168,7 @@ def _first_values(block: list[ir.Stmt]) -> frozenset[int]:
     """The assignments that only start a sum: `x = v` of `if x is None: x = v` `else: x = x + v`, by identity."""
     found: set[int] = set()
     for statement in ir.statements(block):
-        if not isinstance(statement, ir.If) or _is_periodic(statement.test):
+        if not isinstance(statement, ir.If) or is_periodic(statement.test):
             continue
         for one, other in ((statement.body, statement.orelse), (statement.orelse, statement.body)):
             grows = {target.path for part in ir.statements(other) for target in _growing(part)}
@@ -194,7 +194,8 @@ def _growing(statement: ir.Stmt) -> list[ir.Expr]:
     return []
 
 
-def _is_periodic(test: ir.Expr) -> bool:
+def is_periodic(test: ir.Expr) -> bool:
+    """Whether a condition comes true in every so many rounds: `(step + 1) % every == 0`."""
     return any(isinstance(part, ir.Op) and part.op == "%" for part in ir.walk(test))
 
 

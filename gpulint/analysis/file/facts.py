@@ -402,6 +402,7 @@ class DeferredBackward:
     hold: Hold
     forward: Forward
     backward: Backward
+    doubt: str = ""  # in a clause, why a backward in each round may not be the same
 
 
 @dataclass(slots=True)

@@ -11,7 +11,7 @@ from gpulint.analysis.file import lookup
 from gpulint.analysis.file.classes import ClassInfo
 from gpulint.analysis.file.frozen_classes import is_part_frozen
 from gpulint.analysis.torch import frameworks
-from gpulint.analysis.torch.names import HOST_ATTRS, PAIRS
+from gpulint.analysis.torch.names import HOST_ATTRS, OUTPUT_FIELDS, OUTPUT_TENSORS, PAIRS, TENSOR_FIELDS
 from gpulint.analysis.values.constants import NO_CONSTANTS, Constants, truth
 from gpulint.analysis.values.records import field, is_dict
 from gpulint.analysis.values.state import State, merge
@@ -65,13 +65,6 @@ MODEL_NAME = re.compile(
 # Names of parts of a model: enough where the argument is a tensor for certain.
 PART_NAME = re.compile(
     r"(?:^|\.)(?:\w+_)?(?:encoder|decoder|generator|discriminator|backbone|classifier|extractor|teacher|student|actor|critic|unet|vae)$"
-)
-
-# Fields of a model's output that are one large tensor, whoever is given the output.
-OUTPUT_TENSORS = frozenset(["logits", "last_hidden_state", "pooler_output"])
-
-OUTPUT_FIELDS = frozenset(
-    ["loss", "logits", "last_hidden_state", "hidden_states", "pooler_output", "sample", "prediction"]
 )
 
 
@@ -342,7 +335,7 @@ class Evaluator(ABC):
             return DEVICE
         if attr == "indices":
             return DEVICE
-        if attr in ("T", "mT", "H", "real", "imag", "values"):
+        if attr in TENSOR_FIELDS:
             return base
         if attr == "loss" or (base.has(OUTPUT) and attr in OUTPUT_FIELDS):
             flags = (base.flags & MAYBE) | (SCALAR | LOSS if attr == "loss" else LARGE)
@@ -446,10 +439,8 @@ class Evaluator(ABC):
                     flags |= flag if any(value.has(flag) for value in graphs) else 0
                 else:
                     flags |= flag if all(value.has(flag) for value in others) else 0
-            if all(value.has(MAYBE) for value in graphs):
-                flags |= MAYBE
-            if all(value.has(UNSURE_GRAD) for value in graphs):
-                flags |= UNSURE_GRAD
+            for flag in (MAYBE, NAMED, UNSURE_GRAD):
+                flags |= flag if all(value.has(flag) for value in graphs) else 0
             return Val(Kind.GRAPH, tokens, flags)
         # Without grad an unknown operand brings no graph, and what a tensor is computed with gives a tensor.
         certain = self.state.grad is Grad.DISABLED and Kind.DEVICE in kinds

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from gpulint.analysis.code import ir
+from gpulint.analysis.code.assignments import is_periodic
 from gpulint.analysis.code.pooling import is_pooling
 from gpulint.analysis.file.evidence import LOSSY
 from gpulint.analysis.file.facts import (
@@ -397,7 +398,7 @@ class TorchCalls(Evaluator):
                 self.function, self.stmt, expr, tuple(self.loops), value.tokens, retain, create,
                 expr.keyword("retain_graph") is not None, path, value, grad_only,
                 training_only=any(_asks_for_training(guard) for guard in self.guards),
-                every_k=any(_is_modulo(guard) for guard in self.guards), guarded=bool(self.guards),
+                every_k=any(isinstance(guard, ir.If) and is_periodic(guard.test) for guard in self.guards), guarded=bool(self.guards),
             )  # fmt: skip
         for token in value.tokens:
             if isinstance(token, ParamToken) and token.function is self.function:
@@ -483,13 +484,6 @@ def _is_dense(module: Val) -> bool:
             ("ForCausalLM", "LMHeadModel", "ForMaskedLM", "ForConditionalGeneration", "ForSeq2SeqLM")
         ) or ("egmentation" in module.ref)
     return module.ref is not None and module.ref.is_dense
-
-
-def _is_modulo(guard: ir.Stmt) -> bool:
-    """`if (i + 1) % k == 0:`, `if len(batch_losses) == k:`."""
-    if not isinstance(guard, ir.If):
-        return False
-    return any(isinstance(part, ir.Op) and part.op == "%" for part in ir.walk(guard.test))
 
 
 def outputs_path(call: ir.Call) -> str | None:

@@ -26,6 +26,14 @@ HOST_ATTRS = frozenset(
     ).split()
 )
 
+# Attributes of a tensor that are tensors with its graph, and what a pair, as `max` gives it, has of one.
+TENSOR_FIELDS = frozenset("T mT H real imag values".split())
+
+# Fields of a model's output that are one large tensor, whoever is given the output.
+OUTPUT_TENSORS = frozenset({"logits", "last_hidden_state", "pooler_output"})
+
+OUTPUT_FIELDS = OUTPUT_TENSORS | {"loss", "hidden_states", "sample", "prediction"}
+
 # Results carry no graph even with grad enabled: integers, booleans, fresh tensors, explicit detaches.
 TO_DEVICE = frozenset(
     (

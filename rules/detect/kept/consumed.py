@@ -13,6 +13,7 @@ from gpulint.analysis.code import ir
 from gpulint.analysis.code.assignments import is_accumulation, pairs, passes_graph_by, resets, targets
 from gpulint.analysis.questions.backward.read_as_data import only_data_read
 from gpulint.analysis.questions.grad.no_graph import becomes_array_undetached
+from gpulint.analysis.questions.outlives.periods import few_nodes
 from gpulint.analysis.values.values import Grad
 from gpulint.answers import Answer, Question, left_open, proven, refuted
 
@@ -114,8 +115,11 @@ def _answers(
         yield refuted(Question.GRAD, "grad is off there")
     if isinstance(statement, ir.AugAssign) and graphs.grad_at(statement) is Grad.DISABLED:
         yield refuted(Question.GRAD, "grad is off where it is added")
-    yield from about(graphs.of(value, statement), value)
+    traced = graphs.of(value, statement)
+    yield from about(traced, value)
     yield from _of_flow(graphs, statement, path)
+    if traced.freed and (few := _few_nodes(graphs, loop, statement, path)) is not None:
+        yield few
     if path in graphs.backwarded or path in graphs.parts or _feeds(graphs, path):
         yield refuted(Question.BACKWARD, f"a later backward goes through `{path}`")
     root = path.partition("[")[0]
@@ -146,6 +150,17 @@ def _of_flow(graphs: Graphs, statement: ir.Stmt, path: str) -> Iterator[Answer]:
         yield refuted(Question.GRAPH, f"`{path}` becomes an array as it is, which nothing with a graph does")
     if not graphs.definitions.owners(statement) or _is_of_micro_batches(graphs, statement):
         yield refuted(Question.OUTLIVES, "a local sum over the micro-batches of one step")
+
+
+def _few_nodes(graphs: Graphs, loop: ir.For | ir.While, statement: ir.Stmt, path: str) -> Answer | None:
+    """Whether the nodes of freed graphs pile up in what is made before the loop, by the loops around that."""
+    inner = graphs.file.loops.get(id(loop))
+    if inner is None:
+        return None
+    birth, root = inner.parent, path.partition("[")[0]
+    while birth is not None and root not in resets(birth.stmt.body):
+        birth = birth.parent
+    return few_nodes(graphs.file, statement, path, (inner,), birth)
 
 
 def _is_of_micro_batches(graphs: Graphs, statement: ir.Stmt) -> bool:

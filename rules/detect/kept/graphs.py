@@ -32,10 +32,11 @@ from gpulint.analysis.code import ir
 from gpulint.analysis.code.reading import asked_for_number
 from gpulint.analysis.file.gradmode import of_call
 from gpulint.analysis.file.lookup import called, parts_given, qualified
+from gpulint.analysis.questions.backward.toward_backward import entry_feeds_backward
 from gpulint.analysis.questions.backward.toward_input import trains_its_input
 from gpulint.analysis.torch.keeping import BROUGHT, CUTS, DATA, LOSSLIKE, SETTINGS, SHOWN
 from gpulint.analysis.torch.methods import NO_GRAPH
-from gpulint.analysis.torch.names import HOST_ATTRS, PAIRS, TO_HOST
+from gpulint.analysis.torch.names import HOST_ATTRS, OUTPUT_FIELDS, PAIRS, TENSOR_FIELDS, TO_HOST
 from gpulint.analysis.torch.normalizing import NORMALIZES
 from gpulint.analysis.values.values import Grad, Kind
 from gpulint.answers import Verdict
@@ -238,9 +239,9 @@ class Graphs(Results):
         if path in self.parts:
             return Traced(PROVEN, PROVEN, f"a backward goes through what `{path}` holds", freed=True)
         known = self._followed(path)
-        if known is not None and found.graph is OPEN:
-            return self._computed(known, stmt)
-        return found
+        if known is None or found.graph is not OPEN or (found.freed and known.graph is OPEN):
+            return found
+        return self._computed(known, stmt)
 
     def _followed(self, path: str) -> Traced | None:
         """What the flow of values knows of a name that is bound once."""
@@ -393,7 +394,10 @@ class Graphs(Results):
         if expr.path is not None and expr.path in self.backwarded:
             return self._after_backward(expr.path, UNKNOWN, stmt)
         found = self.of(expr.base, stmt, depth)
-        return found if found.graph is PROVEN else replace(UNKNOWN, given=found.given)
+        if found.graph is not PROVEN:
+            return replace(UNKNOWN, given=found.given)
+        whole = expr.attr in TENSOR_FIELDS or expr.attr in OUTPUT_FIELDS
+        return found if whole else self._entry(expr, found)
 
     def _own_attribute(self, expr: ir.Attr, stmt: ir.Stmt, depth: int) -> Traced:
         """`self.x`: what this function has put there, or what the class is known to keep there."""
@@ -432,14 +436,34 @@ class Graphs(Results):
                 lambda other, one, at: Graphs(other.home, other).of(one, at, depth),
             )
             return given if given is not None else self._other_entry(expr, found)
-        named = isinstance(expr.index, ir.Const) and isinstance(expr.index.value, str)
-        if (
-            found.graph is PROVEN
-            and (named or expr.base.path in self.backwarded)
-            and isinstance(expr.index, ir.Const)
-        ):
-            return Traced(OPEN, OPEN, "what else it holds is not shown")
+        if found.graph is PROVEN and isinstance(expr.index, ir.Const):
+            if isinstance(expr.index.value, str):
+                return self._entry(expr, found)
+            if expr.base.path in self.backwarded:
+                return Traced(OPEN, OPEN, "what else it holds is not shown")
         return found
+
+    def _entry(self, expr: ir.Attr | ir.Sub, found: Traced) -> Traced:
+        """An entry or a field of what a network gives: a mask that it has cut off, or a count, as well as what is trained,
+        unless a backward goes through it, or somebody cuts it off elsewhere."""
+        path = expr.path
+        if (
+            path is None
+            or self._is_cut_elsewhere(path)
+            or entry_feeds_backward(self.file, self.function, path)
+        ):
+            return found
+        why = f"whether `{path}`, one of what the network gives, has a graph is not seen"
+        return replace(found, tensor=OPEN, graph=OPEN, why=why, scalar=False)
+
+    def _is_cut_elsewhere(self, path: str) -> bool:
+        """`out.mask.detach()`: who cuts it off there knows of a graph."""
+        return any(
+            call.method in ("detach", "detach_")
+            and isinstance(call.func, ir.Attr)
+            and call.func.base.path == path
+            for _, call in ir.calls(self.function.body)
+        )
 
     @staticmethod
     def _other_entry(expr: ir.Sub, found: Traced) -> Traced:

@@ -20,7 +20,7 @@ class Solver:
                 loss = self.plain(self.model(batch), batch)
             loss.backward()
             self.optimizer.step()
-            self.seen.append(stats["total"])
+            self.seen.append(stats["total"])  # maybe: GPU101
 
     def step(self, loader):
         for batch in loader:

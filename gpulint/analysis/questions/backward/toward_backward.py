@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gpulint.analysis.code import ir
-from gpulint.analysis.code.assignments import pairs, targets
+from gpulint.analysis.code.assignments import cuts, pairs, targets
 from gpulint.analysis.code.uses import QUESTIONS
 from gpulint.analysis.file.lookup import called
 from gpulint.analysis.torch.backward import differentiates
@@ -19,7 +19,7 @@ from gpulint.analysis.values.arguments import bind_sources
 from gpulint.analysis.values.values import Kind
 
 if TYPE_CHECKING:
-    from gpulint.analysis.file.facts import Hold
+    from gpulint.analysis.file.facts import DeferredBackward, FunctionFacts, Hold
     from gpulint.analysis.file.program import FileAnalysis
 
 _ADDING = frozenset("append appendleft add extend extendleft insert put push update setdefault".split())
@@ -37,6 +37,31 @@ def feeds_backward(file: FileAnalysis, hold: Hold) -> bool:
     way.start, way.place = hold.stmt, hold.place.holder
     way.block(hold.function.body)
     return way.reached
+
+
+def entry_feeds_backward(file: FileAnalysis, function: ir.Function, path: str) -> bool:
+    """Whether a backward of the function goes through one entry, `out["mask"]` or `out.mask`, as far as names lead."""
+    way = _Way(file, function, {path}, _DEEP)
+    way.block(function.body)
+    return way.reached
+
+
+def rounds_depend(
+    file: FileAnalysis, facts: FunctionFacts, deferred: DeferredBackward, unseen: bool = False
+) -> bool:
+    """Whether what a round adds to a sum is computed from what the forwards of an earlier round gave: a memory, a state, the
+    mask of the frame before. A backward in each round would not be the same: it has freed what the next one goes through.
+    `unseen`: any object that takes something in by a method is taken to keep it."""
+    hold, loop = deferred.hold, deferred.hold.rounds.loops[-1]
+    made = frozenset(id(f.call) for f in facts.forwards if f.site in hold.value.sites and loop in f.loops)
+    way = _Way(file, hold.function, set(), _DEEP)
+    way.sources, way.unseen_keep = made, unseen
+    way.block(loop.stmt.body)
+    way.sources = frozenset()
+    way.carried -= {hold.place.holder, *cuts(loop.stmt.body, file.detachers)}
+    way.asked = hold
+    way.block(loop.stmt.body)
+    return way.added
 
 
 def _of_object(hold: Hold) -> str | None:
@@ -82,6 +107,10 @@ class _Way:
         self.reached = False
         self.start: ir.Stmt | None = None  # the statement that puts something in `place`
         self.place = ""
+        self.sources: frozenset[int] = frozenset()  # calls that make what is followed
+        self.unseen_keep = False  # `bank.write(x)` may put x into the bank
+        self.asked: Hold | None = None
+        self.added = False  # what `asked` puts by has something of it
 
     def block(self, body: list[ir.Stmt]) -> None:
         for statement in body:
@@ -90,9 +119,13 @@ class _Way:
                 self._mark(self.place)
 
     def _statement(self, statement: ir.Stmt) -> None:
-        if self.carried:
+        if self.asked is not None and statement is self.asked.stmt:
+            self.added |= any(self._carries(leaf) for leaf in self.asked.leaves)
+        if self.carried or self.sources:
             for call in ir.own_calls(statement):
                 self._call(call)
+        if self.unseen_keep and isinstance(statement, ir.ExprStmt) and isinstance(statement.value, ir.Call):
+            self._taken_in(statement.value)
         if isinstance(statement, ir.Assign):
             for target, value in pairs(statement):
                 self._bind(target, value)
@@ -167,7 +200,7 @@ class _Way:
         stack = [expr]
         while stack:
             part = stack.pop()
-            if part.path is not None and part.path in self.carried:
+            if id(part) in self.sources or (part.path is not None and part.path in self.carried):
                 return True
             if isinstance(part, ir.Attr) and (part.attr in HOST_ATTRS or part.attr == "data"):
                 continue
@@ -191,6 +224,12 @@ class _Way:
             self._put(owner)
         elif given:
             self._handed(call)
+
+    def _taken_in(self, call: ir.Call) -> None:
+        """`bank.write(x)`, whose result nobody wants."""
+        given = (*call.args, *(value for _, value in call.keywords))
+        if isinstance(call.func, ir.Attr) and any(self._carries(arg) for arg in given):
+            self._put(call.func.base)
 
     def _handed(self, call: ir.Call) -> None:
         """A function of the project is followed into. Who cannot be seen and gets a loss, and after it an optimizer, is

@@ -30,7 +30,13 @@ from gpulint.analysis.questions.grad.no_graph import (
     is_gauged,
     is_read_on_cpu,
 )
-from gpulint.analysis.questions.grad.own_guards import guards_by_name, is_list_of_things, knows_another_way
+from gpulint.analysis.questions.grad.own_guards import (
+    guards_by_name,
+    handed_over,
+    is_list_of_things,
+    knows_another_way,
+    may_guard,
+)
 from gpulint.analysis.questions.grad.results import Result
 from gpulint.analysis.questions.grad.weights import weights_in_doubt
 from gpulint.analysis.questions.reached.handed import cannot_take
@@ -93,6 +99,8 @@ class Doubts:
             yield refuted(Question.TRAINED, f"`{path}` is frozen where it is made")
         if self._guards_itself(forward):
             yield refuted(Question.GRAD, f"`{path}` switches grad off by itself")
+        if (handed := handed_over(self._file, forward)) is not None and handed.verdict is Verdict.REFUTED:
+            yield handed
         if knows_another_way(forward):
             yield refuted(Question.GRAD, f"`{path}` has a way of its own to run without grad")
         if guards_by_name(self._file, forward):
@@ -135,6 +143,8 @@ class Doubts:
             yield left_open(Question.BACKWARD, why)
         if (unfit := cannot_take(self._file, forward)) is not None and unfit.verdict is Verdict.OPEN:
             yield unfit
+        if (handed := handed_over(self._file, forward)) is not None and handed.verdict is Verdict.OPEN:
+            yield handed
         if holder := array_of_uncut(forward):
             why = f"`{holder}` becomes an array undetached, which torch refuses for what has a graph"
             yield left_open(Question.GRAD, why)
@@ -532,36 +542,3 @@ def _is_tail(value: ir.Expr | None, call: ir.Call) -> bool:
     while value is not call and isinstance(value, ir.Call) and value.method in GIVES_ITSELF:
         value = value.func.base if isinstance(value.func, ir.Attr) else None
     return value is call
-
-
-def may_guard(info: ClassInfo, name: str, depth: int) -> bool:
-    """Whether a method of a network runs its parts where grad may be off: by itself, or in a method that it calls."""
-    method = info.method(name)
-    if method is None:
-        return False
-    evidence = method.home.evidence[method]
-    if "set_grad_enabled" in evidence.words or method.home.switches_grad_off(method):
-        return True
-    if evidence.words & GRAD_SWITCHES and _runs_under_guard(method):
-        return True
-    return depth > 0 and any(
-        may_guard(info, called, depth - 1) for called in evidence.called if called != name
-    )
-
-
-def _runs_under_guard(method: ir.Function) -> bool:
-    """Whether anything of the object's own is called in a `with torch.no_grad():`, or all that the method does stands there."""
-    own = f"{method.params[0].name}." if method.params else "self."
-    for statement in ir.statements(method.body):
-        if not isinstance(statement, ir.With):
-            continue
-        words = {
-            part.attr if isinstance(part, ir.Attr) else part.path
-            for item, _ in statement.items
-            for part in ir.walk(item)
-            if isinstance(part, (ir.Attr, ir.Name))
-        }
-        runs = any((c.func.path or "").startswith(own) for _, c in ir.calls(statement.body))
-        if words & GRAD_SWITCHES and (runs or statement is method.body[-1]):
-            return True
-    return False

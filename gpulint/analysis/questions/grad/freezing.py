@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from gpulint.analysis.code import ir
 from gpulint.analysis.code.reading import unwrapped
 from gpulint.analysis.file.classes import ClassInfo
-from gpulint.analysis.questions.grad.doubts import may_guard
+from gpulint.analysis.questions.grad.own_guards import may_guard
 from gpulint.analysis.torch import frameworks
 from gpulint.analysis.values.values import Kind
 

@@ -1,4 +1,5 @@
-"""After how many rounds a loop starts anew what it adds up: `if step % args.every == 0: total = 0`."""
+"""For how long something adds up: after how many rounds a loop starts it anew, `if step % args.every == 0: total = 0`, and
+over how many steps the nodes of freed graphs can pile up in it."""
 
 from __future__ import annotations
 
@@ -6,10 +7,13 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from gpulint.analysis.code import ir
-from gpulint.analysis.code.assignments import resets
+from gpulint.analysis.code.assignments import is_periodic, resets
+from gpulint.analysis.questions.repeats.amounts import is_called_in_a_loop
 from gpulint.analysis.questions.size.defaults import argument_defaults
+from gpulint.answers import Answer, Question, left_open
 
 if TYPE_CHECKING:
+    from gpulint.analysis.file.facts import Loop
     from gpulint.analysis.file.program import FileAnalysis
 
 MANY = 32  # rounds; gradients are accumulated over fewer, a log line is written after more
@@ -60,3 +64,48 @@ def _number(file: FileAnalysis, function: ir.Function, expr: ir.Expr) -> int | N
     ]
     only = bound[0] if len(bound) == 1 else None
     return only.value if isinstance(only, ir.Const) and isinstance(only.value, int) else None
+
+
+def few_nodes(
+    file: FileAnalysis, stmt: ir.Stmt, holder: str, loops: tuple[Loop, ...], birth: Loop | None
+) -> Answer | None:
+    """What leaves it open whether the nodes of freed graphs pile up in a holder: it is made anew in each step, or for each
+    batch, or is given something every so many rounds only. None where they do. `loops` are those that the statement fills
+    it in, outermost first, and `birth` the loop that makes it, if one does."""
+    loop = _loop_of_a_few_steps(file, holder, loops, birth)
+    if loop is not None:
+        clause = "the graphs behind it are freed, and over how many steps their nodes pile up is not shown"
+        return left_open(Question.REPEATS, clause, loop.stmt)
+    if birth is not None and birth.over_data and not birth.over_pairs:
+        clause = f"`{holder}` is made anew for each batch, and the graphs behind it are freed"
+        return left_open(Question.REPEATS, clause, birth.stmt)
+    condition = _condition_of_some_rounds(stmt, loops[-1]) if loops else None
+    if condition is not None:
+        clause = "the graphs behind it are freed, and only every so many rounds one is added"
+        return left_open(Question.REPEATS, clause, condition)
+    return None
+
+
+def _loop_of_a_few_steps(
+    file: FileAnalysis, holder: str, loops: tuple[Loop, ...], birth: Loop | None
+) -> Loop | None:
+    """The loop whose rounds something holds, where it is made anew again and again, and the loops in between that train count
+    to a variable: none goes through data. A loop inside of these goes through the parts of what one round has made."""
+    training = [loop for loop in loops if loop.backwards or loop.steps] or loops
+    if not training or any(loop.over_data or not loop.counts or loop.counts_all for loop in training):
+        return None
+    function = training[-1].function
+    local = "." not in holder and holder.partition("[")[0] in file.evidence[function].assigned
+    anew = birth is not None or (local and is_called_in_a_loop(file, function))
+    return training[-1] if anew else None
+
+
+def _condition_of_some_rounds(stmt: ir.Stmt, loop: Loop) -> ir.If | None:
+    """`if step % every == 0:` around what is added in a loop. Where an optimizer steps under it too, these are the steps."""
+    for statement in ir.statements(loop.stmt.body):
+        if isinstance(statement, ir.If) and is_periodic(statement.test):
+            inside = list(ir.statements(statement.body))
+            steps = any(call.method == "step" for one in inside for call in ir.own_calls(one))
+            if stmt in inside and not steps:
+                return statement
+    return None

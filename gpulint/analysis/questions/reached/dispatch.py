@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Sequence
+from itertools import takewhile
 from typing import TYPE_CHECKING
 
 from gpulint.analysis.code import ir
@@ -55,18 +56,30 @@ def _is_same(one: ir.Function, other: ir.Function) -> bool:
 
 
 def class_of(home: FileAnalysis, caller: ir.Function, expr: ir.Expr, depth: int = 2) -> ClassInfo | None:
-    """The class of the project that an object is of, where it is seen to be made: in the function, in the constructor of the
-    object that it belongs to, or in a caller that hands it over."""
+    """The one class of the project that an object is of, where it is seen to be made."""
+    found = classes_of(home, caller, expr, depth) - {None}
+    return next(iter(found)) if len(found) == 1 else None
+
+
+def classes_of(
+    home: FileAnalysis, caller: ir.Function, expr: ir.Expr, depth: int = 2, at: ir.Stmt | None = None
+) -> frozenset[ClassInfo | None]:
+    """The classes of the project that an object may be of, as it is seen to be made: in the function, before the statement `at`
+    if one is given, in the constructor of the object that it belongs to, or in a caller that hands it over. None is among
+    them where something else may be meant."""
     value: Val | None = None
     if isinstance(expr, ir.Name):
+        if depth and any(param.name == expr.id for param in caller.params):
+            return _of_parameter(home, caller, expr.id, depth)
+        made = _made(caller, expr.id, at)
+        if at is not None and made != {None}:
+            return made
         if caller not in home.states:
             home.summary(caller)
         state = home.states.get(caller)
         value = state.vars.get(expr.id) if state is not None else None
-        if depth and any(param.name == expr.id for param in caller.params):
-            return _of_parameter(home, caller, expr.id, depth)
         if value is None or value.kind is Kind.UNKNOWN:
-            return _made_under_a_condition(caller, expr.id)
+            return made
     elif isinstance(expr, ir.Attr) and caller.params and expr.base.path == caller.params[0].name:
         info = home.class_of(caller)
         if info is not None:
@@ -74,35 +87,39 @@ def class_of(home: FileAnalysis, caller: ir.Function, expr: ir.Expr, depth: int 
                 home.prepare(info)
             value = home.attr_value(info, expr.attr)
     known = value is not None and value.kind in (Kind.INSTANCE, Kind.MODULE)
-    return value.ref if value is not None and known and isinstance(value.ref, ClassInfo) else None
+    return frozenset(
+        {value.ref if value is not None and known and isinstance(value.ref, ClassInfo) else None}
+    )
 
 
-def _made_under_a_condition(caller: ir.Function, name: str) -> ClassInfo | None:
-    """`memory = load(path) if path else Memory(size)`: the one class that the function is seen to make it of."""
-    found: set[ClassInfo] = set()
-    for statement in ir.statements(caller.body):
+def _made(caller: ir.Function, name: str, at: ir.Stmt | None) -> frozenset[ClassInfo | None]:
+    """`memory = load(path) if path else Memory(size)`: the classes that the function is seen to make it of."""
+    found: set[ClassInfo | None] = set()
+    for statement in takewhile(lambda one: one is not at, ir.statements(caller.body)):
         if isinstance(statement, ir.Assign) and any(target.path == name for target in targets(statement)):
-            for part in ir.walk(statement.value) if statement.value is not None else ():
-                made = class_made(caller, part) if isinstance(part, ir.Call) else None
-                if made is not None:
-                    found.add(made)
-    return next(iter(found)) if len(found) == 1 else None
+            value = statement.value
+            whole = class_made(caller, value) if isinstance(value, ir.Call) else None
+            parts = (
+                [part for part in ir.walk(value) if isinstance(part, ir.Call)] if value is not None else []
+            )
+            found |= {whole} if whole is not None else {None, *(class_made(caller, part) for part in parts)}
+    return frozenset(found or {None})
 
 
-def _of_parameter(home: FileAnalysis, function: ir.Function, name: str, depth: int) -> ClassInfo | None:
-    """The one class of what callers hand over, as far as they are seen to make it."""
+def _of_parameter(
+    home: FileAnalysis, function: ir.Function, name: str, depth: int
+) -> frozenset[ClassInfo | None]:
+    """The classes of what callers hand over, as far as they are seen to make it."""
     others = home.project.files_calling(home.filename, function) if home.project is not None else ()
-    found: set[ClassInfo] = set()
+    found: set[ClassInfo | None] = set() if others is not None else {None}
     for file in (home, *(others or ())):
         for caller, evidence in file.evidence.items():
-            for _, call in ir.calls(caller.body) if function.name in evidence.called else ():
+            for stmt, call in ir.calls(caller.body) if function.name in evidence.called else ():
                 if caller is function or call.method != function.name or not fits(function, call):
                     continue
                 given = bind_sources(function, call, function.cls is not None).get(name)
-                made = class_of(file, caller, given, depth - 1) if given is not None else None
-                if made is not None:
-                    found.add(made)
-    return next(iter(found)) if len(found) == 1 else None
+                found |= classes_of(file, caller, given, depth - 1, stmt) if given is not None else {None}
+    return frozenset(found or {None})
 
 
 def _only_fitting(home: FileAnalysis, stmt: ir.Stmt, call: ir.Call) -> frozenset[str]:

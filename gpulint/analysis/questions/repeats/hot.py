@@ -6,7 +6,7 @@ from itertools import takewhile
 from typing import TYPE_CHECKING
 
 from gpulint.analysis.code import ir
-from gpulint.analysis.code.assignments import targets
+from gpulint.analysis.code.assignments import is_periodic, targets
 from gpulint.analysis.torch.backward import runs_backward
 from gpulint.analysis.torch.frameworks import TRAINING_HOOKS
 from gpulint.analysis.torch.names import MEASURES_MEMORY, MEASURING
@@ -284,7 +284,7 @@ def _beside_step(call: HotCall) -> bool:
         statement, block = inner
         if isinstance(statement, ir.Try) and block is statement.final:
             return False
-        if isinstance(statement, ir.If) and (_counts(statement.test) or not _trains(block, call.stmt)):
+        if isinstance(statement, ir.If) and (is_periodic(statement.test) or not _trains(block, call.stmt)):
             return False
     return True
 
@@ -294,10 +294,6 @@ def _trains(block: list[ir.Stmt], until: ir.Stmt) -> bool:
     before = takewhile(lambda statement: statement is not until, ir.statements(block))
     goes_back = any(runs_backward(call.method) for statement in before for call in ir.own_calls(statement))
     return goes_back and any(call.method == "step" for _, call in ir.calls(block))
-
-
-def _counts(test: ir.Expr) -> bool:
-    return any(isinstance(part, ir.Op) and part.op == "%" for part in ir.walk(test))
 
 
 def _fits(loop: ir.Stmt) -> bool:
