@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from gpulint.claims import Claim
-from gpulint.findings import Grave, Severity
+from gpulint.findings import Severity
 from gpulint.rule import Cost, RelatedNode, Report, Rule
 
 if TYPE_CHECKING:
@@ -99,5 +99,5 @@ def _report(facts: FileFacts, deferred: DeferredBackward) -> Report:
         repair=lambda: repair(facts, deferred),
         subject=hold.place.holder,
         related=(RelatedNode("the one backward", deferred.backward.call),),
-        doubts=(Grave(deferred.doubt),) if deferred.doubt else (),
+        doubts=(deferred.doubt,) if deferred.doubt else (),
     )

@@ -106,3 +106,17 @@ def test_defaults_of_command_lines_count_where_they_agree() -> None:
         ast.parse("p.add_argument('--x', dest='net_width', default=64)\np.add_argument('--d', default=2)")
     )
     assert agreeing([first, second]) == {"net_width": 64}
+
+
+def test_what_is_checked_together_does_not_bound_a_project_that_is_marked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A hook before commits gives the files that are staged, an editor may have opened a part."""
+    (tmp_path / ".git").mkdir()
+    write(tmp_path, lib__model=NETWORK, examples__train="from lib.model import Network\n", examples__eval="")
+    (tmp_path / "lib/__init__.py").touch()
+    for folder in (tmp_path, tmp_path / "examples"):
+        monkeypatch.chdir(folder)
+        paths = [str(tmp_path / "examples/train.py"), str(tmp_path / "examples/eval.py")]
+        assert top_of(paths) == top_of(paths[:1]) == top_at(str(tmp_path / "examples")) == UNKNOWN_TOP
+        assert finds(paths[0], "lib.model.Network", top_of(paths))

@@ -9,7 +9,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from gpulint.source.files import for_parser, is_project_root
-from gpulint.source.program import Top
+from gpulint.source.program import MOST_LEVELS, Top
 from gpulint.source.search_path import added_folders
 
 _MOST_NESTED = 4  # folders above a file whose own names an import may start with
@@ -140,7 +140,7 @@ def import_roots(folder: str, top: Top) -> tuple[Path, ...]:
     `src`."""
     found: list[Path] = []
     current = Path(folder)
-    for _ in range(8):
+    for _ in range(MOST_LEVELS):
         # Some projects have an `__init__.py` beside what marks them.
         marked = is_project_root(current) or top.is_at(current)
         if marked or not (current / "__init__.py").is_file():

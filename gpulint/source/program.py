@@ -12,6 +12,7 @@ from typing import Final
 from gpulint.source.files import SKIPPED_FOLDERS, is_project_root
 
 _MOST_FILES: Final = 200  # of one program
+MOST_LEVELS: Final = 8  # between a file and the root of its project
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +37,13 @@ class Top:
 UNKNOWN_TOP = Top()
 
 
+def _is_marked(folder: str) -> bool:
+    """Whether a folder is, or lies in, a project that a file marks: then that says how far the program goes, and not which of its
+    files are checked together, as a hook before commits does with those that are staged."""
+    above = Path(os.path.abspath(folder))
+    return any(is_project_root(one) for one in (above, *above.parents[:MOST_LEVELS]))
+
+
 def top_of(paths: Sequence[str]) -> Top:
     """What holds the program, where no file marks it: the folder that the command runs in, if all files are in it and there are
     not too many, or the one that holds them all. What a single file may be a part of is not known for sure."""
@@ -44,6 +52,8 @@ def top_of(paths: Sequence[str]) -> Top:
     folders = {os.path.dirname(os.path.abspath(path)) for path in paths}
     with contextlib.suppress(ValueError):  # none, or on different drives
         common = os.path.commonpath(folders)
+        if _is_marked(common):
+            return UNKNOWN_TOP
         found = top_at(here) if os.path.commonpath((here, common)) == here else UNKNOWN_TOP
         if several and (found.apart or not found.folder):
             return Top(common, apart=len(paths) > _MOST_FILES, is_whole=True)
@@ -53,8 +63,8 @@ def top_of(paths: Sequence[str]) -> Top:
 
 def top_at(root: str) -> Top:
     """The same of files that come one by one, in a folder that an editor has opened: a program, or one of programs where it has
-    too many files; unknown where what is not Python's is much more, and of a folder that a file marks."""
-    if is_project_root(root):
+    too many files; unknown where what is not Python's is much more, and of a folder in a project that a file marks."""
+    if _is_marked(root):
         return UNKNOWN_TOP
     count = others = 0
     for _, folders, names in os.walk(root):
