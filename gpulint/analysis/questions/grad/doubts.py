@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from gpulint.analysis.code import ir
 from gpulint.analysis.code.assignments import targets
+from gpulint.analysis.code.following import main_blocks
 from gpulint.analysis.file.classes import ClassInfo
 from gpulint.analysis.file.lookup import names_only_cpu
 from gpulint.analysis.questions.backward.differentiating_networks import (
@@ -207,13 +208,7 @@ class Doubts:
 
     def _is_under_main(self, statement: ir.Stmt) -> bool:
         """Whether a statement of the module stands under `if __name__ == "__main__":`."""
-        return any(
-            inner is statement
-            for guard in self._file.module.body.body
-            if isinstance(guard, ir.If)
-            and any(isinstance(part, ir.Name) and part.id == "__name__" for part in ir.walk(guard.test))
-            for inner in ir.statements(guard.body)
-        )
+        return any(inner is statement for inner in ir.statements(main_blocks(self._file.module)))
 
     def _origins_of(self, function: ir.Function) -> Origins:
         found = self._origins.get(function)

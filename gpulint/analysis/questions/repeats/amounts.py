@@ -24,7 +24,7 @@ _KEEPS = frozenset("to cuda float half double contiguous permute type clone deta
 def amounts(file: FileAnalysis, function: ir.Function, call: ir.Call) -> Iterator[Answer]:
     """What leaves it open whether enough goes through the call of a network to matter, each in a clause."""
     around = _loops_around(function.body, call) or ()
-    if around and all(_is_few(loop) for loop in around) and _runs_once(file, function, _DEPTH):
+    if around and all(is_few(loop) for loop in around) and _runs_once(file, function, _DEPTH):
         yield left_open(Question.REPEATS, "its loop has as few rounds as the text says", around[0])
     elif around and _ends_at_once(around[-1]) and not any(map(_goes_on, around[:-1])):
         yield left_open(Question.REPEATS, "its loop ends with the first round", around[-1])
@@ -71,8 +71,8 @@ def _ends_at_once(loop: ir.For | ir.While) -> bool:
     )
 
 
-def _is_few(loop: ir.For | ir.While) -> bool:
-    """`for i in range(8)`, `for x in (a, b)`, `for t in np.linspace(0, 1, 8)`."""
+def is_few(loop: ir.For | ir.While) -> bool:
+    """Whether a loop has as few rounds as the text says: `for i in range(8)`, `for x in (a, b)`, `for t in np.linspace(0, 1, 8)`."""
     if not isinstance(loop, ir.For):
         return False
     through = loop.iterable
