@@ -42,6 +42,16 @@ def goes_through_data(file: FileAnalysis, function: ir.Function, call: ir.Call) 
     return any(loop is not None and loop.over_data for loop in known)
 
 
+def goes_through_loader(file: FileAnalysis, function: ir.Function, call: ir.Call) -> bool:
+    """Whether the innermost loop around a call goes through what a loader gives: batches of a size that fits the training."""
+    around = _loops_around(function.body, call)
+    innermost = file.loops.get(id(around[-1])) if around else None
+    if innermost is None or not innermost.over_data or not isinstance(innermost.stmt, ir.For):
+        return False
+    named = (part.path or "" for part in ir.walk(innermost.stmt.iterable))
+    return innermost.over_loader or any("load" in name.rpartition(".")[2].lower() for name in named)
+
+
 # --- rounds ----------------------------------------------------------------------------------------------------------
 
 
