@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from gpulint.analysis.code import ir
 from gpulint.analysis.questions.device.placement import calls_of
+from gpulint.analysis.questions.repeats.watching import is_watched, waits_for_somebody
 from gpulint.analysis.torch import frameworks
 from gpulint.answers import Answer, Question, left_open
 
@@ -28,6 +29,8 @@ def amounts(file: FileAnalysis, function: ir.Function, call: ir.Call) -> Iterato
         yield left_open(Question.REPEATS, "its loop has as few rounds as the text says", around[0])
     elif around and _ends_at_once(around[-1]) and not any(map(_goes_on, around[:-1])):
         yield left_open(Question.REPEATS, "its loop ends with the first round", around[-1])
+    elif around and waits_for_somebody(file, around[-1]):
+        yield left_open(Question.REPEATS, "each round waits until somebody closes a window", around[-1])
     elif around or function is file.module.body or _is_in_a_loop(function, call):
         return
     elif _runs_once(file, function, _DEPTH):
@@ -50,6 +53,17 @@ def goes_through_loader(file: FileAnalysis, function: ir.Function, call: ir.Call
         return False
     named = (part.path or "" for part in ir.walk(innermost.stmt.iterable))
     return innermost.over_loader or any("load" in name.rpartition(".")[2].lower() for name in named)
+
+
+def is_shown_at_once(file: FileAnalysis, function: ir.Function, call: ir.Call) -> bool:
+    """Whether a loop around a call draws, in each round, what it has found, for somebody who looks on."""
+    for loop in reversed(_loops_around(function.body, call) or ()):
+        if is_watched(file, loop):
+            return True
+        known = file.loops.get(id(loop))
+        if known is not None and known.over_loader:
+            return False  # what is drawn between two passes over the data
+    return False
 
 
 # --- rounds ----------------------------------------------------------------------------------------------------------

@@ -52,7 +52,11 @@ class Constructing(Layers):
         if isinstance(value, (list, tuple)):  # `net, optimizer = build(args)`
             value = next((one for one in value if isinstance(one, Built)), UNKNOWN)
         # All that was made on the way belongs to it: what is handed to a constructor becomes a part.
-        return replace(self._total, made=expr, filename=function.home.filename) if isinstance(value, Built) else None
+        return (
+            replace(self._total, made=expr, filename=function.home.filename)
+            if isinstance(value, Built)
+            else None
+        )
 
     def of_class(self, info: ClassInfo) -> Built | None:
         """What a class builds by its defaults alone."""

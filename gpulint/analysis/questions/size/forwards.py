@@ -13,6 +13,7 @@ from gpulint.analysis.questions.repeats.amounts import (
     goes_through_data,
     goes_through_loader,
     is_one_sample,
+    is_shown_at_once,
 )
 from gpulint.analysis.questions.size.networks import NetworkSizes, Size
 from gpulint.answers import Answer, Question, left_open, refuted
@@ -64,6 +65,8 @@ class ForwardSizes:
             return f"{seen}, in nothing but linear layers"
         if size.is_of_tables and goes_through_loader(self._file, function, call):
             return f"`{path}` does nothing but look up rows"
+        if size.looks_narrow and is_shown_at_once(self._file, function, call):
+            return f"what it gives is drawn at once for somebody who looks on, and {known}"
         if size.is_narrow and not goes_through_data(self._file, function, call):
             return f"what one call is given goes through it, and {known}"
         return ""
