@@ -146,7 +146,8 @@ class Reaching:
             return False
         name = function.cls.name if function.cls is not None else function.name
         return not any(
-            path != caller.path and may_import(raw, caller.path, name) for path, raw, _ in self._files((name.encode(),))
+            path != caller.path and may_import(raw, caller.path, name)
+            for path, raw, _ in self._files((name.encode(),))
         )
 
     def calls_of(self, path: str, function: ir.Function) -> Iterator[ir.Call]:
