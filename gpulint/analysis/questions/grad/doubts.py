@@ -33,7 +33,7 @@ from gpulint.analysis.questions.grad.no_graph import (
 )
 from gpulint.analysis.questions.grad.own_guards import guards_by_name, is_list_of_things, knows_another_way
 from gpulint.analysis.questions.grad.results import Result
-from gpulint.analysis.questions.grad.weights import weights_in_doubt
+from gpulint.analysis.questions.grad.weights import frozen_by_flag, weights_in_doubt
 from gpulint.analysis.questions.reached.handed import cannot_take
 from gpulint.analysis.torch import frameworks
 from gpulint.analysis.torch.methods import GIVES_ITSELF
@@ -141,6 +141,8 @@ class Doubts:
             yield left_open(Question.GRAD, why)
         if weights := weights_in_doubt(self._file, forward.module.network):
             yield left_open(Question.TRAINED, weights)
+        if flag := frozen_by_flag(self._file, forward.function, forward.call):
+            yield left_open(Question.TRAINED, flag)
         if isinstance(forward.module.network, str) and forward.module.network in frameworks.MOSTLY_FROZEN:
             yield left_open(Question.SIZE, frameworks.MOSTLY_FROZEN[forward.module.network])
         if not self.names_gpu_for(forward):
