@@ -33,17 +33,18 @@ def register(model, loader):
     return error / len(loader)
 
 
-def look(model, loader):
+def look(model, data):
     model.eval()
+    loader = torch.utils.data.DataLoader(data, batch_size=1)
     for pictures, _ in loader:
         maps = model(pictures.cuda())  # low: GPU201
         plt.imshow(maps[0].argmax(0).detach().cpu())
         plt.show()
 
 
-def step_by_step(model, loader):
+def step_by_step(model, data):
     model.eval()
-    for pictures, _ in loader:
+    for pictures, _ in torch.utils.data.DataLoader(data, 1):
         maps = model(pictures.cuda())  # low: GPU201
         cv2.imshow("maps", maps[0].argmax(0).detach().cpu().numpy())
         cv2.waitKey(0)
@@ -65,3 +66,7 @@ def camera(find_faces):
         cv2.imshow("landmarks", frame)
         if cv2.waitKey(1) == 27:
             break
+
+
+def main(data):
+    register(torch.load("net.pt").cuda(), torch.utils.data.DataLoader(data, batch_size=1, shuffle=True))

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from gpulint.analysis.code import ir
 from gpulint.analysis.questions.device.placement import calls_of
+from gpulint.analysis.questions.repeats.batches import gives_one_at_a_time
 from gpulint.analysis.questions.repeats.watching import is_watched, waits_for_somebody
 from gpulint.analysis.torch import frameworks
 from gpulint.answers import Answer, Question, left_open
@@ -29,8 +30,9 @@ def amounts(file: FileAnalysis, function: ir.Function, call: ir.Call) -> Iterato
         yield left_open(Question.REPEATS, "its loop has as few rounds as the text says", around[0])
     elif around and _ends_at_once(around[-1]) and not any(map(_goes_on, around[:-1])):
         yield left_open(Question.REPEATS, "its loop ends with the first round", around[-1])
-    elif around and waits_for_somebody(file, around[-1]):
-        yield left_open(Question.REPEATS, "each round waits until somebody closes a window", around[-1])
+    elif around and waits_for_somebody(file, around[-1]) and gives_one_at_a_time(file, function, around[-1]):
+        clause = "each round takes one sample, and waits until somebody closes a window"
+        yield left_open(Question.REPEATS, clause, around[-1])
     elif around or function is file.module.body or _is_in_a_loop(function, call):
         return
     elif _runs_once(file, function, _DEPTH):
@@ -181,8 +183,12 @@ def _runs_once(file: FileAnalysis, function: ir.Function, depth: int) -> bool:
 # --- samples ---------------------------------------------------------------------------------------------------------
 
 
-def is_one_sample(function: ir.Function, call: ir.Call) -> bool:
-    """Whether the first thing that a network is given was made a batch of one: `x[None]`, `x.unsqueeze(0)`."""
+def is_one_sample(file: FileAnalysis, function: ir.Function, call: ir.Call) -> bool:
+    """Whether the first thing that a network is given was made a batch of one: `x[None]`, `x.unsqueeze(0)`, or comes from a
+    loader that gives no more."""
+    around = _loops_around(function.body, call)
+    if around and gives_one_at_a_time(file, function, around[-1]):
+        return True
     given = call.args[0] if call.args else next((value for _, value in call.keywords), None)
     return given is not None and _is_one(function, given, _DEPTH)
 

@@ -15,8 +15,7 @@ _DRAWS = frozenset({"matplotlib.pyplot.pause", "cv2.imshow"})
 
 
 def waits_for_somebody(file: FileAnalysis, loop: ir.For | ir.While) -> bool:
-    """Whether each round of a loop opens a window and goes on when somebody closes it: there are as few rounds as he has
-    patience. A notebook shows its pictures and goes on."""
+    """Whether each round of a loop opens a window and goes on when somebody closes it. A notebook shows its pictures and goes on."""
     return file.filename.endswith(".py") and _does_always(file, loop, _waits)
 
 

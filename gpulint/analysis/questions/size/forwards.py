@@ -56,7 +56,7 @@ class ForwardSizes:
         """In a clause, why what one call saves may be too little to matter; empty where nothing says so."""
         known = size.in_words(path)
         small = (size.is_small or size.looks_small) and not size.most.convolutions
-        if small and is_one_sample(function, call):
+        if small and is_one_sample(self._file, function, call):
             return f"one sample at a time, and {known}"
         if size.is_toy:
             return ""  # said already
