@@ -10,8 +10,8 @@ from torch import nn
 class Landmarks(nn.Module):
     def __init__(self):
         super().__init__()
-        self.body = nn.Sequential(nn.Conv2d(3, 64, 3, 2), nn.ReLU(), nn.Conv2d(64, 128, 3, 2), nn.AdaptiveAvgPool2d(1))
-        self.head = nn.Linear(128, 136)
+        self.body = nn.Sequential(nn.Conv2d(3, 64, 3, 2), nn.ReLU(), nn.Conv2d(64, 1024, 3, 2), nn.AdaptiveAvgPool2d(1))
+        self.head = nn.Linear(1024, 136)
 
     def forward(self, x):
         return self.head(self.body(x).flatten(1))

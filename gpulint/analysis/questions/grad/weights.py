@@ -69,23 +69,19 @@ def _weighty_parts(method: ir.Function) -> list[tuple[ir.Class, str]]:
     """The class of a method with the attributes of its object that it calls, but for methods and single layers that save no
     more than rows."""
     cls, own = method.cls, f"{method.params[0].name}." if method.params else "self."
-    called = {call.func.path.removeprefix(own) for _, call in ir.calls(method.body) if _begins(call, own)}
     init = cls.methods.get("__init__") if cls is not None else None
+    if cls is None or init is None:
+        return []
     slight = {
         target.path
-        for statement in (ir.statements(init.body) if init is not None else ())
+        for statement in ir.statements(init.body)
         if isinstance(statement, ir.Assign) and isinstance(statement.value, ir.Call)
         if statement.value.method in _SLIGHT
         for target in statement.targets
     }
-    if cls is None:
-        return []
-    return [(cls, attr) for attr in sorted(called) if attr not in cls.methods and own + attr not in slight]
-
-
-def _begins(call: ir.Call, own: str) -> bool:
-    path = call.func.path or ""
-    return path.startswith(own) and "." not in path.removeprefix(own)
+    called = {call.func.path or "" for _, call in ir.calls(method.body)} - slight
+    parts = {path.removeprefix(own) for path in called if path.startswith(own)}
+    return [(cls, attr) for attr in sorted(parts) if "." not in attr and attr not in cls.methods]
 
 
 def _set_somewhere(flag: str) -> re.Pattern[bytes]:
