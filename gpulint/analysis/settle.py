@@ -28,7 +28,7 @@ from gpulint.analysis.questions.backward.shared_graphs import share_unseen
 from gpulint.analysis.questions.backward.toward_backward import feeds_backward, rounds_depend
 from gpulint.analysis.questions.device.on_host import is_on_host
 from gpulint.analysis.questions.grad.foreign import foreign_functions
-from gpulint.analysis.questions.grad.phase_flags import evaluates_by_flag
+from gpulint.analysis.questions.grad.phase_flags import evaluates_by_flag, is_of_training
 from gpulint.analysis.questions.outlives.collecting import is_metric, is_unread
 from gpulint.analysis.questions.outlives.handed import goes_through_fields
 from gpulint.analysis.questions.outlives.piles import judge
@@ -353,7 +353,11 @@ def _detached_by_choice(forward: Forward) -> bool:
 
 def _finish_training(facts: FunctionFacts, forward: Forward) -> None:
     through = [b for b in facts.backwards if forward.site in b.tokens]
-    forward.mode.train_only_backward = bool(through) and all(b.training_only for b in through)
+    forward.mode.train_only_backward = (
+        bool(through)
+        and all(one.training_only for one in through)
+        and not any(is_of_training(forward, one) for one in through)
+    )
     forward.mode.after_training = _comes_last(facts, forward)
     # In eval mode, and with results that are only read, zeroing the gradients is left over from the training loop.
     idle = forward.mode.evaluating and forward.result.read_only

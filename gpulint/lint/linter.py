@@ -127,7 +127,7 @@ def said_by_program(facts: FileFacts, rule: type[Rule], place: Place) -> Iterato
 
     function, statement = facts.place_of(place) if rule.costs_when_run else (None, None)
     if function is not None:
-        yield from facts.ask(Uncalled).doubt(function)
+        yield from facts.ask(Uncalled).doubt(function, statement)
         if statement is not None:
             yield from facts.ask(Ways).against(function, statement)
 

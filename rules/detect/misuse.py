@@ -94,10 +94,17 @@ def grad_mode_misuses(file: FileAnalysis) -> list[GradModeMisuse]:
                 if _mode(file, item) in NO_GRAD
             ]
     for cls in file.module.classes.values():
-        found += [
-            GradModeMisuse("class", item, cls.name) for item in cls.decorators if _mode(file, item) in NO_GRAD
-        ]
+        marked = [item for item in cls.decorators if _mode(file, item) in NO_GRAD]
+        if marked and not _guards_each_forward(file, cls):
+            found += [GradModeMisuse("class", item, cls.name) for item in marked]
     return found
+
+
+def _guards_each_forward(file: FileAnalysis, cls: ir.Class) -> bool:
+    """Whether whatever the methods of a class run of networks, and that is something, they run with grad switched off."""
+    methods = [file.facts.get(method) for method in cls.methods.values()]
+    forwards = [forward for facts in methods if facts is not None for forward in facts.forwards]
+    return bool(forwards) and all(forward.mode.grad is Grad.DISABLED for forward in forwards)
 
 
 def _in_block(

@@ -42,6 +42,17 @@ def _after(block: list[ir.Stmt], wanted: ir.Stmt) -> list[ir.Stmt] | None:
     return None
 
 
+def main_blocks(module: ir.Module) -> list[ir.Stmt]:
+    """What a file runs only where it is itself the program: the statements under its `if __name__ == "__main__":`."""
+    return [
+        inner
+        for guard in module.body.body
+        if isinstance(guard, ir.If)
+        and any(isinstance(part, ir.Name) and part.id == "__name__" for part in ir.walk(guard.test))
+        for inner in guard.body
+    ]
+
+
 def is_switched_off(block: list[ir.Stmt], wanted: ir.Stmt) -> bool:
     """Whether a statement stands under `if 0 > 0:` or `if False:`: somebody has switched it off by hand."""
     for statement in block:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from gpulint.analysis.code import ir
+from gpulint.analysis.code.following import main_blocks
 from gpulint.analysis.code.reading import unwrapped
 
 # What leaves an object what it is: `Net().to(device).eval()` makes a Net.
@@ -28,7 +29,8 @@ class OutsideCall:
 class FileCalls:
     """What a file calls, by last name, and how its objects go by: `made` has the names of a class's instances, `renamed`
     the names under which something that has a name is known as well, `handed` what is given to calls. `methods` are those of
-    its classes, by name. All names are last names, but those of `imports`, which has what they stand for."""
+    its classes, by name. All names are last names, but those of `imports`, which has what they stand for. `off_in_program`:
+    where the file is the program, it switches grad off before anything else."""
 
     calls: dict[str, list[OutsideCall]] = field(default_factory=dict)
     made: dict[str, set[str]] = field(default_factory=dict)
@@ -36,6 +38,7 @@ class FileCalls:
     handed: set[str] = field(default_factory=set)
     methods: dict[str, list[ir.Function]] = field(default_factory=dict)
     imports: dict[str, str] = field(default_factory=dict)
+    off_in_program: bool = False
 
 
 def outside_calls(module: ir.Module, guards: frozenset[str]) -> FileCalls:
@@ -43,7 +46,7 @@ def outside_calls(module: ir.Module, guards: frozenset[str]) -> FileCalls:
 
     `guards` holds the last names of context managers and decorators that switch grad off.
     """
-    found = FileCalls(imports=module.imports)
+    found = FileCalls(imports=module.imports, off_in_program=_begins_switched_off(module, guards))
     modes = [mode for statement in module.body.body if (mode := switched(statement)) is not None]
     off = bool(modes) and not any(modes)  # for the process, before any function runs
     for function in module.functions:
@@ -56,6 +59,28 @@ def outside_calls(module: ir.Module, guards: frozenset[str]) -> FileCalls:
         for statement in ir.statements(function.body):
             _note_names(statement, found)
     return found
+
+
+def _begins_switched_off(module: ir.Module, guards: frozenset[str]) -> bool:
+    """Whether what a file does as a program begins with grad switched off for good: in its `if __name__ == "__main__":`, or in
+    each of its functions that are called there."""
+    block = main_blocks(module)
+    if _switches_first(block, guards):
+        return True
+    called = {call.func.path for _, call in ir.calls(block)}
+    begun = [one for one in module.functions if one.parent is module.body and one.name in called]
+    again = any(switched(statement) for one in module.functions for statement in ir.statements(one.body))
+    return bool(begun) and not again and all(_switches_first(one.body, guards) for one in begun)
+
+
+def _switches_first(block: list[ir.Stmt], guards: frozenset[str]) -> bool:
+    """Whether a block switches grad off for good before any loop or other block of statements."""
+    for statement in block:
+        if switched(statement) is False or _entered(statement, guards):
+            return True
+        if isinstance(statement, (ir.For, ir.While, ir.With, ir.Try)):
+            return False
+    return False
 
 
 def switched(statement: ir.Stmt) -> bool | None:

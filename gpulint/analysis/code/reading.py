@@ -175,3 +175,11 @@ def asked_for_number(test: ir.Op) -> str | None:
     if isinstance(left, ir.Call) and left.func.path == "type" and len(left.args) == 1:
         return left.args[0].path if right.path in NUMBER_TYPES else None
     return None
+
+
+def asks_for_training(test: ir.Expr) -> bool:
+    """`if phase == "train":`, `if training:`, `if self.training:`."""
+    if isinstance(test, ir.Op) and test.op == "==":
+        return any(isinstance(part, ir.Const) and "train" in str(part.value) for part in test.operands)
+    last = test.attr if isinstance(test, ir.Attr) else test.path or ""
+    return "train" in last

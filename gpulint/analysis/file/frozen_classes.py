@@ -104,6 +104,19 @@ def decided_by_argument(info: ClassInfo) -> str:
     return ""
 
 
+def freezing_flag(cls: ir.Class, attr: str) -> str:
+    """`freeze` of `if self.settings.freeze: self.net.requires_grad_(False)`: by the last name, what the constructor of a class
+    asks before it freezes the network that it stores under a name; empty where it asks nothing, or never does."""
+    init = cls.methods.get("__init__")
+    own = f"{init.params[0].name}.{attr}" if init is not None and init.params else ""
+    for statement in ir.statements(init.body) if init is not None and own else ():
+        if isinstance(statement, ir.If) and statement.test.path is not None:
+            modes = [mode for inner in statement.body for mode in required_of(inner, own)]
+            if modes and all(isinstance(mode, ir.Const) and mode.value is False for mode in modes):
+                return statement.test.path.rpartition(".")[2]
+    return ""
+
+
 def _run_by(
     info: ClassInfo, init: ir.Function, call: ir.Call | None
 ) -> list[tuple[ir.Function, ir.Call | None]]:

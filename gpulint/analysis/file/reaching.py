@@ -73,7 +73,12 @@ class Reaching:
         chosen = {_chosen(caller) for caller in callers if caller.call.guarded}
         for caller in callers:
             # Of two calls in one function, one of them guarded, the condition between them is about grad.
-            if caller.call.guarded or _chosen(caller) in chosen or self._by_framework(caller.call.caller):
+            if (
+                caller.call.guarded
+                or _chosen(caller) in chosen
+                or self._by_framework(caller.call.caller)
+                or self._by_program(caller)
+            ):
                 found = _both(found, Reach.GUARDED)
                 continue
             if caller.path == path and depth == _DEPTH:
@@ -133,6 +138,17 @@ class Reaching:
         if function.name in frameworks.LIGHTNING_NO_GRAD:
             return not bases.isdisjoint({"LightningModule", "Callback"})
         return function.name in frameworks.HF_TRAINER_NO_GRAD and any(b.endswith("Trainer") for b in bases)
+
+    def _by_program(self, caller: _Caller) -> bool:
+        """Whether the file of a call is a program that begins with grad switched off, of which no other file uses the caller."""
+        function = caller.call.caller
+        if not self.project.calls_in(caller.path, caller.raw).off_in_program or function.name == "<module>":
+            return False
+        name = function.cls.name if function.cls is not None else function.name
+        return not any(
+            path != caller.path and may_import(raw, caller.path, name)
+            for path, raw, _ in self._files((name.encode(),))
+        )
 
     def calls_of(self, path: str, function: ir.Function) -> Iterator[ir.Call]:
         """The calls that may run a function, or make an object by it where it is a constructor."""

@@ -7,6 +7,7 @@ from pathlib import PurePath
 from typing import Final
 
 from gpulint.analysis.code import ir
+from gpulint.analysis.code.following import main_blocks
 from gpulint.analysis.torch.frameworks import MODULE_BASES
 
 _RUNNERS: Final = frozenset({"pytest", "unittest", "nose", "hypothesis"})
@@ -81,9 +82,4 @@ def is_test_function(module: ir.Module, function: ir.Function) -> bool:
 
 def _starts_itself(module: ir.Module) -> bool:
     """Whether a file has an `if __name__ == "__main__":`."""
-    return any(
-        isinstance(part, ir.Name) and part.id == "__name__"
-        for statement in module.body.body
-        if isinstance(statement, ir.If)
-        for part in ir.walk(statement.test)
-    )
+    return bool(main_blocks(module))

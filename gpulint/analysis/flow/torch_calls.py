@@ -7,6 +7,7 @@ from dataclasses import replace
 from gpulint.analysis.code import ir
 from gpulint.analysis.code.assignments import is_periodic
 from gpulint.analysis.code.pooling import is_pooling
+from gpulint.analysis.code.reading import asks_for_training
 from gpulint.analysis.file.evidence import LOSSY
 from gpulint.analysis.file.facts import (
     Backward,
@@ -397,7 +398,7 @@ class TorchCalls(Evaluator):
             self.events.backwards[id(expr.origin)] = Backward(
                 self.function, self.stmt, expr, tuple(self.loops), value.tokens, retain, create,
                 expr.keyword("retain_graph") is not None, path, value, grad_only,
-                training_only=any(_asks_for_training(guard) for guard in self.guards),
+                training_only=any(isinstance(guard, ir.If) and asks_for_training(guard.test) for guard in self.guards),
                 every_k=any(isinstance(guard, ir.If) and is_periodic(guard.test) for guard in self.guards), guarded=bool(self.guards),
             )  # fmt: skip
         for token in value.tokens:
@@ -464,17 +465,6 @@ def _are_fresh(args: Args, function: ir.Function) -> bool:
             Kind.DEVICE if fresh else Kind.HOST if settled else Kind.UNKNOWN if inner is None else inner.kind
         )
     return Kind.DEVICE in kinds and kinds <= {Kind.DEVICE, Kind.HOST, Kind.NUMBER}
-
-
-def _asks_for_training(guard: ir.Stmt) -> bool:
-    """`if phase == "train":`, `if training:`, `if self.training:`."""
-    if not isinstance(guard, ir.If):
-        return False
-    test = guard.test
-    if isinstance(test, ir.Op) and test.op == "==":
-        return any(isinstance(part, ir.Const) and "train" in str(part.value) for part in test.operands)
-    last = test.attr if isinstance(test, ir.Attr) else test.path or ""
-    return "train" in last
 
 
 def _is_dense(module: Val) -> bool:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from gpulint.analysis.code import ir
 from gpulint.analysis.code.assignments import targets
+from gpulint.analysis.code.following import main_blocks
 from gpulint.analysis.file.classes import ClassInfo
 from gpulint.analysis.file.lookup import names_only_cpu
 from gpulint.analysis.questions.backward.differentiating_networks import (
@@ -38,7 +39,7 @@ from gpulint.analysis.questions.grad.own_guards import (
     may_guard,
 )
 from gpulint.analysis.questions.grad.results import Result
-from gpulint.analysis.questions.grad.weights import weights_in_doubt
+from gpulint.analysis.questions.grad.weights import frozen_by_flag, weights_in_doubt
 from gpulint.analysis.questions.reached.handed import cannot_take
 from gpulint.analysis.torch import frameworks
 from gpulint.analysis.torch.methods import GIVES_ITSELF
@@ -150,6 +151,8 @@ class Doubts:
             yield left_open(Question.GRAD, why)
         if weights := weights_in_doubt(self._file, forward.module.network):
             yield left_open(Question.TRAINED, weights)
+        if flag := frozen_by_flag(self._file, forward.function, forward.call):
+            yield left_open(Question.TRAINED, flag)
         if isinstance(forward.module.network, str) and forward.module.network in frameworks.MOSTLY_FROZEN:
             yield left_open(Question.SIZE, frameworks.MOSTLY_FROZEN[forward.module.network])
         if not self.names_gpu_for(forward):
@@ -217,13 +220,7 @@ class Doubts:
 
     def _is_under_main(self, statement: ir.Stmt) -> bool:
         """Whether a statement of the module stands under `if __name__ == "__main__":`."""
-        return any(
-            inner is statement
-            for guard in self._file.module.body.body
-            if isinstance(guard, ir.If)
-            and any(isinstance(part, ir.Name) and part.id == "__name__" for part in ir.walk(guard.test))
-            for inner in ir.statements(guard.body)
-        )
+        return any(inner is statement for inner in ir.statements(main_blocks(self._file.module)))
 
     def _origins_of(self, function: ir.Function) -> Origins:
         found = self._origins.get(function)

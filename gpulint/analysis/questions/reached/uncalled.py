@@ -1,14 +1,20 @@
-"""Functions of a program that nothing in the program calls: what they would waste, nobody wastes."""
+"""Functions of a program that nothing in the program calls, but for the try-out of their own file maybe: what they would
+waste, nobody wastes.
+"""
 
 from __future__ import annotations
 
 import os
 import re
+from collections.abc import Iterator
+from functools import cached_property
 from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 from gpulint.analysis.code import ir
+from gpulint.analysis.code.following import main_blocks
 from gpulint.analysis.questions.reached.outsiders import BY_NAME, is_for_others, may_be_started
+from gpulint.analysis.questions.repeats.amounts import is_few
 from gpulint.answers import Answer, Question, left_open
 
 if TYPE_CHECKING:
@@ -17,6 +23,77 @@ if TYPE_CHECKING:
 _MOST_BESIDE = 20
 _DEPTH = 2  # callers of callers
 _PROGRAM = re.compile(rb"^if __name__ ==", re.M)
+# What a file that is a program of its own speaks of where it begins: a command line, a training, a set of data.
+_OF_PROGRAMS = frozenset(
+    "argparse ArgumentParser OptionParser parse_args argv environ click fire hydra typer tyro flags backward optim "
+    "fit train main VideoCapture listdir scandir glob rglob walk".split()
+)
+_SETS_OF_DATA = ("Dataset", "DataLoader", "dataset", "dataloader", "data_loader")
+
+
+class TryOut:
+    """What stands under `if __name__ == "__main__":` in a file of which others import what it is there for, and does nothing
+    but look at one input: the program never runs it."""
+
+    def __init__(self, file: FileAnalysis) -> None:
+        self._file = file
+
+    def holds(self, statement: ir.Stmt) -> bool:
+        """Whether a statement of the file's own body belongs to it."""
+        return any(inner is statement for inner in self._statements)
+
+    def is_all_that_names(self, name: str) -> bool:
+        """Whether the file's own body speaks of something nowhere else."""
+        return bool(self._statements) and not any(
+            _names(root, name)
+            for statement in ir.statements(self._file.module.body.body)
+            if not self.holds(statement)
+            for root in statement.expressions()
+        )
+
+    @cached_property
+    def _statements(self) -> tuple[ir.Stmt, ...]:
+        block = main_blocks(self._file.module)
+        return tuple(ir.statements(block)) if block and self._is_look(block) and self._is_imported() else ()
+
+    def _is_look(self, block: list[ir.Stmt]) -> bool:
+        """Whether a block, with all of the file that it calls, goes through no data, trains nothing and takes no orders."""
+        if self._file.started or any(
+            isinstance(one, (ir.For, ir.While)) and not is_few(one) for one in ir.statements(block)
+        ):
+            return False
+        words = {word for statement in ir.statements(block) for word in _words(statement)}
+        reached = list(self._reached(words))
+        for function in reached:
+            words |= self._file.evidence[function].words
+        orders = words & _OF_PROGRAMS or any(word.endswith(_SETS_OF_DATA) for word in words)
+        return not orders and not any(map(self._goes_through_data, reached))
+
+    def _goes_through_data(self, function: ir.Function) -> bool:
+        info = self._file.class_of(function)
+        of_network = info is not None and info.is_module  # which may go through the windows of one picture
+        loops = (self._file.loops.get(id(statement)) for statement in ir.statements(function.body))
+        return any(
+            loop.over_loader or loop.over_items or (loop.over_data and not of_network)
+            for loop in loops
+            if loop is not None
+        )
+
+    def _reached(self, words: set[str]) -> Iterator[ir.Function]:
+        """The functions of the file that some words, and those of what they name, may call."""
+        left = set(self._file.module.functions) - {self._file.module.body}
+        fresh = words
+        while found := [one for one in left if one.name in fresh]:
+            yield from found
+            left.difference_update(found)
+            fresh = {word for one in found for word in self._file.evidence[one].called}
+
+    def _is_imported(self) -> bool:
+        file, project = self._file, self._file.project
+        if project is None or not project.is_bounded(file.filename):
+            return False
+        importing = _importing(PurePath(project.within(file.filename)).with_suffix("").parts)
+        return project.contains(file.filename, importing)
 
 
 class Uncalled:
@@ -25,14 +102,21 @@ class Uncalled:
     def __init__(self, file: FileAnalysis) -> None:
         self._file = file
         self._known: dict[ir.Function, bool] = {}
+        self._try_out = TryOut(file)
 
-    def doubt(self, function: ir.Function) -> tuple[Answer, ...]:
-        """What leaves it open whether a function runs at all; nothing where it does for all that is known."""
+    def doubt(self, function: ir.Function, statement: ir.Stmt | None) -> tuple[Answer, ...]:
+        """What leaves it open whether a statement of a function runs at all; nothing where it does for all that is known."""
+        if function is self._file.module.body:
+            tried = statement is not None and self._try_out.holds(statement)
+            clause = "this only tries out what others import of the file"
+            return (left_open(Question.REACHED, clause, statement),) if tried else ()
         while function.parent is not None and function.parent is not self._file.module.body:
             function = function.parent
         if not self._is(function, _DEPTH):
             return ()
-        clause = f"nothing in the program calls `{function.name}`"
+        tried = function.name in self._file.evidence[self._file.module.body].words
+        but = " but the try-out of its own file" if tried else ""
+        clause = f"nothing in the program{but} calls `{function.name}`"
         return (left_open(Question.REACHED, clause, function),)
 
     def _is(self, function: ir.Function, depth: int) -> bool:
@@ -54,6 +138,8 @@ class Uncalled:
             return False
         for caller, evidence in file.evidence.items():
             if caller is function or name not in evidence.words:
+                continue
+            if caller is file.module.body and self._try_out.is_all_that_names(name):
                 continue
             if name not in evidence.called or not depth or not self._is(caller, depth - 1):
                 return False
@@ -108,4 +194,20 @@ def _importing(parts: tuple[str, ...]) -> re.Pattern[bytes]:
         rb"^[ \t]*(?:import[ \t]+(?:[^\n#]*,[ \t]*)?|from[ \t]+\.*)%s%s\b"
         rb"|^[ \t]*from[ \t]+\.*(?:%s)?[ \t]+import\b[^\n#]*\b%s\b" % (before, stem, inside, stem),
         re.M,
+    )
+
+
+def _words(statement: ir.Stmt) -> Iterator[str]:
+    """The plain names and the attributes in a statement's own expressions."""
+    for part in ir.own_parts(statement):
+        if isinstance(part, ir.Attr):
+            yield part.attr
+        elif isinstance(part, ir.Name):
+            yield part.id
+
+
+def _names(root: ir.Expr, name: str) -> bool:
+    return any(
+        (isinstance(part, ir.Name) and part.id == name) or (isinstance(part, ir.Attr) and part.attr == name)
+        for part in ir.walk(root)
     )

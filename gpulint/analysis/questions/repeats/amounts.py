@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 from gpulint.analysis.code import ir
 from gpulint.analysis.questions.device.placement import calls_of
+from gpulint.analysis.questions.repeats.batches import gives_one_at_a_time
+from gpulint.analysis.questions.repeats.watching import is_watched, waits_for_somebody
 from gpulint.analysis.torch import frameworks
 from gpulint.answers import Answer, Question, left_open
 
@@ -24,10 +26,13 @@ _KEEPS = frozenset("to cuda float half double contiguous permute type clone deta
 def amounts(file: FileAnalysis, function: ir.Function, call: ir.Call) -> Iterator[Answer]:
     """What leaves it open whether enough goes through the call of a network to matter, each in a clause."""
     around = _loops_around(function.body, call) or ()
-    if around and all(_is_few(loop) for loop in around) and _runs_once(file, function, _DEPTH):
+    if around and all(is_few(loop) for loop in around) and _runs_once(file, function, _DEPTH):
         yield left_open(Question.REPEATS, "its loop has as few rounds as the text says", around[0])
     elif around and _ends_at_once(around[-1]) and not any(map(_goes_on, around[:-1])):
         yield left_open(Question.REPEATS, "its loop ends with the first round", around[-1])
+    elif around and waits_for_somebody(file, around[-1]) and gives_one_at_a_time(file, function, around[-1]):
+        clause = "each round takes one sample, and waits until somebody closes a window"
+        yield left_open(Question.REPEATS, clause, around[-1])
     elif around or function is file.module.body or _is_in_a_loop(function, call):
         return
     elif _runs_once(file, function, _DEPTH):
@@ -40,6 +45,27 @@ def goes_through_data(file: FileAnalysis, function: ir.Function, call: ir.Call) 
     """Whether a loop around a call, in its own function, goes through batches."""
     known = (file.loops.get(id(loop)) for loop in _loops_around(function.body, call) or ())
     return any(loop is not None and loop.over_data for loop in known)
+
+
+def goes_through_loader(file: FileAnalysis, function: ir.Function, call: ir.Call) -> bool:
+    """Whether the innermost loop around a call goes through what a loader gives: batches of a size that fits the training."""
+    around = _loops_around(function.body, call)
+    innermost = file.loops.get(id(around[-1])) if around else None
+    if innermost is None or not innermost.over_data or not isinstance(innermost.stmt, ir.For):
+        return False
+    named = (part.path or "" for part in ir.walk(innermost.stmt.iterable))
+    return innermost.over_loader or any("load" in name.rpartition(".")[2].lower() for name in named)
+
+
+def is_shown_at_once(file: FileAnalysis, function: ir.Function, call: ir.Call) -> bool:
+    """Whether a loop around a call draws, in each round, what it has found, for somebody who looks on."""
+    for loop in reversed(_loops_around(function.body, call) or ()):
+        if is_watched(file, loop):
+            return True
+        known = file.loops.get(id(loop))
+        if known is not None and known.over_loader:
+            return False  # what is drawn between two passes over the data
+    return False
 
 
 # --- rounds ----------------------------------------------------------------------------------------------------------
@@ -71,8 +97,8 @@ def _ends_at_once(loop: ir.For | ir.While) -> bool:
     )
 
 
-def _is_few(loop: ir.For | ir.While) -> bool:
-    """`for i in range(8)`, `for x in (a, b)`, `for t in np.linspace(0, 1, 8)`."""
+def is_few(loop: ir.For | ir.While) -> bool:
+    """Whether a loop has as few rounds as the text says: `for i in range(8)`, `for x in (a, b)`, `for t in np.linspace(0, 1, 8)`."""
     if not isinstance(loop, ir.For):
         return False
     through = loop.iterable
@@ -157,8 +183,12 @@ def _runs_once(file: FileAnalysis, function: ir.Function, depth: int) -> bool:
 # --- samples ---------------------------------------------------------------------------------------------------------
 
 
-def is_one_sample(function: ir.Function, call: ir.Call) -> bool:
-    """Whether the first thing that a network is given was made a batch of one: `x[None]`, `x.unsqueeze(0)`."""
+def is_one_sample(file: FileAnalysis, function: ir.Function, call: ir.Call) -> bool:
+    """Whether the first thing that a network is given was made a batch of one: `x[None]`, `x.unsqueeze(0)`, or comes from a
+    loader that gives no more."""
+    around = _loops_around(function.body, call)
+    if around and gives_one_at_a_time(file, function, around[-1]):
+        return True
     given = call.args[0] if call.args else next((value for _, value in call.keywords), None)
     return given is not None and _is_one(function, given, _DEPTH)
 

@@ -28,7 +28,10 @@ class Built:
     """What was made: `weights` are counted with 1 for each width that is not known, `about` with a typical one.
 
     `complete`: every layer was seen with all its widths; `seen`: every layer, if not with all its widths. `rows`: nothing but
-    linear layers. `known_as` is the name of a library's model, `own` are the attributes of what was made, and `made` is where.
+    linear layers. `known`: every layer was seen, if not how often some of them are repeated. `looks_up`: nothing but tables.
+    `mixes`: some class does more than to hand rows from layer to layer: it attends, transposes, or takes points of space.
+    `known_as` is the name of a library's model, `own` are the attributes of what was made, and `made` is where,
+    and `filename` the file of that.
     """
 
     weights: int = 0
@@ -37,11 +40,15 @@ class Built:
     complete: bool = True
     rows: bool = True
     seen: bool = True
+    known: bool = True
+    looks_up: bool = True
+    mixes: bool = False
     convolutions: int = 0
     linear: int = 0
     known_as: str = ""
     own: Mapping[str, object] = field(default_factory=dict)
     made: ir.Part | None = None
+    filename: str = ""
 
     def add(self, other: Built, times: int = 1) -> None:
         """Put another's weights to these."""
@@ -51,6 +58,9 @@ class Built:
         self.complete &= other.complete
         self.rows &= other.rows
         self.seen &= other.seen
+        self.known &= other.known
+        self.looks_up &= other.looks_up
+        self.mixes |= other.mixes
         self.convolutions += other.convolutions
         self.linear += other.linear
 

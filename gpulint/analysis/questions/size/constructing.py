@@ -3,7 +3,8 @@ and the weights of each layer that is made on the way are added up."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -29,6 +30,12 @@ from gpulint.analysis.values.arguments import is_static
 if TYPE_CHECKING:
     from gpulint.analysis.file.program import FileAnalysis
 
+# What attends, brings places together, goes through graphs, or encodes points of space, of which there are many.
+_MIXING = frozenset(
+    "einsum matmul bmm mm spmm addmm baddbmm scaled_dot_product_attention transpose permute rearrange propagate scatter "
+    "scatter_add index_add conv1d conv2d conv3d fft rfft sin cos grid_sample unfold cdist outer weight".split()
+)
+_BEGINS = re.compile("init|reset")
 _EMPTY_BASES = MODULE_BASES | {"object", "ABC", "Generic", "Protocol"}
 
 
@@ -45,11 +52,15 @@ class Constructing(Layers):
         if isinstance(value, (list, tuple)):  # `net, optimizer = build(args)`
             value = next((one for one in value if isinstance(one, Built)), UNKNOWN)
         # All that was made on the way belongs to it: what is handed to a constructor becomes a part.
-        return replace(self._total, made=expr) if isinstance(value, Built) else None
+        return (
+            replace(self._total, made=expr, filename=function.home.filename)
+            if isinstance(value, Built)
+            else None
+        )
 
     def of_class(self, info: ClassInfo) -> Built | None:
         """What a class builds by its defaults alone."""
-        return replace(self._instance(info, [], {}), made=info.cls)
+        return replace(self._instance(info, [], {}), made=info.cls, filename=info.home.filename)
 
     # --- calls ---------------------------------------------------------------------------------------------------
 
@@ -201,7 +212,8 @@ class Constructing(Layers):
             outer, self._total = self._total, Built()
             own: dict[str, object] = {}
             self._construct(info, positional, given, own)
-            made, self._total = replace(self._total, own=own), outer
+            mixes = self._total.mixes or _mixes(info)
+            made, self._total = replace(self._total, own=own, mixes=mixes), outer
             if key is not None:
                 self._known[key] = made
         self._total.add(made)
@@ -270,6 +282,26 @@ class Constructing(Layers):
         elif isinstance(call.func, ir.Attr) and name[:1].isupper():
             self.unseen()
         return UNKNOWN
+
+
+def _mixes(info: ClassInfo) -> bool:
+    """Whether a method of a class may save more than the rows that go through its layers."""
+    methods = [
+        method
+        for one in info.lineage()
+        for method in one.cls.methods.values()
+        if not _BEGINS.search(method.name)
+    ]
+    return any(
+        method.home.evidence[method].words & _MIXING
+        or any(isinstance(part, ir.Op) and part.op == "@" for part in _parts(method))
+        for method in methods
+    )
+
+
+def _parts(method: ir.Function) -> Iterator[ir.Expr]:
+    for statement in ir.statements(method.body):
+        yield from ir.own_parts(statement)
 
 
 def _key(info: ClassInfo, positional: Sequence[object], given: Mapping[str, object]) -> object:

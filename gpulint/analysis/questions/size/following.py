@@ -128,6 +128,9 @@ class Following(Naming):
             largest.complete &= self._total.complete
             largest.rows &= self._total.rows
             largest.seen &= self._total.seen
+            largest.known &= self._total.known
+            largest.looks_up &= self._total.looks_up
+            largest.mixes |= self._total.mixes
         different = (largest.weights, largest.about) != (before.weights, before.about)
         self._total = largest
         self._total.complete &= not different
@@ -153,7 +156,7 @@ class Following(Naming):
             before = self._total.layers
             self.run(statement.body, scope)
             if self._total.layers != before:
-                self.unseen()
+                self.unseen(repeated=True)
 
     def _is_part(self, target: ir.Expr, scope: Scope) -> bool:
         """Whether an attribute is called somewhere in its class, as networks are."""
@@ -171,9 +174,10 @@ class Following(Naming):
                     return True
         return False
 
-    def unseen(self) -> None:
-        """Note that not all that is built is in sight."""
+    def unseen(self, repeated: bool = False) -> None:
+        """Note that not all that is built is in sight; `repeated`: but for how often it is."""
         self._total.complete = self._total.seen = False
+        self._total.known &= repeated
 
     # --- expressions ---------------------------------------------------------------------------------------------
 
@@ -250,7 +254,7 @@ class Following(Naming):
         found: list[object] = []
         known = self._rounds(expr, 0, within, found)
         if not known and self._total.layers != before:
-            self.unseen()
+            self.unseen(repeated=True)
         return found if known and expr.kind != "dict" else UNKNOWN
 
     def _rounds(self, expr: ir.Comp, clause: int, scope: Scope, found: list[object]) -> bool:

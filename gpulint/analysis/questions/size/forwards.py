@@ -8,7 +8,13 @@ from typing import TYPE_CHECKING
 from gpulint.analysis.code import ir
 from gpulint.analysis.questions.device.left_on_host import left_on_host
 from gpulint.analysis.questions.repeats.acting import acts
-from gpulint.analysis.questions.repeats.amounts import amounts, goes_through_data, is_one_sample
+from gpulint.analysis.questions.repeats.amounts import (
+    amounts,
+    goes_through_data,
+    goes_through_loader,
+    is_one_sample,
+    is_shown_at_once,
+)
 from gpulint.analysis.questions.size.networks import NetworkSizes, Size
 from gpulint.answers import Answer, Question, left_open, refuted
 
@@ -42,7 +48,7 @@ class ForwardSizes:
         size = self._sizes.of(function, path, network) if path else None
         little = self._why_little(function, call, path, size) if size is not None else ""
         if size is not None and little:
-            yield left_open(Question.SIZE, little, size.most.made)
+            yield left_open(Question.SIZE, little, *size.made_in(self._file))
         else:
             yield from self._of_acting(function, call, path, network)
 
@@ -50,12 +56,17 @@ class ForwardSizes:
         """In a clause, why what one call saves may be too little to matter; empty where nothing says so."""
         known = size.in_words(path)
         small = (size.is_small or size.looks_small) and not size.most.convolutions
-        if small and is_one_sample(function, call):
+        if small and is_one_sample(self._file, function, call):
             return f"one sample at a time, and {known}"
         if size.is_toy:
             return ""  # said already
-        if size.is_head:
-            return f"{known}, in nothing but linear layers"
+        if size.is_head or (size.hands_on_rows and goes_through_loader(self._file, function, call)):
+            seen = known if size.most.seen else f"as far as it can be seen, {known}"
+            return f"{seen}, in nothing but linear layers"
+        if size.is_of_tables and goes_through_loader(self._file, function, call):
+            return f"`{path}` does nothing but look up rows"
+        if size.looks_narrow and is_shown_at_once(self._file, function, call):
+            return f"what it gives is drawn at once for somebody who looks on, and {known}"
         if size.is_narrow and not goes_through_data(self._file, function, call):
             return f"what one call is given goes through it, and {known}"
         return ""
@@ -64,7 +75,7 @@ class ForwardSizes:
         """The part of that which the network alone says, whatever goes through it."""
         size = self._sizes.of(function, path, network) if path else None
         if size is not None and size.is_toy:
-            yield left_open(Question.SIZE, size.in_words(path), size.most.made)
+            yield left_open(Question.SIZE, size.in_words(path), *size.made_in(self._file))
 
     def _of_acting(
         self, function: ir.Function, call: ir.Call, path: str, network: object = None
@@ -82,10 +93,10 @@ class ForwardSizes:
         """The same of a network that a training step runs on its one batch, and lets go of at once."""
         size = self._sizes.of(function, path, network) if path else None
         if size is not None and size.is_toy_of_rows:
-            yield refuted(Question.SIZE, size.in_words(path), size.most.made)
+            yield refuted(Question.SIZE, size.in_words(path), *size.made_in(self._file))
         elif size is not None and (size.is_toy or size.is_of_rows or size.is_narrow):
             rows = ", in nothing but linear layers" if size.is_of_rows else ""
-            yield left_open(Question.SIZE, f"{size.in_words(path)}{rows}", size.most.made)
+            yield left_open(Question.SIZE, f"{size.in_words(path)}{rows}", *size.made_in(self._file))
             yield left_open(Question.REPEATS, "it is let go of in each step, and may not matter beside it")
         else:
             yield from self._of_acting(function, call, path, network)

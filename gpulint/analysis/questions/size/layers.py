@@ -19,6 +19,7 @@ _OF_DATA = frozenset({"tensor", "Tensor", "FloatTensor"})
 _CONTAINERS = frozenset("Sequential ModuleList ModuleDict".split())
 # Layers that give each sample one row, whatever the samples are: nothing that grows with pictures or sequences.
 _ROWS = frozenset("Linear Bilinear".split())
+_TABLES = frozenset("Embedding EmbeddingBag".split())
 
 
 class Layers(Following):
@@ -96,6 +97,7 @@ class Layers(Following):
         made = Built(weights, about, 1 if about else 0, complete, rows)
         made.convolutions = int(layer.startswith("Conv") or layer == _WELL_KNOWN)
         made.linear = int(layer in _ROWS or layer == _WELL_KNOWN)
+        made.looks_up = not about or layer in _TABLES
         self._total.add(made)
         return made
 

@@ -82,9 +82,26 @@ class Size:
         return self.is_of_rows and self.most.layers <= _MOST_LAYERS_OF_HEAD
 
     @property
+    def hands_on_rows(self) -> bool:
+        """Whether all that is seen are linear layers, of which it is not known at most how often they are repeated, and no class
+        does more than to hand rows from one to the next."""
+        most = self.most
+        return most.known and most.rows and most.layers > 0 and most.about < NARROW and not most.mixes
+
+    @property
+    def is_of_tables(self) -> bool:
+        """Whether no layer computes: rows are looked up, and brought together."""
+        return self.most.seen and self.most.looks_up and self.most.layers > 0 and not self.most.mixes
+
+    @property
     def is_toy_of_rows(self) -> bool:
         """The same, with all its widths in sight, and next to none."""
         return self.is_of_rows and self.most.complete and self.most.weights < TOY
+
+    def made_in(self, file: FileAnalysis) -> tuple[ir.Part | None, str]:
+        """Where an answer of a file's points to: the place where it is made, with its file where that is another."""
+        most = self.most
+        return most.made, "" if most.filename == file.filename else most.filename
 
     def in_words(self, name: str) -> str:
         """`net` has about 40 k weights, 160 KB."""
@@ -211,6 +228,9 @@ def _most(built: list[Built]) -> Built:
         about=max(one.about for one in built),
         layers=max(one.layers for one in built),
         rows=all(one.rows for one in built),
+        known=all(one.known for one in built),
+        looks_up=all(one.looks_up for one in built),
+        mixes=any(one.mixes for one in built),
         convolutions=max(one.convolutions for one in built),
     )
 

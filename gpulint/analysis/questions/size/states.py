@@ -73,7 +73,8 @@ def copy_doubts(
         clause = (
             size.in_words(owner) if size is not None and known else "how large it is, the code does not say"
         )
-        yield left_open(Question.SIZE, clause, size.most.made if size is not None and known else None)
+        where = size.made_in(function.home) if size is not None and known else (None, "")
+        yield left_open(Question.SIZE, clause, *where)
 
 
 def are_small(
