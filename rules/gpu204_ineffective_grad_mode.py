@@ -77,7 +77,7 @@ class IneffectiveGradMode(Rule):
             b"no_grad:", b"inference_mode:", b" torch.no_grad()\n", b" torch.no_grad() ", b" no_grad()\n", b" no_grad() ",
             b"grad()\nclass", b"grad\nclass", b"mode()\nclass", b"mode\nclass", b"\ntorch.no_grad()", b"\tno_grad()", b"\r\n",
             b"\ttorch.no_grad()", b" inference_mode()", b" torch.inference_mode()", b"volatile", b"async def", b"enable_grad()",
-            b"th.no_grad()", b"torch.no_grad\n", b"inference_mode(True)",
+            b"th.no_grad()", b"torch.no_grad\n", b"inference_mode(True)", b"grad()  #",
         ),
     )  # fmt: skip
 

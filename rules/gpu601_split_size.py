@@ -77,7 +77,7 @@ class SplitSizeLimit(Rule):
     triggers = ((b"max_split_size_mb",), (b"ALLOC_CONF", b"llocator"))
 
     def check(self, facts: FileFacts, options: Mapping[str, Any]) -> Iterator[Report]:
-        from gpulint.rules.detect.requirements import newest_torch
+        from gpulint.analysis.questions.reached.requirements import newest_torch
 
         for report in reports(self, facts, options):
             newest = facts.ask(newest_torch)

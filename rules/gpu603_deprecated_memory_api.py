@@ -77,7 +77,8 @@ class DeprecatedMemoryApi(Rule):
 
     def check(self, facts: FileFacts, options: Mapping[str, Any]) -> Iterator[Report]:
         from gpulint.rules.detect.memory_api import old_calls
-        from gpulint.rules.detect.requirements import newest_torch, oldest_torch
+
+        from gpulint.analysis.questions.reached.requirements import newest_torch, oldest_torch
 
         chosen = target_version(options.get("target-torch"))
         for old in facts.ask(old_calls):

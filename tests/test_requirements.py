@@ -6,12 +6,12 @@ import ast
 from pathlib import Path
 
 import pytest
-from gpulint.rules.detect.requirements import newest_torch, oldest_torch
 from support import gpulint
 
 from gpulint.analysis.code.lower import lower
 from gpulint.analysis.file.program import FileAnalysis
 from gpulint.analysis.file.project import Project
+from gpulint.analysis.questions.reached.requirements import newest_torch, oldest_torch, told_torch
 from gpulint.source.program import Top
 
 
@@ -105,3 +105,38 @@ def test_a_setting_is_offered_where_the_torch_of_the_project_knows_it(
     told = gpulint("--no-cache", "--select", "GPU601", ".", cwd=tmp_path).stdout.decode()
     assert "GPU601" in told
     assert ("use expandable segments instead" in told) == offered
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("Install pytorch (Version 0.2) and torchvision\n", (0, 2)),
+        ("- PyTorch 0.3.0.post4\n- numpy\n", (0, 3)),
+        ("`torch==0.3.1`, tested with Pytorch v0.3\n", (0, 3)),
+        ("PyTorch 0.3.1, and on the branch `new` PyTorch 1.0\n", (1, 0)),
+        ("PyTorch >= 0.3\n", None),
+        ("Needs PyTorch 0.3+ and torchvision 0.2\n", None),
+        ("See pytorch.org\n", None),
+    ],
+)
+def test_what_a_readme_says_of_torch(tmp_path: Path, text: str, expected: tuple[int, int] | None) -> None:
+    (tmp_path / "README.md").write_text(text)
+    project = Project(top=Top(str(tmp_path), is_whole=True))
+    assert told_torch(file_of(project, tmp_path / "train.py")) == expected
+
+
+@pytest.mark.parametrize(
+    "said", ["requirements.txt torch==0.3.1", "README.md Needs PyTorch 0.3.", "README.md PyTorch 1.0"]
+)
+def test_a_torch_without_no_grad_leaves_evaluations_open(tmp_path: Path, said: str) -> None:
+    name, _, text = said.partition(" ")
+    (tmp_path / name).write_text(text + "\n")
+    (tmp_path / "evaluate.py").write_text(
+        "import torch\nfrom torch import nn\n\n\ndef accuracy(loader, classes):\n"
+        "    net = nn.Sequential(nn.Conv2d(3, 512, 3), nn.Conv2d(512, 512, 3)).cuda().eval()\n    right = 0\n"
+        "    for x, y in loader:\n        right += (net(x.cuda()).argmax(1) == y.cuda()).sum().item()\n    return right\n"
+    )
+    told = gpulint(
+        "--no-cache", "--isolated", "--select", "GPU201", "--output-format", "concise", cwd=tmp_path
+    )
+    assert (b"GPU201" in told.stdout) is ("1.0" in said)

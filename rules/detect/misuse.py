@@ -165,24 +165,22 @@ def _volatile(file: FileAnalysis, function: ir.Function) -> Iterator[GradModeMis
     if facts is not None and facts.forwards and all(forward.module.frozen for forward in facts.forwards):
         return  # nothing that it goes through has a graph
     entries = facts.role.entries if facts is not None else (function,)
-    given = {
-        part.path
-        for forward in (facts.forwards if facts is not None else ())
-        for part in ir.walk(forward.call)
-        if part.path is not None
-    }
+    forwards = facts.forwards if facts is not None else []
+    given = [(one, {part.path for part in ir.walk(one.call) if part.path is not None}) for one in forwards]
     found: list[tuple[ir.Stmt, ir.Call]] = []
     for statement, call in ir.calls(function.body):
         value = call.keyword("volatile") if call.method == "Variable" else None
         bound = {target.path for target in targets(statement)}
         trains = facts is not None and facts.has_backward
-        if bound and not bound & given and (trains or function.name == "__init__"):
+        fed = [forward for forward, paths in given if bound & paths]
+        if bound and not fed and (trains or function.name == "__init__"):
             continue  # a target or a constant: no network keeps activations for it
+        if fed and all(forward.result.freed for forward in fed):
+            continue  # a backward goes through what it is part of, which never was to be without grad
         if isinstance(value, ir.Const) and value.value is True and _mode(file, call).startswith("torch."):
             found.append((statement, call))
     doubts = _trained_doubts(file, facts) if found and facts is not None else ()
-    forwards = {id(forward.stmt) for forward in facts.forwards} if facts is not None else set()
-    for (statement, call), *others in _of_one_forward(function, found, forwards):
+    for (statement, call), *others in _of_one_forward(function, found, {id(one.stmt) for one in forwards}):
         rest = () if function.is_generator else _from_here_on(file, function, statement)
         also = tuple(other for _, other in others)
         yield GradModeMisuse(

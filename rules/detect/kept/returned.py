@@ -19,11 +19,11 @@ from gpulint.rules.detect.kept.keepers import keeper
 from gpulint.rules.detect.kept.record import How, Kept, about
 from gpulint.rules.detect.kept.statistics import is_cut
 from gpulint.rules.detect.kept.traced import OPEN, PROVEN, REFUTED, Traced
-from gpulint.rules.detect.requirements import oldest_lightning
 
 from gpulint.analysis.code import ir
 from gpulint.analysis.file.classes import is_abstract
 from gpulint.analysis.file.lookup import qualified
+from gpulint.analysis.questions.reached.requirements import oldest_lightning
 from gpulint.analysis.torch.frameworks import SINKS
 from gpulint.analysis.values.values import Grad
 from gpulint.answers import Answer, Question, left_open, proven, refuted

@@ -25,6 +25,11 @@ _TORCH: Final = _requirement("torch")
 _LIGHTNING: Final = _requirement("(?:pytorch-)?lightning")
 _BOUND: Final = re.compile(r"(===?|>=?|~=|\^|~)?[ \t]*v?(\d+)(?:\.(\d+))?")
 
+# In prose: `PyTorch 0.3.1`, `pytorch (version 0.2)`, but no lower bound.
+_TOLD: Final = re.compile(
+    r"(?i)\b(?:py)?torch\b[ \t]*[(\[:,*`]*[ \t]*(?:version|ver\.?|v\.?)?[ \t=:`*]*(\d)\.(\d+)(?![\d+]|[\d.]*\+)"
+)
+_PROSE: Final = ("README.md", "README.rst", "README.txt", "README")
 _UPPER: Final = re.compile(r"(===?|<=?|~=|\^|~)[ \t]*v?(\d+)(?:\.(\d+))?(?:\.(\d+|\*))?")
 _LAST: Final = 99  # no minor version is higher
 
@@ -50,6 +55,14 @@ def newest_torch(file: FileAnalysis) -> tuple[int, int] | None:
     bounds = [_highest(wanted) for wanted in _requirements(file.project, file.filename)]
     known = [bound for bound in bounds if bound is not None]
     return max(known) if known and len(known) == len(bounds) else None
+
+
+def told_torch(file: FileAnalysis) -> tuple[int, int] | None:
+    """The newest version that the project's README speaks of; None where it names none."""
+    texts = file.project.beside(file.filename, _PROSE) if file.project is not None else []
+    return max(
+        ((int(major), int(minor)) for text in texts for major, minor in _TOLD.findall(text)), default=None
+    )
 
 
 def _requirements(
