@@ -19,7 +19,7 @@ class Net(nn.Module):
 def train(loader, task, optimizer, criterion):
     net = Net().cuda()
     for x, y in loader:
-        index = Variable(torch.LongTensor([task]).cuda(), volatile=True)
+        index = Variable(torch.LongTensor([task]).cuda(), volatile=True)  # maybe: GPU505
         loss = criterion(net(index, x.cuda()), y.cuda())
         optimizer.zero_grad()
         loss.backward()
