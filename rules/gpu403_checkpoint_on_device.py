@@ -133,8 +133,11 @@ def _doubts(facts: FileFacts, load: Load) -> tuple[str, ...]:
     stays, if it is large at all: with an optimizer's state it is three times its network."""
     from gpulint.rules.detect.checkpoints import saves_optimizers
 
+    from gpulint.analysis.code.loaded import is_of_others
     from gpulint.analysis.questions.size.states import checkpoint_doubts, ranks_doubts
 
+    if load.location is None and not load.brings_optimizer and is_of_others(load.call.args[0]):
+        return ("by its name others have trained it, and where they saved it from is not shown",)
     if load.by_every_rank:
         return doubts_of(tuple(ranks_doubts(facts.ask, load.function, load.owners)))
     if not load.stays:

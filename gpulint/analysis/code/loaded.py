@@ -16,6 +16,7 @@ _PLAIN = re.compile(
 # Methods whose result is an entry of what is loaded, or the same at another precision.
 TAKING = frozenset("get pop state_dict copy float half".split())
 _AS_MODULE = frozenset("eval train cuda to cpu parameters named_parameters forward modules".split())
+_OF_OTHERS = re.compile(r"(?i)pretrain|base_?net\b|backbone|imagenet")
 _PUBLISHED = re.compile(r"download|fetch|cached_path|cached_file|from_url")
 # Calls that are told of a file without writing it, or write the program's own states.
 _NOT_A_WRITER = re.compile(
@@ -326,6 +327,15 @@ def is_published(function: ir.Function, source: ir.Expr) -> bool:
         for value in values
         for part in ir.walk(value)
     )
+
+
+def is_of_others(source: ir.Expr) -> bool:
+    """A file that by its name others have trained, who may have saved it from anywhere: `args.pretrained`, `basenet`."""
+    named = [part.attr if isinstance(part, ir.Attr) else part.path or "" for part in ir.walk(source)]
+    said = [
+        part.value for part in ir.walk(source) if isinstance(part, ir.Const) and isinstance(part.value, str)
+    ]
+    return any(_OF_OTHERS.search(one) for one in (*named, *said))
 
 
 def is_made_here(function: ir.Function, statement: ir.Stmt, source: ir.Expr) -> bool:
