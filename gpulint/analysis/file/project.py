@@ -19,6 +19,7 @@ from gpulint.analysis.code.command_line import agreeing, read_defaults
 from gpulint.analysis.code.lower import lower
 from gpulint.analysis.code.mentions import Mentions, mentions_in
 from gpulint.analysis.code.outside import FileCalls, OutsideCall, outside_calls
+from gpulint.analysis.file.naming import Naming
 from gpulint.analysis.file.reaching import Reach, Reaching, may_import
 from gpulint.analysis.file.test_code import IMPORTS_RUNNER, by_place, is_test_file
 from gpulint.analysis.values.values import Kind, Val
@@ -268,11 +269,12 @@ class Project:
         )
 
     def _reads(self, path: str, raw: bytes, function: ir.Function) -> bool:
-        read = self._mentions(path, raw)
+        read = self.mentions(path, raw)
         as_name = function.cls is None and function.name in read.names
         return read.unreadable or as_name or function.name in read.attributes
 
-    def _mentions(self, path: str, raw: bytes) -> Mentions:
+    def mentions(self, path: str, raw: bytes) -> Mentions:
+        """What a file does with names of others. Kept for the next question."""
         kept = self._read.get(path)
         if kept is None or kept[0] != raw:
             try:
@@ -293,7 +295,7 @@ class Project:
                 continue
             if function.cls is None and not may_import(raw, own, name):
                 continue
-            read = self._mentions(path, raw)
+            read = self.mentions(path, raw)
             brought = function.cls is None and name in read.imported
             if brought or name in read.texts or self._reads(path, raw, function):
                 return True
@@ -309,6 +311,12 @@ class Project:
             ):
                 return True
         return False
+
+    def uses(self, origin: str, name: str, tried_out: bool) -> bool:
+        """Whether anything that runs uses the class or function of this name at the top of a file, for all that names tell;
+        with `tried_out` what the file does as a program does not count."""
+        own = os.path.abspath(origin)
+        return Naming(self, self._ask(origin), own if tried_out else "").is_used(own, name)
 
     def _is_elsewhere(self, own: str, path: str, call: OutsideCall, calls: FileCalls) -> bool:
         """Whether a call by an imported name is seen to run a function of another file."""

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Protocol, TypeVar
 
 from gpulint.analysis.code import ir
+from gpulint.analysis.code.mentions import Mentions
 from gpulint.analysis.code.outside import FileCalls
 from gpulint.analysis.values.values import Val
 
@@ -54,6 +55,10 @@ class Surroundings(Protocol[File]):
     def speaks_of(self, origin: str, function: ir.Function) -> bool:
         """Whether another file of the project may run the function: calls or reads something of its name."""
 
+    def uses(self, origin: str, name: str, tried_out: bool) -> bool:
+        """Whether anything that runs uses the class or function of this name at the top of a file, for all that names tell;
+        with `tried_out` what the file does as a program does not count."""
+
     def calls_of(self, origin: str, function: ir.Function) -> list[ir.Call]:
         """The calls around `origin` that may run the function, or make an object by it where it is a constructor."""
 
@@ -68,6 +73,9 @@ class Surroundings(Protocol[File]):
 
     def is_test(self, path: str, raw: bytes, root: str) -> bool:
         """Whether a file is one of tests."""
+
+    def mentions(self, path: str, raw: bytes) -> Mentions:
+        """What a file does with the names of others."""
 
     def calls_in(self, path: str, raw: bytes) -> FileCalls:
         """The calls of a file by the names that they use."""
