@@ -105,7 +105,9 @@ def _placed(node: ast.AST, place: str, owner: str = "") -> Iterator[tuple[ast.Ca
     inside = node.body if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) else []
     for child in ast.iter_child_nodes(node):
         within = any(child is one for one in inside)
-        yield from _placed(child, name if within else place, name if isinstance(node, _DEFINITIONS) else owner)
+        yield from _placed(
+            child, name if within else place, name if isinstance(node, _DEFINITIONS) else owner
+        )
 
 
 def _bound(node: ast.Import | ast.ImportFrom) -> Iterator[tuple[str, str]]:
@@ -132,9 +134,9 @@ def _looked_into(node: ast.AST) -> str:
     owner: ast.expr | None = None
     if isinstance(node, ast.Attribute) and node.attr == "__dict__":
         owner = node.value
-    elif _calls(node, "vars", "dir", "getmembers") and node.args:
-        owner = node.args[0]
-    elif _calls(node, "getattr") and len(node.args) > 1 and not isinstance(node.args[1], ast.Constant):
+    elif (_calls(node, "vars", "dir", "getmembers") and node.args) or (
+        _calls(node, "getattr") and len(node.args) > 1 and not isinstance(node.args[1], ast.Constant)
+    ):
         owner = node.args[0]
     return ast.unparse(owner) if isinstance(owner, (ast.Name, ast.Attribute)) else ""
 
@@ -146,6 +148,8 @@ def _looks_around(node: ast.AST) -> bool:
     if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name):
         return False
     name, given = node.func.id, [*node.args, *node.keywords]
-    return name in ("globals", "locals") or (name in ("eval", "exec") and bool(given)) or (
-        name in ("vars", "dir") and not given
+    return (
+        name in ("globals", "locals")
+        or (name in ("eval", "exec") and bool(given))
+        or (name in ("vars", "dir") and not given)
     )

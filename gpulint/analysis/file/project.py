@@ -241,8 +241,12 @@ class Project:
                 continue
             if function.cls is None and not may_import(raw, own, function.name):
                 continue
-            named = self.calls_in(path, raw).calls.get(function.name, ())
+            read = self.calls_in(path, raw)
+            named = read.calls.get(function.name, ())
             calls = [call for call in named if not call.namesake]
+            plain = function.cls is None and bool(calls)
+            if plain and all(self._is_beside(own, path, call, read) for call in calls):
+                continue
             if all(call.on_self_of and not self.related(function, call.on_self_of) for call in calls):
                 continue
             analysis = self.analysis(Path(path)) if len(found) < MAX_CALLERS else None
@@ -250,6 +254,16 @@ class Project:
                 return None
             found.append(analysis)
         return found
+
+    def _is_beside(self, own: str, path: str, call: OutsideCall, read: FileCalls) -> bool:
+        """Whether a call by an imported name is of a function that a file other than `own` defines, as its text says: of a
+        program beside it, which has a copy."""
+        head, _, rest = (call.call.func.path or "").partition(".")
+        full = f"{read.imports.get(head, '')}.{rest}".rstrip(".")
+        found = self._importing.locate(path, full) if head in read.imports else None
+        if found is None or os.path.abspath(found[0]) == own:
+            return False
+        return f"def {call.call.method}(".encode() in (self._raw(found[0]) or b"")
 
     def uses_as_value(self, origin: str, function: ir.Function) -> bool:
         """Whether another file does anything with the function but call it: hands it on, reads its signature. None can where the

@@ -13,7 +13,12 @@ from typing import TYPE_CHECKING
 
 from gpulint.analysis.code import ir
 from gpulint.analysis.code.following import main_blocks
-from gpulint.analysis.questions.reached.outsiders import BY_NAME, is_for_others, makes_by_itself, may_be_started
+from gpulint.analysis.questions.reached.outsiders import (
+    BY_NAME,
+    is_for_others,
+    makes_by_itself,
+    may_be_started,
+)
 from gpulint.analysis.questions.repeats.amounts import is_few
 from gpulint.answers import Answer, Question, left_open
 
