@@ -19,7 +19,6 @@ from gpulint.analysis.code.command_line import agreeing, read_defaults
 from gpulint.analysis.code.lower import lower
 from gpulint.analysis.code.mentions import Mentions, mentions_in
 from gpulint.analysis.code.outside import FileCalls, OutsideCall, outside_calls
-from gpulint.analysis.file.naming import Naming
 from gpulint.analysis.file.reaching import Reach, Reaching, may_import
 from gpulint.analysis.file.test_code import IMPORTS_RUNNER, by_place, is_test_file
 from gpulint.analysis.values.values import Kind, Val
@@ -101,7 +100,7 @@ class Project:
             self._tree_hashes = {root: tree_hash(self._trees[root])}
         return self._tree_hashes[root]
 
-    def _ask(self, origin: str) -> str:
+    def root(self, origin: str) -> str:
         """The root of a file's project, any file of which may hold what is asked for: also a new one."""
         root = project_root(origin, self._top)
         self._asked.add(root)
@@ -162,7 +161,7 @@ class Project:
 
     def command_line(self, origin: str) -> Mapping[str, object]:
         """The defaults of all command lines of the project, tests left out, where they agree: by the names of their attributes."""
-        root = self._ask(origin)
+        root = self.root(origin)
         if root not in self._command_lines:
             adding = (
                 raw
@@ -221,20 +220,20 @@ class Project:
 
         Any file of the project, also a new one, may hold a caller: the answer rests on all of them.
         """
-        root = self._ask(origin)
+        root = self.root(origin)
         return Reaching(self, root).of(origin, functions)
 
     def calls_of(self, origin: str, function: ir.Function) -> list[ir.Call]:
         """The calls of the project that may run the function, or make an object by it where it is a constructor; its own file's
         among them, its tests' not. As with guards, any file may hold one."""
-        return list(Reaching(self, self._ask(origin)).calls_of(os.path.abspath(origin), function))
+        return list(Reaching(self, self.root(origin)).calls_of(os.path.abspath(origin), function))
 
     def files_calling(self, origin: str, function: ir.Function) -> list[FileAnalysis] | None:
         """The project's other files that call something of the function's name, tests left out; None where they are too
         many to look into. As with guards, any file may hold a caller."""
         wanted = f"{function.name}(".encode()
         own = os.path.abspath(origin)
-        root = self._ask(origin)
+        root = self.root(origin)
         found: list[FileAnalysis] = []
         for path, raw in self.neighbours(root):
             if wanted not in raw or path == own or self.is_test(path, raw, root):
@@ -270,7 +269,7 @@ class Project:
         text is in no file."""
         if not os.path.isfile(origin):
             return False
-        root, own, name = self._ask(origin), os.path.abspath(origin), function.name.encode()
+        root, own, name = self.root(origin), os.path.abspath(origin), function.name.encode()
         used = re.compile(
             rb"%s\b(?!\s*\()" % (rb"\.\s*" + name if function.cls is not None else rb"\b" + name)
         )
@@ -301,7 +300,7 @@ class Project:
     def speaks_of(self, origin: str, function: ir.Function) -> bool:
         """Whether another file may run the function: it reads, imports or spells its name, or calls by it what may be this one
         for all that can be told. Documents and settings may name it as well, which only a text of it in quotes would show."""
-        root, own, name = self._ask(origin), os.path.abspath(origin), function.name
+        root, own, name = self.root(origin), os.path.abspath(origin), function.name
         word = re.compile(rb"\b%s\b" % re.escape(name.encode()))
         reaching = Reaching(self, root)
         for path, raw in self.neighbours(root):
@@ -326,12 +325,6 @@ class Project:
                 return True
         return False
 
-    def uses(self, origin: str, name: str, tried_out: bool) -> bool:
-        """Whether anything that runs uses the class or function of this name at the top of a file, for all that names tell;
-        with `tried_out` what the file does as a program does not count."""
-        own = os.path.abspath(origin)
-        return Naming(self, self._ask(origin), own if tried_out else "").is_used(own, name)
-
     def _is_elsewhere(self, own: str, path: str, call: OutsideCall, calls: FileCalls) -> bool:
         """Whether a call by an imported name is seen to run a function of another file."""
         head, _, rest = (call.call.func.path or "").partition(".")
@@ -343,7 +336,7 @@ class Project:
 
     def contains(self, origin: str, pattern: re.Pattern[bytes]) -> bool:
         """Whether any file of the project, tests left out, has a text of this form. As with callers, any file may."""
-        root = self._ask(origin)
+        root = self.root(origin)
         return any(
             pattern.search(raw) is not None and not self.is_test(path, raw, root)
             for path, raw in self.neighbours(root)
@@ -352,7 +345,7 @@ class Project:
     def files_defining(self, origin: str, name: str, also: bytes) -> list[FileAnalysis]:
         """The project's other files, tests left out, that define a function of the name and contain `also`. As with
         callers, any file may."""
-        root = self._ask(origin)
+        root = self.root(origin)
         neighbours = self.neighbours(root)
         key = (root, name, also)
         if key not in self._defining:
@@ -369,7 +362,7 @@ class Project:
     def methods_named(self, origin: str, name: str) -> list[ir.Function]:
         """The methods of that name of all classes of the project, tests left out: to compare their text, for none of them is
         followed. As with callers, any file may have one."""
-        root, wanted = self._ask(origin), f"def {name}(".encode()
+        root, wanted = self.root(origin), f"def {name}(".encode()
         return [
             method
             for path, raw in self.neighbours(root)

@@ -31,6 +31,9 @@ class Surroundings(Protocol[File]):
     def beside(self, origin: str, names: tuple[str, ...]) -> list[str]:
         """The texts of files of these names in the folders from which a file's project imports."""
 
+    def root(self, origin: str) -> str:
+        """The folder of a file's project, any file of which may hold what is asked for."""
+
     def within(self, filename: str) -> str:
         """The path of a file from its project's root on."""
 
@@ -54,10 +57,6 @@ class Surroundings(Protocol[File]):
 
     def speaks_of(self, origin: str, function: ir.Function) -> bool:
         """Whether another file of the project may run the function: calls or reads something of its name."""
-
-    def uses(self, origin: str, name: str, tried_out: bool) -> bool:
-        """Whether anything that runs uses the class or function of this name at the top of a file, for all that names tell;
-        with `tried_out` what the file does as a program does not count."""
 
     def calls_of(self, origin: str, function: ir.Function) -> list[ir.Call]:
         """The calls around `origin` that may run the function, or make an object by it where it is a constructor."""

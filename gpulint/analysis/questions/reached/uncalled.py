@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from gpulint.analysis.code import ir
 from gpulint.analysis.code.following import main_blocks
+from gpulint.analysis.questions.reached.naming import Naming
 from gpulint.analysis.questions.reached.outsiders import (
     BY_NAME,
     is_for_others,
@@ -194,7 +195,9 @@ class Uncalled:
             return False
         if not project.contains(file.filename, _RUNS) or project.contains(file.filename, BY_NAME):
             return False
-        return not project.uses(file.filename, cls.name, self._try_out.is_all_that_names(cls.name))
+        own = os.path.abspath(file.filename)
+        tried_out = own if self._try_out.is_all_that_names(cls.name) else ""
+        return not Naming(project, project.root(own), tried_out).is_used(own, cls.name)
 
     def _is_used_otherwise(self, function: ir.Function) -> bool:
         """Whether the program uses something else of the same file: else its callers may be out of sight."""
