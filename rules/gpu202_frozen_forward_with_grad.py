@@ -147,6 +147,7 @@ class FrozenForwardWithGrad(Rule):
                 unless_guarded=wasted.facts.only_called_elsewhere,
                 doubts=(
                     *_doubts(wasted),
+                    *doubts_of(wasted.handed),
                     *doubts_of(facts.ask(predates_no_grad)),
                     *doubts_of(sizes),
                 ),

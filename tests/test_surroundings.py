@@ -185,7 +185,7 @@ def test_deprecated_names_are_reported_in_tests_too(tmp_path: Path) -> None:
 
 def test_packages_nested_too_deep_to_see_their_root(tmp_path: Path) -> None:
     folder = tmp_path
-    for number in range(12):
+    for number in range(20):
         folder = folder / f"part{number}"
         folder.mkdir()
         (folder / "__init__.py").write_text("")

@@ -145,8 +145,8 @@ def import_roots(folder: str, top: Top) -> tuple[Path, ...]:
         marked = is_project_root(current) or top.is_at(current)
         if marked or not (current / "__init__.py").is_file():
             found += [current, current / "src"] if (current / "src").is_dir() else [current]
-            if marked:
-                return tuple(found[:6])
+            if marked:  # however many folders without `__init__.py` lie in between
+                return tuple(dict.fromkeys((*found[:6], current)))
         if current.parent == current:
             break
         current = current.parent

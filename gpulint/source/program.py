@@ -12,7 +12,7 @@ from typing import Final
 from gpulint.source.files import SKIPPED_FOLDERS, is_project_root
 
 _MOST_FILES: Final = 200  # of one program
-MOST_LEVELS: Final = 8  # between a file and the root of its project
+MOST_LEVELS: Final = 16  # between a file and the root of its project
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,8 +11,10 @@ from gpulint.analysis.code import ir
 from gpulint.analysis.file.facts import Forward, FunctionFacts
 from gpulint.analysis.questions.backward.cutting import Uses, mixes
 from gpulint.analysis.questions.grad.freezing import may_be_frozen, thawed_by_context
+from gpulint.analysis.questions.grad.frozen_networks import handed_frozen
 from gpulint.analysis.questions.grad.no_graph import gives_graph, is_weightless
 from gpulint.analysis.values.values import Grad
+from gpulint.answers import Answer
 
 if TYPE_CHECKING:
     from gpulint.analysis.file.program import FileAnalysis
@@ -25,12 +27,13 @@ SWITCHING = SWITCHES_GRAD | {"register_forward_hook"}
 class WastedForward:
     """A forward of the training step whose result never reaches a backward. `alone`: nothing else of its statement
     could want a graph, so that the whole statement can go under no_grad. `untrained`: a backward goes through it, but
-    no optimizer steps the network, and nothing before it wants a gradient."""
+    no optimizer steps the network, and nothing before it wants a gradient. `handed`: what its callers say of it."""
 
     facts: FunctionFacts
     forward: Forward
     alone: bool
     untrained: bool = False
+    handed: tuple[Answer, ...] = ()
 
     @property
     def in_step(self) -> bool:
@@ -76,6 +79,9 @@ def wasted_forwards(file: FileAnalysis) -> list[WastedForward]:
     for facts, forward in untrained_forwards(file, functions):
         alone = _is_alone(facts, forward, [forward])
         found.append(WastedForward(facts, forward, alone, untrained=True))
+    for item in found:
+        said = handed_frozen(file, item.forward.function, item.forward.module.path)
+        item.handed = () if said is None else (said,)
     return found
 
 

@@ -100,7 +100,7 @@ class Project:
             self._tree_hashes = {root: tree_hash(self._trees[root])}
         return self._tree_hashes[root]
 
-    def _ask(self, origin: str) -> str:
+    def root(self, origin: str) -> str:
         """The root of a file's project, any file of which may hold what is asked for: also a new one."""
         root = project_root(origin, self._top)
         self._asked.add(root)
@@ -161,7 +161,7 @@ class Project:
 
     def command_line(self, origin: str) -> Mapping[str, object]:
         """The defaults of all command lines of the project, tests left out, where they agree: by the names of their attributes."""
-        root = self._ask(origin)
+        root = self.root(origin)
         if root not in self._command_lines:
             adding = (
                 raw
@@ -220,28 +220,32 @@ class Project:
 
         Any file of the project, also a new one, may hold a caller: the answer rests on all of them.
         """
-        root = self._ask(origin)
+        root = self.root(origin)
         return Reaching(self, root).of(origin, functions)
 
     def calls_of(self, origin: str, function: ir.Function) -> list[ir.Call]:
         """The calls of the project that may run the function, or make an object by it where it is a constructor; its own file's
         among them, its tests' not. As with guards, any file may hold one."""
-        return list(Reaching(self, self._ask(origin)).calls_of(os.path.abspath(origin), function))
+        return list(Reaching(self, self.root(origin)).calls_of(os.path.abspath(origin), function))
 
     def files_calling(self, origin: str, function: ir.Function) -> list[FileAnalysis] | None:
         """The project's other files that call something of the function's name, tests left out; None where they are too
         many to look into. As with guards, any file may hold a caller."""
         wanted = f"{function.name}(".encode()
         own = os.path.abspath(origin)
-        root = self._ask(origin)
+        root = self.root(origin)
         found: list[FileAnalysis] = []
         for path, raw in self.neighbours(root):
             if wanted not in raw or path == own or self.is_test(path, raw, root):
                 continue
             if function.cls is None and not may_import(raw, own, function.name):
                 continue
-            named = self.calls_in(path, raw).calls.get(function.name, ())
+            read = self.calls_in(path, raw)
+            named = read.calls.get(function.name, ())
             calls = [call for call in named if not call.namesake]
+            plain = function.cls is None and bool(calls)
+            if plain and all(self._is_beside(own, path, call, read) for call in calls):
+                continue
             if all(call.on_self_of and not self.related(function, call.on_self_of) for call in calls):
                 continue
             analysis = self.analysis(Path(path)) if len(found) < MAX_CALLERS else None
@@ -250,12 +254,22 @@ class Project:
             found.append(analysis)
         return found
 
+    def _is_beside(self, own: str, path: str, call: OutsideCall, read: FileCalls) -> bool:
+        """Whether a call by an imported name is of a function that a file other than `own` defines, as its text says: of a
+        program beside it, which has a copy."""
+        head, _, rest = (call.call.func.path or "").partition(".")
+        full = f"{read.imports.get(head, '')}.{rest}".rstrip(".")
+        found = self._importing.locate(path, full) if head in read.imports else None
+        if found is None or os.path.abspath(found[0]) == own:
+            return False
+        return f"def {call.call.method}(".encode() in (self._raw(found[0]) or b"")
+
     def uses_as_value(self, origin: str, function: ir.Function) -> bool:
         """Whether another file does anything with the function but call it: hands it on, reads its signature. None can where the
         text is in no file."""
         if not os.path.isfile(origin):
             return False
-        root, own, name = self._ask(origin), os.path.abspath(origin), function.name.encode()
+        root, own, name = self.root(origin), os.path.abspath(origin), function.name.encode()
         used = re.compile(
             rb"%s\b(?!\s*\()" % (rb"\.\s*" + name if function.cls is not None else rb"\b" + name)
         )
@@ -268,11 +282,12 @@ class Project:
         )
 
     def _reads(self, path: str, raw: bytes, function: ir.Function) -> bool:
-        read = self._mentions(path, raw)
+        read = self.mentions(path, raw)
         as_name = function.cls is None and function.name in read.names
         return read.unreadable or as_name or function.name in read.attributes
 
-    def _mentions(self, path: str, raw: bytes) -> Mentions:
+    def mentions(self, path: str, raw: bytes) -> Mentions:
+        """What a file does with names of others. Kept for the next question."""
         kept = self._read.get(path)
         if kept is None or kept[0] != raw:
             try:
@@ -285,7 +300,7 @@ class Project:
     def speaks_of(self, origin: str, function: ir.Function) -> bool:
         """Whether another file may run the function: it reads, imports or spells its name, or calls by it what may be this one
         for all that can be told. Documents and settings may name it as well, which only a text of it in quotes would show."""
-        root, own, name = self._ask(origin), os.path.abspath(origin), function.name
+        root, own, name = self.root(origin), os.path.abspath(origin), function.name
         word = re.compile(rb"\b%s\b" % re.escape(name.encode()))
         reaching = Reaching(self, root)
         for path, raw in self.neighbours(root):
@@ -293,7 +308,7 @@ class Project:
                 continue
             if function.cls is None and not may_import(raw, own, name):
                 continue
-            read = self._mentions(path, raw)
+            read = self.mentions(path, raw)
             brought = function.cls is None and name in read.imported
             if brought or name in read.texts or self._reads(path, raw, function):
                 return True
@@ -321,7 +336,7 @@ class Project:
 
     def contains(self, origin: str, pattern: re.Pattern[bytes]) -> bool:
         """Whether any file of the project, tests left out, has a text of this form. As with callers, any file may."""
-        root = self._ask(origin)
+        root = self.root(origin)
         return any(
             pattern.search(raw) is not None and not self.is_test(path, raw, root)
             for path, raw in self.neighbours(root)
@@ -330,7 +345,7 @@ class Project:
     def files_defining(self, origin: str, name: str, also: bytes) -> list[FileAnalysis]:
         """The project's other files, tests left out, that define a function of the name and contain `also`. As with
         callers, any file may."""
-        root = self._ask(origin)
+        root = self.root(origin)
         neighbours = self.neighbours(root)
         key = (root, name, also)
         if key not in self._defining:
@@ -347,7 +362,7 @@ class Project:
     def methods_named(self, origin: str, name: str) -> list[ir.Function]:
         """The methods of that name of all classes of the project, tests left out: to compare their text, for none of them is
         followed. As with callers, any file may have one."""
-        root, wanted = self._ask(origin), f"def {name}(".encode()
+        root, wanted = self.root(origin), f"def {name}(".encode()
         return [
             method
             for path, raw in self.neighbours(root)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Protocol, TypeVar
 
 from gpulint.analysis.code import ir
+from gpulint.analysis.code.mentions import Mentions
 from gpulint.analysis.code.outside import FileCalls
 from gpulint.analysis.values.values import Val
 
@@ -29,6 +30,9 @@ class Surroundings(Protocol[File]):
 
     def beside(self, origin: str, names: tuple[str, ...]) -> list[str]:
         """The texts of files of these names in the folders from which a file's project imports."""
+
+    def root(self, origin: str) -> str:
+        """The folder of a file's project, any file of which may hold what is asked for."""
 
     def within(self, filename: str) -> str:
         """The path of a file from its project's root on."""
@@ -68,6 +72,9 @@ class Surroundings(Protocol[File]):
 
     def is_test(self, path: str, raw: bytes, root: str) -> bool:
         """Whether a file is one of tests."""
+
+    def mentions(self, path: str, raw: bytes) -> Mentions:
+        """What a file does with the names of others."""
 
     def calls_in(self, path: str, raw: bytes) -> FileCalls:
         """The calls of a file by the names that they use."""

@@ -24,7 +24,7 @@ from gpulint.analysis.questions.backward.under_calls import BackwardUnderCalls
 from gpulint.analysis.questions.device.by_constant import everything_on_cpu
 from gpulint.analysis.questions.device.made_on_cpu import is_made_on_cpu
 from gpulint.analysis.questions.device.origins import Origins, bindings, device_of_move, is_cpu
-from gpulint.analysis.questions.grad.frozen_networks import is_frozen
+from gpulint.analysis.questions.grad.frozen_networks import handed_frozen, is_frozen
 from gpulint.analysis.questions.grad.no_graph import (
     array_of_uncut,
     callers_want_none,
@@ -151,6 +151,9 @@ class Doubts:
             yield left_open(Question.GRAD, why)
         if weights := weights_in_doubt(self._file, forward.module.network):
             yield left_open(Question.TRAINED, weights)
+        given = handed_frozen(self._file, forward.function, forward.module.path)
+        if given is not None and given.verdict is Verdict.OPEN:
+            yield given
         if flag := frozen_by_flag(self._file, forward.function, forward.call):
             yield left_open(Question.TRAINED, flag)
         if isinstance(forward.module.network, str) and forward.module.network in frameworks.MOSTLY_FROZEN:

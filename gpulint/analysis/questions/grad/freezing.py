@@ -1,5 +1,5 @@
-"""Whether a network may have been frozen where a step cannot see it: in its own class, by its maker, by a helper. Then a
-forward on data builds no graph, whatever the grad mode around it.
+"""Whether a network may have been frozen where a step cannot see it: in its own class, by its maker, by a helper, by
+who hands it over. Then a forward on data builds no graph, whatever the grad mode around it.
 """
 
 from __future__ import annotations
@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING
 from gpulint.analysis.code import ir
 from gpulint.analysis.code.reading import unwrapped
 from gpulint.analysis.file.classes import ClassInfo
+from gpulint.analysis.questions.grad.frozen_networks import handed_frozen
 from gpulint.analysis.questions.grad.own_guards import may_guard
 from gpulint.analysis.torch import frameworks
 from gpulint.analysis.values.values import Kind
+from gpulint.answers import Verdict
 
 if TYPE_CHECKING:
     from gpulint.analysis.file.facts import Forward
@@ -31,7 +33,10 @@ def may_be_frozen(file: FileAnalysis, forward: Forward) -> bool:
     path = forward.module.path.removesuffix(".forward").removesuffix(".module")
     own = forward.function.cls
     beside = own.methods.values() if own is not None and "." in path else (forward.function,)
-    return any(_freezes(file, function, path) for function in beside)
+    if any(_freezes(file, function, path) for function in beside):
+        return True
+    handed = handed_frozen(file, forward.function, path)
+    return handed is not None and handed.verdict is Verdict.REFUTED
 
 
 def thawed_by_context(file: FileAnalysis, forward: Forward) -> bool | None:

@@ -4,6 +4,8 @@ the grad mode.
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from gpulint.analysis.code import ir
@@ -15,13 +17,20 @@ from gpulint.analysis.file.frozen_classes import (
     is_part_frozen,
     required_of,
     requirement,
+    switched_by_loop,
 )
 from gpulint.analysis.file.lookup import qualified
+from gpulint.analysis.file.reaching import fits
 from gpulint.analysis.torch import frameworks
+from gpulint.analysis.values.arguments import bind_sources
 from gpulint.analysis.values.values import FROZEN, Kind, Val
+from gpulint.answers import Answer, Question, Verdict, left_open, refuted
 
 if TYPE_CHECKING:
     from gpulint.analysis.file.program import FileAnalysis
+
+_CALLERS = 2  # who hands over, and who hands it to him
+_SWITCHES = re.compile(rb"requires_grad")
 
 
 def is_frozen(file: FileAnalysis, function: ir.Function, path: str) -> bool:
@@ -65,7 +74,98 @@ def frozen_where_made(file: FileAnalysis, function: ir.Function, path: str) -> b
 def _is_given_frozen(file: FileAnalysis, function: ir.Function, name: str) -> bool:
     param = next((param for param in function.params if param.name == name), None)
     value = file.param_value(function, param) if param is not None else None
-    return value is not None and value.has(FROZEN)
+    if value is not None and value.has(FROZEN):
+        return True
+    said = handed_frozen(file, function, name)
+    return said is not None and said.verdict is Verdict.REFUTED
+
+
+def handed_frozen(
+    file: FileAnalysis, function: ir.Function, path: str, depth: int = _CALLERS
+) -> Answer | None:
+    """What those say who hand a network over, also from other files: each has frozen it before, or some have. None where
+    nobody has, or they are not seen."""
+    name = path.removesuffix(".forward").removesuffix(".module")
+    if not depth or all(param.name != name for param in function.params) or _is_bound(function, name):
+        return None
+    project = file.project
+    if project is None or not project.contains(file.filename, _SWITCHES):
+        return None
+    others = project.files_calling(file.filename, function)
+    given = [
+        _is_frozen_before(caller, statement, argument, depth)
+        for home in (file, *(others or ()))
+        for caller, statement, argument in _handing(home, function, name)
+    ]
+    if not any(given):
+        return None
+    if others is not None and all(given):
+        return refuted(Question.TRAINED, f"all who call `{function.name}` have frozen `{name}`")
+    return left_open(
+        Question.TRAINED, f"some who call a `{function.name}` have frozen what is `{name}` there"
+    )
+
+
+def _handing(
+    home: FileAnalysis, function: ir.Function, name: str
+) -> Iterator[tuple[ir.Function, ir.Stmt, ir.Expr | None]]:
+    """The calls of a file that may run a function, each with what it gives for a parameter."""
+    for caller, evidence in home.evidence.items():
+        for statement, call in ir.calls(caller.body) if function.name in evidence.called else ():
+            if caller is not function and call.method == function.name and fits(function, call):
+                yield caller, statement, bind_sources(function, call, function.cls is not None).get(name)
+
+
+def _is_frozen_before(caller: ir.Function, at: ir.Stmt, given: ir.Expr | None, depth: int) -> bool:
+    """Whether a caller has frozen what it gives by the time of a statement, with nothing in between that thaws it, or got it
+    so itself."""
+    path = given.path if given is not None else None
+    if path is None:
+        return given is not None and _made_frozen(given)
+    frozen: bool | None = None
+    for statement in ir.statements(caller.body):
+        if statement is at:
+            break
+        if isinstance(statement, ir.Assign) and any(target.path == path for target in statement.targets):
+            same = statement.value is not None and unwrapped(statement.value).path == path
+            frozen = frozen if same else statement.value is not None and _made_frozen(statement.value)
+        elif modes := list(required_of(statement, path)):
+            off = all(map(_is_false, modes))
+            frozen = off and (frozen is True or _leads_to(caller.body, statement, at))
+        elif frozen and _thaws_part(statement, f"{path}."):
+            frozen = False
+    if frozen is None:
+        said = handed_frozen(caller.home, caller, path, depth - 1)
+        return said is not None and said.verdict is Verdict.REFUTED
+    return frozen
+
+
+def _thaws_part(statement: ir.Stmt, own: str) -> bool:
+    """`net.head = nn.Linear(512, 10)`, `net.head.requires_grad_(True)`, or the same for each of its parameters."""
+    if isinstance(statement, ir.Assign):
+        return any((target.path or "").startswith(own) for target in statement.targets)
+    if isinstance(statement, ir.For):
+        owner, off = switched_by_loop(statement) or ("", True)
+        return owner.startswith(own) and not off
+    return any(
+        call.method == "requires_grad_"
+        and (call.func.path or "").startswith(own)
+        and not all(map(_is_false, requirement(call)))
+        for call in ir.own_calls(statement)
+    )
+
+
+def _leads_to(body: list[ir.Stmt], first: ir.Stmt, at: ir.Stmt) -> bool:
+    """Whether no condition stands between a statement and a later one: the later is in its block, or further in."""
+    for block in ir.every_block(body):
+        if any(one is first for one in block):
+            return any(one is at for one in ir.statements(block))
+    return False
+
+
+def _is_bound(function: ir.Function, name: str) -> bool:
+    home: FileAnalysis = function.home
+    return name in home.evidence[function].assigned
 
 
 def _is_frozen_part(file: FileAnalysis, function: ir.Function, path: str) -> bool:

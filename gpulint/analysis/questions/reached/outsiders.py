@@ -17,7 +17,10 @@ if TYPE_CHECKING:
     from gpulint.analysis.file.program import FileAnalysis
 
 # Programs that make objects of classes that their settings name.
-BY_NAME = re.compile(rb"\b(?:import_module|__import__|hydra|instantiate)\b")
+BY_NAME = re.compile(
+    rb"\b(?:import_module|__import__|hydra|instantiate|LightningCLI|jsonargparse|pydoc|iter_modules|walk_packages|"
+    rb"__subclasses__|__init_subclass__)\b"
+)
 
 _PACKAGED = re.compile(
     r"\bsetup\(|^\[(?:project|build-system|tool\.(?:poetry|flit|pdm|hatch)\b|metadata|options)", re.M
@@ -49,6 +52,21 @@ def has_unseen_base(info: ClassInfo) -> bool:
         if lasts - seen - {"object", "ABC", "Module"}:
             return True
     return False
+
+
+def makes_by_itself(info: ClassInfo) -> bool:
+    """Whether a class may come to objects without a call by its name: through its decorators, or a base that is not seen and
+    none of torch's."""
+    known = frameworks.PLAIN_BASES | frameworks.MODULE_BASES
+    return any(
+        one.cls.decorators
+        or any(
+            full.rpartition(".")[2] not in known | {base.cls.name for base in one.home.bases_of(one)}
+            and not full.startswith("torch.")
+            for full in one.base_names
+        )
+        for one in info.lineage()
+    )
 
 
 def is_for_others(file: FileAnalysis) -> bool:

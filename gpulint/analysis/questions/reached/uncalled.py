@@ -13,7 +13,13 @@ from typing import TYPE_CHECKING
 
 from gpulint.analysis.code import ir
 from gpulint.analysis.code.following import main_blocks
-from gpulint.analysis.questions.reached.outsiders import BY_NAME, is_for_others, may_be_started
+from gpulint.analysis.questions.reached.naming import Naming
+from gpulint.analysis.questions.reached.outsiders import (
+    BY_NAME,
+    is_for_others,
+    makes_by_itself,
+    may_be_started,
+)
 from gpulint.analysis.questions.repeats.amounts import is_few
 from gpulint.answers import Answer, Question, left_open
 
@@ -23,6 +29,7 @@ if TYPE_CHECKING:
 _MOST_BESIDE = 20
 _DEPTH = 2  # callers of callers
 _PROGRAM = re.compile(rb"^if __name__ ==", re.M)
+_RUNS = re.compile(rb"^(?:if __name__ ==|for |while )", re.M)  # what a script does when it is run
 # What a file that is a program of its own speaks of where it begins: a command line, a training, a set of data.
 _OF_PROGRAMS = frozenset(
     "argparse ArgumentParser OptionParser parse_args argv environ click fire hydra typer tyro flags backward optim "
@@ -102,6 +109,7 @@ class Uncalled:
     def __init__(self, file: FileAnalysis) -> None:
         self._file = file
         self._known: dict[ir.Function, bool] = {}
+        self._unmade: dict[str, bool] = {}
         self._try_out = TryOut(file)
 
     def doubt(self, function: ir.Function, statement: ir.Stmt | None) -> tuple[Answer, ...]:
@@ -111,7 +119,13 @@ class Uncalled:
             clause = "this only tries out what others import of the file"
             return (left_open(Question.REACHED, clause, statement),) if tried else ()
         while function.parent is not None and function.parent is not self._file.module.body:
+            if self._is_idle(function, function.parent):
+                clause = f"nothing in `{function.parent.name}` calls `{function.name}`"
+                return (left_open(Question.REACHED, clause, function),)
             function = function.parent
+        if function.cls is not None and self._is_unmade(function.cls):
+            clause = f"nothing in the program makes a `{function.cls.name}`"
+            return (left_open(Question.REACHED, clause, function),)
         if not self._is(function, _DEPTH):
             return ()
         tried = function.name in self._file.evidence[self._file.module.body].words
@@ -129,6 +143,8 @@ class Uncalled:
         file = self._file
         project = file.project
         name = function.name
+        if function.cls is not None and self._is_unmade(function.cls):
+            return True
         if project is None or not project.is_bounded(file.filename) or may_be_started(file, function):
             return False
         others = is_for_others(file) and not name.startswith("_")
@@ -143,19 +159,45 @@ class Uncalled:
                 continue
             if name not in evidence.called or not depth or not self._is(caller, depth - 1):
                 return False
-        spoken_of = project.speaks_of(file.filename, function) and self._is_class_named(function)
-        return not spoken_of and self._is_used_otherwise(function)
+        return not project.speaks_of(file.filename, function) and self._is_used_otherwise(function)
 
-    def _is_class_named(self, function: ir.Function) -> bool:
-        """Whether anything but a class itself has its name. One of a family may be looked up by what stands in settings."""
-        file, info = self._file, self._file.class_of(function)
-        family = info is None or info.is_module or set(info.base_names) - {"object", "ABC", "abc.ABC"}
-        if info is None or family or info.cls.decorators or file.project is None:
-            return True
-        if file.project.contains(file.filename, BY_NAME):
-            return True
-        named = re.compile(rb"(?<!class )\b%s\b" % re.escape(info.cls.name.encode()))
-        return file.project.contains(file.filename, named)
+    def _is_idle(self, function: ir.Function, around: ir.Function, depth: int = _DEPTH) -> bool:
+        """Whether a function within another has its name spoken only by itself, or by those beside it that are idle too."""
+        if function.cls is not None or function.decorators or function.name == "<lambda>":
+            return False
+        evidence = self._file.evidence
+        name = function.name
+        for other, said in evidence.items():
+            if other is function or not _is_within(other, around):
+                continue
+            if {"locals", "eval", "exec"} & said.called or name in said.strings or name in said.declared:
+                return False
+            if name not in said.words or _is_within(other, function):
+                continue
+            beside = other.parent is around and depth > 0 and name in said.called
+            if not beside or not self._is_idle(other, around, depth - 1):
+                return False
+        return True
+
+    def _is_unmade(self, cls: ir.Class) -> bool:
+        """Whether a program that is nobody's library makes no object of a class at the top of the file, nor of one below it: no
+        name says so, and none is looked up out of sight."""
+        if cls.qualname not in self._unmade:
+            self._unmade[cls.qualname] = self._found_unmade(cls)
+        return self._unmade[cls.qualname]
+
+    def _found_unmade(self, cls: ir.Class) -> bool:
+        file, project = self._file, self._file.project
+        info = file.owners.get(cls)
+        if project is None or info is None or "." in cls.qualname or not project.is_bounded(file.filename):
+            return False
+        if is_for_others(file) or makes_by_itself(info):
+            return False
+        if not project.contains(file.filename, _RUNS) or project.contains(file.filename, BY_NAME):
+            return False
+        own = os.path.abspath(file.filename)
+        tried_out = own if self._try_out.is_all_that_names(cls.name) else ""
+        return not Naming(project, project.root(own), tried_out).is_used(own, cls.name)
 
     def _is_used_otherwise(self, function: ir.Function) -> bool:
         """Whether the program uses something else of the same file: else its callers may be out of sight."""
@@ -183,6 +225,13 @@ class Uncalled:
             return False
         importing = _importing(PurePath(project.within(file.filename)).with_suffix("").parts)
         return project.contains(file.filename, _PROGRAM) and not project.contains(file.filename, importing)
+
+
+def _is_within(function: ir.Function, around: ir.Function) -> bool:
+    current: ir.Function | None = function
+    while current is not None and current is not around:
+        current = current.parent
+    return current is not None
 
 
 def _importing(parts: tuple[str, ...]) -> re.Pattern[bytes]:
