@@ -13,6 +13,7 @@ from gpulint.analysis.values.values import (
     BOUNDED,
     FIRST,
     HOST,
+    LOSS,
     MAYBE,
     NAMED,
     OPEN,
@@ -153,10 +154,13 @@ class Binding(Calling):
         if value.kind is Kind.GRAPH and value.has(OUTPUT):
             # The parts of an unknown module's tuple: tensors, most likely, but a float is possible.
             single = Val(Kind.GRAPH, value.tokens, value.flags | MAYBE)
+        elif value.kind is Kind.GRAPH and value.has(LOSS) and known is None:
+            # The same of a criterion that is not seen: its loss comes first, and beside it counts as often as terms.
+            single = Val(Kind.GRAPH, value.tokens, value.flags & ~SCALAR | MAYBE | OUTPUT)
         for position, item in enumerate(target.items):
             part = known[position] if known is not None else single
             if part is single and part.has(OUTPUT) and not position and not starred:
-                part = part.with_flags(FIRST)
+                part = part.with_flags(FIRST) if value.has(OUTPUT) else value
             self.bind(item, part, parts[position] if parts is not None else None)
 
     def strengthened(self, path: str, value: Val) -> Val:
