@@ -160,7 +160,9 @@ def _cut(carried: Carried) -> Insert | None:
     path = carried.path
     if "[" in path or "(" in path or _is_dict(carried):
         return None
-    expression = f"tuple(part.detach() for part in {path})" if carried.nested else f"{path}.detach()"
+    part = "None if part is None else part.detach()" if carried.parts_none else "part.detach()"
+    nested = carried.nested or carried.parts_none
+    expression = f"tuple({part} for part in {path})" if nested else f"{path}.detach()"
     if carried.starts_none:
         expression = f"None if {path} is None else {expression}"
     return Insert(carried.stmt.line, assign(path, expression), after=False)

@@ -46,8 +46,6 @@ class Binding(Calling):
         value = self.eval(source)
         if value.kind is Kind.UNKNOWN and isinstance(source, ir.Call):
             value = self.as_made_elsewhere(statement.targets[0].path, source) or value
-        if isinstance(source, ir.Const) and source.value is None:
-            self.started_none.update(target.path for target in statement.targets if target.path is not None)
         if statement.annotation is not None and value.kind is Kind.UNKNOWN:
             value = self.file.annotated(statement.annotation) or value
         for target in statement.targets:
