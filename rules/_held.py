@@ -91,6 +91,11 @@ def answers(hold: Hold, facts: FileFacts) -> Iterator[Answer]:
     elif (few := _few_nodes(hold, facts)) is not None:
         yield few
     yield proven(Question.GRAPH, _reason(hold, state))
+    if hold.place.of_framework:
+        yield left_open(
+            Question.OUTLIVES, f"`{hold.place.holder}` is the framework's, which may keep a few at most"
+        )
+        return
     yield proven(
         Question.OUTLIVES, f"`{hold.place.holder}` outlives the iteration, and nothing bounds it", hold.stmt
     )

@@ -253,6 +253,8 @@ def cuts(block: list[ir.Stmt], detachers: frozenset[str] = frozenset()) -> froze
             and _cuts(statement.value, detachers)
         ):
             found |= {target.path for target in targets(statement) if target.path is not None}
+        if isinstance(statement, ir.For) and (entries := _cut_entries(statement, detachers)) is not None:
+            found.add(entries)
         for expr in ir.own_parts(statement):
             if (
                 isinstance(expr, ir.Call)
@@ -262,6 +264,32 @@ def cuts(block: list[ir.Stmt], detachers: frozenset[str] = frozenset()) -> froze
                 if expr.func.base.path is not None:
                     found.add(expr.func.base.path)
     return frozenset(found)
+
+
+def _cut_entries(loop: ir.For, detachers: frozenset[str]) -> str | None:
+    """`state` of `for key in state: state[key] = state[key].detach()`."""
+    over = loop.iterable
+    if isinstance(over, ir.Call) and over.method in ("items", "keys") and isinstance(over.func, ir.Attr):
+        over = over.func.base
+    elif isinstance(over, ir.Call) and over.method in ("list", "enumerate") and len(over.args) == 1:
+        over = over.args[0]
+    if over.path is None:
+        return None
+    names = {part.path for part in ir.walk(loop.target) if isinstance(part, ir.Name)}
+    for statement in ir.statements(loop.body):
+        if (
+            isinstance(statement, ir.Assign)
+            and statement.value is not None
+            and _cuts(statement.value, detachers)
+        ):
+            for target in targets(statement):
+                if (
+                    isinstance(target, ir.Sub)
+                    and target.base.path == over.path
+                    and target.index.path in names
+                ):
+                    return over.path
+    return None
 
 
 def _cuts(value: ir.Expr, detachers: frozenset[str]) -> bool:

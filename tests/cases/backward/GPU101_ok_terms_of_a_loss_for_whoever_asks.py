@@ -17,7 +17,7 @@ class SliceSimilarity:
         depth = made.shape[2]
         for z in range(depth):
             ours = self.extractor(made[:, :, z])
-            theirs = self.extractor(wanted[:, :, z])
+            theirs = self.extractor(wanted[:, :, z])  # maybe: GPU201
             total += self.distance(ours, theirs.detach()) / depth
         return total
 
@@ -39,7 +39,7 @@ def crops_apart(made, wanted, corners):
     extractor.eval()
     terms = []
     for top, left in corners:
-        ours = extractor(made[:, :, top : top + 64, left : left + 64])
+        ours = extractor(made[:, :, top : top + 64, left : left + 64])  # maybe: GPU201
         theirs = extractor(wanted[:, :, top : top + 64, left : left + 64])
         terms.append(F.mse_loss(ours, theirs))
     return sum(terms)

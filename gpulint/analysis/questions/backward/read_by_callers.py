@@ -72,7 +72,8 @@ def wanted_by_callers(file: FileAnalysis, hold: Hold) -> Answer | None:
     rounds, function, holder = hold.rounds, hold.function, f"`{hold.place.holder}`"
     own = file.facts[function].forwards
     inside = [forward for forward in own if forward.site in hold.value.sites and forward.mode.evaluating]
-    of_data = rounds.over_batches or rounds.over_items
+    around = (loop for forward in inside for loop in forward.loops)
+    of_data = any((loop.over_data and not loop.over_pairs) or loop.over_items for loop in around)
     if not hold.graph.returned or hold.place.holder_kind != "variable" or of_data or not inside:
         return None
     if not TRAINS.search(function.name) and EVALUATES.search(function.name):
