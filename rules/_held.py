@@ -10,6 +10,7 @@ from gpulint.analysis.code import ir
 from gpulint.analysis.questions.outlives.periods import few_nodes
 from gpulint.analysis.values.values import (
     LARGE,
+    LOSS,
     MAYBE,
     MIXED,
     NAMED,
@@ -90,6 +91,11 @@ def answers(hold: Hold, facts: FileFacts) -> Iterator[Answer]:
     elif (few := _few_nodes(hold, facts)) is not None:
         yield few
     yield proven(Question.GRAPH, _reason(hold, state))
+    if hold.place.of_framework:
+        yield left_open(
+            Question.OUTLIVES, f"`{hold.place.holder}` is the framework's, which may keep a few at most"
+        )
+        return
     yield proven(
         Question.OUTLIVES, f"`{hold.place.holder}` outlives the iteration, and nothing bounds it", hold.stmt
     )
@@ -102,9 +108,12 @@ def _few_nodes(hold: Hold, facts: FileFacts) -> Answer | None:
 
 def _maybe_without_graph(hold: Hold, facts: FileFacts) -> Iterator[Answer]:
     """Whether what made the value may run without grad after all, or on the CPU: then no graph is kept on the GPU."""
+    from gpulint.analysis.questions.backward.read_by_callers import wanted_by_callers
     from gpulint.analysis.questions.grad.doubts import Doubts
     from gpulint.analysis.questions.grad.own_guards import handed_over
 
+    if (wanted := wanted_by_callers(facts.analysis, hold)) is not None:
+        yield wanted
     doubts = facts.ask(Doubts)
     for function in facts.functions:
         for forward in function.forwards if function.function is hold.function else ():
@@ -170,7 +179,9 @@ def _against_graph(hold: Hold) -> Iterator[Answer]:
     value = hold.value
     if not value.has(SLOTS) and (value.has(MAYBE) or value.has(MIXED)):
         # An array of which some slots were set to graphs has theirs, whichever they are.
-        if _is_one_of_trained_outputs(hold):
+        if value.has(LOSS) and value.has(OUTPUT):
+            yield left_open(Question.TENSOR, "which results of the criterion are numbers is not seen")
+        elif _is_one_of_trained_outputs(hold):
             yield left_open(Question.GRAPH, "which of the network's outputs it is made of is not seen")
         else:
             yield refuted(Question.GRAPH, "not all that it may be has a graph")

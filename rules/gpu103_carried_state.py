@@ -3,7 +3,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from gpulint.analysis.code import ir
+from gpulint.analysis.code.slots import treats_as_table
 from gpulint.claims import Claim
 from gpulint.findings import Severity
 from gpulint.rule import Change, Cost, Insert, Remove, Repair, Report, Rule
@@ -17,7 +17,8 @@ class CarriedState(Rule):
     """
     ## What it does
     Finds recurrent state that goes from one training iteration into the next without `detach()`. So do inputs
-    that a loop changes by their own gradient, as an attack does: those that are never cut are found as well.
+    that a loop changes by their own gradient, as an attack does: those that are never cut are found as well. Of a table of
+    results that goes through a network out of sight it tells with a doubt: the network may only fill it.
 
     ## Why is this bad
     The state carries the graph of the iteration that made it, which carries the one before: the graph grows with
@@ -79,6 +80,7 @@ class CarriedState(Rule):
     severity = Severity.ERROR
     runtime_claim = Claim("drift")
     triggers = ((b"torch", b"lightning"), (b"backward", b".eval()", b"autograd.grad("), (b"for ", b"while "))
+    doubts = True
 
     def check(self, facts: FileFacts, options: Mapping[str, Any]) -> Iterator[Report]:
         for function in facts.functions:
@@ -114,17 +116,8 @@ def _report(facts: FileFacts, function: FunctionFacts, carried: Carried) -> Repo
         reason,
         cost,
         repair=lambda: _repair(function, carried),
+        doubts=(carried.doubt,) if carried.doubt else (),
         subject=carried.path,
-    )
-
-
-def _is_dict(carried: Carried) -> bool:
-    """Whether the function treats the state as a dict: to run through it gives its keys."""
-    return any(
-        call.method in ("items", "keys", "values")
-        and isinstance(call.func, ir.Attr)
-        and call.func.base.path == carried.path
-        for _, call in ir.calls(carried.function.body)
     )
 
 
@@ -158,9 +151,11 @@ def _cut(carried: Carried) -> Insert | None:
     from gpulint.fix.nodes import assign
 
     path = carried.path
-    if "[" in path or "(" in path or _is_dict(carried):
+    if "[" in path or "(" in path or treats_as_table(carried.function, path):
         return None
-    expression = f"tuple(part.detach() for part in {path})" if carried.nested else f"{path}.detach()"
+    part = "None if part is None else part.detach()" if carried.parts_none else "part.detach()"
+    nested = carried.nested or carried.parts_none
+    expression = f"tuple({part} for part in {path})" if nested else f"{path}.detach()"
     if carried.starts_none:
         expression = f"None if {path} is None else {expression}"
     return Insert(carried.stmt.line, assign(path, expression), after=False)

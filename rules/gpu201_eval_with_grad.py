@@ -153,6 +153,7 @@ def _refused(facts: FileFacts, function: FunctionFacts) -> Iterator[Forward]:
 
 def _answers(facts: FileFacts, forward: Forward, function: FunctionFacts) -> Iterator[Answer]:
     """On what the claim stands that a forward needs no grad, the cheap questions first."""
+    from gpulint.analysis.questions.backward.read_by_callers import wanted_by_callers
     from gpulint.analysis.questions.grad.doubts import Doubts
     from gpulint.analysis.questions.grad.old_torch import predates_no_grad
     from gpulint.analysis.questions.size.forwards import ForwardSizes
@@ -160,6 +161,8 @@ def _answers(facts: FileFacts, forward: Forward, function: FunctionFacts) -> Ite
     own = tuple(_own_answers(facts, forward, function))
     yield from own
     if not any(answer.verdict is Verdict.REFUTED for answer in own):
+        sums = (hold for hold in function.holds if forward.site in hold.value.sites)
+        yield from filter(None, (wanted_by_callers(facts.analysis, hold) for hold in sums))
         doubts = facts.ask(Doubts)
         yield from doubts.against(function, forward)
         doubtful = tuple(doubts.open(function, forward))

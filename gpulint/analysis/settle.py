@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING
 
 from gpulint.analysis.code import ir
 from gpulint.analysis.code.assignments import cuts, targets
+from gpulint.analysis.code.slots import only_fills, treats_as_table
 from gpulint.analysis.code.uses import Uses
+from gpulint.analysis.file.classes import ClassInfo
 from gpulint.analysis.file.differentiating import differentiated
 from gpulint.analysis.file.facts import (
     Backward,
@@ -35,7 +37,9 @@ from gpulint.analysis.questions.outlives.piles import judge
 from gpulint.analysis.questions.outlives.rounds import counts_micro_batches, over_members
 from gpulint.analysis.questions.repeats.hot import runs_per_step, why_cheap, why_kept
 from gpulint.analysis.torch.backward import WANTS_GRAD
+from gpulint.analysis.torch.frameworks import LIGHTNING_WINDOWS
 from gpulint.analysis.torch.methods import GIVES_ITSELF
+from gpulint.analysis.values.arguments import bind_sources
 from gpulint.analysis.values.values import (
     LARGE,
     UNSURE_GRAD,
@@ -234,6 +238,9 @@ def _finish_hold(file: FileAnalysis, facts: FunctionFacts, hold: Hold, uses: Use
     )
     hold.place.read_back = hold.place.in_module and hold.place.how == "item" and is_read_back(hold)
     hold.rounds.bounded |= hold.place.holder_kind == "global" and _emptied_in_loop(file, hold)
+    if (kept := _of_trainer(file, hold)) is not None:
+        hold.place.of_framework = True
+        hold.rounds.bounded |= kept in LIGHTNING_WINDOWS
     if hold.place.holder_kind == "variable":
         found = uses.of(hold.place.holder)
         hold.place.number_uses = found.only_numbers
@@ -257,6 +264,21 @@ def _finish_hold(file: FileAnalysis, facts: FunctionFacts, hold: Hold, uses: Use
     )
     if (open_graph or hold.graph.to_differentiate) and not hold.graph.consumed and not hold.rounds.bounded:
         hold.graph.feeds_backward = feeds_backward(file, hold)
+
+
+def _of_trainer(file: FileAnalysis, hold: Hold) -> str | None:
+    """`fit_loop.running_loss` of `self.trainer.fit_loop.running_loss`, in a module of Lightning's that has not made its trainer
+    itself."""
+    info, function = file.class_of(hold.function), hold.function
+    if info is None or not info.is_lightning or not function.params:
+        return None
+    trainer = f"{function.params[0].name}.trainer"
+    made = any(trainer in file.evidence[method].stored for method in info.cls.methods.values())
+    return (
+        hold.place.holder.removeprefix(f"{trainer}.")
+        if hold.place.holder.startswith(f"{trainer}.") and not made
+        else None
+    )
 
 
 def _fills_next_forward(function: FunctionFacts, hold: Hold) -> bool:
@@ -413,7 +435,7 @@ def _is_unrolled(inside: list[Backward], carried: Carried) -> bool:
 def _truly_carried(file: FileAnalysis, facts: FunctionFacts, carried: Carried) -> bool:
     """Only where a backward in the same loop goes through it, or an evaluation strings its graphs together."""
     body = carried.loop.stmt.body if carried.loop is not None else facts.function.body
-    if carried.unrolled or carried.path in cuts(body, file.detachers):
+    if carried.unrolled or carried.path in cuts(body, file.detachers) or _is_overwritten(facts, carried):
         return False
     if carried.loop is None and file.assigned_elsewhere(facts.function, carried.path):
         return (
@@ -426,6 +448,24 @@ def _truly_carried(file: FileAnalysis, facts: FunctionFacts, carried: Carried) -
         # Without retain_graph the second backward fails, unless the module cuts the graph itself: that must be seen.
         return bool(through) and (carried.backward.retain or all(_is_shown(site) for site in through))
     return carried.loop is not None and bool(carried.sites & file.evaluating) and carried.loop.over_data
+
+
+def _is_overwritten(facts: FunctionFacts, carried: Carried) -> bool:
+    """Whether what is carried is a table that the network only writes its results into. Where the network is not seen that is
+    noted as a doubt."""
+    if not treats_as_table(facts.function, carried.path):
+        return False
+    ran = (forward.module.network for forward in facts.forwards if forward.call is carried.call)
+    network = next(ran, None)
+    forward = network.method("forward") if isinstance(network, ClassInfo) else None
+    if forward is None:
+        carried.doubt = (
+            f"whether the network reads what is in `{carried.path}`, or only fills it, is not seen"
+        )
+        return False
+    sources = bind_sources(forward, carried.call, True)
+    names = [name for name, source in sources.items() if source is carried.argument]
+    return bool(names) and all(only_fills(forward, name) for name in names)
 
 
 def _is_shown(site: Site) -> bool:

@@ -66,6 +66,36 @@ def pairs(statement: ir.Assign) -> Iterator[tuple[ir.Expr, ir.Expr]]:
             yield from ((item, value) for item in target.items)
 
 
+def starts_none(function: ir.Function, path: str) -> tuple[bool, bool]:
+    """Whether a function lets a place be None, `h, c = None, None`, `h = None if fresh else old` or `def run(h=None)`, and
+    whether it lets it be a tuple or a list of nothing, `state = (None, None)`."""
+    values = [param.default for param in function.params if param.name == path and param.default is not None]
+    found: list[tuple[ir.Expr, bool]] = [(value, False) for value in values]
+    for statement in ir.statements(function.body):
+        if isinstance(statement, ir.Assign):
+            found += [
+                (value, target not in statement.targets)
+                for target, value in pairs(statement)
+                if target.path == path
+            ]
+    whole = parts = False
+    for value, unpacked in found:
+        for leaf in _branches(value):
+            display = leaf.operands[0] if isinstance(leaf, ir.Op) and leaf.op == "*" else leaf
+            nothing = isinstance(display, ir.Seq) and any(map(_is_none, display.items))
+            whole |= _is_none(leaf) or (nothing and unpacked)
+            parts |= nothing and not unpacked
+    return whole, parts
+
+
+def _branches(value: ir.Expr) -> list[ir.Expr]:
+    return list(value.operands[1:]) if isinstance(value, ir.Op) and value.op == "if" else [value]
+
+
+def _is_none(expr: ir.Expr) -> bool:
+    return isinstance(expr, ir.Const) and expr.value is None
+
+
 def arithmetic_leaves(expr: ir.Expr) -> list[ir.Expr]:
     """The operands of a sum: `total`, `loss` and `n` in `total + loss * n`."""
     leaves: list[ir.Expr] = []
@@ -223,6 +253,8 @@ def cuts(block: list[ir.Stmt], detachers: frozenset[str] = frozenset()) -> froze
             and _cuts(statement.value, detachers)
         ):
             found |= {target.path for target in targets(statement) if target.path is not None}
+        if isinstance(statement, ir.For) and (entries := _cut_entries(statement, detachers)) is not None:
+            found.add(entries)
         for expr in ir.own_parts(statement):
             if (
                 isinstance(expr, ir.Call)
@@ -232,6 +264,32 @@ def cuts(block: list[ir.Stmt], detachers: frozenset[str] = frozenset()) -> froze
                 if expr.func.base.path is not None:
                     found.add(expr.func.base.path)
     return frozenset(found)
+
+
+def _cut_entries(loop: ir.For, detachers: frozenset[str]) -> str | None:
+    """`state` of `for key in state: state[key] = state[key].detach()`."""
+    over = loop.iterable
+    if isinstance(over, ir.Call) and over.method in ("items", "keys") and isinstance(over.func, ir.Attr):
+        over = over.func.base
+    elif isinstance(over, ir.Call) and over.method in ("list", "enumerate") and len(over.args) == 1:
+        over = over.args[0]
+    if over.path is None:
+        return None
+    names = {part.path for part in ir.walk(loop.target) if isinstance(part, ir.Name)}
+    for statement in ir.statements(loop.body):
+        if (
+            isinstance(statement, ir.Assign)
+            and statement.value is not None
+            and _cuts(statement.value, detachers)
+        ):
+            for target in targets(statement):
+                if (
+                    isinstance(target, ir.Sub)
+                    and target.base.path == over.path
+                    and target.index.path in names
+                ):
+                    return over.path
+    return None
 
 
 def _cuts(value: ir.Expr, detachers: frozenset[str]) -> bool:

@@ -130,6 +130,7 @@ class HoldPlace:
     pile: Pile | None = None  # what becomes of the container, asked where it keeps device tensors
     in_module: bool = False  # in the forward of an nn.Module
     method_of_module: bool = False
+    of_framework: bool = False  # a part of an object that a framework gives, such as Lightning's trainer
     gathers: bool = False  # in the half of a metric that is called with each batch
 
 
@@ -342,9 +343,11 @@ class Carried:
     nested: bool = False
     sites: Tokens = frozenset()
     starts_none: bool = False
+    parts_none: bool = False  # it starts as a tuple or a list of nothing
     unrolled: bool = False  # the loop is differentiated as a whole
     only_reason: bool = False  # nothing but the carried state asks for retain_graph
     perturbed: bool = False  # an input that its own gradient changes
+    doubt: str = ""  # in a clause, why the next round may not go through it
 
 
 @dataclass(slots=True)

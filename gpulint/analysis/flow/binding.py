@@ -13,6 +13,7 @@ from gpulint.analysis.values.values import (
     BOUNDED,
     FIRST,
     HOST,
+    LOSS,
     MAYBE,
     NAMED,
     OPEN,
@@ -45,8 +46,6 @@ class Binding(Calling):
         value = self.eval(source)
         if value.kind is Kind.UNKNOWN and isinstance(source, ir.Call):
             value = self.as_made_elsewhere(statement.targets[0].path, source) or value
-        if isinstance(source, ir.Const) and source.value is None:
-            self.started_none.update(target.path for target in statement.targets if target.path is not None)
         if statement.annotation is not None and value.kind is Kind.UNKNOWN:
             value = self.file.annotated(statement.annotation) or value
         for target in statement.targets:
@@ -153,10 +152,13 @@ class Binding(Calling):
         if value.kind is Kind.GRAPH and value.has(OUTPUT):
             # The parts of an unknown module's tuple: tensors, most likely, but a float is possible.
             single = Val(Kind.GRAPH, value.tokens, value.flags | MAYBE)
+        elif value.kind is Kind.GRAPH and value.has(LOSS) and known is None:
+            # The same of a criterion that is not seen: its loss comes first, and beside it counts as often as terms.
+            single = Val(Kind.GRAPH, value.tokens, value.flags & ~SCALAR | MAYBE | OUTPUT)
         for position, item in enumerate(target.items):
             part = known[position] if known is not None else single
             if part is single and part.has(OUTPUT) and not position and not starred:
-                part = part.with_flags(FIRST)
+                part = part.with_flags(FIRST) if value.has(OUTPUT) else value
             self.bind(item, part, parts[position] if parts is not None else None)
 
     def strengthened(self, path: str, value: Val) -> Val:

@@ -38,7 +38,6 @@ class Keeping(Calls):
         self.bare_contexts: list[ir.Stmt] = []
         self.handlers_open = 0
         self.tried: frozenset[str] = frozenset()
-        self.started_none: set[str] = set()
         self.given: dict[str, Val] = {}  # what one caller gives, where the function is followed for it alone
 
     def eval_quietly(self, expr: ir.Expr) -> Val:

@@ -77,6 +77,13 @@ HF_TRAINER_NO_GRAD = frozenset({"prediction_step", "prediction_loop", "evaluatio
 # Methods of transformers.Trainer that keep what they are given, and where.
 HF_TRAINER_KEEPS = {"log": "state.log_history"}
 
+# What of Lightning's trainer keeps the last few numbers it is given, without their graphs, by its path behind the trainer.
+LIGHTNING_WINDOWS = frozenset(
+    f"{loop}.{kept}"
+    for loop in ("train_loop", "fit_loop", "fit_loop.epoch_loop.batch_loop", "fit_loop.epoch_loop")
+    for kept in ("running_loss", "accumulated_loss")
+)
+
 # Hooks that a framework calls once per batch.
 PER_BATCH_HOOKS = frozenset(
     {"training_step", "validation_step", "test_step", "predict_step", "compute_loss", "prediction_step"}

@@ -1,4 +1,5 @@
 """A few local steps are unrolled to be differentiated as a whole: the gradient goes to the picture they started from."""
+
 import torch
 from torch import nn
 

@@ -1,4 +1,5 @@
 """The helper of another file takes a step that does not look at the energy's gradient."""
+
 # file: sample.py
 import torch
 
@@ -15,6 +16,8 @@ def energies(net: torch.nn.Module, starts, steps):
             point = walk(energy, point)
         found.append(energy.item())
     return found
+
+
 # file: metropolis.py
 import torch
 

@@ -1,4 +1,5 @@
 """A sampler by gradients: the helper of another file differentiates the energy that it is given."""
+
 # file: sample.py
 import torch
 
@@ -15,6 +16,8 @@ def energies(net: torch.nn.Module, starts, steps):
             point = walk(energy, point)
         found.append(energy.item())
     return found
+
+
 # file: langevin.py
 import torch
 

@@ -1,4 +1,6 @@
 """The same with a base trainer that only writes the figures down."""
+
+
 # file: world/trainer.py
 class Trainer:
     def __init__(self, model, optimizer, log):
@@ -12,6 +14,8 @@ class Trainer:
     def train_on(self, batch):
         _, figures = self.losses(batch)
         print({name: float(value) for name, value in figures.items()})
+
+
 # file: world/imagined.py
 from torch.nn import functional as F
 
