@@ -311,3 +311,25 @@ def test_texts_are_in_the_quotes_of_the_file(quote: str) -> None:
     )
     done = fixed(text.replace("Q", quote), "GPU505")
     assert f"torch.ones(3, device={quote}cuda{quote})" in done
+
+
+@pytest.mark.parametrize(
+    ("start", "first"),
+    [
+        ("state, other = None, None", "state = None if state is None else "),
+        ("state = other = None", "state = None if state is None else "),
+        ("state, other = [None] * 2", "state = None if state is None else "),
+        ("state, other = (None, None), None", "None if part is None else part.detach() for part in state"),
+    ],
+)
+def test_a_state_that_is_nothing_in_the_first_round_is_not_cut_there(start: str, first: str) -> None:
+    text = (
+        "import torch\n\n\ndef train(batches, model, criterion, optimizer):\n"
+        f"    {start}\n"
+        "    for x, y in batches:\n        out, state, other = model(x.cuda(), state, other)\n"
+        "        loss = criterion(out, y.cuda())\n        optimizer.zero_grad()\n"
+        "        loss.backward(retain_graph=True)\n        optimizer.step()\n"
+    )
+    done = fixed(text, "GPU103")
+    assert first in done
+    assert "other = None if other is None else " in done

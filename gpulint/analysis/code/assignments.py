@@ -74,7 +74,7 @@ def starts_none(function: ir.Function, path: str) -> tuple[bool, bool]:
     for statement in ir.statements(function.body):
         if isinstance(statement, ir.Assign):
             found += [
-                (value, target not in statement.targets)
+                (value, value is statement.value and target not in statement.targets)
                 for target, value in pairs(statement)
                 if target.path == path
             ]

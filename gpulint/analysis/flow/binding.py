@@ -152,13 +152,14 @@ class Binding(Calling):
         if value.kind is Kind.GRAPH and value.has(OUTPUT):
             # The parts of an unknown module's tuple: tensors, most likely, but a float is possible.
             single = Val(Kind.GRAPH, value.tokens, value.flags | MAYBE)
-        elif value.kind is Kind.GRAPH and value.has(LOSS) and known is None:
+        of_criterion = value.kind is Kind.GRAPH and value.has(LOSS) and not value.has(OUTPUT)
+        if of_criterion:
             # The same of a criterion that is not seen: its loss comes first, and beside it counts as often as terms.
             single = Val(Kind.GRAPH, value.tokens, value.flags & ~SCALAR | MAYBE | OUTPUT)
         for position, item in enumerate(target.items):
             part = known[position] if known is not None else single
             if part is single and part.has(OUTPUT) and not position and not starred:
-                part = part.with_flags(FIRST) if value.has(OUTPUT) else value
+                part = value if of_criterion else part.with_flags(FIRST)
             self.bind(item, part, parts[position] if parts is not None else None)
 
     def strengthened(self, path: str, value: Val) -> Val:

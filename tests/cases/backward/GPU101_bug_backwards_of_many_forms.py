@@ -1,5 +1,4 @@
 """Backwards through sums, by methods of others, by helpers and engines, through parts of what is kept."""
-
 # file: optimizers.py
 import torch
 
@@ -214,9 +213,7 @@ if __name__ == "__main__":
     adam = torch.optim.Adam(network.parameters())
     by_engine(network, data)
     by_parameter(Optimizers(network), network, data)
-    print(
-        by_values(network, data, adam), by_lists(network, data, adam, [1, 2]), by_helper(network, data, adam)
-    )
+    print(by_values(network, data, adam), by_lists(network, data, adam, [1, 2]), by_helper(network, data, adam))
     step = Step(network, adam)
     step.run(data)
     step.run_with_sum(data)

@@ -1,6 +1,5 @@
 """A method of the base class, in another file, goes backward through the loss that it is handed; the loss is computed with
 weights that are detached."""
-
 # file: base.py
 import torch
 
@@ -14,8 +13,6 @@ class Learner:
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
-
-
 # file: critic.py
 import torch
 from base import Learner

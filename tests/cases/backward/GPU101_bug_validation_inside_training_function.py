@@ -1,5 +1,4 @@
 """A function that trains, and validates in a second loop of its own: no backward goes through what that loop sums."""
-
 import torch
 
 

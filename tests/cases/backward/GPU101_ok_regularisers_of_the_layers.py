@@ -1,5 +1,4 @@
 """Each layer's regulariser is summed over the layers; the trainer of another file adds the sum to its loss."""
-
 # file: sparse.py
 import torch
 from torch import nn
@@ -21,8 +20,6 @@ class SparseNet(nn.Module):
         for layer, gate in zip(self.layers, self.gates):
             size = size + gate.sigmoid().sum() * layer.in_features
         return size
-
-
 # file: train.py
 import torch
 import torch.nn.functional as F

@@ -17,9 +17,7 @@ class Agent:
             dist = torch.distributions.Categorical(logits=logits)
             action = dist.sample()
             nxt, reward, done, _ = self.envs.step(action.cpu().numpy())
-            steps.append(
-                [dist.log_prob(action), dist.entropy(), value.squeeze(-1), torch.as_tensor(reward).cuda()]
-            )
+            steps.append([dist.log_prob(action), dist.entropy(), value.squeeze(-1), torch.as_tensor(reward).cuda()])
             seen = nxt
         return [torch.stack(column) for column in zip(*steps)]
 

@@ -1,5 +1,4 @@
 """Two loops in one function: what the second one sums is gone through by a backward of its own, or by the caller's."""
-
 import torch
 
 

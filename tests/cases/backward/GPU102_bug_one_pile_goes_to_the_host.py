@@ -1,5 +1,4 @@
 """Whether grad is on, the callers say. Of two piles the one is moved to the host, the other stays on the device."""
-
 import torch
 from torch import nn
 

@@ -1,5 +1,4 @@
 """A gradient penalty takes a differentiable gradient in each step; the state it trains with is carried all the same."""
-
 import torch
 from torch import nn
 

@@ -1,5 +1,4 @@
 """A few local steps are unrolled to be differentiated as a whole: the gradient goes to the picture they started from."""
-
 import torch
 from torch import nn
 

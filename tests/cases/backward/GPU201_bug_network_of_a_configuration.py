@@ -1,5 +1,4 @@
 """Which network it is says the configuration; one of the project's differentiates in its forward and fails under no_grad."""
-
 # file: surfaces.py
 import torch
 from torch import nn
@@ -18,8 +17,6 @@ class Surface(nn.Module):
 
     def forward(self, points):
         return {"value": self.distance(points), "normals": self.normals(points)}
-
-
 # file: run.py
 import importlib
 

@@ -35,8 +35,6 @@ class Invariant(nn.Module):
             positions.requires_grad_(True)
             energy = self.body(positions).sum()
             return energy, torch.autograd.grad(energy, positions)[0]
-
-
 # file: trainer.py
 import torch
 

@@ -1,5 +1,4 @@
 """A module trains within its own forward; the network that encodes a picture is another one: the module has no such method."""
-
 # file: perceiving.py
 import torch
 
@@ -7,8 +6,6 @@ import torch
 def load(name):
     model = torch.jit.load(name, map_location="cpu").eval()
     return model.cuda()
-
-
 # file: imagine.py
 import torch
 from perceiving import load

@@ -1,5 +1,4 @@
 """The helper of another file takes a step that does not look at the energy's gradient."""
-
 # file: sample.py
 import torch
 
@@ -16,8 +15,6 @@ def energies(net: torch.nn.Module, starts, steps):
             point = walk(energy, point)
         found.append(energy.item())
     return found
-
-
 # file: metropolis.py
 import torch
 

@@ -1,5 +1,4 @@
 """A sampler by gradients: the helper of another file differentiates the energy that it is given."""
-
 # file: sample.py
 import torch
 
@@ -16,8 +15,6 @@ def energies(net: torch.nn.Module, starts, steps):
             point = walk(energy, point)
         found.append(energy.item())
     return found
-
-
 # file: langevin.py
 import torch
 

@@ -1,5 +1,4 @@
 """The log-density of a posterior, whose gradient a walker of another file takes; the flag's default leaves grad on."""
-
 # file: posterior.py
 import torch
 from torch import nn
@@ -15,8 +14,6 @@ class Posterior:
             fit = -nn.functional.mse_loss(self.net(self.x), self.y, reduction="sum")
             prior = -sum(p.pow(2).sum() for p in self.net.parameters()) / (2 * self.scale)
             return fit + prior
-
-
 # file: walker.py
 import torch
 

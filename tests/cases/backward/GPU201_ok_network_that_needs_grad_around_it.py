@@ -14,8 +14,6 @@ class Potential(nn.Module):
         positions.requires_grad_(True)
         energy = self.body(positions).sum()
         return energy, torch.autograd.grad(energy, positions, create_graph=self.training)[0]
-
-
 # file: trainer.py
 import torch
 

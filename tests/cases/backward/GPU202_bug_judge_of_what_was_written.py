@@ -1,5 +1,4 @@
 """What a judge is given is text, under a name that a network's output gets later on."""
-
 import torch
 from transformers import Trainer
 

@@ -189,9 +189,7 @@ def distill(student, loader, temperature=4.0):
         soft = teacher(x.cuda())  # expect: GPU202
         mean = ema(x.cuda())
         hard = student(x.cuda())
-        loss = F.kl_div(F.log_softmax(hard / temperature, 1), F.softmax(soft / temperature, 1)) + F.mse_loss(
-            hard, mean
-        )
+        loss = F.kl_div(F.log_softmax(hard / temperature, 1), F.softmax(soft / temperature, 1)) + F.mse_loss(hard, mean)
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
@@ -247,7 +245,7 @@ def adversarial(model, loader, optimizer, steps=7, alpha=2 / 255):
             delta.grad.zero_()
         moved = (x + delta).detach()
         adv = torch.autograd.Variable(moved, requires_grad=True)
-        (grad,) = torch.autograd.grad(F.cross_entropy(model(adv), y), [adv])
+        grad, = torch.autograd.grad(F.cross_entropy(model(adv), y), [adv])
         perturbed = adv.data + alpha * torch.sign(grad)
         optimizer.zero_grad()
         F.cross_entropy(model(perturbed), y).backward()

@@ -10,9 +10,7 @@ def fit(painter: nn.Module, judge: nn.Module, loader, score):
     for real in loader:
         noise = torch.randn(len(real), 16, device="cuda")
         judge.zero_grad()
-        wrong = score(
-            judge(painter(noise)), torch.zeros(len(real), 8).cuda()
-        )  # expect: GPU203  # low: GPU505
+        wrong = score(judge(painter(noise)), torch.zeros(len(real), 8).cuda())  # expect: GPU203  # low: GPU505
         right = score(judge(real.cuda()), torch.ones(len(real), 8).cuda())  # low: GPU505
         (wrong + right).backward()
         by_judge.step()

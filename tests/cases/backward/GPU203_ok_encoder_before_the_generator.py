@@ -16,7 +16,5 @@ def fit(encoder: nn.Module, painter: nn.Module, judge: nn.Module, loader, score)
         by_judge.step()
 
         by_painter.zero_grad()
-        score(
-            judge(painter(torch.randn(8, 8).cuda())), torch.ones(len(real), 8).cuda()
-        ).backward()  # low: GPU505
+        score(judge(painter(torch.randn(8, 8).cuda())), torch.ones(len(real), 8).cuda()).backward()  # low: GPU505
         by_painter.step()

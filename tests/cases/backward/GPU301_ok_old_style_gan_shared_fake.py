@@ -11,9 +11,7 @@ def train(gen, disc, loader, device, lr=3e-4):
         fake = gen(torch.randn(real.size(0), 64, device=device))
         d_real = disc(real).view(-1)
         d_fake = disc(fake).view(-1)  # expect: GPU203
-        loss_d = (
-            criterion(d_real, torch.ones_like(d_real)) + criterion(d_fake, torch.zeros_like(d_fake))
-        ) / 2
+        loss_d = (criterion(d_real, torch.ones_like(d_real)) + criterion(d_fake, torch.zeros_like(d_fake))) / 2
         disc.zero_grad()
         loss_d.backward(retain_graph=True)
         opt_d.step()

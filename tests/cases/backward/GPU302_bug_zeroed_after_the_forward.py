@@ -1,5 +1,4 @@
 """Zeroed just before the backward: the graph of the step before lives through this one's forward."""
-
 import torch
 
 

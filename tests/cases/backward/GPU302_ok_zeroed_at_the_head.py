@@ -1,5 +1,4 @@
 """The gradients of the step before go before the first forward: two graphs are never alive."""
-
 import torch
 
 

@@ -19,9 +19,7 @@ def teach(net, loader, vocabulary, opt):
 def teach_pairs(net, loader, vocabulary, opt):
     for tokens, labels in loader:
         pred = net(tokens.cuda())
-        loss = F.binary_cross_entropy_with_logits(
-            pred.view(-1, vocabulary), labels.cuda().view(-1, vocabulary)
-        )
+        loss = F.binary_cross_entropy_with_logits(pred.view(-1, vocabulary), labels.cuda().view(-1, vocabulary))
         opt.zero_grad()
         loss.backward()
         opt.step()

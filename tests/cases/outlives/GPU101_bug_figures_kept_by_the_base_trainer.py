@@ -1,6 +1,4 @@
 """A subclass makes the losses and the figures; the trainer it derives from, in another file, keeps the figures of a step."""
-
-
 # file: world/trainer.py
 class Trainer:
     def __init__(self, model, optimizer):
@@ -24,8 +22,6 @@ class Trainer:
     def report(self):
         self.wanted = True
         return dict(self.latest)
-
-
 # file: world/imagined.py
 from torch.nn import functional as F
 

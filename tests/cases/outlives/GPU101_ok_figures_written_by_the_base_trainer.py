@@ -1,6 +1,4 @@
 """The same with a base trainer that only writes the figures down."""
-
-
 # file: world/trainer.py
 class Trainer:
     def __init__(self, model, optimizer, log):
@@ -14,8 +12,6 @@ class Trainer:
     def train_on(self, batch):
         _, figures = self.losses(batch)
         print({name: float(value) for name, value in figures.items()})
-
-
 # file: world/imagined.py
 from torch.nn import functional as F
 

@@ -70,8 +70,12 @@ def wanted_by_callers(file: FileAnalysis, hold: Hold) -> Answer | None:
     runs in eval mode says only that the extractor is not trained. None where the function evaluates, by its rounds over
     data, its name or whoever calls it."""
     rounds, function, holder = hold.rounds, hold.function, f"`{hold.place.holder}`"
-    own = file.facts[function].forwards
-    inside = [forward for forward in own if forward.site in hold.value.sites and forward.mode.evaluating]
+    inside = [
+        forward
+        for forward in file.facts[function].forwards
+        if forward.site in hold.value.sites and forward.mode.evaluating
+        if any(loop in rounds.loops for loop in forward.loops)
+    ]
     around = (loop for forward in inside for loop in forward.loops)
     of_data = any((loop.over_data and not loop.over_pairs) or loop.over_items for loop in around)
     if not hold.graph.returned or hold.place.holder_kind != "variable" or of_data or not inside:
