@@ -3,6 +3,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
+from gpulint.analysis.code import ir
+from gpulint.analysis.code.assignments import starts_none
 from gpulint.analysis.code.slots import treats_as_table
 from gpulint.claims import Claim
 from gpulint.findings import Severity
@@ -11,6 +13,7 @@ from gpulint.rule import Change, Cost, Insert, Remove, Repair, Report, Rule
 if TYPE_CHECKING:
     from gpulint.analysis.file.asking import FileFacts
     from gpulint.analysis.file.facts import Carried, FunctionFacts
+    from gpulint.analysis.file.program import FileAnalysis
 
 
 class CarriedState(Rule):
@@ -147,15 +150,29 @@ def _repair(function: FunctionFacts, carried: Carried) -> Repair | None:
     return Repair("unsafe", "cut the graph before the state is used again", tuple(changes), why)
 
 
+def _filling(carried: Carried) -> list[ir.Function]:
+    """The functions that may put something in the place of the state: of an object's attribute, all its methods."""
+    function = carried.function
+    home: FileAnalysis = function.home
+    info = home.class_of(function)
+    own = info is not None and function.params and carried.path.startswith(f"{function.params[0].name}.")
+    methods = (
+        [method for part in info.lineage() for method in part.cls.methods.values()] if info and own else []
+    )
+    return [function, *(method for method in methods if method is not function)]
+
+
 def _cut(carried: Carried) -> Insert | None:
     from gpulint.fix.nodes import assign
 
     path = carried.path
     if "[" in path or "(" in path or treats_as_table(carried.function, path):
         return None
-    part = "None if part is None else part.detach()" if carried.parts_none else "part.detach()"
-    nested = carried.nested or carried.parts_none
+    begins = [starts_none(function, path) for function in _filling(carried)]
+    parts_none = any(parts for _, parts in begins)
+    part = "None if part is None else part.detach()" if parts_none else "part.detach()"
+    nested = carried.nested or parts_none
     expression = f"tuple({part} for part in {path})" if nested else f"{path}.detach()"
-    if carried.starts_none:
+    if any(whole for whole, _ in begins):
         expression = f"None if {path} is None else {expression}"
     return Insert(carried.stmt.line, assign(path, expression), after=False)

@@ -342,8 +342,6 @@ class Carried:
     backward: Backward | None = None
     nested: bool = False
     sites: Tokens = frozenset()
-    starts_none: bool = False
-    parts_none: bool = False  # it starts as a tuple or a list of nothing
     unrolled: bool = False  # the loop is differentiated as a whole
     only_reason: bool = False  # nothing but the carried state asks for retain_graph
     perturbed: bool = False  # an input that its own gradient changes

@@ -68,6 +68,7 @@ class Project:
         self._tests: dict[str, tuple[bytes, bool]] = {}  # those of which what is in them decides
         self._bases_by_name: dict[str, set[str]] = {}
         self._defining: dict[tuple[str, str, bytes], tuple[str, ...]] = {}
+        self._containing: dict[tuple[str, re.Pattern[bytes]], bool] = {}
 
     def begin(self) -> None:
         """A new file is looked at: forget which modules the last one used."""
@@ -83,6 +84,7 @@ class Project:
         self._calls = {}
         self._read = {}
         self._defining = {}
+        self._containing = {}
         self._command_lines = {}
         self._tests = {}
         import_roots.cache_clear()
@@ -337,10 +339,14 @@ class Project:
     def contains(self, origin: str, pattern: re.Pattern[bytes]) -> bool:
         """Whether any file of the project, tests left out, has a text of this form. As with callers, any file may."""
         root = self.root(origin)
-        return any(
-            pattern.search(raw) is not None and not self.is_test(path, raw, root)
-            for path, raw in self.neighbours(root)
-        )
+        neighbours = self.neighbours(root)
+        key = (root, pattern)
+        if key not in self._containing or self._buffers:  # what is typed changes without a word
+            self._containing[key] = any(
+                pattern.search(raw) is not None and not self.is_test(path, raw, root)
+                for path, raw in neighbours
+            )
+        return self._containing[key]
 
     def files_defining(self, origin: str, name: str, also: bytes) -> list[FileAnalysis]:
         """The project's other files, tests left out, that define a function of the name and contain `also`. As with
@@ -411,6 +417,7 @@ class Project:
             self._calls = {}
             self._read = {}
             self._defining = {}
+            self._containing = {}
             self._command_lines = {}
             self._bases_by_name = _bases_by_name(self._trees[root])
         if not self._buffers:

@@ -6,7 +6,6 @@ from abc import abstractmethod
 from typing import TYPE_CHECKING
 
 from gpulint.analysis.code import ir
-from gpulint.analysis.code.assignments import starts_none
 from gpulint.analysis.code.oom import Recovery
 from gpulint.analysis.file import gradmode
 from gpulint.analysis.file.classes import ClassInfo
@@ -325,16 +324,7 @@ class Calling(Keeping):
             event = Carried(
                 self.function, self.stmt, expr, path, argument, loop, nested=nested, sites=value.sites & sites
             )
-            begins = [starts_none(function, path) for function in self._filling(path)]
-            event.starts_none = any(whole for whole, _ in begins)
-            event.parts_none = any(parts for _, parts in begins)
             self.events.carried[id(argument.origin)] = event
-
-    def _filling(self, path: str) -> list[ir.Function]:
-        """The functions that may put something in a place: of an object's attribute, all its methods."""
-        own = self.cls is not None and self.self_name and path.startswith(f"{self.self_name}.")
-        methods = [m for part in self.cls.ancestors() for m in part.cls.methods.values()] if own else []  # type: ignore[union-attr]
-        return [self.function, *(method for method in methods if method is not self.function)]
 
     # --- what leaves the function --------------------------------------------------------------------------------
 
