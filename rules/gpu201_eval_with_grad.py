@@ -20,7 +20,7 @@ from gpulint.answers import (
     until_refuted,
 )
 from gpulint.claims import Claim
-from gpulint.findings import Severity
+from gpulint.findings import Severity, weight
 from gpulint.rule import Cost, Repair, Report, Rule
 
 if TYPE_CHECKING:
@@ -125,7 +125,7 @@ class EvalWithGrad(Rule):
         for function in facts.functions:
             found = sorted(_found(facts, function), key=lambda found: found[0].order)
             if found:  # one report a function: of what is least in doubt, from the first forward on
-                doubts = min((doubts for _, doubts in found), key=len)
+                doubts = min((doubts for _, doubts in found), key=weight)
                 yield _report(facts, function, [one for one, others in found if others == doubts], doubts)
                 told.add(function.function)
             else:

@@ -7,12 +7,13 @@ Labels stand at the end of a line, as comments::
     meter.update(loss)  # expect: GPU101|GPU104    one of the two, or both
     cleanup()  # expect: GPU501@a              one of the lines that carry the mark `@a`, or several
     del out  # maybe: GPU401                   either answer is accepted
+    out = net(x)  # medium: GPU201             flagged with medium confidence: it holds, its cost is not shown
     out = net(x)  # low: GPU201                flagged with medium or low confidence: quiet unless that is asked for
 
 A case is `cases/QUESTION/CODE_bug_NAME.py` or `cases/QUESTION/CODE_ok_NAME.py`: the folder is the question that the
 analysis must answer right (`QUESTIONS` says them, docs/architecture.md what they are for), the code is that of the rule which then has its say. Programs that
 are about no single question lie in a folder of their kind (`KINDS`) and have no code in their name. A `bug_` file has
-at least one `expect` or `low` of its rule, an `ok_` file no `expect`. Cases join the tests once their rule exists.
+at least one `expect`, `medium` or `low` of its rule, an `ok_` file no `expect` or `medium`. Cases join the tests once their rule exists.
 
 A case of several files is one file here, in which `# file: NAME` heads each of them, as in the examples of the rules;
 what stands before the first says what the case is about. The files are written into a folder of their own and linted
@@ -69,7 +70,7 @@ QUESTIONS = {
 # A kind of program is examined once the rule named here exists.
 KINDS = {"lookalikes": "GPU101", "mixed": "GPU101", "frameworks": "GPU104"}
 
-_LABEL = re.compile(r"#\s*(expect|maybe|low):\s*([A-Z0-9|@a-z, ]+)")
+_LABEL = re.compile(r"#\s*(expect|maybe|medium|low):\s*([A-Z0-9|@a-z, ]+)")
 _CODE = re.compile(r"(GPU\d{3}(?:\|GPU\d{3})*)(?:@([a-z]))?$")
 _NAME = re.compile(r"(?:(GPU\d{3})_)?(bug|ok)_\w+$")
 _FILE = re.compile(r"^# file: (\S+)\n", re.MULTILINE)
@@ -94,6 +95,7 @@ class Case:
     text: str
     demands: tuple[Demand, ...]
     allowed: frozenset[tuple[int, str]]
+    unweighed: frozenset[tuple[int, str]]
     doubtful: frozenset[tuple[int, str]]
     starts: dict[int, int]
 
@@ -147,7 +149,7 @@ def statement_starts(tree: ast.Module) -> dict[int, int]:
 
 
 def labels(text: str) -> Iterable[tuple[int, str, str]]:
-    """(line, "expect", "maybe" or "low", label such as "GPU101|GPU104@a") for each label in the comments."""
+    """(line, "expect", "maybe", "medium" or "low", label such as "GPU101|GPU104@a") for each label in the comments."""
     for token in tokenize.generate_tokens(io.StringIO(text).readline):
         if token.type == tokenize.COMMENT:
             for kind, listed in _LABEL.findall(token.string):
@@ -162,19 +164,23 @@ def read_case(path: Path) -> Case:
     demands: list[Demand] = []
     marked: defaultdict[tuple[str, tuple[str, ...]], list[int]] = defaultdict(list)
     allowed: set[tuple[int, str]] = set()
+    unweighed: set[tuple[int, str]] = set()
     doubtful: set[tuple[int, str]] = set()
+    kinds = {"medium": unweighed, "low": doubtful}
     for row, kind, label in labels(text):
         match = _CODE.match(label)
         if match is None:
             raise ValueError(f"{path}:{row}: the label {label!r} is not GPUnnn, GPUnnn|GPUnnn or GPUnnn@mark")
         line, codes, mark = starts.get(row, row), tuple(match[1].split("|")), match[2]
-        (doubtful if kind == "low" else allowed).update((line, code) for code in codes)
+        kinds.get(kind, allowed).update((line, code) for code in codes)
         if kind == "expect" and mark:
             marked[mark, codes].append(line)
         elif kind == "expect":
             demands.append(Demand((line,), codes))
     demands += [Demand(tuple(lines), codes) for (_, codes), lines in marked.items()]
-    return Case(path, text, tuple(demands), frozenset(allowed), frozenset(doubtful), starts)
+    return Case(
+        path, text, tuple(demands), frozenset(allowed), frozenset(unweighed), frozenset(doubtful), starts
+    )
 
 
 def labelled(code: str, name: str) -> str:
@@ -201,23 +207,23 @@ def implemented() -> frozenset[str]:
 
 def examine(case: Case, codes: frozenset[str]) -> tuple[list[Demand], list[tuple[int, str]], list[Demand]]:
     """Demands met, false alarms, demands missed, counting only `codes`."""
-    certain, doubtful = placed(case, codes)
+    certain, unweighed, doubtful = placed(case, codes)
     asked = [demand for demand in case.demands if codes.intersection(demand.codes)]
-    asked += [Demand((line,), (code,)) for line, code in case.doubtful if code in codes]
-    met = [demand for demand in asked if demand.met(certain | (doubtful & case.doubtful))]
-    alarms = (certain - case.allowed) | (doubtful - case.doubtful - case.allowed)
+    asked += [Demand((line,), (code,)) for line, code in case.unweighed | case.doubtful if code in codes]
+    wanted = (unweighed & case.unweighed) | ((unweighed | doubtful) & case.doubtful)
+    met = [demand for demand in asked if demand.met((certain - case.unweighed) | wanted)]
+    alarms = (certain - case.allowed) | ((unweighed | doubtful) - wanted - case.allowed)
     return met, sorted(alarms), [demand for demand in asked if demand not in met]
 
 
-def placed(case: Case, codes: frozenset[str]) -> tuple[set[tuple[int, str]], set[tuple[int, str]]]:
-    """What is found with high and with less confidence, by the line where its statement begins."""
-    certain: set[tuple[int, str]] = set()
-    doubtful: set[tuple[int, str]] = set()
+def placed(case: Case, codes: frozenset[str]) -> tuple[set[tuple[int, str]], ...]:
+    """What is found with high, with medium and with low confidence, by the line where its statement begins."""
+    found: dict[Confidence, set[tuple[int, str]]] = {level: set() for level in Confidence}
     for finding in findings(case):
         if finding.code in codes:
-            found = doubtful if finding.doubts else certain
-            found.add((case.starts.get(finding.line, finding.line), finding.code))
-    return certain, doubtful
+            line = case.starts.get(finding.line, finding.line)
+            found[finding.confidence].add((line, finding.code))
+    return tuple(found.values())
 
 
 FOUND: dict[tuple[Path, str], list[Finding]] = {}  # what `findings` gave: several tests ask for it
@@ -264,10 +270,10 @@ def shortcomings(case: Case, codes: frozenset[str]) -> list[str]:
     """What gpulint does not say of a case as a perfect tool would: `missed GPU101 on line 7`, `doubted …` where it is told
     with less confidence than the code allows, `false alarm …`."""
     _, alarms, missed = examine(case, codes)
-    _, doubtful = placed(case, codes)
+    _, unweighed, doubtful = placed(case, codes)
     found = []
     for demand in missed:
-        what = "doubted" if demand.met(doubtful) else "missed"
+        what = "doubted" if demand.met(unweighed | doubtful) else "missed"
         found.append(f"{what} {'|'.join(demand.codes)} on line {' or '.join(map(str, demand.places))}")
     expected = {(line, code) for demand in missed for line in demand.places for code in demand.codes}
     return found + [
@@ -319,6 +325,7 @@ def _flaw(case: Case) -> str | None:
         return "its folder is no question" if case.code else "its folder is no kind of program"
     asked = {code for demand in case.demands for code in demand.codes}
     about = {case.code} if case.code else asked or {"any"}
+    asked |= {code for _, code in case.unweighed}
     doubtful = {code for _, code in case.doubtful}
     fits = bool((asked | doubtful) & about) if case.kind == "bug" else not asked & about
     return None if fits else f"it expects {sorted(asked)}"

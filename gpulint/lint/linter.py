@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from gpulint.answers import Answer, Question, Verdict, doubts_of, left_open, refuted
-from gpulint.findings import Confidence, Finding, Fix, Position, Related
+from gpulint.findings import Confidence, Finding, Fix, Position, Related, decisive
 from gpulint.lint.trees import SourceError, Trees, deep_stack
 from gpulint.rule import Cost, Report, Rule, RuleSet, node_of
 from gpulint.source.program import top_of
@@ -196,7 +196,7 @@ def _finding(rule: type[Rule], report: Report, module: cst.Module, spans: Spans,
         cost.here,
         fix,
         related,
-        doubts=report.doubts,
+        doubts=decisive(report.doubts),
         subject=report.subject,
         claim=report.claim or rule.runtime_claim,
         measured=cost.measured,

@@ -24,6 +24,9 @@ _BACKBONES: Final = {
 # What loads weights that others have trained: transformers' and diffusers' have some hundred millions as a rule.
 _PRETRAINED: Final = 100
 _LIBRARIES: Final = re.compile(r"^(?:transformers|diffusers|sentence_transformers|clip|open_clip)\.")
+_LOADERS: Final = re.compile(
+    r"^(?:clip\.(?:clip\.)?load|open_clip\.create_model\w*|whisper\.load_model|fairseq\.checkpoint_utils\.load_model_ensemble\w*)$"
+)
 VOCABULARY: Final = 50_000  # rows of a table whose number is not known
 _LAYERS_OF_RECURRENT: Final = 2  # where their number is not known
 _LAYERS_IN_ONE: Final = {"LSTM": 4, "LSTMCell": 4, "GRU": 3, "GRUCell": 3, "RNN": 1, "RNNCell": 1}
@@ -67,6 +70,8 @@ def of_model(qualified: str, name: str | None = None) -> int | None:
         return _of_backbone(last)
     if qualified.startswith("timm.") and last == "create_model":
         return _of_backbone(name) if name is not None else None
+    if _LOADERS.match(qualified):
+        return _PRETRAINED * _MILLION
     if _LIBRARIES.match(qualified) and last == "from_pretrained":
         owner = qualified.split(".")[-2]
         hosted = ("Tokenizer", "Processor", "Config", "Extractor", "Scheduler")

@@ -18,7 +18,7 @@ class Fit:
 
     def judge(self, x, y):
         self.net.eval()
-        guess = self.net(x)  # expect: GPU201
+        guess = self.net(x)  # medium: GPU201
         loss = self.criterion(guess, y)
         return {"loss": loss, "guess": guess}
 
@@ -32,7 +32,7 @@ class Fit:
 
 def off_by(net: nn.Module, x, y):
     net.eval()
-    return (net(x) - y).abs().mean()  # expect: GPU201
+    return (net(x) - y).abs().mean()  # medium: GPU201
 
 
 def report(net, loader):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from gpulint.analysis.file.program import FileAnalysis
 
 _FEW = 16  # rounds
+_OF_BATCHES = re.compile(r"(?i)batch|load|generator|(?:^|[._])dl(?:$|_)")
 _DEPTH = 3
 _COUNTED = frozenset({"range", "trange", "linspace"})
 _FROM_HOST = frozenset({"from_numpy", "tensor", "as_tensor", "FloatTensor", "LongTensor", "Tensor"})
@@ -55,6 +57,38 @@ def goes_through_loader(file: FileAnalysis, function: ir.Function, call: ir.Call
         return False
     named = (part.path or "" for part in ir.walk(innermost.stmt.iterable))
     return innermost.over_loader or any("load" in name.rpartition(".")[2].lower() for name in named)
+
+
+def goes_through_batches(
+    file: FileAnalysis, function: ir.Function, call: ir.Call, depth: int = _DEPTH
+) -> bool:
+    """Whether batches go through a call for all that the text says: of a loader, or of what is called after them, in a loop
+    around it or around a call of its function, or because a framework calls that with each."""
+    around = _loops_around(function.body, call) or ()
+    if any(_speaks_of_batches(loop) for loop in around) or goes_through_loader(file, function, call):
+        return True
+    if function.name in frameworks.PER_BATCH_HOOKS or function in file.started:
+        return True
+    if function is file.module.body or not depth:
+        return False
+    others = file.project.files_calling(file.filename, function) if file.project is not None else ()
+    return any(
+        goes_through_batches(home, caller, site, depth - 1)
+        for home in (file, *(others or ()))
+        for caller, site in _callers(home, function)
+        if caller is not function
+    )
+
+
+def _speaks_of_batches(loop: ir.For | ir.While) -> bool:
+    """`for batch in val_data`, `for x in generator`, `while True: x = next(loader_iter)`, `batcher.next_batch()`."""
+    if isinstance(loop, ir.For):
+        said = [part.path or "" for root in (loop.target, loop.iterable) for part in ir.walk(root)]
+    else:
+        said = []
+    drawn = (call for _, call in ir.calls(loop.body) if call.method.strip("_").startswith("next"))
+    said += [part.path or "" for call in drawn for part in ir.walk(call)]
+    return any(_OF_BATCHES.search(name) is not None for name in said)
 
 
 def is_shown_at_once(file: FileAnalysis, function: ir.Function, call: ir.Call) -> bool:

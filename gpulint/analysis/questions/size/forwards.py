@@ -12,14 +12,18 @@ from gpulint.analysis.questions.repeats.amounts import (
     amounts,
     goes_through_data,
     goes_through_loader,
+    goes_through_batches,
     is_one_sample,
     is_shown_at_once,
 )
-from gpulint.analysis.questions.size.networks import NetworkSizes, Size
-from gpulint.answers import Answer, Question, left_open, refuted
+from gpulint.analysis.questions.size.networks import SMALL, NetworkSizes, Size
+from gpulint.analysis.torch.sizes import of_name
+from gpulint.answers import Answer, Question, left_open, refuted, unweighed
 
 if TYPE_CHECKING:
     from gpulint.analysis.file.program import FileAnalysis
+
+_UNSHOWN = "neither how large the network is, nor that batches go through it, is seen"
 
 
 class ForwardSizes:
@@ -45,12 +49,28 @@ class ForwardSizes:
             yield from amounts(self._file, function, call)
         yield from self.of_network(function, path, network)
         yield from left_on_host(self._file, function, path, network)
-        size = self._sizes.of(function, path, network) if path else None
+        size = self._of_call(function, call, path, network)
         little = self._why_little(function, call, path, size) if size is not None else ""
         if size is not None and little:
             yield left_open(Question.SIZE, little, *size.made_in(self._file))
-        else:
-            yield from self._of_acting(function, call, path, network)
+            return
+        acting = tuple(self._of_acting(function, call, path, network))
+        yield from acting
+        if not acting and not self._is_much(function, call, path, size):
+            yield unweighed(Question.SIZE, _UNSHOWN)
+
+    def _is_much(self, function: ir.Function, call: ir.Call, path: str, size: Size | None) -> bool:
+        """Whether something shows that what one call saves is worth speaking of: pictures go through convolutions, or batches
+        from a loader through anything, or the network is known to be large."""
+        if size is not None and (size.most.convolutions or size.most.about >= SMALL):
+            return True
+        return (of_name(path) or 0) >= SMALL or goes_through_batches(self._file, function, call)
+
+    def _of_call(self, function: ir.Function, call: ir.Call, path: str, network: object) -> Size | None:
+        """The size of the network that is called, or of the one that a method is called of, `clip.encode_image(x)`."""
+        size = self._sizes.of(function, path, network) if path else None
+        owner = call.func.base.path if isinstance(call.func, ir.Attr) else None
+        return self._sizes.of(function, owner) if size is None and owner is not None else size
 
     def _why_little(self, function: ir.Function, call: ir.Call, path: str, size: Size) -> str:
         """In a clause, why what one call saves may be too little to matter; empty where nothing says so."""
