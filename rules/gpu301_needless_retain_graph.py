@@ -88,6 +88,7 @@ class NeedlessRetainGraph(Rule):
         from gpulint.rules.detect.lifetimes.suspicion import told
 
         from gpulint.analysis.questions.repeats.once import runs_once
+        from gpulint.analysis.questions.size.forwards import ForwardSizes
 
         rows: set[int] = set()
         states = facts.ask(averages)
@@ -102,6 +103,7 @@ class NeedlessRetainGraph(Rule):
                         *_let_go(function, backward),
                         *((_NEXT,) if states else ()),
                         *doubts_of(runs_once(backward.function, bool(backward.loops))),
+                        *doubts_of(facts.ask(ForwardSizes).of_graph(function.forwards)),
                     )
                     yield _report(facts, backward, doubts)
         yield from told(facts.ask(last_backwards), rows)

@@ -3,13 +3,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
+from gpulint.answers import doubts_of
 from gpulint.claims import Claim
 from gpulint.findings import Severity
 from gpulint.rule import Cost, RelatedNode, Report, Rule
 
 if TYPE_CHECKING:
     from gpulint.analysis.file.asking import FileFacts
-    from gpulint.analysis.file.facts import DeferredBackward
+    from gpulint.analysis.file.facts import DeferredBackward, FunctionFacts
 
 
 class DeferredBackwardRule(Rule):
@@ -80,11 +81,13 @@ class DeferredBackwardRule(Rule):
     def check(self, facts: FileFacts, options: Mapping[str, Any]) -> Iterator[Report]:
         for function in facts.functions:
             for deferred in function.deferred:
-                yield _report(facts, deferred)
+                yield _report(facts, function, deferred)
 
 
-def _report(facts: FileFacts, deferred: DeferredBackward) -> Report:
+def _report(facts: FileFacts, function: FunctionFacts, deferred: DeferredBackward) -> Report:
     from gpulint.rules.detect.deferred_repair import repair
+
+    from gpulint.analysis.questions.size.forwards import ForwardSizes
 
     hold = deferred.hold
     what = facts.source(hold.leaves[0]) if hold.leaves else "the losses"
@@ -99,5 +102,8 @@ def _report(facts: FileFacts, deferred: DeferredBackward) -> Report:
         repair=lambda: repair(facts, deferred),
         subject=hold.place.holder,
         related=(RelatedNode("the one backward", deferred.backward.call),),
-        doubts=(deferred.doubt,) if deferred.doubt else (),
+        doubts=(
+            *((deferred.doubt,) if deferred.doubt else ()),
+            *doubts_of(facts.ask(ForwardSizes).of_graph(function.forwards)),
+        ),
     )

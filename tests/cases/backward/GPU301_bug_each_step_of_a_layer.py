@@ -10,7 +10,7 @@ def train(loader):
     for x, y in loader:
         loss = nn.functional.mse_loss(net(x.cuda()), y.cuda())
         opt.zero_grad()
-        loss.backward(retain_graph=True)  # expect: GPU301
+        loss.backward(retain_graph=True)  # low: GPU301
         opt.step()
 
 

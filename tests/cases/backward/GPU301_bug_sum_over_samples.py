@@ -11,5 +11,5 @@ def train(batches, n):
         total = 0
         for x, y in batch:
             total = total + criterion(net(x.cuda()), y.cuda())  # maybe: GPU303
-        total.backward(retain_graph=True)  # expect: GPU301
+        total.backward(retain_graph=True)  # low: GPU301
         opt.step()

@@ -27,6 +27,6 @@ class Browser:
         rows = []
         for part in torch.split(torch.arange(len(documents)), 256):
             counts = documents[part].float().to(self.device)
-            shares, _ = self.model.shares(counts)  # expect: GPU201
+            shares, _ = self.model.shares(counts)  # low: GPU201
             rows.append(shares.cpu().detach().numpy())
         return rows

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from gpulint.analysis.code import ir
@@ -21,9 +21,11 @@ from gpulint.analysis.torch.sizes import of_name
 from gpulint.answers import Answer, Question, left_open, refuted, unweighed
 
 if TYPE_CHECKING:
+    from gpulint.analysis.file.facts import Forward
     from gpulint.analysis.file.program import FileAnalysis
 
 _UNSHOWN = "neither how large the network is, nor that batches go through it, is seen"
+_UNKNOWN = "how large the network is, the code does not say"
 
 
 class ForwardSizes:
@@ -49,7 +51,7 @@ class ForwardSizes:
             yield from amounts(self._file, function, call)
         yield from self.of_network(function, path, network)
         yield from left_on_host(self._file, function, path, network)
-        size = self._of_call(function, call, path, network)
+        path, size = self._of_call(function, call, path, network)
         little = self._why_little(function, call, path, size) if size is not None else ""
         if size is not None and little:
             yield left_open(Question.SIZE, little, *size.made_in(self._file))
@@ -60,17 +62,23 @@ class ForwardSizes:
             yield unweighed(Question.SIZE, _UNSHOWN)
 
     def _is_much(self, function: ir.Function, call: ir.Call, path: str, size: Size | None) -> bool:
-        """Whether something shows that what one call saves is worth speaking of: pictures go through convolutions, or batches
-        from a loader through anything, or the network is known to be large."""
-        if size is not None and (size.most.convolutions or size.most.about >= SMALL):
+        """Whether something shows that what one call saves is worth speaking of: pictures go through convolutions, or the
+        network is known to be large, or batches go through one that is not known to be narrow."""
+        if _is_much(path, size):
             return True
-        return (of_name(path) or 0) >= SMALL or goes_through_batches(self._file, function, call)
+        narrow = size is not None and size.is_narrow and not size.most.mixes
+        return not narrow and goes_through_batches(self._file, function, call)
 
-    def _of_call(self, function: ir.Function, call: ir.Call, path: str, network: object) -> Size | None:
-        """The size of the network that is called, or of the one that a method is called of, `clip.encode_image(x)`."""
+    def _of_call(
+        self, function: ir.Function, call: ir.Call, path: str, network: object
+    ) -> tuple[str, Size | None]:
+        """The network that is called, or the one that a method is called of, `clip.encode_image(x)`, and its size."""
         size = self._sizes.of(function, path, network) if path else None
         owner = call.func.base.path if isinstance(call.func, ir.Attr) else None
-        return self._sizes.of(function, owner) if size is None and owner is not None else size
+        if size is None and owner is not None:
+            found = self._sizes.of(function, owner)
+            return (owner, found) if found is not None else (path, None)
+        return path, size
 
     def _why_little(self, function: ir.Function, call: ir.Call, path: str, size: Size) -> str:
         """In a clause, why what one call saves may be too little to matter; empty where nothing says so."""
@@ -114,9 +122,40 @@ class ForwardSizes:
         size = self._sizes.of(function, path, network) if path else None
         if size is not None and size.is_toy_of_rows:
             yield refuted(Question.SIZE, size.in_words(path), *size.made_in(self._file))
-        elif size is not None and (size.is_toy or size.is_of_rows or size.is_narrow):
+        elif size is not None and _is_little(size):
             rows = ", in nothing but linear layers" if size.is_of_rows else ""
             yield left_open(Question.SIZE, f"{size.in_words(path)}{rows}", *size.made_in(self._file))
             yield left_open(Question.REPEATS, "it is let go of in each step, and may not matter beside it")
+        elif acting := tuple(self._of_acting(function, call, path, network)):
+            yield from acting
+        elif not _is_much(path, size):
+            yield unweighed(Question.SIZE, _UNKNOWN)
+
+    def of_graph(self, forwards: Iterable[Forward]) -> Iterator[Answer]:
+        """The same of the graph that some forwards make together, whose losses go backward."""
+        little: list[tuple[str, Size]] = []
+        others = 0
+        for one in forwards:
+            path, size = self._of_call(one.function, one.call, one.module.path, one.module.network)
+            if self._is_much(one.function, one.call, path, size):
+                return
+            if size is not None and _is_little(size):
+                little.append((path, size))
+            else:
+                others += 1
+        if little and not others:
+            path, size = max(little, key=lambda one: one[1].most.about)
+            yield left_open(Question.SIZE, size.in_words(path), *size.made_in(self._file))
         else:
-            yield from self._of_acting(function, call, path, network)
+            yield unweighed(Question.SIZE, _UNKNOWN)
+
+
+def _is_much(path: str, size: Size | None) -> bool:
+    """Whether pictures go through a network, or it is known to be large."""
+    if size is not None and (size.most.convolutions or size.most.about >= SMALL):
+        return True
+    return (of_name(path) or 0) >= SMALL
+
+
+def _is_little(size: Size) -> bool:
+    return size.is_toy or size.is_of_rows or size.is_narrow
