@@ -21,11 +21,11 @@ def main():
     print(policy(words).argmax(-1).tolist())  # low: GPU201
 
 
-def act(state):
+def answer(state):
     return policy(torch.as_tensor(state).cuda()).argmax(-1).item()  # expect: GPU201
 
 
 if __name__ == "__main__":
     main()
     for state in torch.load("states.pt"):
-        print(act(state))
+        print(answer(state))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
 from gpulint.analysis.code import ir
@@ -13,15 +12,13 @@ if TYPE_CHECKING:
     from gpulint.analysis.file.program import FileAnalysis
 
 _FIRST_WITH_NO_GRAD = (0, 4)
-_READS_NUMBERS = re.compile(rb"\bloss\w*\.data\[0\]|\.(?:sum|mean|norm)\([^()\n]*\)\.data\[0\]")
-_OF_LATER = re.compile(rb"no_grad|\.item\(\)|torch\.device\(|set_grad_enabled|inference_mode")
 _CLAUSE = "`.data[0]` fails from torch 0.5 on, and before 0.4 `volatile=True` switches grad off and there is no `no_grad`"
 
 
 def predates_no_grad(file: FileAnalysis) -> tuple[Answer, ...]:
     """What leaves it open whether a torch runs the file that has `no_grad`; nothing where it does. `volatile=True` alone is also
-    left over in code that was moved on; a number read by `loss.data[0]` is not, because that raises, here or in another file of a
-    project that knows nothing of what came later, nor is what the project says of its versions, in what it requires or in its README."""
+    left over in code that was moved on; a number read by `loss.data[0]` is not, because that raises, nor is what the project
+    says of its versions, in what it requires or in its README."""
     version = newest_torch(file) or told_torch(file)
     if version is not None and version < _FIRST_WITH_NO_GRAD:
         major, minor = version
@@ -37,20 +34,7 @@ def predates_no_grad(file: FileAnalysis) -> tuple[Answer, ...]:
             for part in ir.own_parts(statement)
         ):
             return (left_open(Question.REACHED, _CLAUSE),)
-    project = file.project
-    if project is not None and _makes_volatile(file) and project.contains(file.filename, _READS_NUMBERS):
-        if not project.contains(file.filename, _OF_LATER):
-            return (left_open(Question.REACHED, _CLAUSE),)
     return ()
-
-
-def _makes_volatile(file: FileAnalysis) -> bool:
-    return any(
-        key == "volatile"
-        for function in file.module.functions
-        for _, call in ir.calls(function.body)
-        for key, _ in call.keywords
-    )
 
 
 def _reads_number(part: ir.Expr, backward: set[str]) -> bool:

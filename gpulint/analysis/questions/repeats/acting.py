@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -12,12 +13,17 @@ if TYPE_CHECKING:
     from gpulint.analysis.file.program import FileAnalysis
 
 _DEPTH = 3  # callers of callers
+_CHOOSING = re.compile(
+    r"(?i)(?:^|_)act$|(?:get|select|choose|sample|take|pick|greedy|best|next)_?(?:\w*_)?actions?$"
+)
 _LEAST = 3  # state, reward and end at least are what an environment's step gives
 
 
 def acts(file: FileAnalysis, function: ir.Function, call: ir.Call, depth: int = _DEPTH) -> bool:
     """Whether what `call` gives goes into the step of an environment, `state, reward, done, _ = env.step(action)`, in the
-    function or in one of its callers."""
+    function or in one of its callers; or the function is called after that, `get_action`."""
+    if _CHOOSING.search(function.name):
+        return True
     names: set[str] = set()
     returned = False
     for statement in ir.statements(function.body):

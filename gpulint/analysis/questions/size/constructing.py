@@ -79,6 +79,8 @@ class Constructing(Layers):
                 return self._enter(method, positional, given, {}, None, 0)
             return self._enter(method, positional, given, scope.own, scope.info, 1)
         target = self._target(call, scope)
+        if name == "from_pretrained" and isinstance(call.func, ir.Attr):
+            target = self._inherited(call.func, scope) or target
         if target is UNKNOWN or (isinstance(target, Named) and not target.full):
             return self._plain(call, positional, scope)
         return self._apply(call, target, positional, given, scope)
@@ -140,6 +142,15 @@ class Constructing(Layers):
         if call.func.path is None and isinstance(call.func, ir.Attr):
             return UNKNOWN  # a method of what is made there, which is counted when its base is followed
         return self.value(call.func, scope)
+
+    def _inherited(self, func: ir.Attr, scope: Scope) -> Named | None:
+        """The library's method that a class of the project has from its base: `Scorer.from_pretrained`."""
+        info = self.value(func.base, scope)
+        for one in info.lineage() if isinstance(info, ClassInfo) else ():
+            for base in self.bases(one):
+                if isinstance(base, Named) and base.full:
+                    return Named(f"{base.full}.{func.attr}")
+        return None
 
     def _from_table(self, func: ir.Sub, scope: Scope) -> object:
         """`models.__dict__[name](…)`, of torchvision or of the project; `globals()[name](…)`."""
