@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from gpulint.rules.detect.cleanup import IdleCleanup
 
+from gpulint.answers import doubts_of
 from gpulint.claims import Claim
 from gpulint.findings import Severity
 from gpulint.rule import Cost, Insert, RelatedNode, Remove, Repair, Report, Rule
@@ -72,15 +73,22 @@ class IneffectiveCleanup(Rule):
     severity = Severity.WARNING
     runtime_claim = Claim("useless")
     triggers = ((b"empty_cache",), (b"del ",))
+    doubts = True
 
     def check(self, facts: FileFacts, options: Mapping[str, Any]) -> Iterator[Report]:
         from gpulint.rules.detect.cleanup import idle_cleanups
 
         for cleanup in facts.ask(idle_cleanups):
-            yield _order(facts, cleanup) if cleanup.what == "order" else _helper(cleanup)
+            yield _order(facts, cleanup) if cleanup.what == "order" else _helper(facts, cleanup)
 
 
-def _helper(cleanup: IdleCleanup) -> Report:
+def _doubts(facts: FileFacts, cleanup: IdleCleanup) -> tuple[str, ...]:
+    from gpulint.analysis.questions.size.states import held_doubts
+
+    return doubts_of(held_doubts(facts.ask, cleanup.function, cleanup.name))
+
+
+def _helper(facts: FileFacts, cleanup: IdleCleanup) -> Report:
     holder = "the caller's own name" if cleanup.what == "parameter" else "what the loop runs over"
     return Report(
         cleanup.stmt,
@@ -90,6 +98,7 @@ def _helper(cleanup: IdleCleanup) -> Report:
             "all that it was meant to free",
             "675 MiB allocated after such a helper, 175 MiB where the last name goes, for a 4-layer language model; H200, torch 2.11",
         ),
+        doubts=_doubts(facts, cleanup),
         subject=cleanup.name,
     )
 
@@ -106,6 +115,7 @@ def _order(facts: FileFacts, cleanup: IdleCleanup) -> Report:
             "6,760 MiB reserved, 6,260 MiB in the other order, for a 4-layer language model; H200, torch 2.11",
         ),
         repair=lambda: _repair(facts, cleanup),
+        doubts=_doubts(facts, cleanup),
         subject=cleanup.name,
         related=(RelatedNode(f"`{cleanup.name}` is let go of here", cleanup.stmt),),
     )

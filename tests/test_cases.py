@@ -173,9 +173,9 @@ def read_case(path: Path) -> Case:
             raise ValueError(f"{path}:{row}: the label {label!r} is not GPUnnn, GPUnnn|GPUnnn or GPUnnn@mark")
         line, codes, mark = starts.get(row, row), tuple(match[1].split("|")), match[2]
         kinds.get(kind, allowed).update((line, code) for code in codes)
-        if kind == "expect" and mark:
+        if kind in ("expect", "medium") and mark:
             marked[mark, codes].append(line)
-        elif kind == "expect":
+        elif kind in ("expect", "medium"):
             demands.append(Demand((line,), codes))
     demands += [Demand(tuple(lines), codes) for (_, codes), lines in marked.items()]
     return Case(
@@ -209,7 +209,7 @@ def examine(case: Case, codes: frozenset[str]) -> tuple[list[Demand], list[tuple
     """Demands met, false alarms, demands missed, counting only `codes`."""
     certain, unweighed, doubtful = placed(case, codes)
     asked = [demand for demand in case.demands if codes.intersection(demand.codes)]
-    asked += [Demand((line,), (code,)) for line, code in case.unweighed | case.doubtful if code in codes]
+    asked += [Demand((line,), (code,)) for line, code in case.doubtful if code in codes]
     wanted = (unweighed & case.unweighed) | ((unweighed | doubtful) & case.doubtful)
     met = [demand for demand in asked if demand.met((certain - case.unweighed) | wanted)]
     alarms = (certain - case.allowed) | ((unweighed | doubtful) - wanted - case.allowed)
@@ -353,7 +353,7 @@ def test_a_case_of_several_files_keeps_its_lines(tmp_path: Path) -> None:
 
 
 def test_rules_say_that_they_doubt() -> None:
-    doubtful = {code for case in all_cases() for _, code in case.doubtful}
+    doubtful = {code for case in all_cases() for _, code in case.doubtful | case.unweighed}
     assert doubtful == {rule.code for rule in all_rules() if rule.doubts}
 
 

@@ -39,7 +39,7 @@ class Timer:
 
 def clean(tensors=None):
     if tensors is not None:
-        del tensors  # expect: GPU405
+        del tensors  # medium: GPU405
     gc.collect()
     torch.cuda.empty_cache()
 

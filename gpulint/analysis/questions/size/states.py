@@ -77,6 +77,15 @@ def copy_doubts(
         yield left_open(Question.SIZE, clause, *where)
 
 
+def held_doubts(
+    ask: Callable[[Callable[[FileAnalysis], Any]], Any], function: ir.Function, name: str
+) -> Iterator[Answer]:
+    """What leaves it open whether what a name holds is much: a network is known to be, anything else may be."""
+    size = ask(NetworkSizes).of(function, name)
+    if size is None or size.most.about < SMALL:
+        yield unweighed(Question.SIZE, f"how large what `{name}` holds is, the code does not say")
+
+
 def are_small(
     ask: Callable[[Callable[[FileAnalysis], Any]], Any], function: ir.Function, owners: Sequence[str]
 ) -> bool:
