@@ -34,7 +34,9 @@ def scores(model: nn.Module, batch):
 DOUBTFUL_ROW = 7
 # With two doubts: nor whether it ever runs on a GPU.
 DARK = DOUBTFUL.replace('batch.to("cuda")', "batch")
-CERTAIN = DOUBTFUL.replace('"cuda"))', '"cuda")).argmax(1).tolist()')
+CERTAIN = DOUBTFUL.replace("batch):", "batches):").replace(
+    'model(batch.to("cuda"))', '[model(batch.to("cuda")).argmax(1).tolist() for batch in batches]'
+)
 # In row 7 a GPU403 of medium confidence: how large the network is, the file does not say.
 UNWEIGHED = """\
 import torch
@@ -124,7 +126,7 @@ def test_what_holds_but_is_not_weighed_has_medium_confidence() -> None:
 
 
 def test_one_doubt_whether_it_matters_is_enough_for_the_lowest_level() -> None:
-    text = CERTAIN.replace('.to("cuda")', "")
+    text = DOUBTFUL.replace('batch.to("cuda"))', "batch).argmax(1).tolist()")
     (found,) = api.check_source(text, config={"confidence": "low"})
     assert (found.doubts, found.confidence) == ((GPU,), Confidence.LOW)
     assert Finding.from_json(found.to_json()).confidence is Confidence.LOW

@@ -77,7 +77,7 @@ COSTS = unweighed(Question.SIZE, "how large, the code does not say")
         ((YES, MAYBE), Confidence.LOW),
         ((MAYBE, MAYBE), Confidence.LOW),
         ((COSTS, MAYBE), Confidence.LOW),
-        ((COSTS, COSTS), Confidence.LOW),
+        ((COSTS, COSTS), Confidence.MEDIUM),
         ((MAYBE, YES, MAYBE, MAYBE), Confidence.LOW),
         ((YES, NO), None),
         ((MAYBE, NO), None),
@@ -146,7 +146,8 @@ def test_a_doubt_is_an_open_answer(batch: str, number: int, outcome: str) -> Non
     text = "import torch\nfrom torch import nn\n\n\ndef scores(model: nn.Module, batch):\n    model.eval()\n"
     one = of("GPU201", text + f"    return model({batch})\n")
     assert one.outcome == outcome
-    assert [verdict for _, verdict in verdicts(one)].count(Verdict.OPEN) == number
+    left = [each.answer for each in one.answers if each.answer.verdict is Verdict.OPEN]
+    assert sum(not answer.slight for answer in left) == number
 
 
 def test_what_a_comment_silences_is_said_to_be_silenced() -> None:

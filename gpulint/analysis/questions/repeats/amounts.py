@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from gpulint.analysis.code import ir
@@ -65,7 +65,10 @@ def goes_through_batches(
     """Whether batches go through a call for all that the text says: of a loader, or of what is called after them, in a loop
     around it or around a call of its function, or because a framework calls that with each."""
     around = _loops_around(function.body, call) or ()
+    made_by = _comprehension_around(function, call)
     if any(_speaks_of_batches(loop) for loop in around) or goes_through_loader(file, function, call):
+        return True
+    if made_by is not None and any(map(_names_batches, (clause[:2] for clause in made_by.clauses))):
         return True
     if function.name in frameworks.PER_BATCH_HOOKS or function in file.started:
         return True
@@ -82,13 +85,13 @@ def goes_through_batches(
 
 def _speaks_of_batches(loop: ir.For | ir.While) -> bool:
     """`for batch in val_data`, `for x in generator`, `while True: x = next(loader_iter)`, `batcher.next_batch()`."""
-    if isinstance(loop, ir.For):
-        said = [part.path or "" for root in (loop.target, loop.iterable) for part in ir.walk(root)]
-    else:
-        said = []
-    drawn = (call for _, call in ir.calls(loop.body) if call.method.strip("_").startswith("next"))
-    said += [part.path or "" for call in drawn for part in ir.walk(call)]
-    return any(_OF_BATCHES.search(name) is not None for name in said)
+    drawn = tuple(call for _, call in ir.calls(loop.body) if call.method.strip("_").startswith("next"))
+    heads = (loop.target, loop.iterable) if isinstance(loop, ir.For) else ()
+    return _names_batches((*heads, *drawn))
+
+
+def _names_batches(roots: Iterable[ir.Expr]) -> bool:
+    return any(_OF_BATCHES.search(part.path or "") for root in roots for part in ir.walk(root))
 
 
 def is_shown_at_once(file: FileAnalysis, function: ir.Function, call: ir.Call) -> bool:
@@ -177,16 +180,17 @@ def is_called_in_a_loop(file: FileAnalysis, function: ir.Function) -> bool:
 
 def _is_in_a_loop(function: ir.Function, call: ir.Call) -> bool:
     """Whether a call stands in a loop, or in what a comprehension makes for each of its items."""
-    if _loops_around(function.body, call):
-        return True
-    return any(
-        part is call
-        for statement in ir.statements(function.body)
-        for comp in ir.own_parts(statement)
-        if isinstance(comp, ir.Comp)
-        for element in comp.elements
-        for part in ir.walk(element)
-    )
+    return bool(_loops_around(function.body, call)) or _comprehension_around(function, call) is not None
+
+
+def _comprehension_around(function: ir.Function, call: ir.Call) -> ir.Comp | None:
+    """The comprehension that makes a call for each of its items."""
+    for statement in ir.statements(function.body):
+        for comp in ir.own_parts(statement):
+            if isinstance(comp, ir.Comp):
+                if any(part is call for element in comp.elements for part in ir.walk(element)):
+                    return comp
+    return None
 
 
 def _callers(home: FileAnalysis, function: ir.Function) -> Iterator[tuple[ir.Function, ir.Call]]:
