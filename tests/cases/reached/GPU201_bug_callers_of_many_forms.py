@@ -24,7 +24,7 @@ def evaluate(model, loader, device="cuda"):
 
 def predict(model, loader):
     model.cuda().eval()
-    return [model(x.cuda()).argmax(1).cpu() for x in loader]  # medium: GPU201
+    return [model(x.cuda()).argmax(1).cpu() for x in loader]  # expect: GPU201
 
 
 def _inner(model, x):

@@ -32,7 +32,7 @@ class Fit:
 
 def off_by(net: nn.Module, x, y):
     net.eval()
-    return (net(x) - y).abs().mean()  # medium: GPU201
+    return (net(x) - y).abs().mean()  # expect: GPU201
 
 
 def report(net, loader):
