@@ -31,7 +31,7 @@ from gpulint.source.files import (
     python_files,
     tree_hash,
 )
-from gpulint.source.importing import Importing, import_roots, parsed, project_root
+from gpulint.source.importing import GENERATED, Importing, import_roots, is_without, parsed, project_root
 from gpulint.source.program import UNKNOWN_TOP, Top
 
 if TYPE_CHECKING:
@@ -160,6 +160,32 @@ class Project:
                 if name in inner.module.imports or name in assigned or inner.top_level(name) is not None:
                     return qualified
         return None
+
+    def lacks(self, origin: str, qualified: str) -> str | None:
+        """What an import of a file asks of a module of the project that does not have it, nor any other that may go by that
+        module's name: in words. None where one may, or where a library may be meant."""
+        found = self._importing.locate(origin, qualified)
+        path, rest = found if found is not None else (Path(origin), [])
+        relative, steps = qualified.startswith("."), qualified.lstrip(".").split(".")
+        parts = steps[: len(steps) - len(rest)]
+        own = os.path.abspath(origin)
+        if not rest or GENERATED.search(rest[0]) or (len(rest) > 1 and path.stem != "__init__"):
+            return None
+        root = self.root(origin)
+        # One beside the file may bear a library's name, which those who start the program elsewhere get.
+        certain = relative or len(parts) > 1 or os.path.dirname(path) == root
+        if not certain or str(path) == own or b"sys.path" in (self._raw(Path(own)) or b""):
+            return None
+        goes_by = re.compile(rf"(?:^|/){'/'.join(map(re.escape, parts))}(?:/__init__)?\.py$")
+        namesakes = {
+            Path(other)
+            for other, _ in self.neighbours(root)
+            if parts and goes_by.search(Path(other).as_posix())
+        }
+        if path.stem == "__init__" and self.contains(origin, _BUILDS):
+            return None
+        without = all(is_without(one, self._raw(one) or b"", rest[0]) for one in {path} | namesakes)
+        return f"`{rest[0]}` is not in {os.path.relpath(path, root)}" if without else None
 
     def command_line(self, origin: str) -> Mapping[str, object]:
         """The defaults of all command lines of the project, tests left out, where they agree: by the names of their attributes."""
@@ -466,6 +492,9 @@ class Project:
             return None
 
 
+_BUILDS = re.compile(
+    rb"\b(?:ext_modules|cythonize|CUDAExtension|CppExtension)\b"
+)  # modules that no text shows
 _GUARDS = frozenset({"no_grad", "inference_mode"})
 _CLASS = re.compile(rb"^[ \t]*class\s+(\w+)\s*\(([^)]*)\)", re.MULTILINE)
 _BASE = re.compile(rb"(\w+)\s*(?:\[[^\]]*\]\s*)?(?:,|$)")

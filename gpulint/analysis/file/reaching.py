@@ -171,7 +171,8 @@ class Reaching:
             if function.cls is not None or other == path or may_import(raw, path, function.name):
                 for call in calls.calls.get(function.name, ()):
                     handed_on = call.namesake and function.cls is not None
-                    if not handed_on and self.may_run(function, call, calls):
+                    apart = other != path and _is_of_namesake(function, call, calls)
+                    if not handed_on and not apart and self.may_run(function, call, calls):
                         yield _Caller(other, raw, call)
 
     def may_run(self, function: ir.Function, call: OutsideCall, calls: FileCalls) -> bool:
@@ -239,6 +240,14 @@ class Reaching:
         for path, raw in self.project.neighbours(self.root):
             if any(word in raw for word in words) and not self.project.is_test(path, raw, self.root):
                 yield path, raw, self.project.calls_in(path, raw)
+
+
+def _is_of_namesake(function: ir.Function, call: OutsideCall, calls: FileCalls) -> bool:
+    """Whether a call in another file, on the object itself, runs the method of a class there that has the same name."""
+    own = function.cls.name if function.cls is not None else None
+    return call.on_self_of == own is not None and any(
+        method.cls is not None and method.cls.name == own for method in calls.methods.get(function.name, ())
+    )
 
 
 def _both(one: Reach, other: Reach) -> Reach:

@@ -15,7 +15,7 @@ from gpulint.analysis.code import ir
 from gpulint.analysis.code.following import main_blocks
 from gpulint.analysis.questions.reached.naming import Naming
 from gpulint.analysis.questions.reached.outsiders import (
-    BY_NAME,
+    by_name,
     is_for_others,
     makes_by_itself,
     may_be_started,
@@ -193,7 +193,8 @@ class Uncalled:
             return False
         if is_for_others(file) or makes_by_itself(info):
             return False
-        if not project.contains(file.filename, _RUNS) or project.contains(file.filename, BY_NAME):
+        named = by_name(project.within(file.filename))
+        if not project.contains(file.filename, _RUNS) or project.contains(file.filename, named):
             return False
         own = os.path.abspath(file.filename)
         tried_out = own if self._try_out.is_all_that_names(cls.name) else ""
