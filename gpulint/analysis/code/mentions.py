@@ -61,9 +61,10 @@ def mentions_in(tree: ast.Module) -> Mentions:
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and len(node.value) <= _LONGEST
     )
     sources: dict[str, set[str]] = {}
-    for node in imports:
-        for alias in node.names if isinstance(node, ast.ImportFrom) else ():
-            sources.setdefault(alias.name, set()).add("." * node.level + (node.module or ""))
+    for node in nodes:
+        if isinstance(node, ast.ImportFrom):
+            for alias in node.names:
+                sources.setdefault(alias.name, set()).add("." * node.level + (node.module or ""))
     bound = {local: full for node in imports for local, full in _bound(node)}
     looked_into = (_looked_into(node) for node in nodes)
     return Mentions(

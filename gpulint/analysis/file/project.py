@@ -172,8 +172,9 @@ class Project:
         if not rest or GENERATED.search(rest[0]) or (len(rest) > 1 and path.stem != "__init__"):
             return None
         root = self.root(origin)
+        place = path.parent if path.stem == "__init__" else path
         # One beside the file may bear a library's name, which those who start the program elsewhere get.
-        certain = relative or len(parts) > 1 or os.path.dirname(path) == root
+        certain = relative or len(parts) > 1 or str(place.parent) == root
         if not certain or str(path) == own or b"sys.path" in (self._raw(Path(own)) or b""):
             return None
         goes_by = re.compile(rf"(?:^|/){'/'.join(map(re.escape, parts))}(?:/__init__)?\.py$")
