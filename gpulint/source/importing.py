@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import ast
 import os
-import re
 from collections.abc import Callable, Iterator
 from functools import lru_cache
 from pathlib import Path
-from typing import Final
 
-from gpulint.source.bindings import exported_names
 from gpulint.source.files import for_parser, is_project_root
 from gpulint.source.program import MOST_LEVELS, Top
 from gpulint.source.search_path import added_folders
@@ -118,20 +115,6 @@ class Importing:
             return module
         package = root / name
         return package if package.is_dir() else None
-
-
-# What a build puts there, or Python itself: `_version`, `service_pb2`, `__path__`.
-GENERATED: Final = re.compile(r"^_|_pb2(?:_grpc)?$|^version$")
-
-
-def is_without(path: Path, raw: bytes, name: str) -> bool:
-    """Whether a module, whose bytes these are, has no such name, nor such a module within it where it is a package."""
-    tree = parsed(raw)
-    names = exported_names(tree) if tree is not None else None
-    if names is None or name in names:
-        return False
-    inside = os.listdir(path.parent) if path.stem == "__init__" else []
-    return all(one.partition(".")[0] != name for one in inside)
 
 
 def parsed(raw: bytes) -> ast.Module | None:

@@ -18,6 +18,7 @@ from gpulint.analysis.code import ir
 from gpulint.analysis.code.command_line import agreeing, read_defaults
 from gpulint.analysis.code.lower import lower
 from gpulint.analysis.code.mentions import Mentions, mentions_in
+from gpulint.analysis.code.missing import BUILDS, Asked
 from gpulint.analysis.code.outside import FileCalls, OutsideCall, outside_calls
 from gpulint.analysis.file.reaching import Reach, Reaching, may_import
 from gpulint.analysis.file.test_code import IMPORTS_RUNNER, by_place, is_test_file
@@ -31,7 +32,7 @@ from gpulint.source.files import (
     python_files,
     tree_hash,
 )
-from gpulint.source.importing import GENERATED, Importing, import_roots, is_without, parsed, project_root
+from gpulint.source.importing import Importing, import_roots, parsed, project_root
 from gpulint.source.program import UNKNOWN_TOP, Top
 
 if TYPE_CHECKING:
@@ -165,28 +166,16 @@ class Project:
         """What an import of a file asks of a module of the project that does not have it, nor any other that may go by that
         module's name: in words. None where one may, or where a library may be meant."""
         found = self._importing.locate(origin, qualified)
-        path, rest = found if found is not None else (Path(origin), [])
-        relative, steps = qualified.startswith("."), qualified.lstrip(".").split(".")
-        parts = steps[: len(steps) - len(rest)]
-        own = os.path.abspath(origin)
-        if not rest or GENERATED.search(rest[0]) or (len(rest) > 1 and path.stem != "__init__"):
+        if found is None or not found[1] or str(found[0]) == os.path.abspath(origin):
             return None
-        root = self.root(origin)
-        place = path.parent if path.stem == "__init__" else path
-        # One beside the file may bear a library's name, which those who start the program elsewhere get.
-        certain = relative or len(parts) > 1 or str(place.parent) == root
-        if not certain or str(path) == own or b"sys.path" in (self._raw(Path(own)) or b""):
+        asked = Asked(*found, qualified, self.root(origin))
+        # What a file puts on the search path comes before what it finds by itself.
+        own = self._raw(Path(os.path.abspath(origin))) or b""
+        if not asked.is_certain or b"sys.path" in own or (asked.of_package and self.contains(origin, BUILDS)):
             return None
-        goes_by = re.compile(rf"(?:^|/){'/'.join(map(re.escape, parts))}(?:/__init__)?\.py$")
-        namesakes = {
-            Path(other)
-            for other, _ in self.neighbours(root)
-            if parts and goes_by.search(Path(other).as_posix())
-        }
-        if path.stem == "__init__" and self.contains(origin, _BUILDS):
-            return None
-        without = all(is_without(one, self._raw(one) or b"", rest[0]) for one in {path} | namesakes)
-        return f"`{rest[0]}` is not in {os.path.relpath(path, root)}" if without else None
+        others = {Path(other) for other, _ in self.neighbours(asked.root) if asked.may_be(Path(other))}
+        without = all(asked.is_missing(one, parsed(self._raw(one) or b"")) for one in {asked.path} | others)
+        return asked.in_words() if without else None
 
     def command_line(self, origin: str) -> Mapping[str, object]:
         """The defaults of all command lines of the project, tests left out, where they agree: by the names of their attributes."""
@@ -493,9 +482,6 @@ class Project:
             return None
 
 
-_BUILDS = re.compile(
-    rb"\b(?:ext_modules|cythonize|CUDAExtension|CppExtension)\b"
-)  # modules that no text shows
 _GUARDS = frozenset({"no_grad", "inference_mode"})
 _CLASS = re.compile(rb"^[ \t]*class\s+(\w+)\s*\(([^)]*)\)", re.MULTILINE)
 _BASE = re.compile(rb"(\w+)\s*(?:\[[^\]]*\]\s*)?(?:,|$)")

@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from gpulint.analysis.code import ir
-from gpulint.source.bindings import bound_names
+from gpulint.analysis.code.bindings import bound_names
 
 if TYPE_CHECKING:
     from gpulint.analysis.file.program import FileAnalysis
