@@ -30,6 +30,15 @@ world = OpenWorld()
 net = resnet50().cuda().eval()
 for images, labels in torch.load("batches.pt"):
     print((net(images.cuda()).argmax(1) == labels.cuda()).sum().item())  # expect: GPU201
+# file: filled_in.py
+import torch
+from torchvision.models import resnet50
+
+# seed = ...
+torch.manual_seed(seed)
+net = resnet50().cuda().eval()
+for images, labels in torch.load("batches.pt"):
+    print((net(images.cuda()).argmax(1) == labels.cuda()).sum().item())  # expect: GPU201
 # file: maybe.py
 import torch
 from torchvision.models import resnet50
