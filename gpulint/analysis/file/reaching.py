@@ -294,5 +294,9 @@ def may_import(raw: bytes, module: str, name: str) -> bool:
         stem = os.path.basename(os.path.dirname(module))
     if re.search(rb"\b%s\b" % re.escape(os.fsencode(stem)), raw):
         return True
+    package = os.path.basename(os.path.dirname(module))
+    through = rb"^[ \t]*(?:import|from)[ \t][^\n]*\b%s\b" % re.escape(os.fsencode(package))
+    if b"." + name.encode() in raw and package and re.search(through, raw, re.MULTILINE) is not None:
+        return True  # `import networks`, then `networks.Net`
     imports = rb"^[ \t]*from[ \t]+\S+[ \t]+import\b(?:[ \t]*\([^)]*\b%s\b|[^(\n]*(?:\b%s\b|\*))"
     return re.search(imports % (name.encode(), name.encode()), raw, re.MULTILINE) is not None
