@@ -21,7 +21,7 @@ class Mentions:
     may name something: `"eval_step"`, `"models.trainer.Trainer"`. Bases of classes are left out, and what `super` is given.
     A file that cannot be read may mention anything.
 
-    defined: the functions and classes at its top; decorated: those with decorators, who may do anything with them; called: by
+    sources: the modules that it imports a name from; defined: the functions and classes at its top; decorated: those with decorators, who may do anything with them; called: by
     last name, in which of these something is called; renamed: what is imported under another name; looked_into: modules out of which something is taken that no text names,
     `getattr(models, args.name)`; looks_around: the same of its own names, `globals()[name]`, `eval(name)`.
     """
@@ -29,6 +29,7 @@ class Mentions:
     names: frozenset[str] = frozenset()
     attributes: frozenset[str] = frozenset()
     imported: frozenset[str] = frozenset()
+    sources: Mapping[str, frozenset[str]] = field(default_factory=dict)
     texts: frozenset[str] = frozenset()
     defined: frozenset[str] = frozenset()
     decorated: frozenset[str] = frozenset()
@@ -59,12 +60,18 @@ def mentions_in(tree: ast.Module) -> Mentions:
         for node in nodes
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and len(node.value) <= _LONGEST
     )
+    sources: dict[str, set[str]] = {}
+    for node in nodes:
+        if isinstance(node, ast.ImportFrom):
+            for alias in node.names:
+                sources.setdefault(alias.name, set()).add("." * node.level + (node.module or ""))
     bound = {local: full for node in imports for local, full in _bound(node)}
     looked_into = (_looked_into(node) for node in nodes)
     return Mentions(
         names=frozenset(node.id for node in read if isinstance(node, ast.Name)),
         attributes=frozenset(node.attr for node in read if isinstance(node, ast.Attribute)),
         imported=frozenset(part for alias in aliases for part in alias.name.split(".")),
+        sources={name: frozenset(modules) for name, modules in sources.items()},
         texts=frozenset(word for text in texts if _DOTTED.fullmatch(text) for word in re.split(r"\W+", text)),
         defined=frozenset(node.name for node in tree.body if isinstance(node, _DEFINITIONS)),
         decorated=frozenset(

@@ -18,6 +18,7 @@ from gpulint.analysis.code import ir
 from gpulint.analysis.code.command_line import agreeing, read_defaults
 from gpulint.analysis.code.lower import lower
 from gpulint.analysis.code.mentions import Mentions, mentions_in
+from gpulint.analysis.code.missing import BUILDS, Asked
 from gpulint.analysis.code.outside import FileCalls, OutsideCall, outside_calls
 from gpulint.analysis.file.reaching import Reach, Reaching, may_import
 from gpulint.analysis.file.test_code import IMPORTS_RUNNER, by_place, is_test_file
@@ -160,6 +161,21 @@ class Project:
                 if name in inner.module.imports or name in assigned or inner.top_level(name) is not None:
                     return qualified
         return None
+
+    def lacks(self, origin: str, qualified: str) -> str | None:
+        """What an import of a file asks of a module of the project that does not have it, nor any other that may go by that
+        module's name: in words. None where one may, or where a library may be meant."""
+        found = self._importing.locate(origin, qualified)
+        if found is None or not found[1] or str(found[0]) == os.path.abspath(origin):
+            return None
+        asked = Asked(*found, qualified, self.root(origin))
+        # What a file puts on the search path comes before what it finds by itself.
+        own = self._raw(Path(os.path.abspath(origin))) or b""
+        if not asked.is_certain or b"sys.path" in own or (asked.of_package and self.contains(origin, BUILDS)):
+            return None
+        others = {Path(other) for other, _ in self.neighbours(asked.root) if asked.may_be(Path(other))}
+        without = all(asked.is_missing(one, parsed(self._raw(one) or b"")) for one in {asked.path} | others)
+        return asked.in_words() if without else None
 
     def command_line(self, origin: str) -> Mapping[str, object]:
         """The defaults of all command lines of the project, tests left out, where they agree: by the names of their attributes."""

@@ -171,7 +171,8 @@ class Reaching:
             if function.cls is not None or other == path or may_import(raw, path, function.name):
                 for call in calls.calls.get(function.name, ()):
                     handed_on = call.namesake and function.cls is not None
-                    if not handed_on and self.may_run(function, call, calls):
+                    apart = other != path and _is_of_namesake(function, call, calls)
+                    if not handed_on and not apart and self.may_run(function, call, calls):
                         yield _Caller(other, raw, call)
 
     def may_run(self, function: ir.Function, call: OutsideCall, calls: FileCalls) -> bool:
@@ -241,6 +242,14 @@ class Reaching:
                 yield path, raw, self.project.calls_in(path, raw)
 
 
+def _is_of_namesake(function: ir.Function, call: OutsideCall, calls: FileCalls) -> bool:
+    """Whether a call in another file, on the object itself, runs the method of a class there that has the same name."""
+    own = function.cls.name if function.cls is not None else None
+    return call.on_self_of == own is not None and any(
+        method.cls is not None and method.cls.name == own for method in calls.methods.get(function.name, ())
+    )
+
+
 def _both(one: Reach, other: Reach) -> Reach:
     """Of two ways in together; who is seen to call nothing counts for nothing."""
     if Reach.NEVER in (one, other):
@@ -285,5 +294,9 @@ def may_import(raw: bytes, module: str, name: str) -> bool:
         stem = os.path.basename(os.path.dirname(module))
     if re.search(rb"\b%s\b" % re.escape(os.fsencode(stem)), raw):
         return True
+    package = os.path.basename(os.path.dirname(module))
+    through = rb"^[ \t]*(?:import|from)[ \t][^\n]*\b%s\b" % re.escape(os.fsencode(package))
+    if b"." + name.encode() in raw and package and re.search(through, raw, re.MULTILINE) is not None:
+        return True  # `import networks`, then `networks.Net`
     imports = rb"^[ \t]*from[ \t]+\S+[ \t]+import\b(?:[ \t]*\([^)]*\b%s\b|[^(\n]*(?:\b%s\b|\*))"
     return re.search(imports % (name.encode(), name.encode()), raw, re.MULTILINE) is not None

@@ -25,6 +25,9 @@ class Surroundings(Protocol[File]):
     def bound(self, origin: str, qualified: str) -> tuple[File, ir.Expr] | None:
         """What the module that `qualified` names a constant of binds it to, once, and that module; else None."""
 
+    def lacks(self, origin: str, qualified: str) -> str | None:
+        """What an import asks of a module of the project that does not have it, in words."""
+
     def command_line(self, origin: str) -> Mapping[str, object]:
         """The defaults of the command lines of the project of `origin`, where they agree, by the names of their attributes."""
 

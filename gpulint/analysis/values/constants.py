@@ -8,7 +8,13 @@ from typing import TypeAlias
 from gpulint.analysis.code import ir
 from gpulint.analysis.values.arguments import bind_sources
 
-Constant: TypeAlias = "bool | str | int | None"
+
+class _NoText:
+    """Something of which no more is known than that it equals no text, and is true."""
+
+
+NO_TEXT = _NoText()
+Constant: TypeAlias = "bool | str | int | _NoText | None"
 Constants: TypeAlias = Mapping[str, Constant]
 
 NO_CONSTANTS: Constants = {}
@@ -67,7 +73,7 @@ def _operation(expr: ir.Op, constants: Constants) -> object:
         if any(value is not _UNKNOWN and bool(value) is ends for value in values):
             return ends
         return _UNKNOWN if _UNKNOWN in values else not ends
-    if _UNKNOWN in values:
+    if _UNKNOWN in values or (NO_TEXT in values and not _is_compared_to_texts(values)):
         return _UNKNOWN
     if expr.op == "not":
         return not values[0]
@@ -78,3 +84,14 @@ def _operation(expr: ir.Op, constants: Constants) -> object:
     if expr.op in ("in", "not in") and isinstance(values[1], tuple):
         return (values[0] in values[1]) is (expr.op == "in")
     return _UNKNOWN
+
+
+def _is_compared_to_texts(values: list[object]) -> bool:
+    """Whether what equals no text stands beside nothing but texts."""
+    others = [
+        part
+        for value in values
+        for part in (value if isinstance(value, tuple) else (value,))
+        if part is not NO_TEXT
+    ]
+    return len(values) == 2 and all(isinstance(part, str) for part in others) and bool(others)

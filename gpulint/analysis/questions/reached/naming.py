@@ -47,8 +47,32 @@ class Naming:
         """The files that have the name of what stands in a file, and may mean it."""
         word = re.compile(rb"\b%s\b" % re.escape(name.encode()))
         for other, raw in self.project.neighbours(self.root):
-            if word.search(raw) is not None and (other == path or may_import(raw, path, name)):
+            if word.search(raw) is None or (other != path and not may_import(raw, path, name)):
+                continue
+            if other == path or not self._is_from_elsewhere(other, raw, path, name):
                 yield other, raw
+
+    def _is_from_elsewhere(self, other: str, raw: bytes, path: str, name: str) -> bool:
+        """Whether a file imports the name, and each time from a library, or a module of the project that defines it itself, and
+        speaks of the module that is asked for nowhere."""
+        said = self.project.mentions(other, raw)
+        sources = said.sources.get(name, frozenset())
+        stem = PurePath(path).stem
+        if (
+            not sources
+            or "*" in said.imported
+            or stem == "__init__"
+            or re.search(rb"\b%s\b" % stem.encode(), raw)
+        ):
+            return False
+        return all(self._is_library(source) or any(self._defines(source, name)) for source in sources)
+
+    def _defines(self, module: str, name: str) -> Iterator[bool]:
+        """For each file of the project that goes by the last name of a module, whether it defines the name."""
+        last = module.rpartition(".")[2]
+        for one, raw in self.project.neighbours(self.root):
+            if last and PurePath(one).stem == last:
+                yield name in self.project.mentions(one, raw).defined
 
     def _uses(self, other: str, raw: bytes, path: str, name: str, depth: int) -> bool:
         """Whether a file that has the name uses what it stands for, but in what nothing uses."""
@@ -91,13 +115,16 @@ class Naming:
 
     def _may_hold(self, module: str, path: str, name: str) -> bool:
         """Whether a module of the project may have what stands in a file among its own names."""
-        if not module.startswith(".") and module.partition(".")[0] not in self._folders:
-            return False  # a library's
+        if self._is_library(module):
+            return False
         last = module.rpartition(".")[2]
         return last in self._parts(path) or any(
             last in self._parts(other)[-2:] and may_import(raw, path, name)
             for other, raw in self.project.neighbours(self.root)
         )
+
+    def _is_library(self, module: str) -> bool:
+        return not module.startswith(".") and module.partition(".")[0] not in self._folders
 
     @cached_property
     def _looking(self) -> list[tuple[str, bytes, Mentions]]:

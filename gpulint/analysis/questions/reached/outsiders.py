@@ -4,6 +4,7 @@ those who install the package.
 
 from __future__ import annotations
 
+import os
 import re
 from pathlib import PurePath
 from typing import TYPE_CHECKING
@@ -17,9 +18,10 @@ if TYPE_CHECKING:
     from gpulint.analysis.file.program import FileAnalysis
 
 # Programs that make objects of classes that their settings name.
-BY_NAME = re.compile(
-    rb"\b(?:import_module|__import__|hydra|instantiate|LightningCLI|jsonargparse|pydoc|iter_modules|walk_packages|"
+_BY_NAME = (
+    rb"\b(?:__import__|hydra|instantiate(?=\()|LightningCLI|jsonargparse|pydoc|iter_modules|walk_packages|"
     rb"__subclasses__|__init_subclass__)\b"
+    rb"|(?<!import )\bimport_module\b(?!\s*\(\s*f?[\"'](?!(?:%s)\b)\w+\.)"
 )
 
 _PACKAGED = re.compile(
@@ -30,6 +32,13 @@ _HARMLESS = frozenset(
     "staticmethod classmethod lru_cache cache no_grad inference_mode enable_grad wraps".split()
 )
 _MODULE_METHODS = frozenset({"forward", "__call__", "__init__", "main"})
+
+
+def by_name(path: str) -> re.Pattern[bytes]:
+    """How a program makes objects of classes that its settings name, where these may stand in a module of this path: one that
+    imports `f"configs.{name}"` makes none of another folder's."""
+    parts = PurePath(path).with_suffix("").parts
+    return re.compile(_BY_NAME % b"|".join(re.escape(os.fsencode(part)) for part in parts))
 
 
 def may_be_started(file: FileAnalysis, function: ir.Function) -> bool:
@@ -76,14 +85,24 @@ def is_for_others(file: FileAnalysis) -> bool:
     if project is None or not texts:
         return False
     top = PurePath(project.within(file.filename)).parts[0]
-    return any(_PACKAGED.search(text) and _installs(text, top) for text in texts)
+    folders = _tops(project.neighbours(project.root(file.filename)), project.root(file.filename))
+    return any(_PACKAGED.search(text) and _installs(text, top, folders) for text in texts)
 
 
-def _installs(text: str, top: str) -> bool:
+def _tops(files: list[tuple[str, bytes]], root: str) -> set[str]:
+    """The folders at the top of a project."""
+    parts = (PurePath(path).relative_to(root).parts for path, _ in files)
+    return {first for first, *rest in parts if rest}
+
+
+def _installs(text: str, top: str, folders: set[str]) -> bool:
     """Whether what lies in a folder at the top of a project is among what its setup.py installs: all packages, unless it lists
-    some, and none where it only builds extensions."""
+    some or has the name of one of them, and none where it only builds extensions."""
     if "setup(" not in text:
         return True
+    name = re.search(r"\bname\s*=\s*[\"']([\w-]+)[\"']", text)
+    if name is not None and top != (own := name[1].replace("-", "_")) and own in folders:
+        return False  # what others import is called after what they install
     listed = re.search(r"\bpackages\s*=\s*(\[[^\]]*\])", text)
     if listed is not None:
         names = re.findall(r"[\"']([\w.]+)[\"']", listed[1])

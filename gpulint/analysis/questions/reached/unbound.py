@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import ast
 import builtins
+import re
 from collections.abc import Iterator
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 from gpulint.analysis.code import ir
+from gpulint.analysis.code.bindings import bound_names
 
 if TYPE_CHECKING:
     from gpulint.analysis.file.program import FileAnalysis
@@ -16,9 +18,12 @@ if TYPE_CHECKING:
 # What Python puts into every module, and what Python 2 and notebooks have besides.
 _GIVEN = frozenset(dir(builtins)) | frozenset(
     "__file__ __path__ __annotations__ WindowsError unicode xrange raw_input long basestring unichr reduce reload file "
-    "execfile cmp buffer intern apply get_ipython display In Out _ __ exit quit reveal_type __class__ __module__ __qualname__".split()
+    "execfile cmp buffer intern apply get_ipython display In Out _ __ exit quit reveal_type __class__ __module__ __qualname__ "
+    "profile snakemake spark dbutils get_config".split()  # and some who run files
 )
-_BINDING_UNSEEN = frozenset({"exec", "globals", "execfile", "vars", "locals"})
+# What runs a file among names of its own, or gives names to every file.
+_INJECTS = re.compile(rb"\b(?:exec|execfile)\(|\brunpy\b|\bbuiltins\b")
+_MOST_MISSING = 2  # a text with more of them is a fragment
 
 
 class Unbound:
@@ -32,11 +37,57 @@ class Unbound:
         Further away somebody who has run the program will have mended it, or binds it where nobody sees."""
         if self._bound is None or function is self._file.module.body:
             return None  # what stands in no function may be a fragment, which is run among names that are bound elsewhere
-        for expr in _right_before(function.body, statement):
-            for name in _evaluated(expr):
-                if name not in self._bound:
-                    return name
+        before = _right_before(function.body, statement)
+        return next((name for one in before for name in _read_at_once(one) if name not in self._bound), None)
+
+    def halts(self, function: ir.Function, statement: ir.Stmt) -> str | None:
+        """Why the file, imported or started, comes to an end before it gets to a statement: at its top it imports what is not
+        there, or reads a name that nothing binds. None where it does not for all that is known."""
+        own = {one.name for one in self._file.module.functions} | {*self._file.module.classes}
+        for before in self._file.module.body.body:
+            if any(inner is statement for inner in ir.statements([before])):
+                return None
+            if before in self._halts:
+                return self._halts[before]
+            if function is not self._file.module.body and _is_work(before) and _read_in(before) & own:
+                return None  # it may have run by then
         return None
+
+    @cached_property
+    def _halts(self) -> dict[ir.Stmt, str]:
+        """The statements at the top of the file that raise, and why."""
+        project, found = self._file.project, dict[ir.Stmt, str]()
+        if project is None or self._file.filename.endswith(".ipynb"):
+            return found
+        missing = self._missing_at_top
+        for statement in self._file.module.body.body:
+            if isinstance(statement, ir.Import):
+                for _, full in statement.bindings:
+                    if (lacking := project.lacks(self._file.filename, full)) is not None:
+                        found.setdefault(statement, f"the file cannot be imported: {lacking}")
+            elif name := next((one for one in _read_at_once(statement) if one in missing), ""):
+                found[statement] = f"the file comes to an end before: nothing binds `{name}`"
+        return found
+
+    @cached_property
+    def _missing_at_top(self) -> frozenset[str]:
+        """The names that the file's own body reads and nothing binds; none where it is a fragment, or others may bind them."""
+        file, project, bound = self._file, self._file.project, self._bound
+        body = file.module.body.body
+        if (
+            bound is None
+            or project is None
+            or not file.module.imports
+            or not project.is_bounded(file.filename)
+        ):
+            return frozenset()
+        read = {name for statement in ir.statements(body) for name in _read_at_once(statement)}
+        missing = frozenset(read - bound)
+        if not missing or len(missing) > _MOST_MISSING or project.contains(file.filename, _INJECTS):
+            return frozenset()
+        # `# key = ...`: whoever runs it puts his own there.
+        filled_in = rb"^[ \t]*#[^\n]*\b(?:%s)[ \t]*=" % b"|".join(sorted(name.encode() for name in missing))
+        return frozenset() if project.contains(file.filename, re.compile(filled_in, re.M)) else missing
 
     @cached_property
     def _bound(self) -> frozenset[str] | None:
@@ -44,45 +95,38 @@ class Unbound:
         tree = self._file.module.body.origin
         if not isinstance(tree, ast.Module) or self._file.filename.endswith(".ipynb"):
             return None
-        if any(evidence.called & _BINDING_UNSEEN for evidence in self._file.evidence.values()):
-            return None
-        found: set[str] = set(_GIVEN)
-        for node in ast.walk(tree):
-            if isinstance(node, ast.ImportFrom) and any(alias.name == "*" for alias in node.names):
-                return None
-            found.update(_binds(node))
-        return frozenset(found)
+        found = bound_names(tree)
+        return found | _GIVEN if found is not None else None
 
 
-def _binds(node: ast.AST) -> Iterator[str]:
-    if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
-        yield node.id
-    elif isinstance(node, ast.arg):
-        yield node.arg
-    elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
-        yield node.name
-    elif isinstance(node, ast.alias):
-        yield node.asname or node.name.partition(".")[0]
-    elif isinstance(node, (ast.Global, ast.Nonlocal)):
-        yield from node.names
-    elif isinstance(node, (ast.ExceptHandler, ast.MatchAs, ast.MatchStar)):
-        yield node.name or ""
-    elif isinstance(node, ast.MatchMapping):
-        yield node.rest or ""
+def _is_work(statement: ir.Stmt) -> bool:
+    """Whether a statement at the top of a file does more than define and import."""
+    return not isinstance(statement, (ir.Import, ir.FunctionDef, ir.ClassDef))
 
 
-def _right_before(block: list[ir.Stmt], wanted: ir.Stmt) -> list[ir.Expr]:
-    """What is evaluated for certain before a statement in its own block."""
+def _read_at_once(statement: ir.Stmt) -> list[str]:
+    """The names that a statement reads for certain before anything in its blocks runs."""
+    # An assertion's message is seldom read, and what a `try` holds is caught.
+    if isinstance(statement, (ir.Check, ir.Jump, ir.Try)):
+        return []
+    return [name for expr in statement.expressions() for name in _evaluated(expr)]
+
+
+def _read_in(statement: ir.Stmt) -> set[str]:
+    """All names in a statement and its blocks."""
+    return {
+        part.id
+        for inner in ir.statements([statement])
+        for part in ir.own_parts(inner)
+        if isinstance(part, ir.Name)
+    }
+
+
+def _right_before(block: list[ir.Stmt], wanted: ir.Stmt) -> list[ir.Stmt]:
+    """What runs for certain before a statement in its own block."""
     for inner in ir.every_block(block):
         if wanted in inner:
-            before = inner[: inner.index(wanted)]
-            # An assertion's message is seldom read, and what a `try` holds is caught.
-            return [
-                expr
-                for statement in before
-                if not isinstance(statement, (ir.Check, ir.Jump, ir.Try))
-                for expr in statement.expressions()
-            ]
+            return inner[: inner.index(wanted)]
     return []
 
 

@@ -15,11 +15,12 @@ from gpulint.analysis.code import ir
 from gpulint.analysis.code.following import main_blocks
 from gpulint.analysis.questions.reached.naming import Naming
 from gpulint.analysis.questions.reached.outsiders import (
-    BY_NAME,
+    by_name,
     is_for_others,
     makes_by_itself,
     may_be_started,
 )
+from gpulint.analysis.questions.reached.showing import is_shown_only, modes_set
 from gpulint.analysis.questions.repeats.amounts import is_few
 from gpulint.answers import Answer, Question, left_open
 
@@ -64,17 +65,19 @@ class TryOut:
         return tuple(ir.statements(block)) if block and self._is_look(block) and self._is_imported() else ()
 
     def _is_look(self, block: list[ir.Stmt]) -> bool:
-        """Whether a block, with all of the file that it calls, goes through no data, trains nothing and takes no orders."""
-        if self._file.started or any(
-            isinstance(one, (ir.For, ir.While)) and not is_few(one) for one in ir.statements(block)
-        ):
+        """Whether a block, with all of the file that it calls, trains nothing, takes no orders, and goes through no data, or only
+        to print that it can."""
+        keeps_nothing = is_shown_only(block)
+        if self._file.started or (not keeps_nothing and any(map(_goes_on, ir.statements(block)))):
             return False
         words = {word for statement in ir.statements(block) for word in _words(statement)}
+        if keeps_nothing:
+            words -= set(modes_set(block))
         reached = list(self._reached(words))
         for function in reached:
             words |= self._file.evidence[function].words
-        orders = words & _OF_PROGRAMS or any(word.endswith(_SETS_OF_DATA) for word in words)
-        return not orders and not any(map(self._goes_through_data, reached))
+        data = not keeps_nothing and any(word.endswith(_SETS_OF_DATA) for word in words)
+        return not words & _OF_PROGRAMS and not data and not any(map(self._goes_through_data, reached))
 
     def _goes_through_data(self, function: ir.Function) -> bool:
         info = self._file.class_of(function)
@@ -193,7 +196,8 @@ class Uncalled:
             return False
         if is_for_others(file) or makes_by_itself(info):
             return False
-        if not project.contains(file.filename, _RUNS) or project.contains(file.filename, BY_NAME):
+        named = by_name(project.within(file.filename))
+        if not project.contains(file.filename, _RUNS) or project.contains(file.filename, named):
             return False
         own = os.path.abspath(file.filename)
         tried_out = own if self._try_out.is_all_that_names(cls.name) else ""
@@ -225,6 +229,10 @@ class Uncalled:
             return False
         importing = _importing(PurePath(project.within(file.filename)).with_suffix("").parts)
         return project.contains(file.filename, _PROGRAM) and not project.contains(file.filename, importing)
+
+
+def _goes_on(statement: ir.Stmt) -> bool:
+    return isinstance(statement, (ir.For, ir.While)) and not is_few(statement)
 
 
 def _is_within(function: ir.Function, around: ir.Function) -> bool:

@@ -12,16 +12,18 @@ from gpulint.analysis.code import ir
 from gpulint.analysis.code.assignments import targets
 from gpulint.analysis.code.following import conditions, is_switched_off
 from gpulint.analysis.file.reaching import fits
-from gpulint.analysis.questions.reached.outsiders import is_for_others, may_be_started
+from gpulint.analysis.questions.reached.devices import Devices
+from gpulint.analysis.questions.reached.outsiders import is_for_others, makes_by_itself, may_be_started
 from gpulint.analysis.questions.reached.unbound import Unbound
 from gpulint.analysis.values.arguments import bind_sources
-from gpulint.analysis.values.constants import Constant, truth
+from gpulint.analysis.values.constants import NO_TEXT, Constant, truth
 from gpulint.answers import Answer, Question, left_open, refuted
 
 if TYPE_CHECKING:
     from gpulint.analysis.file.program import FileAnalysis
 
 _DEPTH = 2  # callers of callers
+_OF_MODULES = frozenset({"training"})  # what `train()` and `eval()` set
 _BY_TEXT = re.compile(rb"\b(?:getattr|methodcaller|globals|import_module)\(")
 
 
@@ -31,31 +33,33 @@ class Ways:
     def __init__(self, file: FileAnalysis) -> None:
         self._file = file
         self._unbound = Unbound(file)
+        self._devices = Devices(file)
         self._given: dict[tuple[ir.Function, str], tuple[Constant] | None] = {}
 
     def against(self, function: ir.Function, statement: ir.Stmt) -> Iterator[Answer]:
         """What says that nobody gets to a statement, or leaves it open."""
         if (name := self._unbound.before(function, statement)) is not None:
             yield refuted(Question.REACHED, f"nothing binds `{name}`, and what uses it raises")
+        elif (clause := self._unbound.halts(function, statement)) is not None:
+            yield left_open(Question.REACHED, clause)
         if is_switched_off(function.body, statement):
             yield refuted(Question.REACHED, "somebody has switched it off by hand")
-        elif (shut := self._shut(function, statement, _DEPTH)) is not None:
-            by, name = shut
-            clause = f"no call of `{by}` gives it a `{name}` with which this runs"
+        elif (clause := self._shut(function, statement, _DEPTH)) is not None:
             answer = left_open if is_for_others(self._file) else refuted
             yield answer(Question.REACHED, clause)
 
-    def _shut(self, function: ir.Function, statement: ir.Stmt, depth: int) -> tuple[str, str] | None:
-        """The function and the parameter by which all calls leave the statement aside; None where one may lead to it."""
+    def _shut(self, function: ir.Function, statement: ir.Stmt, depth: int) -> str | None:
+        """Why the statement never runs: what is known of the program when it gets there decides a test on the way against it.
+        None where one may lead to it."""
         for test, holds in conditions(function.body, statement):
             paths = {part.path for part in ir.walk(test) if part.path is not None}
-            known = {path: (by, value) for path in paths for by, value in self._known(function, path)}
+            known = {path: found for path in paths for found in self._known(function, path, test)}
             if known and truth(test, {path: value for path, (_, value) in known.items()}) is (not holds):
-                path, (by, _) = min(known.items())
-                return by, path.rpartition(".")[2]
+                clause, _ = known[min(known)]
+                return clause
         return self._shut_for_callers(function, depth - 1) if depth else None
 
-    def _shut_for_callers(self, function: ir.Function, depth: int) -> tuple[str, str] | None:
+    def _shut_for_callers(self, function: ir.Function, depth: int) -> str | None:
         """The same of a function that only its file calls, and only where no way leads."""
         file, name = self._file, function.name
         if file.project is None or self._is_free(function):
@@ -76,22 +80,29 @@ class Ways:
 
     # --- what is known of a place -------------------------------------------------------------------------------
 
-    def _known(self, function: ir.Function, path: str) -> Iterator[tuple[str, Constant]]:
-        """The one constant that a parameter is given by all calls, or that the attribute of an object is made of so, with who
-        is called."""
-        if any(param.name == path for param in function.params):
+    def _known(self, function: ir.Function, path: str, test: ir.Expr) -> Iterator[tuple[str, Constant]]:
+        """The one constant that a place has wherever a test of the function asks for it, with what says so: a parameter that all
+        calls give it, an attribute that is made of one or set to it once, a device, which equals no text."""
+        if self._devices.holds(function, path, test):
+            yield f"`{path}` is a torch.device, which equals no text", NO_TEXT
+        elif any(param.name == path for param in function.params):
             if path not in self._file.evidence[function].assigned:
-                for value in self._given_by_all(function, path) or ():
-                    yield function.name, value
-            return
-        source = self._stored(function, path)
-        if source is not None:
-            init, name = source
-            for value in self._given_by_all(init, name) or ():
-                yield init.cls.name if init.cls is not None else init.name, value
+                yield from self._said_given(function, path)
+        elif (stored := self._stored(function, path)) is not None:
+            init, value = stored
+            if isinstance(value, ir.Name):
+                yield from self._said_given(init, value.id)
+            elif isinstance(value, ir.Const) and self._stays(init, path.rpartition(".")[2]):
+                if isinstance(value.value, (bool, str, type(None))):
+                    yield f"nothing sets `{path}` to anything but {value.value!r}", value.value
 
-    def _stored(self, function: ir.Function, path: str) -> tuple[ir.Function, str] | None:
-        """The constructor and its parameter that `self.attr` is, where nothing else is ever stored there."""
+    def _said_given(self, function: ir.Function, name: str) -> Iterator[tuple[str, Constant]]:
+        by = function.cls.name if function.name == "__init__" and function.cls is not None else function.name
+        for value in self._given_by_all(function, name) or ():
+            yield f"no call of `{by}` gives it a `{name}` with which this runs", value
+
+    def _stored(self, function: ir.Function, path: str) -> tuple[ir.Function, ir.Expr] | None:
+        """The constructor and what it stores as `self.attr`, where nothing else is ever stored there."""
         own = function.params[0].name if function.cls is not None and function.params else ""
         head, _, attr = path.partition(".")
         init = function.cls.methods.get("__init__") if function.cls is not None else None
@@ -109,12 +120,31 @@ class Ways:
             return None
         statement = stored[0][1]
         value = statement.value if isinstance(statement, ir.Assign) else None
-        if value is None or statement not in init.body or not isinstance(value, ir.Name):
+        if value is None or statement not in init.body:
             return None
         elsewhere = re.compile(rb"(?<!self)\.%s[ \t]*=(?!=)" % re.escape(attr.encode()))
         if project.contains(self._file.filename, elsewhere):
             return None
-        return init, value.id
+        return init, value
+
+    def _stays(self, init: ir.Function, attr: str) -> bool:
+        """Whether an attribute that a constructor sets to a constant keeps it: neither a class above or below, of the project or
+        not, nor anybody by its name sets it anew, and no other file has it in a tuple or counts on from it."""
+        project, info = self._file.project, self._file.class_of(init)
+        if project is None or info is None or not project.is_bounded(self._file.filename):
+            return False
+        if project.derived(info.cls.name) or makes_by_itself(info) or attr in _OF_MODULES:
+            return False
+        above = (method for one in info.lineage()[1:] for method in one.cls.methods.values())
+        stored = (target for method in above for one in ir.statements(method.body) for target in targets(one))
+        if any(isinstance(target, ir.Attr) and target.attr == attr for target in stored):
+            return False
+        word = re.escape(attr.encode())
+        by_name = re.compile(
+            rb"[\"']%s[\"']|\bsetattr\((?![^,\n]*,[ \t]*[\"'])|__dict__|\bvars\("
+            rb"|\.%s\b[ \t]*(?:[-+*/|&^]=|:[^\n=]*=|,[^\n=()]*=(?!=))" % (word, word)
+        )
+        return not project.contains(self._file.filename, by_name)
 
     def _given_by_all(self, function: ir.Function, name: str) -> tuple[Constant] | None:
         key = (function, name)
