@@ -84,10 +84,34 @@ def _switches_first(block: list[ir.Stmt], guards: frozenset[str]) -> bool:
 
 
 def switched(statement: ir.Stmt) -> bool | None:
-    """What a bare `torch.set_grad_enabled(…)` sets grad to from here on; None for any other statement."""
-    call = statement.value if isinstance(statement, ir.ExprStmt) else None
-    if not isinstance(call, ir.Call) or call.method != "set_grad_enabled":
+    """What `torch.set_grad_enabled(…)` outside a `with` sets grad to from here on; None for any other statement, and where
+    it may only switch it off: `frozen and torch.set_grad_enabled(False)`."""
+    calls = switches(statement)
+    if not calls or not (is_certain(statement, calls[0]) or any(map(_mode, calls))):
         return None
+    return any(map(_mode, calls))
+
+
+def switches(statement: ir.Stmt) -> list[ir.Call]:
+    """The calls `set_grad_enabled(…)` that a statement leaves in force."""
+    named = (call for call in ir.own_calls(statement) if call.method == "set_grad_enabled")
+    return [call for call in named if acts_at_once(statement, call)]
+
+
+def is_certain(statement: ir.Stmt, call: ir.Call) -> bool:
+    """Whether a statement makes a call whatever happens: it is all that the statement does, or all that it binds."""
+    return isinstance(statement, (ir.ExprStmt, ir.Assign)) and statement.value is call
+
+
+def acts_at_once(statement: ir.Stmt | None, call: ir.Call) -> bool:
+    """Whether `set_grad_enabled(…)` stays in force after its statement, be its value thrown away, chosen or bound: torch sets
+    grad when the call is made. A `with` takes it back, and so does what is decorated: `set_grad_enabled(False)(function)`."""
+    if statement is None or isinstance(statement, ir.With):
+        return False
+    return not any(around.func is call for around in ir.own_calls(statement))
+
+
+def _mode(call: ir.Call) -> bool:
     mode = call.argument(0, "mode")
     return mode.value if isinstance(mode, ir.Const) and isinstance(mode.value, bool) else True
 
