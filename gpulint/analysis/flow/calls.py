@@ -289,7 +289,8 @@ class Calls(Methods):
             return HOST
         if args.any_graph() and (CRITERION_NAME.search(path) or path in self.file.loss_makers):
             result = self.combined([value for value in args.all() if graphs(value)])
-            return self.loss_result(expr, result) if not is_unreduced(expr) else result
+            unshown = path not in self.file.loss_makers
+            return self.loss_result(expr, result, unshown) if not is_unreduced(expr) else result
         note_handed(args.all(), self.state.grad, None)
         for value in args.all():
             self.escape(value)
