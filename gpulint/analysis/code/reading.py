@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Final
 
 from gpulint.analysis.code import ir
@@ -53,6 +53,30 @@ def may_give_number(function: ir.Function) -> bool:
         for branch in value.operands[1:]
     ]
     return any(_is_number(value) for value in (*results, *branches))
+
+
+def chooses_result(function: ir.Function) -> bool:
+    """Whether `if flag:` stands around a `return`, or `a if flag else b` in one, of a parameter."""
+    params = {param.name for param in function.params}
+    return any(
+        isinstance(part, ir.Name) and part.id in params
+        for test in _tests_of_results(function)
+        for part in ir.walk(test)
+    )
+
+
+def _tests_of_results(function: ir.Function) -> Iterator[ir.Expr]:
+    for statement in ir.statements(function.body):
+        if isinstance(statement, ir.If):
+            inner = (*statement.body, *statement.orelse)
+            if any(isinstance(one, ir.Return) for one in ir.statements([*inner])):
+                yield statement.test
+        elif isinstance(statement, ir.Return) and statement.value is not None:
+            yield from (
+                part.operands[0]
+                for part in ir.walk(statement.value)
+                if isinstance(part, ir.Op) and part.op == "if"
+            )
 
 
 def asks_as_tensor(function: ir.Function, path: str | None) -> bool:

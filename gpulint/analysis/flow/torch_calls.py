@@ -158,7 +158,7 @@ class TorchCalls(Evaluator):
                 if any(value.kind is Kind.GRAPH or value.kind is Kind.SYMBOL for value in values)
                 else HOST
             )
-        if name in TO_DEVICE:
+        if name in TO_DEVICE or name.endswith("Tensor"):  # `torch.FloatTensor(numbers)`
             for value in values:
                 self.consume(value)
             requires = expr.keyword("requires_grad")
