@@ -28,14 +28,15 @@ class OutsideCall:
 @dataclass(slots=True)
 class FileCalls:
     """What a file calls, by last name, and how its objects go by: `made` has the names of a class's instances, `renamed`
-    the names under which something that has a name is known as well, `handed` what is given to calls. `methods` are those of
+    the names under which something that has a name is known as well, `handed` what is given to calls, each with what is called
+    and the place of the argument, a number or a keyword. `methods` are those of
     its classes, by name. All names are last names, but those of `imports`, which has what they stand for. `off_in_program`:
     where the file is the program, it switches grad off before anything else."""
 
     calls: dict[str, list[OutsideCall]] = field(default_factory=dict)
     made: dict[str, set[str]] = field(default_factory=dict)
     renamed: dict[str, set[str]] = field(default_factory=dict)
-    handed: set[str] = field(default_factory=set)
+    handed: dict[str, set[tuple[str, int | str]]] = field(default_factory=dict)
     methods: dict[str, list[ir.Function]] = field(default_factory=dict)
     imports: dict[str, str] = field(default_factory=dict)
     off_in_program: bool = False
@@ -192,12 +193,16 @@ def _note_names(statement: ir.Stmt, found: FileCalls) -> None:
         elif value.path is not None and value.path.rpartition(".")[2] != name:
             found.renamed.setdefault(value.path.rpartition(".")[2], set()).add(name)
     for call in ir.own_calls(statement):
-        given = (*call.args, *(value for _, value in call.keywords))
-        found.handed |= {arg.path.rpartition(".")[2] for arg in given if arg.path is not None}
+        for place, arg in (*enumerate(call.args), *call.keywords):
+            if arg.path is not None and place is not None:
+                found.handed.setdefault(arg.path.rpartition(".")[2], set()).add((call.method, place))
 
 
 def _bound(statement: ir.Stmt) -> Iterator[tuple[str, ir.Expr]]:
-    """Names with what they are given, keyword arguments among them."""
+    """Names with what they are given, keyword arguments and what a loop takes out of a list among them."""
+    if isinstance(statement, ir.For) and isinstance(statement.iterable, ir.Seq):
+        if isinstance(statement.target, ir.Name):
+            yield from ((statement.target.id, item) for item in statement.iterable.items)
     if isinstance(statement, ir.Assign) and statement.value is not None:
         for target in statement.targets:
             if target.path is not None:

@@ -39,6 +39,7 @@ from meters import Meter
 class Trainer:
     def __init__(self, net, loader):
         self.net, self.loader = net.cuda(), loader
+        self.weight = 0.1
         self.optimizer = torch.optim.Adam(self.net.parameters())
 
     def train(self):
@@ -52,9 +53,9 @@ class Trainer:
         for x, gray, y in self.loader:
             scores = self.net(x.cuda())
             edge = edge_criterion(scores, gray.cuda())
-            loss = criterion(scores, y.cuda()) + 0.1 * edge
+            loss = criterion(scores, y.cuda()) + self.weight * edge
             self.optimizer.zero_grad()
             loss.backward()
             self.optimizer.step()
-            edges.update(0.1 * edge, len(x))
+            edges.update(self.weight * edge, len(x))
         return edges.sum
