@@ -259,7 +259,9 @@ class Reaching:
 
 def _is_given(function: ir.Function, name: str, places: set[int | str]) -> bool:
     """Whether a name is a parameter of a function, and is given at one of the places: by position or by itself."""
-    first = int(function.cls is not None and not any(item.path == "staticmethod" for item in function.decorators))
+    first = int(
+        function.cls is not None and not any(item.path == "staticmethod" for item in function.decorators)
+    )
     names = [param.name for param in function.params[first:]]
     return name in names and (name in places or names.index(name) in places)
 

@@ -200,9 +200,9 @@ class Binding(Calling):
 
     def calls_criterion(self) -> bool:
         """Whether the statement binds what a criterion of the project gives: its forward has said what that is."""
-        assert isinstance(self.stmt, ir.Assign) and isinstance(self.stmt.value, ir.Call)
-        callee = self.eval_quietly(self.stmt.value.func)
-        return callee.kind is Kind.MODULE and isinstance(callee.ref, ClassInfo)
+        call = self.stmt.value if isinstance(self.stmt, ir.Assign) else None
+        callee = self.eval_quietly(call.func) if isinstance(call, ir.Call) else None
+        return callee is not None and callee.kind is Kind.MODULE and isinstance(callee.ref, ClassInfo)
 
     def opaque(self, path: str, value: Val, flags: int) -> Val:
         """A graph made by something unseen: it may share parts with others unless only this iteration's data went in."""

@@ -84,7 +84,9 @@ class Flag(Flags):
     )  # what a tokenizer or an image processor gives: tensors, on whatever device, without a graph
     FIRST = auto()  # the first of the values that a module gives
     UNSURE_GRAD = auto()  # a tensor for certain; whether grad was enabled is not known
-    UNSHOWN = auto()  # what a criterion out of sight gives, or one with a way to a number: no tensor on every path
+    UNSHOWN = (
+        auto()
+    )  # what a criterion out of sight gives, or one with a way to a number: no tensor on every path
     GUARDED = auto()  # a module whose own forward runs without grad, whoever calls it
 
 
