@@ -28,14 +28,15 @@ class OutsideCall:
 @dataclass(slots=True)
 class FileCalls:
     """What a file calls, by last name, and how its objects go by: `made` has the names of a class's instances, `renamed`
-    the names under which something that has a name is known as well, `handed` what is given to calls. `methods` are those of
+    the names under which something that has a name is known as well, `handed` what is given to calls, each with what is called
+    and the place of the argument, a number or a keyword. `methods` are those of
     its classes, by name. All names are last names, but those of `imports`, which has what they stand for. `off_in_program`:
     where the file is the program, it switches grad off before anything else."""
 
     calls: dict[str, list[OutsideCall]] = field(default_factory=dict)
     made: dict[str, set[str]] = field(default_factory=dict)
     renamed: dict[str, set[str]] = field(default_factory=dict)
-    handed: set[str] = field(default_factory=set)
+    handed: dict[str, set[tuple[str, int | str]]] = field(default_factory=dict)
     methods: dict[str, list[ir.Function]] = field(default_factory=dict)
     imports: dict[str, str] = field(default_factory=dict)
     off_in_program: bool = False
@@ -84,10 +85,34 @@ def _switches_first(block: list[ir.Stmt], guards: frozenset[str]) -> bool:
 
 
 def switched(statement: ir.Stmt) -> bool | None:
-    """What a bare `torch.set_grad_enabled(…)` sets grad to from here on; None for any other statement."""
-    call = statement.value if isinstance(statement, ir.ExprStmt) else None
-    if not isinstance(call, ir.Call) or call.method != "set_grad_enabled":
+    """What `torch.set_grad_enabled(…)` outside a `with` sets grad to from here on; None for any other statement, and where
+    it may only switch it off: `frozen and torch.set_grad_enabled(False)`."""
+    calls = switches(statement)
+    if not calls or not (is_certain(statement, calls[0]) or any(map(_mode, calls))):
         return None
+    return any(map(_mode, calls))
+
+
+def switches(statement: ir.Stmt) -> list[ir.Call]:
+    """The calls `set_grad_enabled(…)` that a statement leaves in force."""
+    named = (call for call in ir.own_calls(statement) if call.method == "set_grad_enabled")
+    return [call for call in named if acts_at_once(statement, call)]
+
+
+def is_certain(statement: ir.Stmt, call: ir.Call) -> bool:
+    """Whether a statement makes a call whatever happens: it is all that the statement does, or all that it binds."""
+    return isinstance(statement, (ir.ExprStmt, ir.Assign)) and statement.value is call
+
+
+def acts_at_once(statement: ir.Stmt | None, call: ir.Call) -> bool:
+    """Whether `set_grad_enabled(…)` stays in force after its statement, be its value thrown away, chosen or bound: torch sets
+    grad when the call is made. A `with` takes it back, and so does what is decorated: `set_grad_enabled(False)(function)`."""
+    if statement is None or isinstance(statement, ir.With):
+        return False
+    return not any(around.func is call for around in ir.own_calls(statement))
+
+
+def _mode(call: ir.Call) -> bool:
     mode = call.argument(0, "mode")
     return mode.value if isinstance(mode, ir.Const) and isinstance(mode.value, bool) else True
 
@@ -168,12 +193,16 @@ def _note_names(statement: ir.Stmt, found: FileCalls) -> None:
         elif value.path is not None and value.path.rpartition(".")[2] != name:
             found.renamed.setdefault(value.path.rpartition(".")[2], set()).add(name)
     for call in ir.own_calls(statement):
-        given = (*call.args, *(value for _, value in call.keywords))
-        found.handed |= {arg.path.rpartition(".")[2] for arg in given if arg.path is not None}
+        for place, arg in (*enumerate(call.args), *call.keywords):
+            if arg.path is not None and place is not None:
+                found.handed.setdefault(arg.path.rpartition(".")[2], set()).add((call.method, place))
 
 
 def _bound(statement: ir.Stmt) -> Iterator[tuple[str, ir.Expr]]:
-    """Names with what they are given, keyword arguments among them."""
+    """Names with what they are given, keyword arguments and what a loop takes out of a list among them."""
+    if isinstance(statement, ir.For) and isinstance(statement.iterable, ir.Seq):
+        if isinstance(statement.target, ir.Name):
+            yield from ((statement.target.id, item) for item in statement.iterable.items)
     if isinstance(statement, ir.Assign) and statement.value is not None:
         for target in statement.targets:
             if target.path is not None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Final
 
 from gpulint.analysis.code import ir
@@ -35,6 +35,68 @@ def is_bound(statement: ir.Stmt, expr: ir.Expr) -> bool:
 
 def rebinds(statement: ir.Stmt, name: str) -> bool:
     return isinstance(statement, ir.Assign) and any(name == part.path for part in targets(statement))
+
+
+def may_give_number(function: ir.Function) -> bool:
+    """Whether one way through a function gives a number: `return 0`, `return loss if loss > 0 else 0`, that by a name too."""
+    results = [one.value for one in ir.statements(function.body) if isinstance(one, ir.Return)]
+    names = {value.path for value in results if isinstance(value, ir.Name)}
+    chosen = [
+        one.value
+        for one in ir.statements(function.body)
+        if isinstance(one, ir.Assign) and any(target.path in names for target in targets(one))
+    ]
+    branches = [
+        branch
+        for value in (*results, *chosen)
+        if isinstance(value, ir.Op) and value.op == "if"
+        for branch in value.operands[1:]
+    ]
+    return any(_is_number(value) for value in (*results, *branches))
+
+
+def chooses_result(function: ir.Function) -> bool:
+    """Whether `if flag:` stands around a `return`, or `a if flag else b` in one, of a parameter."""
+    params = {param.name for param in function.params}
+    return any(
+        isinstance(part, ir.Name) and part.id in params
+        for test in _tests_of_results(function)
+        for part in ir.walk(test)
+    )
+
+
+def _tests_of_results(function: ir.Function) -> Iterator[ir.Expr]:
+    for statement in ir.statements(function.body):
+        if isinstance(statement, ir.If):
+            inner = (*statement.body, *statement.orelse)
+            if any(isinstance(one, ir.Return) for one in ir.statements([*inner])):
+                yield statement.test
+        elif isinstance(statement, ir.Return) and statement.value is not None:
+            yield from (
+                part.operands[0]
+                for part in ir.walk(statement.value)
+                if isinstance(part, ir.Op) and part.op == "if"
+            )
+
+
+def asks_as_tensor(function: ir.Function, path: str | None) -> bool:
+    """Whether a function asks of a place what no number has, `loss.backward()`, `loss.item()`, and never what it is."""
+    parts = [part for statement in ir.statements(function.body) for part in ir.own_parts(statement)]
+    asked = any(isinstance(part, ir.Attr) and part.base.path == path for part in parts)
+    return (
+        path is not None
+        and asked
+        and not any(
+            isinstance(part, ir.Call)
+            and part.method in ("isinstance", "is_tensor", "hasattr", "type")
+            and any(arg.path == path for arg in part.args)
+            for part in parts
+        )
+    )
+
+
+def _is_number(expr: ir.Expr | None) -> bool:
+    return isinstance(expr, ir.Const) and isinstance(expr.value, (int, float))
 
 
 def innermost(expr: ir.Expr) -> ir.Expr:

@@ -189,6 +189,7 @@ class Hold:
     on_host: bool = False  # computed on the CPU, as the code proves
     call: ir.Call | None = None  # what makes one tensor of a list without a name
     are_tensors: bool = False  # each of the leaves is proven to be a tensor
+    unshown: str = ""  # of the leaves one that a criterion gives which may give a number
 
     @property
     def loop(self) -> Loop | None:

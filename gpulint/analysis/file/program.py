@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from gpulint.analysis.code import ir
+from gpulint.analysis.code.reading import chooses_result
 from gpulint.analysis.code.statics import mark_statics
 from gpulint.analysis.file.classes import ClassInfo
 from gpulint.analysis.file.entry import EntryModes
@@ -220,6 +221,14 @@ class FileAnalysis(EntryModes):
         may decide it."""
         evidence = self.evidence[function]
         return bool(evidence.words & GRAD_SWITCHES or evidence.called & self._switching)
+
+    def flags_choose_result(self, function: ir.Function) -> bool:
+        """Whether a parameter of a function decides which of its `return`s is taken."""
+        return function in self._choosing
+
+    @cached_property
+    def _choosing(self) -> frozenset[ir.Function]:
+        return frozenset(filter(chooses_result, self.module.functions))
 
     @cached_property
     def _switching(self) -> frozenset[str]:

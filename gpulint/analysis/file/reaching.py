@@ -215,12 +215,14 @@ class Reaching:
         classes = {cls} | self.project.derived(cls)
         here: dict[str, set[str]] = {}
         handed: set[str] = set()
+        given: set[tuple[str, int | str]] = set()
         for path, _, calls in self._files(tuple(f"{name}(".encode() for name in classes)):
             names = {name for made in classes for name in calls.made.get(made, ())}
             for _ in range(2):
                 names |= {new for name in names for new in calls.renamed.get(name, ())}
             here[path] = names
-            handed |= names & calls.handed
+            handed |= names & calls.handed.keys()
+            given |= {place for name in names for place in calls.handed.get(name, ())}
         known = set().union(*here.values())
         for path, raw, calls in self._files(tuple(name.encode() for name in known)):
             for name in here.get(path, handed):
@@ -231,10 +233,24 @@ class Reaching:
                 owner = call.call.func.base.path if isinstance(call.call.func, ir.Attr) else None
                 if owner is not None and owner.rpartition(".")[2] in here.get(path, handed):
                     yield _Caller(path, raw, call)
+        yield from self._of_parameters(function, given)
         for path, raw, calls in self._files((b"self(",)):
             for call in calls.calls.get("self", ()):
                 if call.on_self_of is not None and self.project.related(function, call.on_self_of):
                     yield _Caller(path, raw, call)
+
+    def _of_parameters(self, function: ir.Function, given: set[tuple[str, int | str]]) -> Iterator[_Caller]:
+        """`model(x)` of `def evaluate(model, loader)`, to which an object is handed, whatever its name is there."""
+        for callee in sorted({name for name, _ in given}):
+            places = {place for name, place in given if name == callee}
+            for path, raw, calls in self._files((f"def {callee}(".encode(),)):
+                for name, found in calls.calls.items():
+                    yield from (
+                        _Caller(path, raw, call)
+                        for call in found
+                        if call.caller.name == callee and isinstance(call.call.func, ir.Name)
+                        if _is_given(call.caller, name, places) and fits(function, call.call)
+                    )
 
     def _files(self, words: tuple[bytes, ...]) -> Iterator[tuple[str, bytes, FileCalls]]:
         for path, raw in self.project.neighbours(self.root):
@@ -242,12 +258,22 @@ class Reaching:
                 yield path, raw, self.project.calls_in(path, raw)
 
 
+<<<<<<< HEAD
 def _is_of_namesake(function: ir.Function, call: OutsideCall, calls: FileCalls) -> bool:
     """Whether a call in another file, on the object itself, runs the method of a class there that has the same name."""
     own = function.cls.name if function.cls is not None else None
     return call.on_self_of == own is not None and any(
         method.cls is not None and method.cls.name == own for method in calls.methods.get(function.name, ())
     )
+=======
+def _is_given(function: ir.Function, name: str, places: set[int | str]) -> bool:
+    """Whether a name is a parameter of a function, and is given at one of the places: by position or by itself."""
+    first = int(
+        function.cls is not None and not any(item.path == "staticmethod" for item in function.decorators)
+    )
+    names = [param.name for param in function.params[first:]]
+    return name in names and (name in places or names.index(name) in places)
+>>>>>>> h2
 
 
 def _both(one: Reach, other: Reach) -> Reach:

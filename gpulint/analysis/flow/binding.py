@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from gpulint.analysis.code import ir
 from gpulint.analysis.code.assignments import arithmetic_leaves, grown, is_accumulation
+from gpulint.analysis.file.classes import ClassInfo
 from gpulint.analysis.file.facts import Loop
 from gpulint.analysis.flow.calling import Calling
 from gpulint.analysis.flow.peaks import loop_names
@@ -180,7 +181,8 @@ class Binding(Calling):
         if path in self.evidence.terms:
             if value.kind is Kind.GRAPH and value.has(MAYBE):
                 return value.without_flags(MAYBE | OUTPUT)
-            if value.kind is Kind.UNKNOWN and self.state.grad is not Grad.DISABLED and self.calls_unseen():
+            unknown = value.kind is Kind.UNKNOWN and self.state.grad is not Grad.DISABLED
+            if unknown and self.calls_unseen() and not self.calls_criterion():
                 return self.opaque(path, value, 0)
         if path not in self.evidence.backward and not self.file.backward_attribute(self.function, path):
             return value
@@ -195,6 +197,12 @@ class Binding(Calling):
 
     def calls_unseen(self) -> bool:
         return isinstance(self.stmt, ir.Assign) and isinstance(self.stmt.value, ir.Call)
+
+    def calls_criterion(self) -> bool:
+        """Whether the statement binds what a criterion of the project gives: its forward has said what that is."""
+        call = self.stmt.value if isinstance(self.stmt, ir.Assign) else None
+        callee = self.eval_quietly(call.func) if isinstance(call, ir.Call) else None
+        return callee is not None and callee.kind is Kind.MODULE and isinstance(callee.ref, ClassInfo)
 
     def opaque(self, path: str, value: Val, flags: int) -> Val:
         """A graph made by something unseen: it may share parts with others unless only this iteration's data went in."""

@@ -96,7 +96,7 @@ class Calling(Keeping):
         if any(loop.over_data for loop in self.loops):
             self.file.called_in_data_loop.add(function)
         constants: Constants = NO_CONSTANTS
-        if home.may_switch_grad(function):
+        if home.may_switch_grad(function) or home.flags_choose_result(function):
             assigned = home.evidence[function].assigned
             constants = {
                 **given_constants(function, expr, owner is not None, self.constants, assigned),

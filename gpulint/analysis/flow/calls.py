@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from gpulint.analysis.code import ir
+from gpulint.analysis.code.outside import acts_at_once
 from gpulint.analysis.file.gradmode import is_neutral_context, of_call
 from gpulint.analysis.file.handing import note_handed
 from gpulint.analysis.flow.evaluate import CRITERION_NAME, MODEL_NAME, PART_NAME
@@ -131,7 +132,7 @@ class Calls(Methods):
             args = self.arguments(expr)
             if mode is Grad.UNKNOWN:
                 self.summary.grad_in_training = _asked_for_its_mode(expr)
-            if qualified.endswith("set_grad_enabled") and self.is_statement(expr):
+            if qualified.endswith("set_grad_enabled") and acts_at_once(self.stmt, expr):
                 self.state.set_grad(mode, expr)
             if args.positional and args.positional[0].kind is Kind.FUNCTION:
                 return args.positional[0]
@@ -288,7 +289,8 @@ class Calls(Methods):
             return HOST
         if args.any_graph() and (CRITERION_NAME.search(path) or path in self.file.loss_makers):
             result = self.combined([value for value in args.all() if graphs(value)])
-            return self.loss_result(expr, result) if not is_unreduced(expr) else result
+            unshown = path not in self.file.loss_makers
+            return self.loss_result(expr, result, unshown) if not is_unreduced(expr) else result
         note_handed(args.all(), self.state.grad, None)
         for value in args.all():
             self.escape(value)
@@ -402,9 +404,6 @@ class Calls(Methods):
             first = args.positional[0]
             return container(element(first) if first.kind is not Kind.UNKNOWN else None, first.items, flags)
         return container(flags=flags)
-
-    def is_statement(self, expr: ir.Call) -> bool:
-        return isinstance(self.stmt, ir.ExprStmt) and self.stmt.value is expr
 
 
 def _asked_for_its_mode(call: ir.Call) -> str:

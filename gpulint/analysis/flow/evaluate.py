@@ -31,6 +31,7 @@ from gpulint.analysis.values.values import (
     OUTPUT,
     SCALAR,
     UNKNOWN,
+    UNSHOWN,
     UNSURE_GRAD,
     Grad,
     Kind,
@@ -439,7 +440,7 @@ class Evaluator(ABC):
                     flags |= flag if any(value.has(flag) for value in graphs) else 0
                 else:
                     flags |= flag if all(value.has(flag) for value in others) else 0
-            for flag in (MAYBE, NAMED, UNSURE_GRAD):
+            for flag in (MAYBE, NAMED, UNSURE_GRAD, UNSHOWN):
                 flags |= flag if all(value.has(flag) for value in graphs) else 0
             return Val(Kind.GRAPH, tokens, flags)
         # Without grad an unknown operand brings no graph, and what a tensor is computed with gives a tensor.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gpulint.analysis.code import ir
+from gpulint.analysis.code.reading import asks_as_tensor
 from gpulint.analysis.code.slots import frees_slots
 from gpulint.analysis.file.classes import ClassInfo
 from gpulint.analysis.file.evidence import Evidence
@@ -13,7 +14,17 @@ from gpulint.analysis.file.summaries import Events, Summary
 from gpulint.analysis.flow.calls import Calls
 from gpulint.analysis.flow.peaks import loop_names
 from gpulint.analysis.values.state import State
-from gpulint.analysis.values.values import LARGE, MAYBE, Detached, Holder, Kind, ParamToken, Val, held_parts
+from gpulint.analysis.values.values import (
+    LARGE,
+    MAYBE,
+    UNSHOWN,
+    Detached,
+    Holder,
+    Kind,
+    ParamToken,
+    Val,
+    held_parts,
+)
 
 if TYPE_CHECKING:
     from gpulint.analysis.file.program import FileAnalysis
@@ -96,6 +107,7 @@ class Keeping(Calls):
             hold.rounds.birth_loop = self.loops[born - 1] if 0 < born <= len(self.loops) else None
             hold.graph.guarded = bool(self.guards)
             hold.are_tensors = all(self.eval_quietly(leaf).is_surely_tensor for leaf in hold.leaves)
+            hold.unshown = self._unshown(hold.leaves)
             hold.given = leaves[0] if leaves else None
             hold.rounds.fresh_view = self._is_fresh_view(leaves)
             hold.rounds.over_data = any(loop.over_data for loop in loops)
@@ -109,6 +121,14 @@ class Keeping(Calls):
                 hold.rounds.bounded = True
             self.events.holds[(id(at.origin), path)] = hold
         return holder
+
+    def _unshown(self, leaves: tuple[ir.Expr, ...]) -> str:
+        """The first leaf that may be a number on some path: a criterion made it, and nothing asks of it what only a tensor has."""
+        for leaf in leaves:
+            known = leaf.path in self.evidence.backward or asks_as_tensor(self.function, leaf.path)
+            if self.eval_quietly(leaf).has(UNSHOWN) and not known:
+                return leaf.path or "what is held"
+        return ""
 
     def list_held(self, call: ir.Call, value: Val, leaf: ir.Expr, outer: Loop | None) -> None:
         """A list without a name, which the call makes one tensor of, keeps device tensors round after round."""

@@ -7,7 +7,7 @@ from dataclasses import replace
 from gpulint.analysis.code import ir
 from gpulint.analysis.code.assignments import is_periodic
 from gpulint.analysis.code.pooling import is_pooling
-from gpulint.analysis.code.reading import asks_for_training
+from gpulint.analysis.code.reading import asks_for_training, may_give_number
 from gpulint.analysis.file.evidence import LOSSY
 from gpulint.analysis.file.facts import (
     Backward,
@@ -29,7 +29,7 @@ from gpulint.analysis.torch.names import (
     is_loss_function,
     is_plain_module,
 )
-from gpulint.analysis.values.arguments import Args, graphs, is_true, is_unreduced
+from gpulint.analysis.values.arguments import Args, bind_arguments, graphs, is_true, is_unreduced
 from gpulint.analysis.values.reducing import has_dimension, is_reduced, is_whole, stays_scalar
 from gpulint.analysis.values.values import (
     CRITERION,
@@ -55,6 +55,7 @@ from gpulint.analysis.values.values import (
     ROLE,
     SCALAR,
     UNKNOWN,
+    UNSHOWN,
     UNSURE_GRAD,
     VIEW,
     Flag,
@@ -157,7 +158,7 @@ class TorchCalls(Evaluator):
                 if any(value.kind is Kind.GRAPH or value.kind is Kind.SYMBOL for value in values)
                 else HOST
             )
-        if name in TO_DEVICE:
+        if name in TO_DEVICE or name.endswith("Tensor"):  # `torch.FloatTensor(numbers)`
             for value in values:
                 self.consume(value)
             requires = expr.keyword("requires_grad")
@@ -226,10 +227,11 @@ class TorchCalls(Evaluator):
             return Val(Kind.UNKNOWN, tokens)
         return Val(Kind.UNKNOWN, tokens)
 
-    def loss_result(self, expr: ir.Call, value: Val) -> Val:
+    def loss_result(self, expr: ir.Call, value: Val, unshown: bool = False) -> Val:
+        """What a criterion gives; `unshown`: it may give a number on some path, for all that is seen of it."""
         if value.kind is Kind.GRAPH:
-            scalar = SCALAR if is_reduced(expr) else 0
-            return replace(value, flags=(value.flags & ~SCALAR | scalar | LOSS) & ~(LARGE | VIEW | OUTPUT))
+            made = (SCALAR if is_reduced(expr) else 0) | (UNSHOWN if unshown else 0) | LOSS
+            return replace(value, flags=(value.flags & ~SCALAR | made) & ~(LARGE | VIEW | OUTPUT))
         if value.kind is Kind.DEVICE:
             return Val(Kind.DEVICE, flags=SCALAR | LOSS)
         return value
@@ -244,7 +246,7 @@ class TorchCalls(Evaluator):
             if shape is not None:
                 return shape
             return (
-                self.loss_result(expr, self.combined(args.all()))
+                self.loss_result(expr, self.combined(args.all()), _is_unshown(module))
                 if not is_unreduced(expr)
                 else self.combined(args.all())
             )
@@ -267,7 +269,12 @@ class TorchCalls(Evaluator):
         if forward is None or not args.any_graph():
             return None
         shape = self.function_call(expr, Val(Kind.FUNCTION, ref=forward), args, module, None, forward=True)
-        return shape if shape.kind in (Kind.CONTAINER, Kind.HOST, Kind.NUMBER, Kind.DEVICE) else None
+        if shape.kind in (Kind.CONTAINER, Kind.HOST, Kind.NUMBER, Kind.DEVICE):
+            return shape
+        used = _used(forward)
+        given = bind_arguments(forward, args, module)
+        cut = used is not None and not any(graphs(value) for name, value in given.items() if name in used)
+        return shape if cut else None
 
     def own_module_call(self, expr: ir.Call, module: Val, forward: ir.Function, args: Args) -> Val:
         """A module whose class is in the project: the shape of its result is known."""
@@ -404,7 +411,15 @@ class TorchCalls(Evaluator):
         for token in value.tokens:
             if isinstance(token, ParamToken) and token.function is self.function:
                 self.summary.frees.add(token.name)
+        self.shown(value, (path, *(arg.path for arg in expr.args)))
         self.free(value, retain)
+
+    def shown(self, value: Val, paths: tuple[str | None, ...]) -> None:
+        """What goes backward is a tensor, whatever made it."""
+        for path in paths:
+            known = self.state.vars.get(path or "")
+            if known is not None and known.has(UNSHOWN) and known.tokens == value.tokens:
+                self.state.vars[path or ""] = known.without_flags(UNSHOWN)
 
     def backward_method(self, expr: ir.Call, func: ir.Attr, base: Val) -> Val:
         """`loss.backward()`, or `engine.backward(loss)` where the owner is no tensor."""
@@ -446,6 +461,25 @@ def _shaped(shape: Val, made: Val) -> Val:
             flags |= made.flags & LARGE
         return Val(Kind.GRAPH, made.tokens | shape.tokens, flags)
     return made
+
+
+def _is_unshown(criterion: Val) -> bool:
+    """Whether a criterion may give a number in place of a tensor: its forward is not seen, or has a way to one."""
+    if isinstance(criterion.ref, str):
+        return False
+    forward = criterion.ref.method("forward") if criterion.ref is not None else None
+    return forward is None or may_give_number(forward)
+
+
+def _used(forward: ir.Function) -> frozenset[str] | None:
+    """The parameters of which a criterion computes what it gives: `target` alone, where it takes the `argmax` of the scores. None
+    where something else goes into it."""
+    summary = forward.home.summary(forward)
+    result = summary.returns if summary is not None else None
+    if result is None or result.kind is not Kind.SYMBOL or result.has(OPEN):
+        return None
+    params = frozenset(token.name for token in result.tokens if isinstance(token, ParamToken))
+    return params if len(params) == len(result.tokens) else None
 
 
 def _are_fresh(args: Args, function: ir.Function) -> bool:

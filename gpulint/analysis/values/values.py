@@ -84,6 +84,9 @@ class Flag(Flags):
     )  # what a tokenizer or an image processor gives: tensors, on whatever device, without a graph
     FIRST = auto()  # the first of the values that a module gives
     UNSURE_GRAD = auto()  # a tensor for certain; whether grad was enabled is not known
+    UNSHOWN = (
+        auto()
+    )  # what a criterion out of sight gives, or one with a way to a number: no tensor on every path
     GUARDED = auto()  # a module whose own forward runs without grad, whoever calls it
 
 
@@ -111,6 +114,7 @@ LOADED: Final = Flag.LOADED.value
 FRESH: Final = Flag.FRESH.value
 FIRST: Final = Flag.FIRST.value
 UNSURE_GRAD: Final = Flag.UNSURE_GRAD.value
+UNSHOWN: Final = Flag.UNSHOWN.value
 GUARDED: Final = Flag.GUARDED.value
 
 
@@ -269,7 +273,7 @@ def element(val: Val) -> Val:
     return Val(Kind.UNKNOWN, val.tokens, val.flags & FRESH)
 
 
-_STICKY = MAYBE | NAMED | MIXED | BOUNDED | VIEW | UNSURE_GRAD | OPEN | SLOTS
+_STICKY = MAYBE | NAMED | MIXED | BOUNDED | VIEW | UNSURE_GRAD | OPEN | SLOTS | UNSHOWN
 
 _ORDER = {Kind.GRAPH: 4, Kind.SYMBOL: 3, Kind.DEVICE: 2, Kind.NUMBER: 1}
 

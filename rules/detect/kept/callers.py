@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING
 
+from gpulint.rules.detect.kept.definitions import Definitions
+
 from gpulint.analysis.code import ir
 from gpulint.analysis.code.assignments import pairs
 from gpulint.analysis.file.lookup import called
@@ -177,20 +179,12 @@ def _of_name(site: CallSite, name: str) -> Use:
     if "." in name:
         return Use.KEPT
     use = Use.READ
-    for statement in _later(site):
+    for statement in Definitions(site.function).while_bound(name, site.stmt):
         for other in _uses(statement, name):
             if other is Use.KEPT:
                 return other
             use = other if other is Use.UNSEEN else use
     return use
-
-
-def _later(site: CallSite) -> Iterator[ir.Stmt]:
-    seen = False
-    for statement in ir.statements(site.function.body):
-        if seen:
-            yield statement
-        seen = seen or statement is site.stmt
 
 
 def _uses(statement: ir.Stmt, name: str) -> Iterator[Use]:

@@ -122,6 +122,8 @@ def _answers(
         yield few
     if path in graphs.backwarded or path in graphs.parts or _feeds(graphs, path):
         yield refuted(Question.BACKWARD, f"a later backward goes through `{path}`")
+    if _goes_in_again(graphs, statement, path, value):
+        yield refuted(Question.BACKWARD, f"what is in `{path}` is state that goes into the next forward")
     root = path.partition("[")[0]
     if path in emptied or root in emptied:
         yield refuted(Question.OUTLIVES, f"`{root}` is emptied or made anew in the loop")
@@ -131,6 +133,18 @@ def _answers(
         yield proven(Question.OUTLIVES, f"`{root}` is made before the loop, and grows with every round")
     if _is_short(loop):
         yield left_open(Question.REPEATS, "the loop may run a few rounds only", loop)
+
+
+def _goes_in_again(graphs: Graphs, statement: ir.Stmt, path: str, value: ir.Expr) -> bool:
+    """`out, h = net(x, states[-1]); states.append(h)`: the next result has the graph of the last state behind it anyhow."""
+    definitions = graphs.definitions.reaching(value.path, statement)[0] if value.path is not None else ()
+    return any(
+        isinstance(part, (ir.Sub, ir.Name)) and (part.base if isinstance(part, ir.Sub) else part).path == path
+        for definition in definitions
+        if isinstance(definition.value, ir.Call)
+        for arg in (*definition.value.args, *(given for _, given in definition.value.keywords))
+        for part in ir.walk(arg)
+    )
 
 
 def _of_flow(graphs: Graphs, statement: ir.Stmt, path: str) -> Iterator[Answer]:

@@ -81,6 +81,12 @@ class Definitions:
         for block, number, _ in reversed(self._places.get(id(stmt), ())):
             yield from ir.statements(block[number + 1 :])
 
+    def while_bound(self, path: str, stmt: ir.Stmt) -> Iterator[ir.Stmt]:
+        """The statements after one that still see what it has bound to a name: up to `loss = loss.item()`, that included."""
+        for later in self.after(stmt):
+            if any(definition.stmt is stmt for definition in self.reaching(path, later)[0]):
+                yield later
+
 
 def _own_binding(path: str, owner: ir.Stmt, found: list[Definition]) -> bool:
     """What a loop or a `with` binds for its body."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from gpulint.rules.detect.kept.callers import CallSite, call_sites, means
+from gpulint.rules.detect.kept.definitions import Definitions
 
 from gpulint.analysis.code import ir
 from gpulint.analysis.code.assignments import arithmetic_leaves, targets
@@ -65,7 +66,7 @@ def _kept_under_a_name(
         return keeper(file, site.function, position, depth - 1) if site.stmt.value is site.call else None
     if name is None:
         return None
-    for statement in _while_bound(site, name):
+    for statement in Definitions(site.function).while_bound(name, site.stmt):
         for call in ir.own_calls(statement):
             if call.method in _FILLING and any(arg.path == name for arg in call.args):
                 return Keeping(statement, file)
@@ -82,17 +83,6 @@ def _kept_under_a_name(
                     place = number if isinstance(statement.value, ir.Seq) else None
                     return keeper(file, site.function, place, depth - 1)
     return None
-
-
-def _while_bound(site: CallSite, name: str) -> Iterator[ir.Stmt]:
-    """The statements behind the call, up to where the name gets something else: `loss = loss.item()`."""
-    behind = False
-    for statement in ir.statements(site.function.body):
-        if behind:
-            yield statement
-            if any(target.path == name for target in targets(statement)) and not _adds(statement, name):
-                return
-        behind |= statement is site.stmt
 
 
 def _adds(statement: ir.Stmt, name: str) -> bool:

@@ -233,7 +233,7 @@ def _after_backward(graphs: Graphs) -> Iterator[Kept]:
         if not parts:
             continue
         position, part, traced = parts[0]
-        answers = (*about(traced, part), *_caller_answers(graphs, position))
+        answers = (*about(traced, part), *_may_go_on(graphs), *_caller_answers(graphs, position))
         yield Kept(
             function,
             part if isinstance(part, (ir.Name, ir.Attr, ir.Sub)) else statement,
@@ -390,13 +390,25 @@ def _is_closure(file: FileAnalysis, function: ir.Function) -> bool:
 def _goes_on(graphs: Graphs) -> bool:
     """Whether what is returned may go backward once more: the graph is retained, or made of gradients."""
     return (
-        any(
-            isinstance(flag := call.keyword(name), ir.Const) and bool(flag.value)
-            for _, call in ir.calls(graphs.function.body)
-            for name in ("retain_graph", "create_graph")
-        )
+        any(isinstance(flag, ir.Const) and bool(flag.value) for flag in _kept_by_flags(graphs))
         or graphs.grad_at(graphs.function.body[0]) is Grad.DISABLED
     )
+
+
+def _kept_by_flags(graphs: Graphs) -> Iterator[ir.Expr]:
+    """What the backwards of a function are told about keeping their graphs."""
+    for _, call in ir.calls(graphs.function.body):
+        for name in ("retain_graph", "create_graph"):
+            if (flag := call.keyword(name)) is not None:
+                yield flag
+
+
+def _may_go_on(graphs: Graphs) -> Iterator[Answer]:
+    """`loss.backward(create_graph=second_order)`: a caller that asks for it goes backward through what it is given."""
+    flag = next((one for one in _kept_by_flags(graphs) if isinstance(one, (ir.Name, ir.Attr))), None)
+    if flag is not None and flag.path is not None:
+        why = f"`{flag.path}` decides whether the graph is kept for another backward"
+        yield left_open(Question.BACKWARD, why, flag)
 
 
 def _caller_answers(graphs: Graphs, position: int | None) -> Iterator[Answer]:

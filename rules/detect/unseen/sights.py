@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from gpulint.analysis.code import ir
-from gpulint.analysis.code.outside import switched
+from gpulint.analysis.code.outside import is_certain, switches
 from gpulint.analysis.file import gradmode
 from gpulint.analysis.file.lookup import qualified
 from gpulint.analysis.torch import frameworks
@@ -91,10 +91,9 @@ class _Walk:
 
     def _switch(self, statement: ir.Stmt) -> Grad | None:
         """What `torch.set_grad_enabled(…)`, `ctx.__enter__()` and `stack.enter_context(…)` leave grad at."""
-        mode = switched(statement)
-        if mode is not None:
-            call = statement.value  # type: ignore[attr-defined]
-            return gradmode.of_call("torch.set_grad_enabled", call)
+        if made := switches(statement):
+            certain = is_certain(statement, made[0])
+            return gradmode.of_call("torch.set_grad_enabled", made[0]) if certain else Grad.UNKNOWN
         call = statement.value if isinstance(statement, ir.ExprStmt) else None
         if isinstance(call, ir.Call) and call.method == "__enter__" and isinstance(call.func, ir.Attr):
             return self._mode(call.func.base)

@@ -165,6 +165,8 @@ def against_cutting(file: FileAnalysis, hold: Hold) -> str:
     value = f"`{what}`" if what is not None else "what is held"
     if not hold.are_tensors:
         return f"{value} may be no tensor"
+    if hold.unshown:
+        return f"`{hold.unshown}` may be a number on some path: what makes it is not seen to give a tensor always"
     if hold.graph.state == "retained":
         return f"its graph is kept for another backward, which may go through `{hold.place.holder}`"
     if hold.place.keep is not None and (reason := _needed_by_callee(hold, value)):
