@@ -13,6 +13,7 @@ from gpulint.analysis.code import ir
 from gpulint.analysis.code.outside import FileCalls, OutsideCall
 from gpulint.analysis.torch import frameworks
 from gpulint.analysis.torch.backward import runs_backward
+from gpulint.analysis.values.arguments import is_static
 
 if TYPE_CHECKING:
     from gpulint.analysis.file.surroundings import Surroundings
@@ -258,22 +259,19 @@ class Reaching:
                 yield path, raw, self.project.calls_in(path, raw)
 
 
-<<<<<<< HEAD
 def _is_of_namesake(function: ir.Function, call: OutsideCall, calls: FileCalls) -> bool:
     """Whether a call in another file, on the object itself, runs the method of a class there that has the same name."""
     own = function.cls.name if function.cls is not None else None
     return call.on_self_of == own is not None and any(
         method.cls is not None and method.cls.name == own for method in calls.methods.get(function.name, ())
     )
-=======
+
+
 def _is_given(function: ir.Function, name: str, places: set[int | str]) -> bool:
     """Whether a name is a parameter of a function, and is given at one of the places: by position or by itself."""
-    first = int(
-        function.cls is not None and not any(item.path == "staticmethod" for item in function.decorators)
-    )
+    first = int(function.cls is not None and not is_static(function))
     names = [param.name for param in function.params[first:]]
     return name in names and (name in places or names.index(name) in places)
->>>>>>> h2
 
 
 def _both(one: Reach, other: Reach) -> Reach:
@@ -299,8 +297,7 @@ def fits(function: ir.Function, call: ir.Call) -> bool:
     """Whether a call can be the function's, by how many arguments it gives and by their names."""
     if any(isinstance(arg, ir.Starred) for arg in call.args):
         return True
-    static = any(decorator.path == "staticmethod" for decorator in function.decorators)
-    params = function.params[1:] if function.cls is not None and not static else function.params
+    params = function.params[1:] if function.cls is not None and not is_static(function) else function.params
     normal = [param for param in params if param.kind == "normal"]
     kinds = {param.kind for param in params}
     if len(call.args) > len(normal) and "star" not in kinds:
