@@ -74,9 +74,9 @@ def left_open(question: Question, clause: str, at: ir.Part | None = None, filena
     return Answer(question, Verdict.OPEN, clause, at, filename)
 
 
-def unweighed(question: Question, clause: str, at: ir.Part | None = None) -> Answer:
+def unweighed(question: Question, clause: str, at: ir.Part | None = None, filename: str = "") -> Answer:
     """The claim holds, as far as this question goes; what it costs the code does not say, nor that it is little."""
-    return Answer(question, Verdict.OPEN, clause, at, slight=True)
+    return Answer(question, Verdict.OPEN, clause, at, filename, slight=True)
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ from gpulint.analysis.questions.repeats.amounts import (
     is_one_sample,
     is_shown_at_once,
 )
-from gpulint.analysis.questions.size.networks import SMALL, NetworkSizes, Size
+from gpulint.analysis.questions.size.networks import NARROW, SMALL, NetworkSizes, Size
 from gpulint.analysis.torch.sizes import of_name
 from gpulint.answers import Answer, Question, left_open, refuted, unweighed
 
@@ -109,7 +109,7 @@ class ForwardSizes:
         self, function: ir.Function, call: ir.Call, path: str, network: object = None
     ) -> Iterator[Answer]:
         size = self._sizes.of(function, path, network) if path else None
-        if size is not None and (size.is_large or (size.most.convolutions and not size.looks_narrow)):
+        if size is not None and (size.is_large or (size.most.convolutions and size.most.about >= NARROW)):
             return  # of each state it saves more than rows, or than a few small pictures
         if acts(self._file, function, call):
             why = f"`{path or call.method}` is given one state of an environment at a time"
@@ -130,6 +130,8 @@ class ForwardSizes:
             yield from acting
         elif not _is_much(path, size):
             yield unweighed(Question.SIZE, _UNKNOWN)
+        elif size is not None and size.looks_narrow:
+            yield unweighed(Question.SIZE, size.in_words(path), *size.made_in(self._file))
 
     def of_graph(self, forwards: Iterable[Forward]) -> Iterator[Answer]:
         """The same of the graph that some forwards make together, whose losses go backward."""
