@@ -341,7 +341,10 @@ class _Lowering:
 
     def class_def(self, node: Any) -> ir.Stmt:
         outer_cls, outer_prefix = self.cls, self.prefix
-        bases = self.exprs([base.value if base.__class__ is ast.Starred else base for base in node.bases])
+        # `*bases`, and `Base[Config]`, which is `Base` with its types named.
+        bases = self.exprs(
+            [base.value if isinstance(base, (ast.Starred, ast.Subscript)) else base for base in node.bases]
+        )
         decorators = self.exprs(node.decorator_list)
         cls = ir.Class(node, node.name, f"{outer_prefix}{node.name}", bases, decorators)
         self.module.classes[cls.qualname] = cls

@@ -10,9 +10,9 @@ from gpulint.analysis.questions.device.left_on_host import left_on_host
 from gpulint.analysis.questions.repeats.acting import acts
 from gpulint.analysis.questions.repeats.amounts import (
     amounts,
+    goes_through_batches,
     goes_through_data,
     goes_through_loader,
-    goes_through_batches,
     is_one_sample,
     is_shown_at_once,
 )
