@@ -91,7 +91,7 @@ class ForwardSizes:
         if size.is_head or (size.hands_on_rows and goes_through_loader(self._file, function, call)):
             seen = known if size.most.seen else f"as far as it can be seen, {known}"
             return f"{seen}, in nothing but linear layers"
-        if size.is_of_tables and goes_through_loader(self._file, function, call):
+        if size.is_of_tables:
             return f"`{path}` does nothing but look up rows"
         if size.looks_narrow and is_shown_at_once(self._file, function, call):
             return f"what it gives is drawn at once for somebody who looks on, and {known}"
