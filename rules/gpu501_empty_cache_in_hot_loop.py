@@ -62,7 +62,8 @@ class EmptyCacheInHotLoop(Rule):
 
     ## Fix safety
     Removing the call changes no result: safe. Unsafe just after a `del`, whose memory somebody wants back at once, where the
-    program reads how much is reserved, and beside libraries that take memory of the same GPU. Loops whose rounds are whole
+    program reads how much is reserved, beside libraries that take memory of the same GPU, and in programs of sparse points, whose
+    batches differ in size. Loops whose rounds are whole
     phases, epochs, rollouts or runs tried again with less, are not reported.
     """
 

@@ -8,16 +8,17 @@ import pytest
 from gpulint.rules import all_rules
 
 from gpulint.api import check_paths
+from gpulint.findings import Confidence
 from gpulint.lint.linter import lint_text
 from gpulint.rule import RuleSet
 
-RULES = RuleSet(all_rules())
+RULES = RuleSet(all_rules(), confidence=Confidence.MEDIUM)  # how large the networks are, nothing says
 
 BASE = """
 import torch
 
 class Agent:
-    def act(self, batch):
+    def answer(self, batch):
         {guard}
             return self.eval_step(batch)
 
@@ -251,7 +252,7 @@ def test_a_function_of_the_same_name_elsewhere_guards_nothing(tmp_path: Path) ->
     (tmp_path / "pyproject.toml").write_text("")
     (tmp_path / "evaluation.py").write_text(
         "import torch\nfrom torch import nn\n\n\ndef evaluate(model: nn.Module, loader):\n    model.eval()\n"
-        "    hits = 0\n    for x, y in loader:\n        hits += (model(x).argmax(1) == y).sum().item()\n    return hits\n"
+        "    hits = 0\n    for x, y in loader:\n        hits += (model(x.cuda()).argmax(1) == y.cuda()).sum().item()\n    return hits\n"
     )
     other = "import torch\nfrom other import {names}\n\n\ndef main(m, l):\n    with torch.no_grad():\n        return evaluate(m, l)\n"
     (tmp_path / "main.py").write_text(other.format(names="evaluate as judge, train"))

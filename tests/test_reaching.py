@@ -7,10 +7,11 @@ from pathlib import Path
 import pytest
 from gpulint.rules import all_rules
 
+from gpulint.findings import Confidence
 from gpulint.lint.linter import lint_text
 from gpulint.rule import RuleSet
 
-RULES = RuleSet(all_rules())
+RULES = RuleSet(all_rules(), confidence=Confidence.MEDIUM)  # how large the networks are, nothing says
 
 
 def codes(folder: Path, checked: str, **files: str) -> list[str]:
@@ -82,7 +83,7 @@ def test_object_called_by_a_stage_whose_base_is_guarded(
 
 LABELER = """
 import torch
-from .nets import load
+from nets import load
 
 class Labeler:
     def __init__(self, path):
@@ -306,7 +307,7 @@ def test_one_careful_user_of_an_evaluation_without_torch(tmp_path: Path) -> None
 
 ENCODING = """
 import torch
-from .tables import loader
+from tables import loader
 
 class Estimator:
     def __init__(self, task):

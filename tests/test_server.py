@@ -277,12 +277,12 @@ def test_unsaved_text_stands_for_the_file_that_others_import(tmp_path: Path, pul
 
 def test_callers_in_unsaved_files_count_once_a_document_is_saved(tmp_path: Path) -> None:
     scores = (
-        "import torch\nfrom torch import nn\n\n\ndef scores(model: nn.Module, batch):\n"
-        "    model.eval()\n    return model(batch.cuda()).argmax(-1).tolist()\n"
+        "import torch\nfrom torch import nn\n\n\ndef scores(model: nn.Module, batches):\n"
+        "    model.eval()\n    return [model(batch.cuda()).argmax(-1).tolist() for batch in batches]\n"
     )
     guarded = (
-        "import torch\nfrom scoring import scores\n\n\ndef run(model, batch):\n"
-        "    with torch.no_grad():\n        return scores(model, batch)\n"
+        "import torch\nfrom scoring import scores\n\n\ndef run(model, batches):\n"
+        "    with torch.no_grad():\n        return scores(model, batches)\n"
     )
     (tmp_path / "pyproject.toml").write_text("")
     (tmp_path / "scoring.py").write_text(scores)
@@ -292,7 +292,7 @@ def test_callers_in_unsaved_files_count_once_a_document_is_saved(tmp_path: Path)
         async with editing(tmp_path) as editor:
             scoring, run = editor.open("scoring.py", scores), editor.open("run.py", guarded)
             assert await editor.diagnostics(scoring) == []
-            editor.rewrite(run, guarded.replace("with torch.no_grad()", "if batch is not None"))
+            editor.rewrite(run, guarded.replace("with torch.no_grad()", "if batches is not None"))
             await editor.diagnostics(run)
             sent = len(editor.published)
             editor.save(run)

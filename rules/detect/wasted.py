@@ -104,12 +104,20 @@ def _in_step(facts: FunctionFacts, forward: Forward) -> bool:
 def _may_be_wasted(facts: FunctionFacts, forward: Forward) -> bool:
     if forward.mode.grad is not Grad.ENABLED or forward.site is None or not forward.module.proven:
         return False
-    if is_weightless(forward.module.network):
+    if is_weightless(forward.module.network) or _goes_backward_itself(facts, forward):
         return False
     if not forward.call.args and not forward.call.keywords:
         return False  # a module without input makes parameters
     # A branch of a module's forward may be there for evaluation alone, which its caller guards.
     return not forward.mode.phased and not (facts.role.is_module_forward and forward.mode.guarded)
+
+
+def _goes_backward_itself(facts: FunctionFacts, forward: Forward) -> bool:
+    """`self._train_critic(data)`, a method that goes backward through what it makes before it gives it."""
+    cls, path = facts.function.cls, forward.module.path or ""
+    method = cls.methods.get(path.partition(".")[2]) if cls is not None else None
+    known: FunctionFacts | None = facts.function.home.facts.get(method) if method is not None else None
+    return known is not None and known.has_backward
 
 
 def words_beside(file: FileAnalysis, function: ir.Function) -> set[str]:

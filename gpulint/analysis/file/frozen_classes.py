@@ -61,11 +61,12 @@ def is_frozen_object(function: ir.Function, value: ir.Expr | None, depth: int = 
 
 
 def freezes_itself(info: ClassInfo, call: ir.Call) -> bool:
-    """Whether a call of a class's own method switches off the grad of all parameters: `net.requires_grad(False)`."""
+    """Whether a call of a class's own method, or of Lightning's `freeze`, switches off the grad of all parameters:
+    `net.requires_grad(False)`."""
     methods = (one.cls.methods.get(call.method) for one in info.lineage())
     method = next((method for method in methods if method is not None), None)
     if method is None:
-        return False
+        return call.method == "freeze" and any(one.is_lightning for one in info.lineage())
     modes = list(_of_all_parameters(method, "", call))
     return bool(modes) and all(_is_off(mode, method, call) for mode in modes)
 

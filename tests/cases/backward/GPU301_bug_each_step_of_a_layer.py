@@ -5,13 +5,14 @@ from torch import nn
 
 
 def train(loader):
-    net = nn.Linear(4, 1).cuda()
+    net = nn.Conv2d(3, 1, 3).cuda()
     opt = torch.optim.SGD(net.parameters(), lr=0.1)
     for x, y in loader:
         loss = nn.functional.mse_loss(net(x.cuda()), y.cuda())
         opt.zero_grad()
-        loss.backward(retain_graph=True)  # low: GPU301
+        loss.backward(retain_graph=True)  # expect: GPU301
         opt.step()
 
 
-train(torch.utils.data.DataLoader(torch.utils.data.TensorDataset(torch.rand(64, 4), torch.rand(64, 1)), 8))
+pictures, wanted = torch.rand(64, 3, 8, 8), torch.rand(64, 1, 6, 6)
+train(torch.utils.data.DataLoader(torch.utils.data.TensorDataset(pictures, wanted), 8))

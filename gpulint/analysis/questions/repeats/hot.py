@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from itertools import takewhile
 from typing import TYPE_CHECKING
 
@@ -137,6 +138,12 @@ _FIGURES = frozenset(
 _NEIGHBOURS = frozenset(
     "tensorflow jax cupy cudf cuml numba pycuda faiss vllm sglang ray onnxruntime tensorrt paddle mxnet multiprocessing".split()
 )
+# Libraries of sparse convolutions: no two batches of points are of one size, and MinkowskiEngine's documentation asks for an
+# emptied cache against what that leaves in pieces.
+_OF_POINTS = ("MinkowskiEngine", "torchsparse", "spconv")
+_IMPORTS_POINTS = re.compile(
+    rb"^[ \t]*(?:import|from)[ \t]+(?:%s)\b" % "|".join(_OF_POINTS).encode(), re.MULTILINE
+)
 _PROFILERS = frozenset({"record_function", "export_chrome_trace", "tensorboard_trace_handler"})
 _CYCLES = frozenset({"create_graph", "weakref", "disable", "freeze", "set_threshold"})
 _CLEANING = frozenset({"collect", "empty_cache", "synchronize", "ipc_collect"})
@@ -162,6 +169,8 @@ def why_kept(file: FileAnalysis, call: HotCall) -> str:
 def why_cheap(file: FileAnalysis, call: HotCall) -> str:
     """In a clause, why a call in every round may not matter beside the rest of the round; empty where the round is a step
     of training."""
+    if _goes_through_points(file):
+        return "its batches are of sparse points, which are never of one size: what the cache keeps may not fit the next"
     if file.evidence[call.function].words & _PROFILERS:
         return "a profiler watches these steps, of which there are few"
     if _reads_figures_beside(call):
@@ -178,6 +187,12 @@ def why_cheap(file: FileAnalysis, call: HotCall) -> str:
     if any(loop.backwards or loop.steps for loop in call.loops) or _is_training_step(file, call.function):
         return ""
     return "how long the rest of a round takes, which does not train, the code does not say"
+
+
+def _goes_through_points(file: FileAnalysis) -> bool:
+    """Whether the program has sparse points to go through."""
+    own = any(full.partition(".")[0] in _OF_POINTS for full in file.names.imports.values())
+    return own or (file.project is not None and file.project.contains(file.filename, _IMPORTS_POINTS))
 
 
 def _goes_on_after_failure(loop: Loop) -> bool:
