@@ -39,6 +39,9 @@ class EvalWithGrad(Rule):
     little to matter: a network of next to no weights, a loop that ends with its first round or has a handful, a forward
     that no loop is seen to run, a function that nothing in the program calls, a network that nothing puts on a GPU.
 
+    Confidence is high where something shows that the forward saves much: pictures go through convolutions, batches go
+    through it, or the network is known to be large. It is medium where nothing shows that, nor that it is little.
+
     ## Why is this bad
     With grad enabled the forward saves every activation for a backward that never comes. `model.eval()` changes
     dropout and batch norm, not this. That holds as well beside the training, for a look at the held-out data after the

@@ -28,6 +28,9 @@ class FrozenForwardWithGrad(Rule):
     Two things leave a doubt: the function does not call backward itself, so that a caller may have switched grad off; the
     result is used but no optimizer is seen to train the network, and another file's may.
 
+    Confidence is high only where the network is seen to be large, or pictures go through it, and medium where how large
+    it is cannot be seen: a step lets go of what it saves, and much of it is little beside the rest of the step.
+
     Nothing is said of a few linear layers whose widths are all in sight and small, and with low confidence where some are not:
     what one batch leaves in them is little. Of 8 findings like that, read in repositories that nobody had seen before, none
     was worth mending.

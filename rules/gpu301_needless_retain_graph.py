@@ -20,7 +20,8 @@ class NeedlessRetainGraph(Rule):
     Finds `backward(retain_graph=True)` where no second backward goes through that graph.
 
     With a doubt it also tells of the last backward of a function or closure whose graph lives on with what is returned, or
-    with what a caller has handed in, and of classes in which every backward keeps its graph.
+    with what a caller has handed in, and of classes in which every backward keeps its graph. Confidence is medium where
+    nothing shows that the graph saves much.
 
     ## Why is this bad
     `backward()` frees each saved tensor as soon as it is done with it. With `retain_graph=True` all of them stay until

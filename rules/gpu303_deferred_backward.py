@@ -18,6 +18,7 @@ class DeferredBackwardRule(Rule):
     ## What it does
     Finds losses of several micro-batches that are summed in a loop, with one backward after it. Rounds that go on from what
     the one before has computed, as over the frames of one sequence, need that one backward, and are let be.
+    Confidence is medium where nothing shows that a round's graph saves much.
 
     ## Why is this bad
     Gradients add up by themselves: a backward per micro-batch gives the same gradients. Summing first keeps the

@@ -19,7 +19,8 @@ class IneffectiveCleanup(Rule):
     ## What it does
     Finds clean-ups that free nothing: `del` of a parameter, just before `empty_cache()`, in a function that only cleans up
     or whose callers in the file all keep a name for what they hand over; `del` of a loop's variable; `empty_cache()` just
-    before the `del` that it should follow.
+    before the `del` that it should follow. Confidence is high where what is deleted is known to be a large network, and
+    medium else.
 
     ## Why is this bad
     `del` takes away one name. The caller's name still holds what was handed to a helper, and the list still holds what
