@@ -52,8 +52,10 @@ class FrozenForwardWithGrad(Rule):
     ```python
     import torch
     import torch.nn.functional as F
+    from torchvision.models import resnet50
 
-    def distill(student: torch.nn.Module, teacher: torch.nn.Module, loader, optimizer):
+    def distill(student: torch.nn.Module, loader, optimizer):
+        teacher = resnet50(weights="DEFAULT").cuda()
         for inputs, _ in loader:
             outputs = student(inputs)
             targets = teacher(inputs).detach()
@@ -67,8 +69,10 @@ class FrozenForwardWithGrad(Rule):
     ```python
     import torch
     import torch.nn.functional as F
+    from torchvision.models import resnet50
 
-    def distill(student: torch.nn.Module, teacher: torch.nn.Module, loader, optimizer):
+    def distill(student: torch.nn.Module, loader, optimizer):
+        teacher = resnet50(weights="DEFAULT").cuda()
         for inputs, _ in loader:
             outputs = student(inputs)
             with torch.no_grad():

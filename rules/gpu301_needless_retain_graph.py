@@ -35,8 +35,9 @@ class NeedlessRetainGraph(Rule):
     ```python
     import torch
     from torch import nn
+    from torchvision.models import resnet50
 
-    model = nn.Linear(8, 2)
+    model = resnet50()
     criterion = nn.CrossEntropyLoss()
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
 
@@ -51,8 +52,9 @@ class NeedlessRetainGraph(Rule):
     ```python
     import torch
     from torch import nn
+    from torchvision.models import resnet50
 
-    model = nn.Linear(8, 2)
+    model = resnet50()
     criterion = nn.CrossEntropyLoss()
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
 

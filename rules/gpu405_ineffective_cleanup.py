@@ -36,12 +36,14 @@ class IneffectiveCleanup(Rule):
     ## Example
     ```python
     import torch
+    from torchvision.models import resnet50
 
 
-    def compare(paths, load, score):
+    def compare(paths, score):
         scores = {}
         for path in paths:
-            model = load(path).cuda()
+            model = resnet50().cuda()
+            model.load_state_dict(torch.load(path, map_location="cpu"))
             scores[path] = score(model)
             torch.cuda.empty_cache()
             del model
@@ -51,12 +53,14 @@ class IneffectiveCleanup(Rule):
     ## Use instead
     ```python
     import torch
+    from torchvision.models import resnet50
 
 
-    def compare(paths, load, score):
+    def compare(paths, score):
         scores = {}
         for path in paths:
-            model = load(path).cuda()
+            model = resnet50().cuda()
+            model.load_state_dict(torch.load(path, map_location="cpu"))
             scores[path] = score(model)
             del model
             torch.cuda.empty_cache()
