@@ -68,6 +68,7 @@ class Project:
         self._command_lines: dict[str, Mapping[str, object]] = {}
         self._tests: dict[str, tuple[bytes, bool]] = {}  # those of which what is in them decides
         self._bases_by_name: dict[str, set[str]] = {}
+        self._top_folders: frozenset[str] = frozenset()
         self._defining: dict[tuple[str, str, bytes], tuple[str, ...]] = {}
         self._containing: dict[tuple[str, re.Pattern[bytes]], bool] = {}
 
@@ -217,6 +218,11 @@ class Project:
                 found = True
             kept = self._tests[path] = (raw, found)
         return kept[1]
+
+    def top_folders(self, origin: str) -> frozenset[str]:
+        """The folders with Python files at the top of a file's project."""
+        self.neighbours(self.root(origin))
+        return self._top_folders
 
     def within(self, filename: str) -> str:
         """A file's path in its project."""
@@ -436,6 +442,7 @@ class Project:
             self._containing = {}
             self._command_lines = {}
             self._bases_by_name = _bases_by_name(self._trees[root])
+            self._top_folders = _top_folders(root, self._trees[root])
         if not self._buffers:
             return self._trees[root]
         return [(path, self._buffers.get(path, raw)) for path, raw in self._trees[root]]
@@ -485,6 +492,11 @@ class Project:
 _GUARDS = frozenset({"no_grad", "inference_mode"})
 _CLASS = re.compile(rb"^[ \t]*class\s+(\w+)\s*\(([^)]*)\)", re.MULTILINE)
 _BASE = re.compile(rb"(\w+)\s*(?:\[[^\]]*\]\s*)?(?:,|$)")
+
+
+def _top_folders(root: str, files: list[tuple[str, bytes]]) -> frozenset[str]:
+    within = (os.path.relpath(path, root) for path, _ in files)
+    return frozenset(path.partition(os.sep)[0] for path in within if os.sep in path)
 
 
 def _bases_by_name(files: list[tuple[str, bytes]]) -> dict[str, set[str]]:

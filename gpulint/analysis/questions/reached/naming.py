@@ -62,7 +62,7 @@ class Naming:
             not sources
             or "*" in said.imported
             or stem == "__init__"
-            or re.search(rb"\b%s\b" % stem.encode(), raw)
+            or re.search(rb"\b%s\b" % re.escape(os.fsencode(stem)), raw)
         ):
             return False
         return all(self._is_library(source) or any(self._defines(source, name)) for source in sources)

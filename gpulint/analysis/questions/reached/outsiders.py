@@ -85,17 +85,11 @@ def is_for_others(file: FileAnalysis) -> bool:
     if project is None or not texts:
         return False
     top = PurePath(project.within(file.filename)).parts[0]
-    folders = _tops(project.neighbours(project.root(file.filename)), project.root(file.filename))
+    folders = project.top_folders(file.filename)
     return any(_PACKAGED.search(text) and _installs(text, top, folders) for text in texts)
 
 
-def _tops(files: list[tuple[str, bytes]], root: str) -> set[str]:
-    """The folders at the top of a project."""
-    parts = (PurePath(path).relative_to(root).parts for path, _ in files)
-    return {first for first, *rest in parts if rest}
-
-
-def _installs(text: str, top: str, folders: set[str]) -> bool:
+def _installs(text: str, top: str, folders: frozenset[str]) -> bool:
     """Whether what lies in a folder at the top of a project is among what its setup.py installs: all packages, unless it lists
     some or has the name of one of them, and none where it only builds extensions."""
     if "setup(" not in text:
