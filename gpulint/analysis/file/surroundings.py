@@ -37,7 +37,8 @@ class Surroundings(Protocol[File]):
     def root(self, origin: str) -> str:
         """The folder of a file's project, any file of which may hold what is asked for."""
 
-    def top_folders(self, origin: str) -> frozenset[str]: ...
+    def top_folders(self, origin: str) -> frozenset[str]:
+        """The folders with Python files at the top of a file's project."""
 
     def within(self, filename: str) -> str:
         """The path of a file from its project's root on."""

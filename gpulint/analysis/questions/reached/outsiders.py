@@ -18,11 +18,12 @@ if TYPE_CHECKING:
     from gpulint.analysis.file.program import FileAnalysis
 
 # Programs that make objects of classes that their settings name.
-_BY_NAME = (
+_BY_NAME = re.compile(
     rb"\b(?:__import__|hydra|instantiate(?=\()|LightningCLI|jsonargparse|pydoc|iter_modules|walk_packages|"
     rb"__subclasses__|__init_subclass__)\b"
-    rb"|(?<!import )\bimport_module\b(?!\s*\(\s*f?[\"'](?!(?:%s)\b)\w+\.)"
 )
+_IMPORTS = re.compile(rb"(?<!import )\bimport_module\b")
+_IMPORTS_OF = _IMPORTS.pattern + rb"(?!\s*\(\s*f?[\"'](?!(?:%s)\b)\w+\.)"
 
 _PACKAGED = re.compile(
     r"\bsetup\(|^\[(?:project|build-system|tool\.(?:poetry|flit|pdm|hatch)\b|metadata|options)", re.M
@@ -34,11 +35,17 @@ _HARMLESS = frozenset(
 _MODULE_METHODS = frozenset({"forward", "__call__", "__init__", "main"})
 
 
-def by_name(path: str) -> re.Pattern[bytes]:
-    """How a program makes objects of classes that its settings name, where these may stand in a module of this path: one that
-    imports `f"configs.{name}"` makes none of another folder's."""
-    parts = PurePath(path).with_suffix("").parts
-    return re.compile(_BY_NAME % b"|".join(re.escape(os.fsencode(part)) for part in parts))
+def makes_by_name(file: FileAnalysis) -> bool:
+    """Whether a program makes objects of classes that its settings name, where these may stand in this file: one that imports
+    `f"configs.{name}"` makes none of another folder's."""
+    project = file.project
+    if project is None or project.contains(file.filename, _BY_NAME):
+        return True
+    if not project.contains(file.filename, _IMPORTS):
+        return False
+    parts = PurePath(project.within(file.filename)).with_suffix("").parts
+    own = b"|".join(re.escape(os.fsencode(part)) for part in parts)
+    return project.contains(file.filename, re.compile(_IMPORTS_OF % own))
 
 
 def may_be_started(file: FileAnalysis, function: ir.Function) -> bool:

@@ -15,9 +15,9 @@ from gpulint.analysis.code import ir
 from gpulint.analysis.code.following import main_blocks
 from gpulint.analysis.questions.reached.naming import Naming
 from gpulint.analysis.questions.reached.outsiders import (
-    by_name,
     is_for_others,
     makes_by_itself,
+    makes_by_name,
     may_be_started,
 )
 from gpulint.analysis.questions.reached.showing import is_shown_only, modes_set
@@ -196,8 +196,7 @@ class Uncalled:
             return False
         if is_for_others(file) or makes_by_itself(info):
             return False
-        named = by_name(project.within(file.filename))
-        if not project.contains(file.filename, _RUNS) or project.contains(file.filename, named):
+        if not project.contains(file.filename, _RUNS) or makes_by_name(file):
             return False
         own = os.path.abspath(file.filename)
         tried_out = own if self._try_out.is_all_that_names(cls.name) else ""
