@@ -21,8 +21,9 @@ class Mentions:
     may name something: `"eval_step"`, `"models.trainer.Trainer"`. Bases of classes are left out, and what `super` is given.
     A file that cannot be read may mention anything.
 
-    sources: the modules that it imports a name from; defined: the functions and classes at its top; decorated: those with decorators, who may do anything with them; called: by
-    last name, in which of these something is called; renamed: what is imported under another name; looked_into: modules out of which something is taken that no text names,
+    sources: the modules that it imports a name from; defined: the functions and classes at its top; decorated: those with
+    decorators, who may do anything with them; called: by last name, in which of these something is called; renamed: what is
+    imported under another name; looked_into: modules out of which something is taken that no text names,
     `getattr(models, args.name)`; looks_around: the same of its own names, `globals()[name]`, `eval(name)`.
     """
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from gpulint.analysis.code import ir
 from gpulint.analysis.code.assignments import targets
+from gpulint.analysis.questions.repeats.amounts import callers
 
 if TYPE_CHECKING:
     from gpulint.analysis.file.program import FileAnalysis
@@ -37,7 +37,7 @@ def acts(file: FileAnalysis, function: ir.Function, call: ir.Call, depth: int = 
         returned |= isinstance(statement, ir.Return)
     if not returned or not depth or function is file.module.body:
         return False
-    return any(acts(home, caller, outer, depth - 1) for home, caller, outer in _callers(file, function))
+    return any(acts(home, caller, outer, depth - 1) for home, caller, outer in callers(file, function))
 
 
 def _steps(statement: ir.Stmt, names: set[str], call: ir.Call) -> bool:
@@ -53,16 +53,3 @@ def _steps(statement: ir.Stmt, names: set[str], call: ir.Call) -> bool:
 
 def _reads(expr: ir.Expr, names: set[str], call: ir.Call) -> bool:
     return any(part is call or (isinstance(part, ir.Name) and part.id in names) for part in ir.walk(expr))
-
-
-def _callers(
-    file: FileAnalysis, function: ir.Function
-) -> Iterator[tuple[FileAnalysis, ir.Function, ir.Call]]:
-    """The calls of a function, by its name, where something steps: in its file, else in those that call it."""
-    others = file.project.files_calling(file.filename, function) if file.project is not None else None
-    for home in (file, *(others or ())):
-        for caller, evidence in home.evidence.items():
-            if caller is not function and function.name in evidence.called:
-                for _, call in ir.calls(caller.body):
-                    if call.method == function.name:
-                        yield home, caller, call

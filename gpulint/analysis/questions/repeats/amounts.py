@@ -74,12 +74,8 @@ def goes_through_batches(
         return True
     if function is file.module.body or not depth:
         return False
-    others = file.project.files_calling(file.filename, function) if file.project is not None else ()
     return any(
-        goes_through_batches(home, caller, site, depth - 1)
-        for home in (file, *(others or ()))
-        for caller, site in _callers(home, function)
-        if caller is not function
+        goes_through_batches(home, caller, site, depth - 1) for home, caller, site in callers(file, function)
     )
 
 
@@ -170,12 +166,16 @@ def _is_repeated(file: FileAnalysis, function: ir.Function, depth: int) -> bool:
 
 def is_called_in_a_loop(file: FileAnalysis, function: ir.Function) -> bool:
     """Whether a loop is seen to call a function, here or in another file."""
+    return any(_is_in_a_loop(caller, call) for _, caller, call in callers(file, function))
+
+
+def callers(file: FileAnalysis, function: ir.Function) -> Iterator[tuple[FileAnalysis, ir.Function, ir.Call]]:
+    """The calls of a function by its name, other than its own, here and in the files that call it."""
     others = file.project.files_calling(file.filename, function) if file.project is not None else ()
-    return any(
-        caller is not function and _is_in_a_loop(caller, call)
-        for home in (file, *(others or ()))
-        for caller, call in _callers(home, function)
-    )
+    for home in (file, *(others or ())):
+        for caller, call in _callers(home, function):
+            if caller is not function:
+                yield home, caller, call
 
 
 def _is_in_a_loop(function: ir.Function, call: ir.Call) -> bool:

@@ -56,7 +56,7 @@ class ForwardSizes:
         if size is not None and little:
             yield left_open(Question.SIZE, little, *size.made_in(self._file))
             return
-        acting = tuple(self._of_acting(function, call, path, network))
+        acting = tuple(self._of_acting(function, call, path, size))
         yield from acting
         if not acting and not self._is_much(function, call, path, size):
             yield unweighed(Question.SIZE, _UNSHOWN)
@@ -106,9 +106,8 @@ class ForwardSizes:
             yield left_open(Question.SIZE, size.in_words(path), *size.made_in(self._file))
 
     def _of_acting(
-        self, function: ir.Function, call: ir.Call, path: str, network: object = None
+        self, function: ir.Function, call: ir.Call, path: str, size: Size | None
     ) -> Iterator[Answer]:
-        size = self._sizes.of(function, path, network) if path else None
         if size is not None and (size.is_large or (size.most.convolutions and size.most.about >= NARROW)):
             return  # of each state it saves more than rows, or than a few small pictures
         if acts(self._file, function, call):
@@ -126,7 +125,7 @@ class ForwardSizes:
             rows = ", in nothing but linear layers" if size.is_of_rows else ""
             yield left_open(Question.SIZE, f"{size.in_words(path)}{rows}", *size.made_in(self._file))
             yield left_open(Question.REPEATS, "it is let go of in each step, and may not matter beside it")
-        elif acting := tuple(self._of_acting(function, call, path, network)):
+        elif acting := tuple(self._of_acting(function, call, path, size)):
             yield from acting
         elif not _is_much(path, size):
             yield unweighed(Question.SIZE, _UNKNOWN)
