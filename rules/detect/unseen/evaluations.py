@@ -22,7 +22,7 @@ from gpulint.rules.detect.unseen.sights import Sight
 from gpulint.analysis.code import ir
 from gpulint.analysis.file.differentiating import differentiated
 from gpulint.analysis.file.lookup import names_only_cpu
-from gpulint.analysis.questions.device.by_constant import everything_on_cpu
+from gpulint.analysis.questions.device.by_constant import everything_on_cpu, speaks_of_no_device
 from gpulint.analysis.questions.grad.frozen_networks import is_frozen
 from gpulint.analysis.torch import frameworks
 from gpulint.analysis.torch.backward import runs_backward
@@ -319,7 +319,9 @@ class UnseenEvaluations:
             for evidence in file.evidence.values()
             for word in evidence.words | evidence.strings
         }
-        if not any(part in word for word in words for part in _GPU):
+        if speaks_of_no_device(self._file):
+            yield left_open(Question.DEVICE, "nothing in the program says that a GPU is used")
+        elif not any(part in word for word in words for part in _GPU):
             yield left_open(Question.DEVICE, "nothing in the file says that a GPU is used")
         elif everything_on_cpu(self._file):
             yield refuted(Question.DEVICE, "the device of the whole file is the CPU")

@@ -7,7 +7,6 @@ enough for silence alone; what only leaves it open is told with a report of low 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -22,7 +21,7 @@ from gpulint.analysis.questions.backward.differentiating_networks import (
     may_be,
 )
 from gpulint.analysis.questions.backward.under_calls import BackwardUnderCalls
-from gpulint.analysis.questions.device.by_constant import everything_on_cpu
+from gpulint.analysis.questions.device.by_constant import everything_on_cpu, speaks_of_no_device
 from gpulint.analysis.questions.device.made_on_cpu import is_made_on_cpu
 from gpulint.analysis.questions.device.origins import Origins, bindings, device_of_move, is_cpu
 from gpulint.analysis.questions.grad.frozen_networks import handed_frozen, is_frozen
@@ -42,7 +41,6 @@ from gpulint.analysis.questions.grad.own_guards import (
 from gpulint.analysis.questions.grad.results import Result
 from gpulint.analysis.questions.grad.weights import frozen_by_flag, weights_in_doubt
 from gpulint.analysis.questions.reached.handed import cannot_take
-from gpulint.analysis.questions.reached.outsiders import is_for_others
 from gpulint.analysis.torch import frameworks
 from gpulint.analysis.torch.methods import GIVES_ITSELF
 from gpulint.analysis.torch.names import GRAD_SWITCHES
@@ -57,10 +55,6 @@ if TYPE_CHECKING:
 _PLACING = frozenset(
     "device_map DataParallel DistributedDataParallel prepare setup dispatch_model set_default_device set_default_tensor_type "
     "setup_module setup_dataloaders deepspeed".split()
-)
-_CHOOSES_DEVICE = re.compile(
-    rb"(?i:cuda|gpu(?!\d)|device|accelerat|lightning|fabric|ignite|fastai|catalyst|skorch|deepspeed|colossal|parallel|hydra)"
-    rb"|Trainer\(|default_tensor_type|\b(?:mps|xpu|npu|hpu)\b"
 )
 _DEVICES = frozenset("accelerator Accelerator fabric Fabric mps xpu npu hpu DataParallel".split())
 _TRAINS = frozenset("backward optimizer optim".split())
@@ -164,7 +158,7 @@ class Doubts:
             yield left_open(Question.TRAINED, flag)
         if isinstance(forward.module.network, str) and forward.module.network in frameworks.MOSTLY_FROZEN:
             yield left_open(Question.SIZE, frameworks.MOSTLY_FROZEN[forward.module.network])
-        if self._is_of_host_program:
+        if speaks_of_no_device(self._file):
             yield left_open(Question.DEVICE, "nothing in the program says that a GPU is used")
         elif not self.names_gpu_for(forward):
             yield left_open(Question.DEVICE, "nothing in the file says that a GPU is used")
@@ -301,17 +295,6 @@ class Doubts:
             "device" in word or "cuda" in word or "gpu" in word
             for word in (*map(str.lower, self._words), *strings)
         ) or bool(self._words & _DEVICES)
-
-    @cached_property
-    def _is_of_host_program(self) -> bool:
-        """Whether all of a program is seen, and no file of it speaks of a device, nor of a library that chooses one."""
-        file, project = self._file, self._file.project
-        return (
-            project is not None
-            and project.is_bounded(file.filename)
-            and not is_for_others(file)
-            and not project.contains(file.filename, _CHOOSES_DEVICE)
-        )
 
     @cached_property
     def _all_on_cpu(self) -> bool:
