@@ -337,17 +337,23 @@ class Project:
             if brought or name in read.texts or self._reads(path, raw, function):
                 return True
             calls = self.calls_in(path, raw)
-            named = calls.calls.get(name, ())
-            if function.cls is not None and not all(
-                reaching.is_of_another(function, call, calls) for call in named
-            ):
-                return True
-            if function.cls is None and any(
-                reaching.may_run(function, call, calls) and not self._is_elsewhere(own, path, call, calls)
-                for call in named
+            if any(
+                function.cls is not None or not self._is_elsewhere(own, path, call, calls)
+                for call in reaching.meant_in(own, function, path, raw)
             ):
                 return True
         return False
+
+    def callers_beside(self, origin: str, function: ir.Function) -> frozenset[str] | None:
+        """The functions of its own file, by their qualified names, that call what may be the function for all that can be told;
+        None where the file does more with its name, or cannot be asked."""
+        root, own = self.root(origin), os.path.abspath(origin)
+        raw = next((raw for path, raw in self.neighbours(root) if path == own), None)
+        said = self.mentions(own, raw) if raw is not None else Mentions(unreadable=True)
+        if raw is None or said.unreadable or function.name in said.names | said.attributes | said.texts:
+            return None
+        meant = Reaching(self, root).meant_in(own, function, own, raw)
+        return frozenset(call.caller.qualname for call in meant)
 
     def _is_elsewhere(self, own: str, path: str, call: OutsideCall, calls: FileCalls) -> bool:
         """Whether a call by an imported name is seen to run a function of another file."""

@@ -7,10 +7,12 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from enum import Enum, auto
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from gpulint.analysis.code import ir
 from gpulint.analysis.code.outside import FileCalls, OutsideCall
+from gpulint.analysis.file.sources import Sources
 from gpulint.analysis.torch import frameworks
 from gpulint.analysis.torch.backward import runs_backward
 from gpulint.analysis.values.arguments import is_static
@@ -40,7 +42,7 @@ class _Caller:
     call: OutsideCall
 
 
-@dataclass(slots=True)
+@dataclass
 class Reaching:
     """One question, asked of the files of one project."""
 
@@ -173,12 +175,41 @@ class Reaching:
                 for call in calls.calls.get(function.name, ()):
                     handed_on = call.namesake and function.cls is not None
                     apart = other != path and _is_of_namesake(function, call, calls)
-                    if not handed_on and not apart and self.may_run(function, call, calls):
-                        yield _Caller(other, raw, call)
+                    caller = _Caller(other, raw, call)
+                    if handed_on or apart or not self._may_be(function, call):
+                        continue
+                    if not self._is_of_another(path, function, caller):
+                        yield caller
 
-    def may_run(self, function: ir.Function, call: OutsideCall, calls: FileCalls) -> bool:
-        """Whether a call of a function's name may be of it, among the calls of its file."""
-        return self._may_be(function, call) and not self.is_of_another(function, call, calls)
+    def meant_in(self, path: str, function: ir.Function, other: str, raw: bytes) -> list[OutsideCall]:
+        """The calls in a file that may run a function, for all that can be told of what they give and of what their object is:
+        more than who asks for guards goes by."""
+        calls = self.project.calls_in(other, raw)
+        return [
+            call
+            for call in calls.calls.get(function.name, ())
+            if (fits(function, call.call) or self._names_class(function, call.call))
+            and not self._is_of_another(path, function, _Caller(other, raw, call))
+            and not self._is_on_another(path, function, _Caller(other, raw, call))
+        ]
+
+    def _names_class(self, function: ir.Function, call: ir.Call) -> bool:
+        """`Trainer.validate(self, loader)`, which gives the object as well."""
+        owner = call.func.base.path if isinstance(call.func, ir.Attr) else None
+        name = (owner or "").rpartition(".")[2]
+        return function.cls is not None and function.cls.name in self.project.bases(name)
+
+    def _is_on_another(self, path: str, function: ir.Function, caller: _Caller) -> bool:
+        """Whether a call on the object itself runs the method of another class: of one of the same name in another file, or of
+        one that has nothing to do with the function's, and has that method."""
+        own = caller.call.on_self_of
+        if function.cls is None or own is None:
+            return False
+        if own == function.cls.name:
+            calls = self.project.calls_in(caller.path, caller.raw)
+            return caller.path != path and _is_of_namesake(function, caller.call, calls)
+        mixed = any({own, function.cls.name} <= self.project.bases(one) for one in self.project.derived(own))
+        return not mixed and not self.project.related(function, own) and self._has_method(own, function.name)
 
     def _may_be(self, function: ir.Function, call: OutsideCall) -> bool:
         if function.cls is None:
@@ -189,18 +220,27 @@ class Reaching:
             return not inner and self.project.related(function, call.on_self_of) and fits(function, call.call)
         return function.name not in _OF_INSTANCES and fits(function, call.call)
 
-    def is_of_another(self, function: ir.Function, call: OutsideCall, calls: FileCalls) -> bool:
+    def _is_of_another(self, path: str, function: ir.Function, caller: _Caller) -> bool:
         """Whether the object of a call is made, as far as its file shows, of another class of the project with a method of
-        that name of its own."""
+        that name of its own, be that class of the same name."""
+        call = caller.call
         func = call.call.func
         if function.cls is None or call.on_self_of is not None or not isinstance(func, ir.Attr):
             return False
         name = (func.base.path or "").rpartition(".")[2]
+        calls = self.project.calls_in(caller.path, caller.raw)
         made = [maker for maker, names in calls.made.items() if name in names]
+        handed = any(param.name == func.base.path for param in call.caller.params)
         return bool(made) and all(
-            not self.project.related(function, maker) and self._has_method(maker, function.name)
+            not handed and self._sources.is_another(caller.path, caller.raw, path, maker)
+            if maker == function.cls.name
+            else not self.project.related(function, maker) and self._has_method(maker, function.name)
             for maker in made
         )
+
+    @cached_property
+    def _sources(self) -> Sources:
+        return Sources(self.project, self.root)
 
     def _has_method(self, cls: str, name: str) -> bool:
         family = self.project.bases(cls)

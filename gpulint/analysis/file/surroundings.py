@@ -64,6 +64,10 @@ class Surroundings(Protocol[File]):
     def speaks_of(self, origin: str, function: ir.Function) -> bool:
         """Whether another file of the project may run the function: calls or reads something of its name."""
 
+    def callers_beside(self, origin: str, function: ir.Function) -> frozenset[str] | None:
+        """The functions of its own file, by their qualified names, that call what may be the function; None where the file does
+        more with its name."""
+
     def calls_of(self, origin: str, function: ir.Function) -> list[ir.Call]:
         """The calls around `origin` that may run the function, or make an object by it where it is a constructor."""
 

@@ -4,7 +4,6 @@ by name, from what makes or calls it to what makes or calls that.
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -14,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from gpulint.analysis.code.mentions import BODY, PROGRAM, Mentions
 from gpulint.analysis.file.reaching import may_import
+from gpulint.analysis.file.sources import Sources
 
 if TYPE_CHECKING:
     from gpulint.analysis.file.surroundings import Surroundings
@@ -49,37 +49,14 @@ class Naming:
         for other, raw in self.project.neighbours(self.root):
             if word.search(raw) is None or (other != path and not may_import(raw, path, name)):
                 continue
-            if other == path or not self._is_from_elsewhere(other, raw, path, name):
+            if other == path or not self._sources.is_from_elsewhere(other, raw, path, name):
                 yield other, raw
-
-    def _is_from_elsewhere(self, other: str, raw: bytes, path: str, name: str) -> bool:
-        """Whether a file imports the name, and each time from a library, or a module of the project that defines it itself, and
-        speaks of the module that is asked for nowhere."""
-        said = self.project.mentions(other, raw)
-        sources = said.sources.get(name, frozenset())
-        stem = PurePath(path).stem
-        if (
-            not sources
-            or "*" in said.imported
-            or stem == "__init__"
-            or re.search(rb"\b%s\b" % re.escape(os.fsencode(stem)), raw)
-        ):
-            return False
-        return all(self._is_library(source) or any(self._defines(source, name)) for source in sources)
-
-    def _defines(self, module: str, name: str) -> Iterator[bool]:
-        """For each file of the project that goes by the last name of a module, whether it defines the name."""
-        last = module.rpartition(".")[2]
-        for one, raw in self.project.neighbours(self.root):
-            if last and PurePath(one).stem == last:
-                yield name in self.project.mentions(one, raw).defined
 
     def _uses(self, other: str, raw: bytes, path: str, name: str, depth: int) -> bool:
         """Whether a file that has the name uses what it stands for, but in what nothing uses."""
         said = self.project.mentions(other, raw)
-        stem = PurePath(path).stem
-        if other != path and name in said.defined and said.imported.isdisjoint((name, stem)):
-            return False  # one of its own
+        if other != path and self._sources.is_its_own(other, raw, path, name):
+            return False
         if said.unreadable or name in said.names | said.attributes | said.texts | said.renamed:
             return True
         if other == path and name in said.decorated:
@@ -115,16 +92,13 @@ class Naming:
 
     def _may_hold(self, module: str, path: str, name: str) -> bool:
         """Whether a module of the project may have what stands in a file among its own names."""
-        if self._is_library(module):
+        if self._sources.is_library(module):
             return False
         last = module.rpartition(".")[2]
-        return last in self._parts(path) or any(
-            last in self._parts(other)[-2:] and may_import(raw, path, name)
+        return last in self._sources.parts(path) or any(
+            last in self._sources.parts(other)[-2:] and may_import(raw, path, name)
             for other, raw in self.project.neighbours(self.root)
         )
-
-    def _is_library(self, module: str) -> bool:
-        return not module.startswith(".") and module.partition(".")[0] not in self._folders
 
     @cached_property
     def _looking(self) -> list[tuple[str, bytes, Mentions]]:
@@ -132,11 +106,5 @@ class Naming:
         return [(other, raw, self.project.mentions(other, raw)) for other, raw in files if _LOOKS.search(raw)]
 
     @cached_property
-    def _folders(self) -> frozenset[str]:
-        """What imports of the project may begin with."""
-        return frozenset(
-            part for other, _ in self.project.neighbours(self.root) for part in self._parts(other)
-        )
-
-    def _parts(self, path: str) -> tuple[str, ...]:
-        return PurePath(os.path.relpath(path, self.root)).with_suffix("").parts
+    def _sources(self) -> Sources:
+        return Sources(self.project, self.root)

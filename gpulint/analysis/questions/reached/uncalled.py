@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from gpulint.analysis.code import ir
 from gpulint.analysis.code.following import main_blocks
+from gpulint.analysis.file.reaching import fits
 from gpulint.analysis.questions.reached.naming import Naming
 from gpulint.analysis.questions.reached.outsiders import (
     is_for_others,
@@ -131,10 +132,19 @@ class Uncalled:
             return (left_open(Question.REACHED, clause, function),)
         if not self._is(function, _DEPTH):
             return ()
-        tried = function.name in self._file.evidence[self._file.module.body].words
+        said = self._file.evidence[self._file.module.body].words
+        tried = function.name in said and self._try_out.is_all_that_names(function.name)
         but = " but the try-out of its own file" if tried else ""
         clause = f"nothing in the program{but} calls `{function.name}`"
+        if not tried and self._is_misused(function):
+            clause = f"what calls `{function.name}` gives it other arguments than it takes, and raises"
         return (left_open(Question.REACHED, clause, function),)
+
+    def _is_misused(self, function: ir.Function) -> bool:
+        """Whether the file has calls by the function's name, none of which can be bound to it."""
+        calls = [call for one in self._file.evidence for _, call in ir.calls(one.body)]
+        named = [call for call in calls if call.method == function.name and call.func.path is not None]
+        return bool(named) and not any(fits(function, call) for call in named)
 
     def _is(self, function: ir.Function, depth: int) -> bool:
         if function not in self._known:
@@ -155,8 +165,11 @@ class Uncalled:
             return False
         if any(name in evidence.strings for evidence in file.evidence.values()):
             return False
+        meant = project.callers_beside(file.filename, function)
         for caller, evidence in file.evidence.items():
             if caller is function or name not in evidence.words:
+                continue
+            if meant is not None and caller.qualname not in meant:
                 continue
             if caller is file.module.body and self._try_out.is_all_that_names(name):
                 continue

@@ -1,0 +1,69 @@
+"""Where a file has a name from: a library, a module of its project that defines it, or the one that is asked for."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import PurePath
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from gpulint.analysis.file.surroundings import Surroundings
+
+
+@dataclass
+class Sources:
+    """One question, asked of the files of one project."""
+
+    project: Surroundings[Any]
+    root: str
+
+    def is_another(self, other: str, raw: bytes, path: str, name: str) -> bool:
+        """Whether a file that has the name of what stands at the top of `path` means something else by it."""
+        return other != path and (
+            self.is_its_own(other, raw, path, name) or self.is_from_elsewhere(other, raw, path, name)
+        )
+
+    def is_its_own(self, other: str, raw: bytes, path: str, name: str) -> bool:
+        """Whether a file defines the name itself, and imports neither it nor the module that is asked for."""
+        said = self.project.mentions(other, raw)
+        return name in said.defined and said.imported.isdisjoint((name, PurePath(path).stem))
+
+    def is_from_elsewhere(self, other: str, raw: bytes, path: str, name: str) -> bool:
+        """Whether a file imports the name, and each time from a library, or a module of the project that defines it itself, and
+        speaks of the module that is asked for nowhere."""
+        said = self.project.mentions(other, raw)
+        sources = said.sources.get(name, frozenset())
+        stem = PurePath(path).stem
+        if (
+            not sources
+            or "*" in said.imported
+            or stem == "__init__"
+            or re.search(rb"\b%s\b" % re.escape(os.fsencode(stem)), raw)
+        ):
+            return False
+        return all(self.is_library(source) or any(self._defines(source, name)) for source in sources)
+
+    def is_library(self, module: str) -> bool:
+        return not module.startswith(".") and module.partition(".")[0] not in self._folders
+
+    def parts(self, path: str) -> tuple[str, ...]:
+        """The folders of a file and its stem, from the root."""
+        return PurePath(os.path.relpath(path, self.root)).with_suffix("").parts
+
+    def _defines(self, module: str, name: str) -> Iterator[bool]:
+        """For each file of the project that goes by the last name of a module, whether it defines the name."""
+        last = module.rpartition(".")[2]
+        for one, raw in self.project.neighbours(self.root):
+            if last and PurePath(one).stem == last:
+                yield name in self.project.mentions(one, raw).defined
+
+    @cached_property
+    def _folders(self) -> frozenset[str]:
+        """What imports of the project may begin with."""
+        return frozenset(
+            part for other, _ in self.project.neighbours(self.root) for part in self.parts(other)
+        )
