@@ -45,7 +45,7 @@ class Importing:
             for _ in range(dots - 1):
                 folder = folder.parent
             return self._below(folder, parts, allow_package=True)
-        if not parts or parts[0] in _FOREIGN:
+        if not parts or is_foreign(parts[0]):
             return None
         for root in self._starts(Path(origin), folder):
             found = self._below(root, parts, allow_package=False)
@@ -115,6 +115,11 @@ class Importing:
             return module
         package = root / name
         return package if package.is_dir() else None
+
+
+def is_foreign(package: str) -> bool:
+    """Whether a package is a library's, whatever a project has of that name."""
+    return package in _FOREIGN
 
 
 def parsed(raw: bytes) -> ast.Module | None:

@@ -69,6 +69,17 @@ def _is_never(test: ir.Expr) -> bool:
     return isinstance(test, ir.Const) and not test.value
 
 
+def passed_before(block: list[ir.Stmt], wanted: ir.Stmt) -> list[ir.Stmt]:
+    """The statements that control goes through before it gets to one of a block: those before it in each block around it."""
+    for position, statement in enumerate(block):
+        if statement is wanted:
+            return block[:position]
+        for inner in statement.blocks():
+            if any(one is wanted for one in ir.statements(inner)):
+                return [*block[:position], *passed_before(inner, wanted)]
+    return []
+
+
 def conditions(block: list[ir.Stmt], wanted: ir.Stmt) -> tuple[tuple[ir.Expr, bool], ...]:
     """The tests on the way to a statement of a block, each with what it has to come to: of the branches around it, and of
     those before it that leave the function or the round. Outermost first."""

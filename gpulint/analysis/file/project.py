@@ -21,6 +21,8 @@ from gpulint.analysis.code.mentions import Mentions, mentions_in
 from gpulint.analysis.code.missing import BUILDS, Asked
 from gpulint.analysis.code.outside import FileCalls, OutsideCall, outside_calls
 from gpulint.analysis.file.reaching import Reach, Reaching, may_import
+from gpulint.analysis.file.runners import PROJECT_FILES
+from gpulint.analysis.file.sources import Sources
 from gpulint.analysis.file.test_code import IMPORTS_RUNNER, by_place, is_test_file
 from gpulint.analysis.values.values import Kind, Val
 from gpulint.source.files import (
@@ -32,7 +34,7 @@ from gpulint.source.files import (
     python_files,
     tree_hash,
 )
-from gpulint.source.importing import Importing, import_roots, parsed, project_root
+from gpulint.source.importing import Importing, import_roots, is_foreign, parsed, project_root
 from gpulint.source.program import UNKNOWN_TOP, Top
 
 if TYPE_CHECKING:
@@ -167,7 +169,9 @@ class Project:
         """What an import of a file asks of a module of the project that does not have it, nor any other that may go by that
         module's name: in words. None where one may, or where a library may be meant."""
         found = self._importing.locate(origin, qualified)
-        if found is None or not found[1] or str(found[0]) == os.path.abspath(origin):
+        if found is None:
+            return self._moved(origin, qualified)
+        if not found[1] or str(found[0]) == os.path.abspath(origin):
             return None
         asked = Asked(*found, qualified, self.root(origin))
         # What a file puts on the search path comes before what it finds by itself.
@@ -177,6 +181,18 @@ class Project:
         others = {Path(other) for other, _ in self.neighbours(asked.root) if asked.may_be(Path(other))}
         without = all(asked.is_missing(one, parsed(self._raw(one) or b"")) for one in {asked.path} | others)
         return asked.in_words() if without else None
+
+    def _moved(self, origin: str, qualified: str) -> str | None:
+        """The same of a module that the project has, but not in the package that the import names."""
+        package, *rest = qualified.split(".")
+        own = self._raw(Path(os.path.abspath(origin))) or b""
+        if len(rest) < 2 or is_foreign(package) or b"sys.path" in own or not self.is_bounded(origin):
+            return None
+        named = re.compile(rf"(?i)\b{re.escape(package).replace('_', '[-_]')}\b")
+        if any(named.search(text) for text in self.beside(origin, (*PROJECT_FILES, ".gitmodules"))):
+            return None  # what is installed, or is itself called so
+        folder = Sources(self, self.root(origin)).moved(origin, package)
+        return f"there is no `{package}` that has `{rest[0]}`, which lies in {folder}" if folder else None
 
     def command_line(self, origin: str) -> Mapping[str, object]:
         """The defaults of all command lines of the project, tests left out, where they agree: by the names of their attributes."""

@@ -50,6 +50,38 @@ class Sources:
     def is_library(self, module: str) -> bool:
         return not module.startswith(".") and module.partition(".")[0] not in self._folders
 
+    def moved(self, origin: str, package: str) -> str | None:
+        """The one folder with all modules of a package that a file, and those beside it, import names from, one of these at
+        least, where none of them lies in a folder of the package's name: somebody has moved them, or named it anew. None where
+        nobody has, and where the folder may go by any name, as the top of a project does."""
+        around = os.path.dirname(os.path.abspath(origin))
+        asked = {
+            (tuple(module.split(".")), name)
+            for path, raw in self.project.neighbours(self.root)
+            if os.path.dirname(path) == around and package.encode() in raw
+            for name, modules in self.project.mentions(path, raw).sources.items()
+            for module in modules
+            if module.partition(".")[0] == package
+        }
+        homes = [self._homes(modules, name) for modules, name in asked]
+        common = set.intersection(*map(set, homes)) if homes else set()
+        (folder,) = common if len(common) == 1 else ("",)
+        known = folder not in ("", ".", "src", "lib") and any(home[folder] for home in homes)
+        return folder if known else None
+
+    def _homes(self, modules: tuple[str, ...], name: str) -> dict[str, bool]:
+        """The folders in which a module `package.inner.module` lies as `inner/module.py`, each with whether it defines a name
+        there; none where one lies in a folder that goes by the package's name."""
+        inner = modules[1:]
+        found = {
+            parts[: -len(inner)]: name in self.project.mentions(path, raw).defined
+            for path, raw in self.project.neighbours(self.root)
+            if inner and (parts := self.parts(path))[-len(inner) :] == inner
+        }
+        if any(parts[-1:] == modules[:1] for parts in found):
+            return {}
+        return {"/".join(parts) or ".": defines for parts, defines in found.items()}
+
     def parts(self, path: str) -> tuple[str, ...]:
         """The folders of a file and its stem, from the root."""
         return PurePath(os.path.relpath(path, self.root)).with_suffix("").parts

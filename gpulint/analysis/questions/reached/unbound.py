@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from gpulint.analysis.code import ir
 from gpulint.analysis.code.bindings import bound_names
+from gpulint.analysis.code.following import passed_before
 
 if TYPE_CHECKING:
     from gpulint.analysis.file.program import FileAnalysis
@@ -53,6 +54,38 @@ class Unbound:
                 return None  # it may have run by then
         return None
 
+    def stops(self, function: ir.Function, statement: ir.Stmt) -> str | None:
+        """Why a function raises before it gets to a statement: on each way there it imports what is not there."""
+        if function is self._file.module.body:
+            return None
+        clause = next(filter(None, map(self._raises, passed_before(function.body, statement))), None)
+        return f"`{function.name}` raises at an import before: {clause}" if clause is not None else None
+
+    def _raises(self, statement: ir.Stmt) -> str | None:
+        """Why a statement of a function raises whatever happens: it is such an import, or each of its branches has one, or leaves
+        the function."""
+        if isinstance(statement, ir.Import):
+            return self._lacking(statement)
+        if isinstance(statement, ir.With):
+            return next(filter(None, map(self._raises, statement.body)), None)
+        if not isinstance(statement, ir.If):
+            return None
+        found: list[str | None] = []
+        for branch in (statement.body, statement.orelse):
+            clause = next(filter(None, map(self._raises, branch)), None)
+            if clause is None and not any(isinstance(one, (ir.Return, ir.Jump)) for one in branch):
+                return None
+            found.append(clause)
+        return next(filter(None, found), None)
+
+    def _lacking(self, statement: ir.Import) -> str | None:
+        """What an import asks for that is not there, in words."""
+        project = self._file.project
+        if project is None or self._file.filename.endswith(".ipynb"):
+            return None
+        lacking = (project.lacks(self._file.filename, full) for _, full in statement.bindings)
+        return next(filter(None, lacking), None)
+
     @cached_property
     def _halts(self) -> dict[ir.Stmt, str]:
         """The statements at the top of the file that raise, and why."""
@@ -62,9 +95,8 @@ class Unbound:
         missing = self._missing_at_top
         for statement in self._file.module.body.body:
             if isinstance(statement, ir.Import):
-                for _, full in statement.bindings:
-                    if (lacking := project.lacks(self._file.filename, full)) is not None:
-                        found.setdefault(statement, f"the file cannot be imported: {lacking}")
+                if (clause := self._lacking(statement)) is not None:
+                    found[statement] = f"the file cannot be imported: {clause}"
             elif name := next((one for one in _read_at_once(statement) if one in missing), ""):
                 found[statement] = f"the file comes to an end before: nothing binds `{name}`"
         return found

@@ -5,7 +5,7 @@ binds, which raise before it is reached.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 from gpulint.analysis.code import ir
@@ -42,6 +42,8 @@ class Ways:
             yield refuted(Question.REACHED, f"nothing binds `{name}`, and what uses it raises")
         elif (clause := self._unbound.halts(function, statement)) is not None:
             yield left_open(Question.REACHED, clause)
+        elif (clause := self._stopped(function, statement, _DEPTH)) is not None:
+            yield left_open(Question.REACHED, clause)
         if is_switched_off(function.body, statement):
             yield refuted(Question.REACHED, "somebody has switched it off by hand")
         elif (clause := self._shut(function, statement, _DEPTH)) is not None:
@@ -57,10 +59,18 @@ class Ways:
             if known and truth(test, {path: value for path, (_, value) in known.items()}) is (not holds):
                 clause, _ = known[min(known)]
                 return clause
-        return self._shut_for_callers(function, depth - 1) if depth else None
+        return self._for_callers(function, depth - 1, self._shut) if depth else None
 
-    def _shut_for_callers(self, function: ir.Function, depth: int) -> str | None:
-        """The same of a function that only its file calls, and only where no way leads."""
+    def _stopped(self, function: ir.Function, statement: ir.Stmt, depth: int) -> str | None:
+        """Why the function, or each that calls it, raises before it gets to a statement."""
+        clause = self._unbound.stops(function, statement)
+        return clause or (self._for_callers(function, depth - 1, self._stopped) if depth else None)
+
+    def _for_callers(
+        self, function: ir.Function, depth: int, asked: Callable[[ir.Function, ir.Stmt, int], str | None]
+    ) -> str | None:
+        """What is asked of a statement, asked of each that calls a function which only its file calls: the answer where all have
+        one."""
         file, name = self._file, function.name
         if file.project is None or self._is_free(function):
             return None
@@ -73,9 +83,7 @@ class Ways:
         ]
         if len(file.project.calls_of(file.filename, function)) > len(sites):
             return None
-        found = [
-            self._shut(caller, statement, depth) for caller, statement in sites if caller is not function
-        ]
+        found = [asked(caller, statement, depth) for caller, statement in sites if caller is not function]
         return found[0] if found and all(found) else None
 
     # --- what is known of a place -------------------------------------------------------------------------------
