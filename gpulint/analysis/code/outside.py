@@ -211,6 +211,25 @@ def _bound(statement: ir.Stmt) -> Iterator[tuple[str, ir.Expr]]:
         yield from ((name, value) for name, value in call.keywords if name is not None)
 
 
+def names_bound(function: ir.Function, call: ir.Call) -> set[str]:
+    """The last names that a function binds to what a call makes, where it returns none of them."""
+    found = {
+        target.path.rpartition(".")[2]
+        for statement in ir.statements(function.body)
+        if isinstance(statement, ir.Assign) and statement.value is not None
+        if unwrapped(statement.value) is call
+        for target in statement.targets
+        if target.path is not None
+    }
+    returned = {
+        (part.path or "").rpartition(".")[2]
+        for statement in ir.statements(function.body)
+        if isinstance(statement, ir.Return) and statement.value is not None
+        for part in (statement.value, *statement.value.children())
+    }
+    return found if found.isdisjoint(returned) else set()
+
+
 def _last(expr: ir.Expr) -> str:
     if isinstance(expr, ir.Call):
         return expr.method

@@ -268,6 +268,10 @@ class Project:
         among them, its tests' not. As with guards, any file may hold one."""
         return list(Reaching(self, self.root(origin)).calls_of(os.path.abspath(origin), function))
 
+    def follows_objects(self, origin: str, cls: str) -> bool:
+        """Whether all objects of a class go by names that are seen: so all calls of what runs when they are called are."""
+        return Reaching(self, self.root(origin)).follows_objects(os.path.abspath(origin), cls)
+
     def files_calling(self, origin: str, function: ir.Function) -> list[FileAnalysis] | None:
         """The project's other files that call something of the function's name, tests left out; None where they are too
         many to look into. As with guards, any file may hold a caller."""

@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from gpulint.analysis.code import ir
-from gpulint.analysis.code.outside import FileCalls, OutsideCall
+from gpulint.analysis.code.outside import FileCalls, OutsideCall, names_bound
 from gpulint.analysis.file.sources import Sources
 from gpulint.analysis.torch import frameworks
 from gpulint.analysis.torch.backward import runs_backward
@@ -157,12 +157,37 @@ class Reaching:
         """The calls that may run a function, or make an object by it where it is a constructor."""
         if function.cls is None or function.name != "__init__":
             yield from (caller.call.call for caller in self._callers(path, function))
-            yield from (caller.call.call for caller in self._namesakes(function))
+            if function.name not in _OF_INSTANCES:  # which an object of another class has as well
+                yield from (caller.call.call for caller in self._namesakes(function))
             return
         name = function.cls.name
         for other, raw, calls in self._files((f"{name}(".encode(),)):
             if other == path or may_import(raw, path, name):
                 yield from (one.call for one in calls.calls.get(name, ()) if fits(function, one.call))
+
+    def follows_objects(self, path: str, cls: str) -> bool:
+        """Whether all objects of a class at the top of a file go by names that are seen wherever they go: each is bound where it
+        is made, none is returned, and they are handed to functions of the project alone."""
+        names = set[str]()
+        for other, raw, calls in self._files((cls.encode(),)):
+            said = self.project.mentions(other, raw)
+            if cls in said.names | said.attributes | said.texts | said.renamed:
+                return False
+            if other != path and (not may_import(raw, path, cls) or self._sources.is_another(other, raw, path, cls)):
+                continue
+            made = [names_bound(call.caller, call.call) for call in calls.calls.get(cls, ())]
+            if not all(made):
+                return False
+            names = names.union(*made)
+        handed = {
+            callee
+            for _, _, calls in self._files(tuple(name.encode() for name in names))
+            for name in names
+            for callee, _ in calls.handed.get(name, ())
+        }
+        return bool(names) and all(
+            any(True for _ in self._files((f"def {callee}(".encode(),))) for callee in handed
+        )
 
     # --- the calls -----------------------------------------------------------------------------------------------
 

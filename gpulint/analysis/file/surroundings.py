@@ -71,6 +71,9 @@ class Surroundings(Protocol[File]):
     def calls_of(self, origin: str, function: ir.Function) -> list[ir.Call]:
         """The calls around `origin` that may run the function, or make an object by it where it is a constructor."""
 
+    def follows_objects(self, origin: str, cls: str) -> bool:
+        """Whether all objects of a class of `origin` go by names that are seen."""
+
     def related(self, function: ir.Function, name: str) -> bool:
         """Whether the function's class and the class of this name may be one another's base."""
 

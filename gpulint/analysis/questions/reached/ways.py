@@ -191,7 +191,17 @@ class Ways:
         if name == "__init__" and function.cls is not None:
             name = function.cls.name
             outside = bool(project.derived(name)) or bool(function.cls.decorators)
+        elif name == "forward" and function.cls is not None:
+            outside = self._has_objects_unseen(function.cls)
         else:
             outside = may_be_started(file, function) or project.uses_as_value(file.filename, function)
-        spelled = any(name in evidence.strings for evidence in file.evidence.values())
+        spelled = name != "forward" and any(name in evidence.strings for evidence in file.evidence.values())
         return outside or (spelled and project.contains(file.filename, _BY_TEXT))
+
+    def _has_objects_unseen(self, cls: ir.Class) -> bool:
+        """Whether something out of sight may call a network of a class: one below it, or what is handed such a network."""
+        file, project = self._file, self._file.project
+        info = file.owners.get(cls)
+        if info is None or project is None or makes_by_itself(info) or project.derived(cls.name):
+            return True
+        return not project.follows_objects(file.filename, cls.name)
