@@ -173,7 +173,9 @@ class Reaching:
             said = self.project.mentions(other, raw)
             if cls in said.names | said.attributes | said.texts | said.renamed:
                 return False
-            if other != path and (not may_import(raw, path, cls) or self._sources.is_another(other, raw, path, cls)):
+            if other != path and (
+                not may_import(raw, path, cls) or self._sources.is_another(other, raw, path, cls)
+            ):
                 continue
             made = [names_bound(call.caller, call.call) for call in calls.calls.get(cls, ())]
             if not all(made):

@@ -8,6 +8,7 @@ from gpulint.analysis.file.classes import ClassInfo
 from gpulint.analysis.file.facts import Loop
 from gpulint.analysis.flow.calling import Calling
 from gpulint.analysis.flow.peaks import loop_names
+from gpulint.analysis.torch.keeping import COUNTED
 from gpulint.analysis.values.arguments import Args
 from gpulint.analysis.values.records import field, proven, with_field
 from gpulint.analysis.values.values import (
@@ -161,6 +162,8 @@ class Binding(Calling):
             part = known[position] if known is not None else single
             if part is single and part.has(OUTPUT) and not position and not starred:
                 part = value if of_criterion else part.with_flags(FIRST)
+            if known is None and part.has(MAYBE) and COUNTED.search((item.path or "").rpartition(".")[2]):
+                part = part.with_flags(NAMED)  # a tensor, if it is moved, but seldom with a graph
             self.bind(item, part, parts[position] if parts is not None else None)
 
     def strengthened(self, path: str, value: Val) -> Val:

@@ -42,6 +42,11 @@ FIGURES: Final = re.compile(
     r"(?i)(?:^|_)(?:stats?|statistics|metrics?|info|infos|logs?|logging\w*|log_\w+|summary|tb\w*|monitor\w*)$"
 )
 
+# What is counted, and has no graph wherever it was made.
+COUNTED: Final = re.compile(
+    r"(?i)(?:^|_)(?:accs?|accuracy|accuracies|corrects?|hits?|counts?|num|recall|f1|auc|top|tp|fp|confusion)(?:_|\d|$)"
+)
+
 # What runs one step of training and gives its loss.
 STEPS: Final = re.compile(
     r"(?i)^_*(?:train|train_\w+|\w*_?train_step|update\w*|learn\w*|optimi[sz]e\w*|fit_batch|step_\w+|run_step)$"

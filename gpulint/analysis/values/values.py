@@ -71,7 +71,7 @@ class Flag(Flags):
     MIXED = auto()  # detached on one path, not on another: the author knows
     ROLE = auto()  # taken for a module only because the program calls it its model
     DENSE = auto()  # scores over a vocabulary or over every pixel: usually the largest tensor of the step
-    NAMED = auto()  # looked up by name in a module's result: could be a detached metric
+    NAMED = auto()  # one of a module's results, of which only a name tells: could be a detached metric
     SLOTS = auto()  # a tensor some of whose slots were set to values with a graph
     OPEN = (
         auto()

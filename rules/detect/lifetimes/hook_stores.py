@@ -11,11 +11,17 @@ from gpulint.rules.detect.lifetimes.reaching_back import loops_around, own_name,
 from gpulint.rules.detect.lifetimes.suspicion import Suspicion
 
 from gpulint.analysis.code import ir
+from gpulint.analysis.code.assignments import targets
+from gpulint.analysis.code.uses import COMPARISONS
 from gpulint.analysis.values.values import Grad
 from gpulint.answers import Answer, Question, left_open, proven, refuted
 
 if TYPE_CHECKING:
     from gpulint.analysis.file.program import FileAnalysis
+
+_CUTS = frozenset({"detach", "item", "numpy", "tolist"})
+# What gives its arguments back, one by one or all together.
+_JOINS = frozenset("cat concat stack dict list tuple zip enumerate sorted reversed".split())
 
 
 def hook_stores(file: FileAnalysis) -> list[Suspicion]:
@@ -138,6 +144,45 @@ def _backward(file: FileAnalysis, store: Store, around: list[ir.Function]) -> An
     readers = [
         f for f in file.module.functions if f is not store.hook and store.word in file.evidence[f].words
     ]
-    if any(file.evidence[function].called & {"detach", "item", "numpy", "tolist"} for function in readers):
+    if any(_cuts_it(function, store.word) for function in readers):
         return proven(Question.BACKWARD, "who reads it detaches it")
     return left_open(Question.BACKWARD, "whether somebody takes a gradient through it is not shown")
+
+
+def _cuts_it(function: ir.Function, word: str) -> bool:
+    """Whether a function cuts what it reads by a name, or a part of it, from its graph: of what else it makes of it, as a loss,
+    a number says nothing."""
+    names = {word}
+    for statement in ir.statements(function.body):
+        bound = [one for part in ir.own_parts(statement) for one in _clauses(part)]
+        given = statement.iterable if isinstance(statement, ir.For) else None
+        given = statement.value if isinstance(statement, ir.Assign) else given
+        bound += [(target, given) for target in targets(statement) if given is not None]
+        names |= {
+            one.id
+            for target, value in bound
+            if _is_part(value, names)
+            for one in ir.walk(target)
+            if isinstance(one, ir.Name)
+        }
+    cuts = [call for _, call in ir.calls(function.body) if call.method in _CUTS]
+    return any(isinstance(call.func, ir.Attr) and _is_part(call.func.base, names) for call in cuts)
+
+
+def _clauses(part: ir.Expr) -> list[tuple[ir.Expr, ir.Expr]]:
+    """What a comprehension binds, with what it goes through."""
+    return [(target, iterable) for target, iterable, _ in part.clauses] if isinstance(part, ir.Comp) else []
+
+
+def _is_part(expr: ir.Expr, names: set[str]) -> bool:
+    """Whether an expression is what goes by one of the names, a part of it, or several of these together."""
+    if expr.path in names or (isinstance(expr, ir.Attr) and expr.attr in names):
+        return True
+    if isinstance(expr, (ir.Attr, ir.Sub)):
+        return _is_part(expr.base, names)
+    if isinstance(expr, ir.Call):
+        owner = (expr.func.base,) if isinstance(expr.func, ir.Attr) else ()
+        return any(_is_part(one, names) for one in (*owner, *(expr.args if expr.method in _JOINS else ())))
+    compared = isinstance(expr, ir.Op) and expr.op in COMPARISONS
+    together = compared or isinstance(expr, (ir.Seq, ir.Comp, ir.Wrapper, ir.Starred))
+    return together and any(_is_part(one, names) for one in expr.children())

@@ -40,9 +40,9 @@ class Ways:
         """What says that nobody gets to a statement, or leaves it open."""
         if (name := self._unbound.before(function, statement)) is not None:
             yield refuted(Question.REACHED, f"nothing binds `{name}`, and what uses it raises")
-        elif (clause := self._unbound.halts(function, statement)) is not None:
-            yield left_open(Question.REACHED, clause)
-        elif (clause := self._stopped(function, statement, _DEPTH)) is not None:
+        elif (clause := self._unbound.halts(function, statement)) is not None or (
+            clause := self._stopped(function, statement, _DEPTH)
+        ) is not None:
             yield left_open(Question.REACHED, clause)
         if is_switched_off(function.body, statement):
             yield refuted(Question.REACHED, "somebody has switched it off by hand")
