@@ -9,6 +9,7 @@ from gpulint.analysis.code import ir
 from gpulint.analysis.code.oom import Recovery
 from gpulint.analysis.file import gradmode
 from gpulint.analysis.file.classes import ClassInfo
+from gpulint.analysis.file.entry import note_handed
 from gpulint.analysis.file.facts import (
     Carried,
     Forward,
@@ -21,7 +22,6 @@ from gpulint.analysis.file.facts import (
     OomHandler,
 )
 from gpulint.analysis.file.frozen_classes import is_made_frozen
-from gpulint.analysis.file.handing import note_handed
 from gpulint.analysis.file.slots import has_one_key
 from gpulint.analysis.file.summaries import Summary, retokened, substitute
 from gpulint.analysis.flow.dispatching import stored_without_grad

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from gpulint.analysis.code import ir
 from gpulint.analysis.code.outside import acts_at_once
+from gpulint.analysis.file.entry import note_handed
 from gpulint.analysis.file.gradmode import is_neutral_context, of_call
-from gpulint.analysis.file.handing import note_handed
 from gpulint.analysis.flow.evaluate import CRITERION_NAME, MODEL_NAME, PART_NAME
 from gpulint.analysis.flow.methods import Methods, is_super
 from gpulint.analysis.flow.torch_calls import CONVERTED
