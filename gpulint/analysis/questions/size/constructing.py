@@ -24,6 +24,7 @@ from gpulint.analysis.questions.size.computing import BUILTINS, flat, of_method
 from gpulint.analysis.questions.size.layers import Layers
 from gpulint.analysis.questions.size.naming import DEPTH
 from gpulint.analysis.torch.frameworks import MODULE_BASES
+from gpulint.analysis.torch.keeping import PUTTING
 from gpulint.analysis.torch.methods import GIVES_ITSELF
 from gpulint.analysis.values.arguments import is_static
 
@@ -46,11 +47,16 @@ class Constructing(Layers):
         super().__init__()
         self._known: dict[object, Built] = {}
 
-    def made(self, function: ir.Function, expr: ir.Expr) -> Built | None:
-        """What an expression of a function builds; None where it is no network for all that can be seen."""
+    def made(self, function: ir.Function, expr: ir.Expr, attrs: Sequence[str] = ()) -> Built | None:
+        """What an expression of a function builds, or what the attributes are of that; None where it is no network for all
+        that can be seen."""
         value = self.value(expr, Scope(function, {}))
         if isinstance(value, (list, tuple)):  # `net, optimizer = build(args)`
             value = next((one for one in value if isinstance(one, Built)), UNKNOWN)
+        for attr in attrs:
+            value = self._part(value, attr)
+        if attrs:
+            return replace(value, made=expr, filename=function.home.filename) if isinstance(value, Built) else None
         # All that was made on the way belongs to it: what is handed to a constructor becomes a part.
         return (
             replace(self._total, made=expr, filename=function.home.filename)
@@ -284,6 +290,11 @@ class Constructing(Layers):
         home: FileAnalysis = scope.function.home
         if isinstance(base, Thing) and isinstance(call.func, ir.Attr):
             return UNKNOWN
+        if isinstance(base, Built) and name in PUTTING:  # `self.layers.append(nn.Linear(8, 8))`
+            for one in flat(positional):
+                if isinstance(one, Built):
+                    base.add(one)
+            return base
         if positional and isinstance(positional[0], Built):
             return positional[0]  # what is put around it is not seen: `norm(nn.Conv2d(8, 8, 3))`
         if name[:1].isupper() and home.names.qualify(call.func.path or "") is None:
