@@ -76,11 +76,12 @@ def _freezing(place: ir.Function, path: str) -> Iterator[tuple[ir.Part, bool]]:
             if isinstance(call.func, ir.Attr) and call.func.base.path == path:
                 asked += [(info, call, call.method) for info in classes]
         for info, call, name in asked:
-            written = switched_by(info, name, call)
-            switched = switched_by(info, name, _settled(place, call)) if written is not None else None
+            if switched_by(info, name, call) is None:
+                continue
+            switched = switched_by(info, name, _settled(place, call))
             if switched is not None and not switched[0]:
                 return
-            if switched is not None and switched != written:
+            if switched is not None and switched != switched_by(info, name, _settled(place, call, turned=True)):
                 found.append((call, _is_whole(info, switched[1])))
     yield from found
 
@@ -101,18 +102,15 @@ def _is_whole(info: ClassInfo, frozen: frozenset[str]) -> bool:
     return "" in frozen or (bool(parts) and parts <= frozen)
 
 
-def _settled(place: ir.Function, call: ir.Call) -> ir.Call:
-    """The call with the truth values that settings are by default in their places; itself where none is."""
-    args = tuple(_constant(place, arg) for arg in call.args)
-    keywords = tuple((key, _constant(place, arg)) for key, arg in call.keywords)
-    same = all(one is other for one, other in zip(args, call.args, strict=True))
-    same = same and all(one[1] is other[1] for one, other in zip(keywords, call.keywords, strict=True))
-    return call if same else ir.Call(call.origin, call.func, args, keywords)
+def _settled(place: ir.Function, call: ir.Call, turned: bool = False) -> ir.Call:
+    """The call with the truth values that settings are by default in their places, or with what these are not."""
 
+    def settled(expr: ir.Expr) -> ir.Expr:
+        value = _setting(place, expr)
+        return expr if value is None else ir.Const(expr.origin, value is not turned)
 
-def _constant(place: ir.Function, expr: ir.Expr) -> ir.Expr:
-    value = _setting(place, expr)
-    return expr if value is None else ir.Const(expr.origin, value)
+    keywords = tuple((key, settled(value)) for key, value in call.keywords)
+    return ir.Call(call.origin, call.func, tuple(map(settled, call.args)), keywords)
 
 
 def _setting(place: ir.Function, expr: ir.Expr) -> bool | None:

@@ -54,8 +54,7 @@ class Following(Naming):
                 value = self.value(statement.value, scope)
                 for target in statement.targets:
                     self._bind(target, value, scope)
-                    if value is UNKNOWN and self._is_part(target, scope):
-                        self.unseen()
+                    self._note_unseen(target, value, scope)
         elif isinstance(statement, ir.AugAssign):
             bind(
                 statement.target,
@@ -170,6 +169,15 @@ class Following(Naming):
             self.run(statement.body, scope)
             if self._total.layers != before:
                 self.unseen(repeated=True)
+
+    def _note_unseen(self, target: ir.Expr, value: object, scope: Scope) -> None:
+        """Note that a part is not seen that a statement stores; of a pair, `self.a, self.b = a, b`, either."""
+        if isinstance(target, ir.Seq):
+            values = value if isinstance(value, list) and len(value) == len(target.items) else [UNKNOWN] * len(target.items)
+            for one, part in zip(target.items, values, strict=True):
+                self._note_unseen(one, part, scope)
+        elif value is UNKNOWN and self._is_part(target, scope):
+            self.unseen()
 
     def _is_part(self, target: ir.Expr, scope: Scope) -> bool:
         """Whether an attribute is called somewhere in its class, as networks are."""
