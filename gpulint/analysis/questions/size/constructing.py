@@ -26,7 +26,7 @@ from gpulint.analysis.questions.size.naming import DEPTH
 from gpulint.analysis.torch.frameworks import MODULE_BASES
 from gpulint.analysis.torch.keeping import PUTTING
 from gpulint.analysis.torch.methods import GIVES_ITSELF
-from gpulint.analysis.values.arguments import is_static
+from gpulint.analysis.values.arguments import bind_sources, is_static
 
 if TYPE_CHECKING:
     from gpulint.analysis.file.program import FileAnalysis
@@ -50,7 +50,7 @@ class Constructing(Layers):
     def made(self, function: ir.Function, expr: ir.Expr, attrs: Sequence[str] = ()) -> Built | None:
         """What an expression of a function builds, or what the attributes are of that; None where it is no network for all
         that can be seen."""
-        value = self.value(expr, Scope(function, {}))
+        value = self.value(expr, self._scope(function))
         if isinstance(value, (list, tuple)):  # `net, optimizer = build(args)`
             value = next((one for one in value if isinstance(one, Built)), UNKNOWN)
         for attr in attrs:
@@ -67,6 +67,21 @@ class Constructing(Layers):
     def of_class(self, info: ClassInfo) -> Built | None:
         """What a class builds by its defaults alone."""
         return replace(self._instance(info, [], {}), made=info.cls, filename=info.home.filename)
+
+    def _scope(self, function: ir.Function) -> Scope:
+        """Where an expression of a function is followed: in a method beside what the constructor of an object stores by its
+        defaults, where all who make one leave them."""
+        home: FileAnalysis = function.home
+        info = home.class_of(function)
+        init = info.method("__init__") if info is not None and not info.is_module else None
+        if info is None or init is None or not function.params or function.name == "__init__":
+            return Scope(function, {})
+        names = {param.name: UNKNOWN for param in init.params[1:] if _is_given(home, init, param.name)}
+        own: dict[str, object] = {}
+        outer, self._total = self._total, Built()
+        self._enter(init, [], names, own, info, 1)
+        self._total = outer
+        return Scope(function, {function.params[0].name: UNKNOWN}, own, info)
 
     # --- calls ---------------------------------------------------------------------------------------------------
 
@@ -304,6 +319,20 @@ class Constructing(Layers):
         elif isinstance(call.func, ir.Attr) and name[:1].isupper():
             self.unseen()
         return UNKNOWN
+
+
+def _is_given(home: FileAnalysis, init: ir.Function, name: str) -> bool:
+    """Whether somebody who makes an object gives a parameter of its constructor, or may do so out of sight."""
+    project = home.project
+    if init.cls is None or project is None or project.derived(init.cls.name):
+        return True
+    calls = project.calls_of(home.filename, init)
+    return not calls or any(
+        name in bind_sources(init, call, True)
+        or any(isinstance(arg, ir.Starred) for arg in call.args)
+        or any(key is None for key, _ in call.keywords)
+        for call in calls
+    )
 
 
 def _mixes(info: ClassInfo) -> bool:
