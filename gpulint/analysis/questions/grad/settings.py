@@ -64,7 +64,9 @@ def _freezing(place: ir.Function, path: str) -> Iterator[tuple[ir.Part, bool]]:
     found: list[tuple[ir.Part, bool]] = []
     for statement in ir.statements(place.body):
         if isinstance(statement, ir.If):
-            modes = [[mode for inner in block for mode in required_of(inner, path)] for block in statement.blocks()]
+            modes = [
+                [mode for inner in block for mode in required_of(inner, path)] for block in statement.blocks()
+            ]
             chosen = _setting(place, statement.test) if any(modes) else None
             taken = modes[not chosen] if chosen is not None else []
             if taken and not all(map(_is_false, taken)):
@@ -81,7 +83,9 @@ def _freezing(place: ir.Function, path: str) -> Iterator[tuple[ir.Part, bool]]:
             switched = switched_by(info, name, _settled(place, call))
             if switched is not None and not switched[0]:
                 return
-            if switched is not None and switched != switched_by(info, name, _settled(place, call, turned=True)):
+            if switched is not None and switched != switched_by(
+                info, name, _settled(place, call, turned=True)
+            ):
                 found.append((call, _is_whole(info, switched[1])))
     yield from found
 

@@ -56,7 +56,11 @@ class Constructing(Layers):
         for attr in attrs:
             value = self._part(value, attr)
         if attrs:
-            return replace(value, made=expr, filename=function.home.filename) if isinstance(value, Built) else None
+            return (
+                replace(value, made=expr, filename=function.home.filename)
+                if isinstance(value, Built)
+                else None
+            )
         # All that was made on the way belongs to it: what is handed to a constructor becomes a part.
         return (
             replace(self._total, made=expr, filename=function.home.filename)

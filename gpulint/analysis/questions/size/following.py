@@ -10,7 +10,16 @@ from functools import partial as with_arguments
 
 from gpulint.analysis.code import ir
 from gpulint.analysis.file.classes import ClassInfo
-from gpulint.analysis.questions.size.built import UNKNOWN, Built, Closure, Named, Partial, Returned, Scope, Thing
+from gpulint.analysis.questions.size.built import (
+    UNKNOWN,
+    Built,
+    Closure,
+    Named,
+    Partial,
+    Returned,
+    Scope,
+    Thing,
+)
 from gpulint.analysis.questions.size.computing import (
     MOST_ROUNDS,
     bind,
@@ -173,7 +182,11 @@ class Following(Naming):
     def _note_unseen(self, target: ir.Expr, value: object, scope: Scope) -> None:
         """Note that a part is not seen that a statement stores; of a pair, `self.a, self.b = a, b`, either."""
         if isinstance(target, ir.Seq):
-            values = value if isinstance(value, list) and len(value) == len(target.items) else [UNKNOWN] * len(target.items)
+            values = (
+                value
+                if isinstance(value, list) and len(value) == len(target.items)
+                else [UNKNOWN] * len(target.items)
+            )
             for one, part in zip(target.items, values, strict=True):
                 self._note_unseen(one, part, scope)
         elif value is UNKNOWN and self._is_part(target, scope):

@@ -288,7 +288,8 @@ def _calls_in(file: FileAnalysis, function: ir.Function) -> Iterator[tuple[ir.Fu
 
 
 def _is_same_file(one: ir.Function, other: ir.Function) -> bool:
-    return os.path.abspath(one.home.filename) == os.path.abspath(other.home.filename)
+    files = {os.path.abspath(each.home.filename) for each in (one, other)}
+    return len(files) == 1
 
 
 def _named(file: FileAnalysis, name: str) -> Iterator[tuple[ir.Function, ir.Call]]:
