@@ -6,14 +6,12 @@ from typing import TYPE_CHECKING, Any
 from gpulint.rules._no_grad import no_grad
 from gpulint.rules.detect.undetached import Undetached
 
-from gpulint.answers import Answer, doubts_of
 from gpulint.claims import Claim
 from gpulint.findings import Severity
 from gpulint.rule import Change, Cost, RelatedNode, Repair, Replace, Report, Rule, Wrap
 
 if TYPE_CHECKING:
     from gpulint.analysis.file.asking import FileFacts
-    from gpulint.analysis.file.facts import Forward
 
 
 class GeneratorNotDetached(Rule):
@@ -119,19 +117,9 @@ class GeneratorNotDetached(Rule):
                     "3.37 instead of 2.70 ms, and 230 instead of 166 MiB where nothing else holds the graph, for 8-layer MLPs; H200, torch 2.11",
                 ),
                 repair=lambda found=found: _repair(facts, found),  # type: ignore[misc]
-                doubts=doubts_of(_sizes(facts, found.generator)),
                 subject=facts.source(found.argument, limit=200),
                 related=(RelatedNode(f"this backward goes through `{generator}`", found.backward.call),),
             )
-
-
-def _sizes(facts: FileFacts, generator: Forward) -> tuple[Answer, ...]:
-    from gpulint.analysis.questions.size.forwards import ForwardSizes
-
-    module = generator.module
-    return tuple(
-        facts.ask(ForwardSizes).of_discarded(generator.function, generator.call, module.path, module.network)
-    )
 
 
 def _repair(facts: FileFacts, found: Undetached) -> Repair | None:

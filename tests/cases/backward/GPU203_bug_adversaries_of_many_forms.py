@@ -12,7 +12,7 @@ from torchvision import models
 
 
 class Generator(nn.Module):
-    def __init__(self, width=2048):
+    def __init__(self, width=128):
         super().__init__()
         self.net = nn.Sequential(nn.Linear(100, width), nn.ReLU(), nn.Linear(width, 784))
 

@@ -4,8 +4,8 @@ import torch
 from torch import nn
 from torch.autograd import Variable
 
-generator = nn.Sequential(nn.Linear(512, 1024), nn.ReLU(), nn.Linear(1024, 512))
-critic = nn.Sequential(nn.Linear(512, 1024), nn.ReLU(), nn.Linear(1024, 1))
+generator = nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 8))
+critic = nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 1))
 opt_g = torch.optim.Adam(generator.parameters())
 opt_c = torch.optim.Adam(critic.parameters())
 
@@ -18,7 +18,7 @@ def slope(scores, points):
 def train(loader):
     for real in loader:
         points = Variable(real, requires_grad=True)
-        sample = generator(torch.randn(len(real), 512))
+        sample = generator(torch.randn(len(real), 8))
         on_real = critic(points)
         on_fake = critic(sample)  # expect: GPU203
         penalty = (slope(on_real, points) + slope(on_fake, sample)).mean()
@@ -27,5 +27,5 @@ def train(loader):
         opt_c.step()
 
         opt_g.zero_grad()
-        (-critic(generator(torch.randn(len(real), 512))).mean()).backward()
+        (-critic(generator(torch.randn(len(real), 8))).mean()).backward()
         opt_g.step()

@@ -16,7 +16,7 @@ from gpulint.analysis.questions.repeats.amounts import (
     is_one_sample,
     is_shown_at_once,
 )
-from gpulint.analysis.questions.size.networks import NARROW, SMALL, TOY, NetworkSizes, Size
+from gpulint.analysis.questions.size.networks import NARROW, SMALL, NetworkSizes, Size
 from gpulint.analysis.torch.sizes import of_name
 from gpulint.answers import Answer, Question, left_open, refuted, unweighed
 
@@ -131,14 +131,6 @@ class ForwardSizes:
             yield unweighed(Question.SIZE, _UNKNOWN)
         elif size is not None and size.looks_narrow:
             yield unweighed(Question.SIZE, size.in_words(path), *size.made_in(self._file))
-
-    def of_discarded(
-        self, function: ir.Function, call: ir.Call, path: str, network: object = None
-    ) -> Iterator[Answer]:
-        """The same of a network through which a backward runs for nothing, in time as well."""
-        path, size = self._of_call(function, call, path, network)
-        if size is not None and (size.is_toy or (size.is_of_rows and size.most.about < TOY)):
-            yield left_open(Question.SIZE, size.in_words(path), *size.made_in(self._file))
 
     def of_graph(self, forwards: Iterable[Forward]) -> Iterator[Answer]:
         """The same of the graph that some forwards make together, whose losses go backward."""
