@@ -34,7 +34,7 @@ from gpulint.analysis.questions.grad.phase_flags import evaluates_by_flag, is_of
 from gpulint.analysis.questions.outlives.collecting import is_metric, is_unread
 from gpulint.analysis.questions.outlives.handed import goes_through_fields
 from gpulint.analysis.questions.outlives.piles import judge
-from gpulint.analysis.questions.outlives.rounds import counts_micro_batches, over_members
+from gpulint.analysis.questions.outlives.rounds import counts_micro_batches, in_one_round, over_members
 from gpulint.analysis.questions.repeats.hot import runs_per_step, why_cheap, why_kept
 from gpulint.analysis.torch.backward import WANTS_GRAD
 from gpulint.analysis.torch.frameworks import LIGHTNING_WINDOWS
@@ -87,7 +87,7 @@ def finish(file: FileAnalysis, facts: list[FunctionFacts]) -> None:
         for forward in function.forwards:
             _finish_forward(file, forward)
         for hold in function.holds:
-            hold.rounds.bounded |= over_members(hold)
+            hold.rounds.bounded |= over_members(hold) or in_one_round(hold)
             hold.on_host = hold.value.kind is Kind.GRAPH and is_on_host(file, function, hold)
         for forward in function.forwards:
             _finish_training(function, forward)

@@ -20,6 +20,7 @@ def read_defaults(tree: ast.AST) -> dict[str, set[_Constant]]:
             given = {keyword.arg: keyword.value for keyword in node.keywords}
             name = _text(given.get("dest")) or _attribute([flag for arg in node.args if (flag := _text(arg))])
             default = _constant(given.get("default"))
+            default = _of_flag(_text(given.get("action"))) if "default" not in given else default
             if name and default is not None:
                 found.setdefault(name, set()).add(default)
     return found
@@ -40,6 +41,11 @@ def _constant(node: ast.expr | None) -> _Constant | None:
         return -inner if isinstance(inner, (int, float)) else None
     value = node.value if isinstance(node, ast.Constant) else None
     return value if isinstance(value, (int, float, str)) else None
+
+
+def _of_flag(action: str | None) -> bool | None:
+    """`action="store_true"`: False unless it is given."""
+    return action == "store_false" if action in ("store_true", "store_false") else None
 
 
 def _text(node: ast.expr | None) -> str | None:

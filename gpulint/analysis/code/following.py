@@ -42,6 +42,16 @@ def _after(block: list[ir.Stmt], wanted: ir.Stmt) -> list[ir.Stmt] | None:
     return None
 
 
+def ends_at_once(loop: ir.For | ir.While) -> bool:
+    """Whether the body of a loop ends by leaving it, under no condition, and nothing in it begins the next round."""
+    last = loop.body[-1] if loop.body else None
+    leaves = isinstance(last, ir.Return) or (isinstance(last, ir.Jump) and last.kind in ("break", "raise"))
+    return leaves and not any(
+        isinstance(statement, ir.Jump) and statement.kind == "continue"
+        for statement in ir.statements(loop.body)
+    )
+
+
 def main_blocks(module: ir.Module) -> list[ir.Stmt]:
     """What a file runs only where it is itself the program: the statements under its `if __name__ == "__main__":`."""
     return [

@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from gpulint.analysis.file.classes import ClassInfo
 
 
+_SWITCHES = frozenset({"requires_grad", "requires_grad_"})
+
+
 def is_made_frozen(info: ClassInfo, call: ir.Call | None, depth: int = 2) -> bool:
     """Whether the constructor freezes every parameter of a module, as it is called here; without a call, as its defaults
     say. A method of the class that thaws them leaves that to who calls it."""
@@ -69,6 +72,34 @@ def freezes_itself(info: ClassInfo, call: ir.Call) -> bool:
         return call.method == "freeze" and any(one.is_lightning for one in info.lineage())
     modes = list(_of_all_parameters(method, "", call))
     return bool(modes) and all(_is_off(mode, method, call) for mode in modes)
+
+
+def switched_by(info: ClassInfo, name: str, call: ir.Call) -> tuple[bool, frozenset[str]] | None:
+    """Whether a method of a class, called so, switches off all grad that it speaks of, with the attributes of which it takes all
+    parameters, `""` for the object itself. None where it takes all parameters of none."""
+    method = info.method(name)
+    if method is None or not method.params or not method.home.evidence[method].words & _SWITCHES:
+        return None
+    known = _known(method, call)
+    own = method.params[0].name
+    parts: set[str] = set()
+    modes: list[bool | None] = []
+    for statement in _reached(method.body, known, unknown=True):
+        modes += [truth(mode, known) for mode in _set_to([statement])]
+        head, _, attr = (_owner_of(statement) or "").partition(".")
+        if head == own and "." not in attr:
+            parts.add(attr)
+    return (all(mode is False for mode in modes), frozenset(parts)) if modes and parts else None
+
+
+def _owner_of(statement: ir.Stmt) -> str | None:
+    """`self.net` of `for p in self.net.parameters(): p.requires_grad = mode` and of `self.net.requires_grad_(mode)`."""
+    if isinstance(statement, ir.For) and (switched := switched_by_loop(statement)) is not None:
+        return switched[0]
+    call = statement.value if isinstance(statement, ir.ExprStmt) else None
+    if isinstance(call, ir.Call) and call.method == "requires_grad_" and isinstance(call.func, ir.Attr):
+        return call.func.base.path
+    return None
 
 
 def _settles(info: ClassInfo, part: str, call: ir.Call | None) -> bool | None:

@@ -273,21 +273,23 @@ class Project:
         return Reaching(self, self.root(origin)).follows_objects(os.path.abspath(origin), cls)
 
     def files_calling(self, origin: str, function: ir.Function) -> list[FileAnalysis] | None:
-        """The project's other files that call something of the function's name, tests left out; None where they are too
-        many to look into. As with guards, any file may hold a caller."""
-        wanted = f"{function.name}(".encode()
+        """The project's other files that call something of the function's name, or make objects of its class where it is a
+        constructor, tests left out; None where they are too many to look into. As with guards, any file may hold a caller."""
+        makes = function.cls is not None and function.name == "__init__"
+        name = function.cls.name if function.cls is not None and makes else function.name
+        wanted = f"{name}(".encode()
         own = os.path.abspath(origin)
         root = self.root(origin)
         found: list[FileAnalysis] = []
         for path, raw in self.neighbours(root):
             if wanted not in raw or path == own or self.is_test(path, raw, root):
                 continue
-            if function.cls is None and not may_import(raw, own, function.name):
+            if (function.cls is None or makes) and not may_import(raw, own, name):
                 continue
             read = self.calls_in(path, raw)
-            named = read.calls.get(function.name, ())
+            named = read.calls.get(name, ())
             calls = [call for call in named if not call.namesake]
-            plain = function.cls is None and bool(calls)
+            plain = (function.cls is None or makes) and bool(calls)
             if plain and all(self._is_beside(own, path, call, read) for call in calls):
                 continue
             if all(call.on_self_of and not self.related(function, call.on_self_of) for call in calls):
@@ -306,7 +308,8 @@ class Project:
         found = self._importing.locate(path, full) if head in read.imports else None
         if found is None or os.path.abspath(found[0]) == own:
             return False
-        return f"def {call.call.method}(".encode() in (self._raw(found[0]) or b"")
+        defined = rb"^[ \t]*(?:def|class)[ \t]+%s\b" % re.escape(call.call.method.encode())
+        return re.search(defined, self._raw(found[0]) or b"", re.MULTILINE) is not None
 
     def uses_as_value(self, origin: str, function: ir.Function) -> bool:
         """Whether another file does anything with the function but call it: hands it on, reads its signature. None can where the

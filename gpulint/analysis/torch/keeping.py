@@ -29,6 +29,9 @@ DATA: Final = re.compile(
     r"(?i)(?:^|_)(?:obs|observations?|states?|actions?|rewards?|data|images?|pixels|targets?|labels?|masks?|lengths?)\d*$"
 )
 
+# Objects that hold settings as attributes, by the last names of their classes.
+NAMESPACES: Final = frozenset("SimpleNamespace Namespace EasyDict Munch edict ConfigDict".split())
+
 # Methods that put something more into what they are called on.
 PUTTING: Final = frozenset("append extend insert appendleft add update setdefault".split())
 

@@ -45,7 +45,7 @@ class Engine:
 
     def check(self, x, y):
         self.model.eval()
-        predicted = self.scaler.restore(self.model(x))  # medium: GPU201
+        predicted = self.scaler.restore(self.model(x))  # expect: GPU201
         loss = self.loss(predicted, y)
         return loss.item()
 # file: main.py

@@ -28,7 +28,8 @@ def left_on_host(file: FileAnalysis, function: ir.Function, path: str, network: 
     it, and neither does its class."""
     if not path.isidentifier():
         return
-    made = [statement for statement in ir.statements(function.body) if _binds(statement, path)]
+    bound = [statement for statement in ir.statements(function.body) if _binds(statement, path)]
+    made = [statement for statement in bound if not _binds_none(statement)]
     if not made or not all(map(_is_made, made)):
         return
     makers = [call for statement in made if (call := _maker(statement)) is not None]
@@ -43,13 +44,22 @@ def left_on_host(file: FileAnalysis, function: ir.Function, path: str, network: 
     if all(
         _leaves_in_place(statement, path)
         for statement in ir.statements(function.body)
-        if statement not in made
+        if statement not in bound
     ):
         yield left_open(Question.DEVICE, f"nothing in `{function.name}` puts `{path}` on a GPU", made[0])
 
 
 def _binds(statement: ir.Stmt, path: str) -> bool:
     return any(target.path == path for target in targets(statement))
+
+
+def _binds_none(statement: ir.Stmt) -> bool:
+    """`net = None`, before a branch makes it."""
+    return isinstance(statement, ir.Assign) and _is_none(statement.value)
+
+
+def _is_none(expr: ir.Expr | None) -> bool:
+    return isinstance(expr, ir.Const) and expr.value is None
 
 
 def _is_made(statement: ir.Stmt) -> bool:
@@ -90,4 +100,8 @@ def _leaves_in_place(statement: ir.Stmt, path: str) -> bool:
                 harmless.add(id(func))
             elif isinstance(func, ir.Attr) and func.base.path == path and func.attr in _IN_PLACE:
                 harmless.add(id(func.base))
+        elif isinstance(part, ir.Op) and (part.op == "not" or any(map(_is_none, part.operands))):
+            harmless |= set(map(id, part.operands))  # `if net is not None:`
+    if isinstance(statement, (ir.If, ir.While)):
+        harmless.add(id(statement.test))
     return all(part.path != path or id(part) in harmless for part in ir.own_parts(statement))

@@ -39,6 +39,7 @@ from gpulint.analysis.questions.grad.own_guards import (
     may_guard,
 )
 from gpulint.analysis.questions.grad.results import Result
+from gpulint.analysis.questions.grad.settings import frozen_by_settings
 from gpulint.analysis.questions.grad.weights import frozen_by_flag, weights_in_doubt
 from gpulint.analysis.questions.reached.handed import cannot_take
 from gpulint.analysis.torch import frameworks
@@ -154,6 +155,8 @@ class Doubts:
         given = handed_frozen(self._file, forward.function, forward.module.path)
         if given is not None and given.verdict is Verdict.OPEN:
             yield given
+        if settled := frozen_by_settings(self._file, forward.function, forward.module.path):
+            yield settled
         if flag := frozen_by_flag(self._file, forward.function, forward.call):
             yield left_open(Question.TRAINED, flag)
         if isinstance(forward.module.network, str) and forward.module.network in frameworks.MOSTLY_FROZEN:

@@ -95,7 +95,7 @@ def handed_frozen(
     given = [
         _is_frozen_before(caller, statement, argument, depth)
         for home in (file, *(others or ()))
-        for caller, statement, argument in _handing(home, function, name)
+        for caller, statement, argument in handing(home, function, name)
     ]
     if not any(given):
         return None
@@ -106,7 +106,7 @@ def handed_frozen(
     )
 
 
-def _handing(
+def handing(
     home: FileAnalysis, function: ir.Function, name: str
 ) -> Iterator[tuple[ir.Function, ir.Stmt, ir.Expr | None]]:
     """The calls of a file that may run a function, each with what it gives for a parameter."""
@@ -173,11 +173,11 @@ def _is_frozen_part(file: FileAnalysis, function: ir.Function, path: str) -> boo
     owner, _, attr = path.rpartition(".")
     return bool(owner) and any(
         attr in frameworks.FROZEN_PARTS.get(made, ()) if isinstance(made, str) else is_part_frozen(made, attr)
-        for made in _classes_of(file, function, owner)
+        for made in classes_bound(file, function, owner)
     )
 
 
-def _classes_of(file: FileAnalysis, function: ir.Function, path: str) -> list[Any]:
+def classes_bound(file: FileAnalysis, function: ir.Function, path: str) -> list[Any]:
     """The classes of an object: by its annotation, or by what makes it. Of a library's the qualified name."""
     found: list[Val | None] = []
     param = next((param for param in function.params if param.name == path), None)
@@ -243,7 +243,7 @@ def _freezes(file: FileAnalysis, function: ir.Function, statement: ir.Stmt, path
     call = statement.value if isinstance(statement, ir.ExprStmt) else None
     if not isinstance(call, ir.Call) or not isinstance(call.func, ir.Attr) or call.func.base.path != path:
         return False
-    classes = [made for made in _classes_of(file, function, path) if isinstance(made, ClassInfo)]
+    classes = [made for made in classes_bound(file, function, path) if isinstance(made, ClassInfo)]
     return bool(classes) and all(freezes_itself(made, call) for made in classes)
 
 

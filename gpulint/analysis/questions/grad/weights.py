@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from gpulint.analysis.file.program import FileAnalysis
 
 # Layers behind a network, each by itself.
-_SLIGHT = frozenset("Linear Dropout LayerNorm Identity ReLU GELU Softmax Tanh Sigmoid".split())
+_SLIGHT = re.compile(r"(?:Linear|Identity|GELU|Softmax|Tanh|Sigmoid|\w*ReLU|\w*(?:Pool|Norm|Dropout)\w*)$")
 # Libraries whose modules have weights that require grad, unless somebody says otherwise.
 _WITH_WEIGHTS = (
     "torch.",
@@ -55,7 +55,7 @@ def frozen_by_flag(file: FileAnalysis, function: ir.Function, call: ir.Call) -> 
         parts = [(function.cls, call.method)]
     else:
         named = file.project.methods_named(file.filename, call.method)
-        parts = _weighty_parts(named[0]) if len(named) == 1 else []
+        parts = weighty_parts(named[0]) if len(named) == 1 else []
     if len(parts) != 1:
         return ""  # beside what is frozen, something else may be trained
     ((cls, attr),) = parts
@@ -65,7 +65,7 @@ def frozen_by_flag(file: FileAnalysis, function: ir.Function, call: ir.Call) -> 
     return f"`{cls.name}` freezes its `{attr}` where `{flag}` is set, as the program does"
 
 
-def _weighty_parts(method: ir.Function) -> list[tuple[ir.Class, str]]:
+def weighty_parts(method: ir.Function) -> list[tuple[ir.Class, str]]:
     """The class of a method with the attributes of its object that it calls, but for methods and single layers that save no
     more than rows."""
     cls, own = method.cls, f"{method.params[0].name}." if method.params else "self."
@@ -76,7 +76,7 @@ def _weighty_parts(method: ir.Function) -> list[tuple[ir.Class, str]]:
         target.path
         for statement in ir.statements(init.body)
         if isinstance(statement, ir.Assign) and isinstance(statement.value, ir.Call)
-        if statement.value.method in _SLIGHT
+        if _SLIGHT.match(statement.value.method)
         for target in statement.targets
     }
     called = {call.func.path or "" for _, call in ir.calls(method.body)} - slight

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from gpulint.analysis.code import ir
 from gpulint.analysis.code.assignments import assigned
+from gpulint.analysis.code.following import ends_at_once
 from gpulint.analysis.code.loaded import Chain
 from gpulint.analysis.code.reading import origins
 from gpulint.analysis.torch import frameworks
@@ -118,6 +119,12 @@ def _counts_them(function: ir.Function, iterable: ir.Expr) -> bool:
         for value in values
         for part in ir.walk(value)
     )
+
+
+def in_one_round(hold: Hold) -> bool:
+    """Whether each loop that it outlives ends with the first round."""
+    loops = hold.rounds.loops
+    return bool(loops) and all(ends_at_once(loop.stmt) for loop in loops)
 
 
 def _calls_items(loop: ir.For | ir.While) -> bool:

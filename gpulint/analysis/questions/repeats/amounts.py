@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from gpulint.analysis.code import ir
+from gpulint.analysis.code.following import ends_at_once
 from gpulint.analysis.questions.device.placement import calls_of
 from gpulint.analysis.questions.repeats.batches import gives_one_at_a_time
 from gpulint.analysis.questions.repeats.watching import is_watched, waits_for_somebody
@@ -30,7 +31,7 @@ def amounts(file: FileAnalysis, function: ir.Function, call: ir.Call) -> Iterato
     around = _loops_around(function.body, call) or ()
     if around and all(is_few(loop) for loop in around) and _runs_once(file, function, _DEPTH):
         yield left_open(Question.REPEATS, "its loop has as few rounds as the text says", around[0])
-    elif around and _ends_at_once(around[-1]) and not any(map(_goes_on, around[:-1])):
+    elif around and ends_at_once(around[-1]) and not any(map(_goes_on, around[:-1])):
         yield left_open(Question.REPEATS, "its loop ends with the first round", around[-1])
     elif around and waits_for_somebody(file, around[-1]) and gives_one_at_a_time(file, function, around[-1]):
         clause = "each round takes one sample, and waits until somebody closes a window"
@@ -117,17 +118,7 @@ def _loops_around(block: list[ir.Stmt], call: ir.Call) -> tuple[ir.For | ir.Whil
 
 
 def _goes_on(loop: ir.For | ir.While) -> bool:
-    return not _ends_at_once(loop)
-
-
-def _ends_at_once(loop: ir.For | ir.While) -> bool:
-    """Whether the body of a loop ends by leaving it, under no condition, and nothing in it begins the next round."""
-    last = loop.body[-1] if loop.body else None
-    leaves = isinstance(last, ir.Return) or (isinstance(last, ir.Jump) and last.kind in ("break", "raise"))
-    return leaves and not any(
-        isinstance(statement, ir.Jump) and statement.kind == "continue"
-        for statement in ir.statements(loop.body)
-    )
+    return not ends_at_once(loop)
 
 
 def is_few(loop: ir.For | ir.While) -> bool:
@@ -211,8 +202,8 @@ def _runs_once(file: FileAnalysis, function: ir.Function, depth: int) -> bool:
     calls = list(calls_of(file, function))
     return bool(calls) and all(
         caller is not function
-        and not _loops_around(caller.body, call)
-        and _loops_around(caller.body, call) is not None
+        and (around := _loops_around(caller.body, call)) is not None
+        and all(map(ends_at_once, around))
         and _runs_once(file, caller, depth - 1)
         for caller, _, call in calls
     )

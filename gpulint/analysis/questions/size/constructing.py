@@ -24,8 +24,9 @@ from gpulint.analysis.questions.size.computing import BUILTINS, flat, of_method
 from gpulint.analysis.questions.size.layers import Layers
 from gpulint.analysis.questions.size.naming import DEPTH
 from gpulint.analysis.torch.frameworks import MODULE_BASES
+from gpulint.analysis.torch.keeping import PUTTING
 from gpulint.analysis.torch.methods import GIVES_ITSELF
-from gpulint.analysis.values.arguments import is_static
+from gpulint.analysis.values.arguments import bind_sources, is_static
 
 if TYPE_CHECKING:
     from gpulint.analysis.file.program import FileAnalysis
@@ -46,11 +47,20 @@ class Constructing(Layers):
         super().__init__()
         self._known: dict[object, Built] = {}
 
-    def made(self, function: ir.Function, expr: ir.Expr) -> Built | None:
-        """What an expression of a function builds; None where it is no network for all that can be seen."""
-        value = self.value(expr, Scope(function, {}))
+    def made(self, function: ir.Function, expr: ir.Expr, attrs: Sequence[str] = ()) -> Built | None:
+        """What an expression of a function builds, or what the attributes are of that; None where it is no network for all
+        that can be seen."""
+        value = self.value(expr, self._scope(function))
         if isinstance(value, (list, tuple)):  # `net, optimizer = build(args)`
             value = next((one for one in value if isinstance(one, Built)), UNKNOWN)
+        for attr in attrs:
+            value = self._part(value, attr)
+        if attrs:
+            return (
+                replace(value, made=expr, filename=function.home.filename)
+                if isinstance(value, Built)
+                else None
+            )
         # All that was made on the way belongs to it: what is handed to a constructor becomes a part.
         return (
             replace(self._total, made=expr, filename=function.home.filename)
@@ -61,6 +71,21 @@ class Constructing(Layers):
     def of_class(self, info: ClassInfo) -> Built | None:
         """What a class builds by its defaults alone."""
         return replace(self._instance(info, [], {}), made=info.cls, filename=info.home.filename)
+
+    def _scope(self, function: ir.Function) -> Scope:
+        """Where an expression of a function is followed: in a method beside what the constructor of an object stores by its
+        defaults, where all who make one leave them."""
+        home: FileAnalysis = function.home
+        info = home.class_of(function)
+        init = info.method("__init__") if info is not None and not info.is_module else None
+        if info is None or init is None or not function.params or function.name == "__init__":
+            return Scope(function, {})
+        names = {param.name: UNKNOWN for param in init.params[1:] if _is_given(home, init, param.name)}
+        own: dict[str, object] = {}
+        outer, self._total = self._total, Built()
+        self._enter(init, [], names, own, info, 1)
+        self._total = outer
+        return Scope(function, {function.params[0].name: UNKNOWN}, own, info)
 
     # --- calls ---------------------------------------------------------------------------------------------------
 
@@ -284,6 +309,11 @@ class Constructing(Layers):
         home: FileAnalysis = scope.function.home
         if isinstance(base, Thing) and isinstance(call.func, ir.Attr):
             return UNKNOWN
+        if isinstance(base, Built) and name in PUTTING:  # `self.layers.append(nn.Linear(8, 8))`
+            for one in flat(positional):
+                if isinstance(one, Built):
+                    base.add(one)
+            return base
         if positional and isinstance(positional[0], Built):
             return positional[0]  # what is put around it is not seen: `norm(nn.Conv2d(8, 8, 3))`
         if name[:1].isupper() and home.names.qualify(call.func.path or "") is None:
@@ -293,6 +323,20 @@ class Constructing(Layers):
         elif isinstance(call.func, ir.Attr) and name[:1].isupper():
             self.unseen()
         return UNKNOWN
+
+
+def _is_given(home: FileAnalysis, init: ir.Function, name: str) -> bool:
+    """Whether somebody who makes an object gives a parameter of its constructor, or may do so out of sight."""
+    project = home.project
+    if init.cls is None or project is None or project.derived(init.cls.name):
+        return True
+    calls = project.calls_of(home.filename, init)
+    return not calls or any(
+        name in bind_sources(init, call, True)
+        or any(isinstance(arg, ir.Starred) for arg in call.args)
+        or any(key is None for key, _ in call.keywords)
+        for call in calls
+    )
 
 
 def _mixes(info: ClassInfo) -> bool:

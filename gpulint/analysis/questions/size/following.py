@@ -10,7 +10,16 @@ from functools import partial as with_arguments
 
 from gpulint.analysis.code import ir
 from gpulint.analysis.file.classes import ClassInfo
-from gpulint.analysis.questions.size.built import UNKNOWN, Built, Closure, Named, Partial, Returned, Scope
+from gpulint.analysis.questions.size.built import (
+    UNKNOWN,
+    Built,
+    Closure,
+    Named,
+    Partial,
+    Returned,
+    Scope,
+    Thing,
+)
 from gpulint.analysis.questions.size.computing import (
     MOST_ROUNDS,
     bind,
@@ -53,9 +62,8 @@ class Following(Naming):
             if statement.value is not None:
                 value = self.value(statement.value, scope)
                 for target in statement.targets:
-                    bind(target, value, scope)
-                    if value is UNKNOWN and self._is_part(target, scope):
-                        self.unseen()
+                    self._bind(target, value, scope)
+                    self._note_unseen(target, value, scope)
         elif isinstance(statement, ir.AugAssign):
             bind(
                 statement.target,
@@ -83,6 +91,19 @@ class Following(Naming):
         else:
             for block in statement.blocks()[:1]:
                 self.run(block, scope)
+
+    def _bind(self, target: ir.Expr, value: object, scope: Scope) -> None:
+        """Bind what a statement assigns to: of settings, `args.width = 64`, the item of that name."""
+        params = scope.function.params
+        of_object = scope.info is not None and params and (target.path or "").startswith(f"{params[0].name}.")
+        if isinstance(target, ir.Attr) and not of_object:
+            before = replace(self._total)
+            holder = self.value(target.base, scope)
+            self._total = before
+            if isinstance(holder, (dict, Thing)):
+                (holder if isinstance(holder, dict) else holder.own)[target.attr] = value
+                return
+        bind(target, value, scope)
 
     def _branch(self, statement: ir.If, scope: Scope) -> None:
         test = self.value(statement.test, scope)
@@ -157,6 +178,19 @@ class Following(Naming):
             self.run(statement.body, scope)
             if self._total.layers != before:
                 self.unseen(repeated=True)
+
+    def _note_unseen(self, target: ir.Expr, value: object, scope: Scope) -> None:
+        """Note that a part is not seen that a statement stores; of a pair, `self.a, self.b = a, b`, either."""
+        if isinstance(target, ir.Seq):
+            values = (
+                value
+                if isinstance(value, list) and len(value) == len(target.items)
+                else [UNKNOWN] * len(target.items)
+            )
+            for one, part in zip(target.items, values, strict=True):
+                self._note_unseen(one, part, scope)
+        elif value is UNKNOWN and self._is_part(target, scope):
+            self.unseen()
 
     def _is_part(self, target: ir.Expr, scope: Scope) -> bool:
         """Whether an attribute is called somewhere in its class, as networks are."""

@@ -11,6 +11,7 @@ from gpulint.analysis.questions.size.built import UNKNOWN, Built, Named, Partial
 from gpulint.analysis.questions.size.computing import builtin, flat, is_of_kind, of_math
 from gpulint.analysis.questions.size.following import Following
 from gpulint.analysis.torch import sizes
+from gpulint.analysis.torch.keeping import NAMESPACES
 
 _TYPICAL = 512  # what stands for a width that no constant says
 _WRAPPERS = frozenset("DataParallel DistributedDataParallel DDP compile convert_sync_batchnorm".split())
@@ -57,6 +58,8 @@ class Layers(Following):
         root, last = full.partition(".")[0], full.rpartition(".")[2]
         if root in ("math", "numpy"):
             return of_math(last, positional)
+        if last in NAMESPACES:
+            return {**(positional[0] if positional and isinstance(positional[0], dict) else {}), **given}
         if not positional:
             return UNKNOWN
         first = positional[0]
@@ -85,7 +88,9 @@ class Layers(Following):
             times = positional[1] if len(positional) > 1 else given.get("num_layers")
             if isinstance(layer, Built) and isinstance(times, int) and times > 0:
                 self._total.add(layer, times - 1)
-                return layer
+                whole = Built()
+                whole.add(layer, times)
+                return whole
             self.unseen()
             return Built(complete=False)
         lower, typical = (sizes.of_layer(last, positional, given, unknown) for unknown in (1, _TYPICAL))

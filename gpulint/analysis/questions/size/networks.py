@@ -7,6 +7,7 @@ well: few weights alone do not say that that is little, unless nothing but rows 
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING
 from gpulint.analysis.code import ir
 from gpulint.analysis.code.reading import unwrapped
 from gpulint.analysis.file.classes import ClassInfo
+from gpulint.analysis.file.lookup import called_in_project
 from gpulint.analysis.questions.device.placement import calls_of
 from gpulint.analysis.questions.size.built import Built
 from gpulint.analysis.questions.size.constructing import Constructing
@@ -149,17 +151,31 @@ class NetworkSizes:
                 continue
             done.add(id(maker))
             made = Constructing().made(place, maker)
-            if made is None and isinstance(maker, ir.Const) and maker.value is None:
+            if made is None and _is_none(maker):
                 continue
             built.append(made or Built(complete=False, seen=False))
             if len(built) > _MOST_MAKERS:
                 return None
+        built = built or list(self._parts(function, path))
         if not built and isinstance(network, ClassInfo):
             alone = Constructing().of_class(network)
             built = [alone] if alone is not None else []
         if not built:
             return None
         return Size(min(built, key=lambda one: one.weights), _most(built))
+
+    def _parts(self, function: ir.Function, path: str) -> Iterator[Built]:
+        """What `model.encoder` may be, by all that `model` may be made by; nothing where one of these does not show it."""
+        whole, _, attr = path.rpartition(".")
+        attrs = [attr]
+        while whole and not (makers := list(self._makers(function, whole, _DEPTH))):
+            whole, _, attr = whole.rpartition(".")
+            attrs.insert(0, attr)
+        if not whole or len(makers) > _MOST_MAKERS:
+            return
+        found = [Constructing().made(place, maker, attrs) for place, maker in makers if not _is_none(maker)]
+        if all(one is not None and one.layers for one in found):
+            yield from (one for one in found if one is not None)
 
     def _makers(self, function: ir.Function, path: str, depth: int) -> Iterator[tuple[ir.Function, ir.Expr]]:
         """The expressions that the network may have been made by, each with the function it stands in."""
@@ -219,6 +235,10 @@ class NetworkSizes:
                 yield caller, inner
 
 
+def _is_none(maker: ir.Expr) -> bool:
+    return isinstance(maker, ir.Const) and maker.value is None
+
+
 def _most(built: list[Built]) -> Built:
     """The largest that a network may be, of several; none of them may be of rows alone, or without convolutions."""
     first = max(built, key=lambda one: (not one.seen, not one.complete, one.about))
@@ -249,7 +269,7 @@ def _calls_of(home: FileAnalysis, function: ir.Function) -> Iterator[tuple[ir.Fu
     for caller, call in _calls_in(home, function):
         found = True
         yield caller, call
-    if found or home.project is None or function.name == "__init__":
+    if found or home.project is None:
         return
     for other in home.project.files_calling(home.filename, function) or ():
         yield from _calls_in(other, function)
@@ -258,13 +278,24 @@ def _calls_of(home: FileAnalysis, function: ir.Function) -> Iterator[tuple[ir.Fu
 def _calls_in(file: FileAnalysis, function: ir.Function) -> Iterator[tuple[ir.Function, ir.Call]]:
     if function.cls is None:
         yield from ((caller, call) for caller, _, call in calls_of(file, function))
+        for caller, call in _named(file, function.name) if file is not function.home else ():
+            callee = called_in_project(caller, call) if isinstance(call.func, ir.Attr) else None
+            if callee is not None and _is_same_file(callee, function):  # `tools.evaluate(net)`
+                yield caller, call
         return
     wanted = function.cls.name if function.name == "__init__" else function.name
+    yield from _named(file, wanted)
+
+
+def _is_same_file(one: ir.Function, other: ir.Function) -> bool:
+    files = {os.path.abspath(each.home.filename) for each in (one, other)}
+    return len(files) == 1
+
+
+def _named(file: FileAnalysis, name: str) -> Iterator[tuple[ir.Function, ir.Call]]:
     for caller, evidence in file.evidence.items():
-        if wanted in evidence.called:
-            for _, call in ir.calls(caller.body):
-                if call.method == wanted:
-                    yield caller, call
+        if name in evidence.called:
+            yield from ((caller, call) for _, call in ir.calls(caller.body) if call.method == name)
 
 
 def _assigned(function: ir.Function) -> dict[str, list[ir.Expr]]:
