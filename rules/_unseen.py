@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Set
+from collections.abc import Iterator, Sequence, Set
 from typing import TYPE_CHECKING
 
 from gpulint.rules._no_grad import no_grad
@@ -11,7 +11,7 @@ from gpulint.rules.detect.unseen.evaluations import Evaluation, UnseenEvaluation
 from gpulint.analysis.questions.grad.old_torch import predates_no_grad
 from gpulint.analysis.questions.size.forwards import ForwardSizes
 from gpulint.answers import Answer, Considered, Question, Verdict, doubts_of
-from gpulint.rule import Cost, Repair, Report, Wrap
+from gpulint.rule import Cost, RelatedNode, Repair, Report, Wrap
 
 if TYPE_CHECKING:
     from gpulint.analysis.code import ir
@@ -55,7 +55,7 @@ def unseen_reports(
         left = [one for one in ones if one.run.callee is None or one.run.callee not in causes]
         if left:
             fewest = min(len(one.doubts) for one in left)
-            yield _report(facts, function, next(one for one in left if len(one.doubts) == fewest))
+            yield _report(facts, function, next(one for one in left if len(one.doubts) == fewest), left)
 
 
 def _is_helper_of(facts: FileFacts, function: ir.Function, causes: Set[ir.Function]) -> bool:
@@ -82,7 +82,7 @@ def may_be_asked_again(forward: Forward, called: Set[str], answers: tuple[Answer
     return True
 
 
-def _report(facts: FileFacts, function: ir.Function, one: Evaluation) -> Report:
+def _report(facts: FileFacts, function: ir.Function, one: Evaluation, others: Sequence[Evaluation]) -> Report:
     what = facts.called(one.run.call)
     if one.beside_training and any(answer.question is Question.REACHED for answer in one.answers):
         where, reason = "in every phase", "backward follows in the phase that trains, and in no other"
@@ -103,6 +103,7 @@ def _report(facts: FileFacts, function: ir.Function, one: Evaluation) -> Report:
         repair=lambda: _repair(facts, one),
         doubts=(*one.doubts, *doubts_of(facts.ask(predates_no_grad)), *_of_size(facts, one)),
         subject=one.run.path,
+        related=tuple(RelatedNode("so may this", other.run.call) for other in others if other is not one),
     )
 
 

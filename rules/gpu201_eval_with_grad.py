@@ -21,7 +21,7 @@ from gpulint.answers import (
 )
 from gpulint.claims import Claim
 from gpulint.findings import Severity, weight
-from gpulint.rule import Cost, Repair, Report, Rule
+from gpulint.rule import Cost, RelatedNode, Repair, Report, Rule
 
 if TYPE_CHECKING:
     from gpulint.analysis.file.asking import FileFacts
@@ -129,7 +129,7 @@ class EvalWithGrad(Rule):
             found = sorted(_found(facts, function), key=lambda found: found[0].order)
             if found:  # one report a function: of what is least in doubt, from the first forward on
                 doubts = min((doubts for _, doubts in found), key=weight)
-                yield _report(facts, function, [one for one, others in found if others == doubts], doubts)
+                yield _report(facts, function, found, doubts)
                 told.add(function.function)
             else:
                 refused[function.function] = list(_refused(facts, function))
@@ -401,8 +401,12 @@ def _looked_up(facts: FileFacts, forward: Forward, function: FunctionFacts) -> b
 
 
 def _report(
-    facts: FileFacts, function: FunctionFacts, forwards: Sequence[Forward], doubts: tuple[str, ...]
+    facts: FileFacts,
+    function: FunctionFacts,
+    found: Sequence[tuple[Forward, tuple[str, ...]]],
+    doubts: tuple[str, ...],
 ) -> Report:
+    forwards = [one for one, others in found if others == doubts]
     forward = forwards[0]
     path = forward.module.path or "the model"
     if forward.result.freed:
@@ -430,7 +434,15 @@ def _report(
         repair=lambda: _repair(facts, function, forwards),
         doubts=doubts,
         subject=forward.module.path,
+        related=tuple(
+            RelatedNode(_of_another(others, doubts), one.call) for one, others in found if one is not forward
+        ),
     )
+
+
+def _of_another(others: tuple[str, ...], doubts: tuple[str, ...]) -> str:
+    """What is said of another forward of the same function."""
+    return "and so does this" if others == doubts else f"so may this: {'; '.join(others)}"
 
 
 def _may_go_back_itself(facts: FileFacts, function: FunctionFacts, forward: Forward) -> bool:
