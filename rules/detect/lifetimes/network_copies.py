@@ -12,6 +12,7 @@ from gpulint.rules.detect.lifetimes.suspicion import Suspicion
 
 from gpulint.analysis.code import ir
 from gpulint.analysis.code.assignments import targets
+from gpulint.analysis.code.following import passed_before
 from gpulint.analysis.code.loaded import chain_of, parents_of
 from gpulint.analysis.file.lookup import called, qualified, with_words
 from gpulint.analysis.questions.device.placement import on_gpu
@@ -320,8 +321,9 @@ def _states_answers(
         return
     saved = loaded = copied = False
     for place, reader, expr in reads(file, function, holder):
-        if place is function and "." not in holder and reader.row < since:
-            continue  # what the place had before
+        if place is function and "." not in holder:
+            if reader.row < since or _is_bound_anew(function.body, holder, value, reader):
+                continue  # what the place had before, or has by then
         around = [part for part in chain_of(expr, parents_of(reader)) if isinstance(part, ir.Call)]
         saved |= any("save" in part.method or "dump" in part.method for part in around)
         loaded |= any(part.method == "load_state_dict" for part in around) or isinstance(reader, ir.For)
@@ -334,6 +336,29 @@ def _states_answers(
         yield proven(Question.READS, "it is put back after further training")
     else:
         yield left_open(Question.READS, "what is done with it later is not in sight")
+
+
+def _is_bound_anew(body: list[ir.Stmt], name: str, kept: ir.Expr, reader: ir.Stmt) -> bool:
+    """Whether a name has got something else than what it kept on every way to where it is read."""
+
+    def holds(statement: ir.Stmt) -> bool:
+        return any(kept in one.expressions() for one in ir.statements([statement]))
+
+    again = [
+        guard.row
+        for one, guards in with_guards(body, ())
+        if one is reader
+        for guard in guards
+        if holds(guard)
+    ]
+    since = max(again, default=0)  # a loop around both brings back what it left there in the round before
+    anew = False
+    for statement in passed_before(body, reader):
+        if holds(statement):
+            anew = False
+        elif isinstance(statement, ir.Assign) and any(one.path == name for one in targets(statement)):
+            anew = statement.row > since
+    return anew
 
 
 def _keeps_while_it_trains(file: FileAnalysis, function: ir.Function) -> ir.Function | None:
