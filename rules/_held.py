@@ -90,6 +90,8 @@ def answers(hold: Hold, facts: FileFacts) -> Iterator[Answer]:
         yield from _maybe_without_graph(hold, facts)
     elif (few := _few_nodes(hold, facts)) is not None:
         yield few
+    elif state == "freed":
+        yield from _few_layers(hold, facts)
     yield proven(Question.GRAPH, _reason(hold, state))
     if hold.place.of_framework:
         yield left_open(
@@ -104,6 +106,23 @@ def answers(hold: Hold, facts: FileFacts) -> Iterator[Answer]:
 def _few_nodes(hold: Hold, facts: FileFacts) -> Answer | None:
     rounds = hold.rounds
     return few_nodes(facts.analysis, hold.stmt, hold.place.holder, rounds.loops, rounds.birth_loop)
+
+
+def _few_layers(hold: Hold, facts: FileFacts) -> Iterator[Answer]:
+    """Whether the freed graphs are of networks with so few layers that their nodes come to little."""
+    from gpulint.analysis.questions.size.forwards import ForwardSizes
+
+    behind = [
+        forward
+        for function in facts.functions
+        if function.function is hold.function
+        for forward in function.forwards
+        if forward.site in hold.value.sites
+    ]
+    if all(
+        forward.loops[-1:] == hold.rounds.loops[-1:] for forward in behind
+    ):  # none is run again within a round
+        yield from facts.ask(ForwardSizes).of_nodes(behind)
 
 
 def _maybe_without_graph(hold: Hold, facts: FileFacts) -> Iterator[Answer]:

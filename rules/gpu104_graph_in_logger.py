@@ -38,8 +38,9 @@ class GraphInLogger(Rule):
     import torch
     from meters import AverageMeter
     from torch import nn
+    from torchvision.models import resnet50
 
-    model = nn.Linear(8, 2)
+    model = resnet50().cuda()
     criterion = nn.CrossEntropyLoss()
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
     meter = AverageMeter()
@@ -67,8 +68,9 @@ class GraphInLogger(Rule):
     import torch
     from meters import AverageMeter
     from torch import nn
+    from torchvision.models import resnet50
 
-    model = nn.Linear(8, 2)
+    model = resnet50().cuda()
     criterion = nn.CrossEntropyLoss()
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
     meter = AverageMeter()

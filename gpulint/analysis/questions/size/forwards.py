@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from gpulint.analysis.file.program import FileAnalysis
 
 _UNSHOWN = "neither how large the network is, nor that batches go through it, is seen"
+_FEW_LAYERS = 16  # of a freed graph each leaves some nodes of half a kilobyte, in each step
 _UNKNOWN = "how large the network is, the code does not say"
 
 
@@ -149,6 +150,21 @@ class ForwardSizes:
             yield left_open(Question.SIZE, size.in_words(path), *size.made_in(self._file))
         else:
             yield unweighed(Question.SIZE, _UNKNOWN)
+
+    def of_nodes(self, forwards: Iterable[Forward]) -> Iterator[Answer]:
+        """The same of the nodes of a graph that is freed: each layer leaves some, however wide it is."""
+        named: list[str] = []
+        layers = 0
+        for one in forwards:
+            path, size = self._of_call(one.function, one.call, one.module.path, one.module.network)
+            if size is None or not size.most.seen or not size.most.layers:
+                return
+            layers += size.most.layers
+            named.append(f"`{path}`")
+        if named and layers <= _FEW_LAYERS:
+            what = " and ".join(dict.fromkeys(named))
+            number = "one layer" if layers == 1 else f"{layers} layers"
+            yield unweighed(Question.SIZE, f"what freed graphs of {number} leave may be little: {what}")
 
 
 def _is_much(path: str, size: Size | None) -> bool:

@@ -16,6 +16,7 @@ from gpulint.analysis.torch.keeping import NAMESPACES
 _TYPICAL = 512  # what stands for a width that no constant says
 _WRAPPERS = frozenset("DataParallel DistributedDataParallel DDP compile convert_sync_batchnorm".split())
 _WELL_KNOWN = "a well-known model"
+_LAYERS_OF_WELL_KNOWN = 50  # as resnet50 has: of most nothing but the number of weights is known
 _OF_DATA = frozenset({"tensor", "Tensor", "FloatTensor"})
 _CONTAINERS = frozenset("Sequential ModuleList ModuleDict".split())
 # Layers that give each sample one row, whatever the samples are: nothing that grows with pictures or sequences.
@@ -99,7 +100,8 @@ class Layers(Following):
     def _note(self, count: tuple[int, int, bool], layer: str) -> Built:
         weights, about, complete = count
         rows = not about or layer in _ROWS
-        made = Built(weights, about, 1 if about else 0, complete, rows)
+        layers = _LAYERS_OF_WELL_KNOWN if layer == _WELL_KNOWN else 1
+        made = Built(weights, about, layers if about else 0, complete, rows)
         made.convolutions = int(layer.startswith("Conv") or layer == _WELL_KNOWN)
         made.linear = int(layer in _ROWS or layer == _WELL_KNOWN)
         made.looks_up = not about or layer in _TABLES
