@@ -21,6 +21,7 @@ from gpulint.analysis.code import ir
 from gpulint.analysis.code.assignments import targets
 from gpulint.analysis.file.classes import ClassInfo
 from gpulint.analysis.file.evidence import unmoved
+from gpulint.analysis.questions.grad.freezing import switching_words
 from gpulint.analysis.torch.backward import runs_backward
 from gpulint.analysis.torch.roles import AUXILIARY, NETWORK, RUNS, RUNS_NOT
 from gpulint.analysis.values.values import Grad
@@ -109,9 +110,8 @@ class SideNetworks:
         yield self._fed(function, run, becomes)
 
     def _trained(self, function: ir.Function, path: str) -> Iterator[Answer]:
-        words = {word for evidence in self._file.evidence.values() for word in evidence.words}
         attr = path.rpartition(".")[2]
-        if words & _FREEZES or self._file.is_frozen(function, path):
+        if switching_words(self._file.evidence, _FREEZES) or self._file.is_frozen(function, path):
             yield refuted(Question.TRAINED, "the file freezes networks")
         elif any(_gives_parameters(other, attr) for other in self._file.module.functions):
             yield refuted(Question.TRAINED, f"the parameters of `{path}` are handed to somebody")
@@ -138,8 +138,7 @@ class SideNetworks:
             full = self._file.names.qualify(name)
             value = self._file.imported_value(full) if full is not None else None
             info = self._file.classes.get(name) or (value.ref if value is not None else None)
-            methods = info.cls.methods.values() if isinstance(info, ClassInfo) else ()
-            if any(method.home.evidence[method].words & _SELF_FREEZING for method in methods):
+            if isinstance(info, ClassInfo) and switching_words(info.cls.methods.values(), _SELF_FREEZING):
                 return True
         return False
 
