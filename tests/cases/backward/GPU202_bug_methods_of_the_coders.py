@@ -5,7 +5,7 @@ from torch import nn
 
 
 class Coder(nn.Module):
-    def __init__(self, width=256):
+    def __init__(self, width=512):
         super().__init__()
         self.down = nn.Sequential(nn.Conv2d(3, width, 4, 2, 1), nn.ReLU(), nn.Conv2d(width, width, 3, padding=1))
         self.up = nn.Sequential(nn.ConvTranspose2d(width, 3, 4, 2, 1), nn.Tanh())

@@ -100,6 +100,8 @@ class Switched:
     def _add(self, method: ir.Function, expr: ir.Expr, depth: int = 3) -> None:
         """What is switched, by the path of the network: where it is one of several, all of them."""
         expr = unwrapped(expr)
+        while isinstance(expr, ir.Sub):
+            expr = expr.base
         if isinstance(expr, ir.Seq):
             for item in expr.items:
                 self._add(method, item, depth)
@@ -109,13 +111,18 @@ class Switched:
             self._anything = True
         elif around := list(_iterated(method, expr.path)):
             for iterable in around:
+                self._anything |= iterable.path is not None and not _is_param(method, iterable.path)
                 self._add(method, iterable, depth - 1)
-        elif any(param.name == expr.path for param in method.params):
+        elif _is_param(method, expr.path):
             # A function that switches for others: what it is given is learnt where it is called, if its name is known.
             self._anything |= method.name not in self._words and method is not self._function
             self._paths.add(expr.path)
         else:
             self._paths |= {expr.path, *_also_called(method, expr.path)}
+
+
+def _is_param(method: ir.Function, path: str) -> bool:
+    return any(param.name == path for param in method.params)
 
 
 def _given_to_switch(method: ir.Function, call: ir.Call) -> Iterator[ir.Expr]:
