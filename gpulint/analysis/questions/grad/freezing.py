@@ -89,30 +89,30 @@ class Switched:
             bound = targets(statement) if isinstance(statement, ir.Assign) else []
             for target in bound:
                 if isinstance(target, ir.Attr) and target.attr == "requires_grad":
-                    self._add(method, target.base)
+                    self._add(method, statement, target.base)
             for call in ir.own_calls(statement):
                 if call.method in self._words:
                     for switched in _given_to_switch(method, call):
                         made = isinstance(unwrapped(switched), ir.Call)
                         for expr in bound if made and bound else (switched,):
-                            self._add(method, expr)
+                            self._add(method, statement, expr)
 
-    def _add(self, method: ir.Function, expr: ir.Expr, depth: int = 3) -> None:
+    def _add(self, method: ir.Function, at: ir.Stmt, expr: ir.Expr, depth: int = 3) -> None:
         """What is switched, by the path of the network: where it is one of several, all of them."""
         expr = unwrapped(expr)
         while isinstance(expr, ir.Sub):
             expr = expr.base
         if isinstance(expr, ir.Seq):
             for item in expr.items:
-                self._add(method, item, depth)
+                self._add(method, at, item, depth)
         elif isinstance(expr, ir.Call) and expr.method in _PARTS and isinstance(expr.func, ir.Attr):
-            self._add(method, expr.func.base, depth)
+            self._add(method, at, expr.func.base, depth)
         elif expr.path is None or not depth:
             self._anything = True
-        elif around := list(_iterated(method, expr.path)):
+        elif around := list(_iterated(method, at, expr.path)):
             for iterable in around:
                 self._anything |= iterable.path is not None and not _is_param(method, iterable.path)
-                self._add(method, iterable, depth - 1)
+                self._add(method, at, iterable, depth - 1)
         elif _is_param(method, expr.path):
             # A function that switches for others: what it is given is learnt where it is called, if its name is known.
             self._anything |= method.name not in self._words and method is not self._function
@@ -136,15 +136,16 @@ def _given_to_switch(method: ir.Function, call: ir.Call) -> Iterator[ir.Expr]:
         yield from given
 
 
-def _iterated(method: ir.Function, name: str) -> Iterator[ir.Expr]:
-    """What loops and comprehensions run through that bind a name."""
+def _iterated(method: ir.Function, at: ir.Stmt, name: str) -> Iterator[ir.Expr]:
+    """What the loops around a statement and its comprehensions run through that bind a name."""
     for statement in ir.statements(method.body):
         if isinstance(statement, ir.For) and any(target.path == name for target in targets(statement)):
-            yield statement.iterable
-        for part in ir.own_parts(statement):
-            for target, iterable, _ in part.clauses if isinstance(part, ir.Comp) else ():
-                if any(inner.path == name for inner in ir.walk(target)):
-                    yield iterable
+            if any(inner is at for inner in ir.statements(statement.body)):
+                yield statement.iterable
+    for part in ir.own_parts(at):
+        for target, iterable, _ in part.clauses if isinstance(part, ir.Comp) else ():
+            if any(inner.path == name for inner in ir.walk(target)):
+                yield iterable
 
 
 def _also_called(method: ir.Function, path: str) -> Iterator[str]:
