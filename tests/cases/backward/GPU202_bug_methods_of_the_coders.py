@@ -5,7 +5,7 @@ from torch import nn
 
 
 class Coder(nn.Module):
-    def __init__(self, width=512):
+    def __init__(self, width=64):
         super().__init__()
         self.down = nn.Sequential(nn.Conv2d(3, width, 4, 2, 1), nn.ReLU(), nn.Conv2d(width, width, 3, padding=1))
         self.up = nn.Sequential(nn.ConvTranspose2d(width, 3, 4, 2, 1), nn.Tanh())
@@ -53,8 +53,8 @@ class Trainer(nn.Module):
 
     def step_of_critic(self, a, b):
         self.of_critic.zero_grad()
-        content, _ = self.first.read(a)  # expect: GPU202
-        made = self.second.write(content)  # expect: GPU202
+        content, _ = self.first.read(a)  # medium: GPU202
+        made = self.second.write(content)  # medium: GPU202
         again, _ = self.known.read(a)
         self.loss = self.critic.loss(made.detach(), b) + self.critic.loss(again.detach(), b)
         self.loss.backward()

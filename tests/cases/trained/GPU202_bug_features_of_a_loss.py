@@ -52,6 +52,21 @@ class FrozenLoss(nn.Module):
         return F.mse_loss(self.seen(made), self.seen(wanted))
 
 
+def requires_grad(net, on):
+    for weight in net.parameters():
+        weight.requires_grad = on
+
+
+class LockedLoss(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.seen = vgg19(pretrained=True).features.eval()
+        requires_grad(self.seen, False)
+
+    def forward(self, made, wanted):
+        return F.mse_loss(self.seen(made), self.seen(wanted))
+
+
 class Twins(nn.Module):
     def __init__(self):
         super().__init__()
@@ -62,7 +77,7 @@ class Twins(nn.Module):
 
 
 def train(net, loader):
-    losses = [FeatureLoss().cuda(), PerceptualLoss().cuda(), FrozenLoss().cuda()]
+    losses = [FeatureLoss().cuda(), PerceptualLoss().cuda(), FrozenLoss().cuda(), LockedLoss().cuda()]
     optimizer = torch.optim.Adam(net.parameters())
     for x, y in loader:
         made = net(x.cuda())

@@ -56,12 +56,14 @@ def switching_words(functions: Iterable[ir.Function], words: Set[str]) -> set[st
 
 
 def _sets_requires_grad(function: ir.Function) -> bool:
-    return any(
-        isinstance(target, ir.Attr) and target.attr == "requires_grad"
-        for statement in ir.statements(function.body)
-        if isinstance(statement, ir.Assign)
-        for target in targets(statement)
-    )
+    """Whether it is set, or a function of that name is called."""
+    for statement in ir.statements(function.body):
+        bound = targets(statement) if isinstance(statement, ir.Assign) else []
+        if any(isinstance(target, ir.Attr) and target.attr == "requires_grad" for target in bound):
+            return True
+        if any(call.method == "requires_grad" for call in ir.own_calls(statement)):
+            return True
+    return False
 
 
 class Switched:
