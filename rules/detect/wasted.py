@@ -86,6 +86,8 @@ def wasted_forwards(file: FileAnalysis) -> list[WastedForward]:
             thawed = thawed_by_context(file, forward)
             if thawed is False or (not thawed and switched.concerns(forward.module.path)):
                 continue
+            if facts.needs_grad and _differentiates(networks, forward):
+                continue
             if _may_be_wasted(facts, forward) and _in_step(facts, forward):
                 uses = uses or Uses(file, function, through)
                 if uses.is_cut(forward):
@@ -227,6 +229,16 @@ def _may_be_wasted(facts: FunctionFacts, forward: Forward) -> bool:
         return False  # a module without input makes parameters
     # A branch of a module's forward may be there for evaluation alone, which its caller guards.
     return not forward.mode.phased and not (facts.role.is_module_forward and forward.mode.guarded)
+
+
+def _differentiates(networks: Networks, forward: Forward) -> bool:
+    """Whether what is called takes gradients by itself, which it could not without a graph."""
+    network = forward.module.network
+    callee = networks.callee(forward.function, forward.call)
+    if callee is None and isinstance(network, ClassInfo):
+        callee = network.method("forward")
+    summary = callee.home.summary(callee) if callee is not None else None
+    return summary is not None and summary.autograd_grad
 
 
 def _goes_backward_itself(facts: FunctionFacts, forward: Forward) -> bool:

@@ -90,6 +90,7 @@ class LossNetworks:
         users = [function for function, evidence in self._file.evidence.items() if owner in evidence.words]
         if switching_words((*methods, *users), _SWITCHING):
             yield refuted(Question.TRAINED, f"`{owner}`, or who makes it, speaks of gradients itself")
+            return
         yield left_open(Question.TRAINED, f"only its name says that nobody trains what `{owner}` holds")
         yield left_open(Question.GRAPH, f"whoever makes a `{owner}` may freeze it, or run it without grad")
 

@@ -1,5 +1,5 @@
 """The loss of a discriminator, made in one file, goes back through the generator in another, which steps the discriminator
-alone; a twin makes its sample without a graph.
+alone.
 """
 
 # file: nets.py
@@ -22,14 +22,6 @@ class Pair(nn.Module):
         on_real, on_made = self.dis(real), self.dis(made)  # low: GPU203
         return F.softplus(on_made).mean(), F.softplus(-on_real).mean()
 
-    def dis_loss_of_cut(self, x, real):
-        made = self.gen(x).detach()
-        return F.softplus(self.dis(made)).mean(), F.softplus(-self.dis(real)).mean()
-
-    def dis_loss_of_both(self, x, real):
-        made = self.gen(x)
-        return F.softplus(self.dis(made)).mean() + F.softplus(-self.dis(real)).mean()
-
 
 # file: train.py
 import torch
@@ -50,16 +42,4 @@ def train(gen, dis, loader):
         loss = on_made + on_real
         dis.zero_grad()
         loss.backward()
-        steps["dis"].step()
-
-        on_made, on_real = pair.dis_loss_of_cut(x, real)
-        dis.zero_grad()
-        (on_made + on_real).backward()
-        steps["dis"].step()
-
-        both = pair.dis_loss_of_both(x, real)
-        gen.zero_grad()
-        dis.zero_grad()
-        both.backward()
-        steps["gen"].step()
         steps["dis"].step()

@@ -40,17 +40,6 @@ def compare(net, past, loader, optimizer):
         optimizer.step()
 
 
-def deceive(net, judge, loader, optimizer):
-    net.train()
-    judge.eval()
-    for x, y in loader:
-        changed = net(x.cuda())
-        loss = F.cross_entropy(judge(changed), y.cuda())
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-
-
 def main(net, loader):
     for _ in range(5):
         past = copy.deepcopy(net)

@@ -1,9 +1,9 @@
-"""Losses over what a pretrained network sees: two that nobody freezes, and others that are frozen or are no such loss."""
+"""Losses over what a pretrained network sees: nobody freezes it."""
 
 import torch
 import torch.nn.functional as F
 from torch import nn
-from torchvision.models import resnet18, vgg16, vgg19
+from torchvision.models import vgg16, vgg19
 
 
 class FeatureLoss(nn.Module):
@@ -41,43 +41,8 @@ class PerceptualLoss(nn.Module):
         return sum(w * F.l1_loss(a, b) for w, a, b in zip(self.weights, ours, theirs))
 
 
-class FrozenLoss(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.seen = vgg19(pretrained=True).features.eval()
-        for weight in self.seen.parameters():
-            weight.requires_grad = False
-
-    def forward(self, made, wanted):
-        return F.mse_loss(self.seen(made), self.seen(wanted))
-
-
-def requires_grad(net, on):
-    for weight in net.parameters():
-        weight.requires_grad = on
-
-
-class LockedLoss(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.seen = vgg19(pretrained=True).features.eval()
-        requires_grad(self.seen, False)
-
-    def forward(self, made, wanted):
-        return F.mse_loss(self.seen(made), self.seen(wanted))
-
-
-class Twins(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.coder = resnet18(weights="DEFAULT")
-
-    def forward(self, one, other):
-        return F.cosine_similarity(self.coder(one), self.coder(other))
-
-
 def train(net, loader):
-    losses = [FeatureLoss().cuda(), PerceptualLoss().cuda(), FrozenLoss().cuda(), LockedLoss().cuda()]
+    losses = [FeatureLoss().cuda(), PerceptualLoss().cuda()]
     optimizer = torch.optim.Adam(net.parameters())
     for x, y in loader:
         made = net(x.cuda())
