@@ -6,12 +6,20 @@ from typing import TYPE_CHECKING, Any
 from gpulint.rules._no_grad import no_grad
 from gpulint.rules.detect.undetached import Undetached
 
+from gpulint.answers import Considered
 from gpulint.claims import Claim
 from gpulint.findings import Severity
 from gpulint.rule import Change, Cost, RelatedNode, Repair, Replace, Report, Rule, Wrap
 
 if TYPE_CHECKING:
+    from gpulint.rules.detect.unseen.returned_losses import ReturnedLoss
+
     from gpulint.analysis.file.asking import FileFacts
+
+_COST = Cost(
+    "a backward through all of the generator, for gradients that nothing uses",
+    "3.37 instead of 2.70 ms, and 230 instead of 166 MiB where nothing else holds the graph, for 8-layer MLPs; H200, torch 2.11",
+)
 
 
 class GeneratorNotDetached(Rule):
@@ -19,6 +27,9 @@ class GeneratorNotDetached(Rule):
     ## What it does
     Finds discriminator steps whose loss goes back into the generator, where the generator's gradients are zeroed
     before its own optimizer steps.
+
+    Confidence is low where a function gives the loss back and a caller goes backward through it: which optimizer steps
+    which network only names say there.
 
     ## Why is this bad
     The backward runs through the whole generator for gradients that are thrown away. `fake.detach()` stops it there,
@@ -93,11 +104,27 @@ class GeneratorNotDetached(Rule):
     name = "generator-not-detached"
     severity = Severity.WARNING
     runtime_claim = Claim("forward")
-    triggers = ((b"backward",), (b"parameters()",), (b".step(",), (b"zero_grad",))
+    doubts = True
+    triggers = (
+        (b"backward", b"loss"),
+        (b"parameters()", b"loss"),
+        (b".step(", b"loss"),
+        (b"zero_grad", b"loss"),
+    )
+
+    def considers(self, facts: FileFacts, options: Mapping[str, Any]) -> Iterator[Considered]:
+        from gpulint.rules.detect.unseen.returned_losses import ReturnedLosses
+
+        for one in facts.ask(ReturnedLosses).found:
+            yield Considered(one.call, facts.source(one.given), one.answers)
 
     def check(self, facts: FileFacts, options: Mapping[str, Any]) -> Iterator[Report]:
         from gpulint.rules.detect.undetached import undetached
+        from gpulint.rules.detect.unseen.returned_losses import ReturnedLosses
 
+        for one in facts.ask(ReturnedLosses).found:
+            if one.holds:
+                yield _given_back(facts, one)
         for found in facts.ask(undetached):
             generator, what = found.generator.module.path, facts.source(found.argument)
             if found.wanted:
@@ -112,14 +139,25 @@ class GeneratorNotDetached(Rule):
                 found.discriminator.call,
                 f"`{what}` carries `{generator}`'s graph into a step of `{found.optimizer}`: its gradients are thrown away",
                 f"`{generator}`'s gradients are zeroed before its optimizer steps; {advice}",
-                Cost(
-                    "a backward through all of the generator, for gradients that nothing uses",
-                    "3.37 instead of 2.70 ms, and 230 instead of 166 MiB where nothing else holds the graph, for 8-layer MLPs; H200, torch 2.11",
-                ),
+                _COST,
                 repair=lambda found=found: _repair(facts, found),  # type: ignore[misc]
                 subject=facts.source(found.argument, limit=200),
                 related=(RelatedNode(f"this backward goes through `{generator}`", found.backward.call),),
             )
+
+
+def _given_back(facts: FileFacts, one: ReturnedLoss) -> Report:
+    generator = facts.called(one.maker)
+    return Report(
+        one.call,
+        f"`{facts.source(one.given)}` carries `{generator}`'s graph into a loss that a discriminator's step goes back through",
+        f"`{generator}`'s gradients are zeroed before its optimizer steps; make what is judged here under `no_grad`",
+        _COST,
+        unless_guarded=(one.function,),
+        doubts=one.doubts,
+        subject=facts.source(one.given, limit=200),
+        related=(RelatedNode("it is made here", one.maker),),
+    )
 
 
 def _repair(facts: FileFacts, found: Undetached) -> Repair | None:

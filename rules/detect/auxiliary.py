@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from gpulint.analysis.code import ir
 from gpulint.analysis.code.assignments import targets
 from gpulint.analysis.file.facts import Forward, FunctionFacts
+from gpulint.analysis.questions.grad.freezing import switching_words
 from gpulint.analysis.torch import frameworks
 from gpulint.analysis.torch.methods import GIVES_ITSELF
 from gpulint.analysis.torch.names import HOST_ATTRS, KEEPS_GRAPH, PAIRS, REDUCTIONS, TO_DEVICE
@@ -40,7 +41,7 @@ def untrained_forwards(
         for forward in facts.forwards
         if _is_candidate(facts, forward)
     ]
-    if not candidates or any(evidence.words & SWITCHES_GRAD for evidence in file.evidence.values()):
+    if not candidates or switching_words(file.evidence, SWITCHES_GRAD):
         return []
     networks = _Networks(file)
     if not networks.trained:
@@ -226,9 +227,8 @@ class _Networks:
             return True
         found = self.file.imported_value(qualified)
         if found is not None:
-            return found.kind is Kind.CLASS and not any(
-                found.ref.home.evidence[method].words & (SWITCHES_GRAD | {"no_grad", "inference_mode"})
-                for method in found.ref.cls.methods.values()
+            return found.kind is Kind.CLASS and not switching_words(
+                found.ref.cls.methods.values(), SWITCHES_GRAD | {"no_grad", "inference_mode"}
             )
         parent = qualified.rpartition(".")[0]
         return any(

@@ -6,13 +6,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from gpulint.rules.detect.wasted import SWITCHING, words_beside
+from gpulint.rules.detect.wasted import SWITCHING
 
 from gpulint.analysis.code import ir
 from gpulint.analysis.code.assignments import targets
 from gpulint.analysis.file.classes import ClassInfo
 from gpulint.analysis.file.facts import Backward, Forward, FunctionFacts
 from gpulint.analysis.file.lookup import called, qualified
+from gpulint.analysis.questions.grad.freezing import Switched
 
 if TYPE_CHECKING:
     from gpulint.analysis.file.program import FileAnalysis
@@ -37,26 +38,6 @@ class Undetached:
     nested: bool = False
     wanted: bool = False
     doubt: str = ""
-
-
-def _switches(file: FileAnalysis, function: ir.Function) -> bool:
-    """Whether the code about a step switches gradients; to pick the parameters that want one switches nothing."""
-    found = words_beside(file, function) & SWITCHING
-    if found != {"requires_grad"}:
-        return bool(found)
-    methods = function.cls.methods.values() if function.cls is not None else (function,)
-    for method in methods:
-        for statement in ir.statements(method.body):
-            for root in statement.expressions():
-                picked = {
-                    id(part) for comp in ir.walk(root) if isinstance(comp, ir.Comp) for part in ir.walk(comp)
-                }
-                if any(
-                    isinstance(part, ir.Attr) and part.attr == "requires_grad" and id(part) not in picked
-                    for part in ir.walk(root)
-                ):
-                    return True
-    return False
 
 
 class _Optimizers:
@@ -122,7 +103,7 @@ def undetached(file: FileAnalysis) -> list[Undetached]:
         return []
     found: list[Undetached] = []
     for facts in functions:
-        if facts.role.is_test or not facts.backwards or _switches(file, facts.function):
+        if facts.role.is_test or not facts.backwards:
             continue
         order = {id(s): n for n, s in enumerate(ir.statements(facts.function.body))}
         for backward in facts.backwards:
@@ -158,6 +139,8 @@ def _through_generator(
             or name in own
             or "." in generator.module.path.removeprefix("self.")
         ):
+            continue
+        if Switched(facts.function, SWITCHING).concerns(generator.module.path):
             continue
         theirs = {key for key, names in optimizers.owners.items() if name in names}
         if not theirs or last(optimizer) in theirs:

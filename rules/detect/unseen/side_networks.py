@@ -1,5 +1,5 @@
-"""Networks that a training step runs beside the one it trains, known by what they are called: a teacher, a reward or a
-reference model. Where grad is on, each saves its activations for gradients that nobody uses.
+"""Networks that a training step runs beside the one it trains, known by what they are called, a teacher, a reward or a
+reference model, or by the mode that the step puts them in, and not the others. Where grad is on, each saves its activations for gradients that nobody uses.
 
 Whether somebody trains them after all, or has frozen them, is seldom to be seen here: that is left open.
 """
@@ -21,6 +21,7 @@ from gpulint.analysis.code import ir
 from gpulint.analysis.code.assignments import targets
 from gpulint.analysis.file.classes import ClassInfo
 from gpulint.analysis.file.evidence import unmoved
+from gpulint.analysis.questions.grad.freezing import switching_words
 from gpulint.analysis.torch.backward import runs_backward
 from gpulint.analysis.torch.roles import AUXILIARY, NETWORK, RUNS, RUNS_NOT
 from gpulint.analysis.values.values import Grad
@@ -69,7 +70,7 @@ class SideNetworks:
         around: list[Sight] = []
         looped = {t.path for s in ir.statements(function.body) if isinstance(s, ir.For) for t in targets(s)}
         for statement, call in ir.calls(function.body):
-            path = _auxiliary(call)
+            path = _auxiliary(call) or self._aside(function, call)
             if path is None or path in looped or call.method in _BOOKKEEPING or RUNS_NOT.search(call.method):
                 continue
             if function.cls is not None and path.partition(".")[2] in function.cls.methods:
@@ -82,6 +83,15 @@ class SideNetworks:
             if run is not None:
                 answers = tuple(self._asked(function, sight, run, path))
                 yield Evaluation(function, sight, run, answers, beside_training=True)
+
+    def _aside(self, function: ir.Function, call: ir.Call) -> str | None:
+        """The network that is called, where the function puts it into eval mode and another into training mode."""
+        evidence = self._file.evidence[function]
+        path, trained = call.func.path, evidence.trains - evidence.evals
+        if path is None or path not in evidence.evals - evidence.trains or not (call.args or call.keywords):
+            return None
+        parts = any(one.startswith(f"{path}.") or path.startswith(f"{one}.") for one in trained)
+        return path if trained and not parts else None
 
     def _run(self, function: ir.Function, call: ir.Call, path: str) -> Run | None:
         if call.func.path == path or call.func.path == f"{path}.forward":
@@ -103,22 +113,27 @@ class SideNetworks:
                 Question.GRAD, "whether grad is on cannot be seen: something around it may switch it off"
             )
         becomes = fate(self._file, function, run.call)
+        hooked = "register_forward_hook" in self._file.evidence[function].words
         if not becomes.any and becomes.lossy is None:
-            yield refuted(Question.READS, "nothing reads its result")
+            if hooked:
+                yield left_open(Question.READS, "only what a hook takes from it may be read")
+            else:
+                yield refuted(Question.READS, "nothing reads its result")
         yield from self._trained(function, path)
         yield self._fed(function, run, becomes)
 
     def _trained(self, function: ir.Function, path: str) -> Iterator[Answer]:
-        words = {word for evidence in self._file.evidence.values() for word in evidence.words}
         attr = path.rpartition(".")[2]
-        if words & _FREEZES or self._file.is_frozen(function, path):
+        if switching_words(self._file.evidence, _FREEZES) or self._file.is_frozen(function, path):
             yield refuted(Question.TRAINED, "the file freezes networks")
         elif any(_gives_parameters(other, attr) for other in self._file.module.functions):
             yield refuted(Question.TRAINED, f"the parameters of `{path}` are handed to somebody")
         elif self._freezes_itself(function, path):
             yield refuted(Question.TRAINED, f"the class of `{path}` speaks of gradients itself")
         else:
-            yield left_open(Question.TRAINED, f"only its name says that nobody trains `{path}`")
+            named = AUXILIARY.search(path.rpartition(".")[2]) is not None
+            said = "its name" if named else "eval mode beside a network in training mode"
+            yield left_open(Question.TRAINED, f"only {said} says that nobody trains `{path}`")
             yield left_open(
                 Question.GRAPH, f"`{path}` may be frozen where it is made, and then makes no graph"
             )
@@ -138,8 +153,7 @@ class SideNetworks:
             full = self._file.names.qualify(name)
             value = self._file.imported_value(full) if full is not None else None
             info = self._file.classes.get(name) or (value.ref if value is not None else None)
-            methods = info.cls.methods.values() if isinstance(info, ClassInfo) else ()
-            if any(method.home.evidence[method].words & _SELF_FREEZING for method in methods):
+            if isinstance(info, ClassInfo) and switching_words(info.cls.methods.values(), _SELF_FREEZING):
                 return True
         return False
 

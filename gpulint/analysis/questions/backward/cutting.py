@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from typing import TYPE_CHECKING
 
 from gpulint.analysis.code import ir
@@ -23,8 +23,10 @@ if TYPE_CHECKING:
 class Uses:
     """Where a function uses its names, to tell whether every use of a result cuts its graph off."""
 
-    def __init__(self, file: FileAnalysis, function: ir.Function) -> None:
+    def __init__(self, file: FileAnalysis, function: ir.Function, through: Set[int]) -> None:
+        """`through`: by id, the calls of networks, which give back in one graph what they are given."""
         self._file = file
+        self._through = through
         self._packs = lookup.packs_sequences(file)
         self._inner = {
             word
@@ -85,9 +87,14 @@ class Uses:
             pair = statement.targets[0]
             if isinstance(pair, ir.Seq) and len(pair.items) == 2:
                 names = [pair.items[0]]  # the indices carry no graph
+        read = [target for target in names if not isinstance(target, ir.Name) or self._is_read(target.id)]
         return bool(names) and all(
-            isinstance(target, ir.Name) and self._all_cut(target.id, statement, depth) for target in names
+            isinstance(target, ir.Name) and self._all_cut(target.id, statement, depth)
+            for target in read or names
         )
+
+    def _is_read(self, name: str) -> bool:
+        return bool(self._names.get(name)) or name in self._inner
 
     def _all_cut(self, name: str, origin: ir.Stmt, depth: int) -> bool:
         uses = self._before_rebound(name, origin, self._names.get(name, []))
@@ -131,7 +138,8 @@ class Uses:
             return True
         if isinstance(expr, ir.Call):
             qualified = self._file.names.qualify(expr.func.path or "") or ""
-            if not qualified.startswith("torch.") or expr.method not in _COMPUTED:
+            computed = qualified.startswith("torch.") and expr.method in _COMPUTED
+            if not computed and id(expr) not in self._through:
                 return False
             parts: tuple[ir.Expr, ...] = (*expr.args, *(value for _, value in expr.keywords))
         elif isinstance(expr, ir.Op):

@@ -4,10 +4,11 @@ who hands it over. Then a forward on data builds no graph, whatever the grad mod
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Set
 from typing import TYPE_CHECKING
 
 from gpulint.analysis.code import ir
+from gpulint.analysis.code.assignments import targets
 from gpulint.analysis.code.reading import unwrapped
 from gpulint.analysis.file.classes import ClassInfo
 from gpulint.analysis.questions.grad.frozen_networks import handed_frozen
@@ -23,6 +24,9 @@ if TYPE_CHECKING:
 _FREEZES = frozenset(
     "requires_grad requires_grad_ set_requires_grad freeze freeze_parameters toggle_grad".split()
 )
+# What switches for whatever runs there.
+_WHOLESALE = frozenset({"set_grad_enabled", "toggle_optimizer", "vmap"})
+_PARTS = frozenset("parameters named_parameters modules named_modules children named_children".split())
 _KNOWN = ("torch.", "torchvision.", "timm.", "transformers.", "copy.")
 
 
@@ -37,6 +41,124 @@ def may_be_frozen(file: FileAnalysis, forward: Forward) -> bool:
         return True
     handed = handed_frozen(file, forward.function, path)
     return handed is not None and handed.verdict is Verdict.REFUTED
+
+
+def switching_words(functions: Iterable[ir.Function], words: Set[str]) -> set[str]:
+    """Those of some words for switching gradients that functions speak. To read `requires_grad`, as who picks the parameters
+    that want one for an optimizer, or counts them, switches nothing."""
+    found: set[str] = set()
+    for function in functions:
+        spoken = words & function.home.evidence[function].words
+        if "requires_grad" in spoken and not _sets_requires_grad(function):
+            spoken -= {"requires_grad"}
+        found |= spoken
+    return found
+
+
+def _sets_requires_grad(function: ir.Function) -> bool:
+    """Whether it is set, or a function of that name is called."""
+    for statement in ir.statements(function.body):
+        bound = targets(statement) if isinstance(statement, ir.Assign) else []
+        if any(isinstance(target, ir.Attr) and target.attr == "requires_grad" for target in bound):
+            return True
+        if any(call.method == "requires_grad" for call in ir.own_calls(statement)):
+            return True
+    return False
+
+
+class Switched:
+    """Whose gradients the code about a function switches: it, and the methods beside it. `words`: those that speak of it."""
+
+    def __init__(self, function: ir.Function, words: Set[str]) -> None:
+        self._words = words
+        self._function = function
+        self._paths: set[str] = set()
+        self._anything = False
+        for method in function.cls.methods.values() if function.cls is not None else (function,):
+            if spoken := switching_words((method,), words):
+                self._anything |= bool(spoken & _WHOLESALE)
+                self._learn(method)
+
+    def concerns(self, path: str) -> bool:
+        """Whether gradients of a network are switched, or of a part of it, or of what it is a part of."""
+        own = f"{path.removesuffix('.forward')}."
+        return self._anything or any(
+            f"{other}.".startswith(own) or own.startswith(f"{other}.") for other in self._paths
+        )
+
+    def _learn(self, method: ir.Function) -> None:
+        for statement in ir.statements(method.body):
+            bound = targets(statement) if isinstance(statement, ir.Assign) else []
+            for target in bound:
+                if isinstance(target, ir.Attr) and target.attr == "requires_grad":
+                    self._add(method, statement, target.base)
+            for call in ir.own_calls(statement):
+                if call.method in self._words:
+                    for switched in _given_to_switch(method, call):
+                        made = isinstance(unwrapped(switched), ir.Call)
+                        for expr in bound if made and bound else (switched,):
+                            self._add(method, statement, expr)
+
+    def _add(self, method: ir.Function, at: ir.Stmt, expr: ir.Expr, depth: int = 3) -> None:
+        """What is switched, by the path of the network: where it is one of several, all of them."""
+        expr = unwrapped(expr)
+        while isinstance(expr, ir.Sub):
+            expr = expr.base
+        if isinstance(expr, ir.Seq):
+            for item in expr.items:
+                self._add(method, at, item, depth)
+        elif isinstance(expr, ir.Call) and expr.method in _PARTS and isinstance(expr.func, ir.Attr):
+            self._add(method, at, expr.func.base, depth)
+        elif expr.path is None or not depth:
+            self._anything = True
+        elif around := list(_iterated(method, at, expr.path)):
+            for iterable in around:
+                self._anything |= iterable.path is not None and not _is_param(method, iterable.path)
+                self._add(method, at, iterable, depth - 1)
+        elif _is_param(method, expr.path):
+            # A function that switches for others: what it is given is learnt where it is called, if its name is known.
+            self._anything |= method.name not in self._words and method is not self._function
+            self._paths.add(expr.path)
+        else:
+            self._paths |= {expr.path, *_also_called(method, expr.path)}
+
+
+def _is_param(method: ir.Function, path: str) -> bool:
+    return any(param.name == path for param in method.params)
+
+
+def _given_to_switch(method: ir.Function, call: ir.Call) -> Iterator[ir.Expr]:
+    """`net` of `net.requires_grad_(False)`, `set_requires_grad(net, False)` and `self.freeze(net)`."""
+    own = method.params[0].name if method.cls is not None and method.params else ""
+    owner = call.func.base if isinstance(call.func, ir.Attr) else None
+    given = [arg for arg in (*call.args, *(v for _, v in call.keywords)) if not isinstance(arg, ir.Const)]
+    if owner is not None and (owner.path != own or not given):
+        yield owner
+    else:
+        yield from given
+
+
+def _iterated(method: ir.Function, at: ir.Stmt, name: str) -> Iterator[ir.Expr]:
+    """What the loops around a statement and its comprehensions run through that bind a name."""
+    for statement in ir.statements(method.body):
+        if isinstance(statement, ir.For) and any(target.path == name for target in targets(statement)):
+            if any(inner is at for inner in ir.statements(statement.body)):
+                yield statement.iterable
+    for part in ir.own_parts(at):
+        for target, iterable, _ in part.clauses if isinstance(part, ir.Comp) else ():
+            if any(inner.path == name for inner in ir.walk(target)):
+                yield iterable
+
+
+def _also_called(method: ir.Function, path: str) -> Iterator[str]:
+    """The other paths of what a function has under one: `self.teacher` after `self.teacher = net`."""
+    for statement in ir.statements(method.body):
+        if isinstance(statement, ir.Assign) and statement.value is not None:
+            value, bound = unwrapped(statement.value).path, [target.path for target in targets(statement)]
+            if value == path:
+                yield from filter(None, bound)
+            elif path in bound and value is not None:
+                yield value
 
 
 def thawed_by_context(file: FileAnalysis, forward: Forward) -> bool | None:
@@ -96,7 +218,7 @@ def builds_no_graph(network: object, depth: int = 2) -> bool:
 
 def _makes_frozen(method: ir.Function) -> bool:
     """Whether a method switches gradients, or makes `Parameter(x, requires_grad=False)`."""
-    return bool(method.home.evidence[method].words & _FREEZES) or any(
+    return bool(switching_words((method,), _FREEZES)) or any(
         call.keyword("requires_grad") is not None for _, call in ir.calls(method.body)
     )
 
@@ -132,8 +254,8 @@ def _hides_freezing(file: FileAnalysis, function: ir.Function, call: ir.Call) ->
         return False
     if function.cls is not None and function.params and name.startswith(f"{function.params[0].name}."):
         method = function.cls.methods.get(call.method)
-        return method is not None and bool(file.evidence[method].words & _FREEZES)
+        return method is not None and bool(switching_words((method,), _FREEZES))
     found = file.free_name(function, name) if "." not in name else file.imported_value(qualified or name)
     if found is not None and found.kind is Kind.FUNCTION:
-        return bool(found.ref.home.evidence[found.ref].words & _FREEZES)
+        return bool(switching_words((found.ref,), _FREEZES))
     return qualified is not None and (found is None or found.kind is Kind.QUALIFIED)

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from gpulint.analysis.code import ir
+from gpulint.analysis.code.assignments import pairs
 from gpulint.analysis.code.reading import unwrapped
 from gpulint.analysis.file.classes import ClassInfo
 from gpulint.analysis.file.frozen_classes import (
@@ -177,6 +178,16 @@ def _is_frozen_part(file: FileAnalysis, function: ir.Function, path: str) -> boo
     )
 
 
+def _called(file: FileAnalysis, function: ir.Function, made: ir.Call) -> Val | None:
+    full = qualified(file, function, made.func.path)
+    value = file.imported_value(full) if full is not None else None
+    if value is None and full is not None:
+        return Val(Kind.QUALIFIED, ref=full)
+    if value is None and isinstance(made.func, ir.Name):
+        return file.free_name(function, made.func.id)
+    return value
+
+
 def classes_bound(file: FileAnalysis, function: ir.Function, path: str) -> list[Any]:
     """The classes of an object: by its annotation, or by what makes it. Of a library's the qualified name."""
     found: list[Val | None] = []
@@ -186,17 +197,10 @@ def classes_bound(file: FileAnalysis, function: ir.Function, path: str) -> list[
     methods = function.cls.methods.values() if function.cls is not None and "." in path else (function,)
     for method in methods:
         for statement in ir.statements(method.body):
-            if not isinstance(statement, ir.Assign) or all(t.path != path for t in statement.targets):
-                continue
-            made = statement.value
-            if isinstance(made, ir.Call):
-                full = qualified(file, method, made.func.path)
-                value = file.imported_value(full) if full is not None else None
-                if value is None and full is not None:
-                    value = Val(Kind.QUALIFIED, ref=full)
-                elif value is None and isinstance(made.func, ir.Name):
-                    value = file.free_name(method, made.func.id)
-                found.append(value)
+            for target, value in pairs(statement) if isinstance(statement, ir.Assign) else ():
+                made = unwrapped(value) if target.path == path else None
+                if isinstance(made, ir.Call):
+                    found.append(_called(file, method, made))
     return [value.ref for value in found if value is not None and isinstance(value.ref, (str, ClassInfo))]
 
 
