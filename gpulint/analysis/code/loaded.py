@@ -209,7 +209,7 @@ def lives_through_loop(
             if any(target.path == name for target in statement.targets) and id(statement) in always:
                 return False
         elif (
-            after and isinstance(statement, (ir.For, ir.While)) and (steps(statement) or _runs(statement))
+            after and isinstance(statement, (ir.For, ir.While)) and (steps(statement) or runs_loader(statement))
         ) or (after and any(map(trains, ir.own_calls(statement)))):
             return True
     return after and function.name == "<module>"
@@ -233,7 +233,7 @@ def _reached_always(block: list[ir.Stmt]) -> set[int]:
     return found
 
 
-def _runs(loop: ir.For | ir.While) -> bool:
+def runs_loader(loop: ir.For | ir.While) -> bool:
     """Whether a loop goes through a loader: `for images, labels in test_loader:`."""
     return isinstance(loop, ir.For) and any("loader" in (part.path or "") for part in ir.walk(loop.iterable))
 
