@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from gpulint.rules.detect.checkpoints import (
     copies_tensors,
@@ -22,11 +22,12 @@ from gpulint.analysis.code import ir
 from gpulint.analysis.code.loaded import chain_of, is_made_here, is_published, parents_of
 from gpulint.analysis.file.lookup import qualified, with_words
 from gpulint.analysis.questions.device.placement import on_gpu
+from gpulint.analysis.questions.outlives.through_steps import is_held_through_steps
 from gpulint.analysis.questions.reached.dead import is_dead
 from gpulint.analysis.questions.reached.processes import by_one_process
-from gpulint.analysis.questions.size.states import ranks_doubts
+from gpulint.analysis.questions.size.states import are_small, checkpoint_doubts, ranks_doubts
 from gpulint.analysis.torch.ranks import OF_SEVERAL
-from gpulint.answers import Answer, Question, left_open, proven
+from gpulint.answers import Answer, Question, Verdict, left_open, proven
 
 if TYPE_CHECKING:
     from gpulint.analysis.file.program import FileAnalysis
@@ -216,10 +217,11 @@ def _of_optimizer(file: FileAnalysis, load: _Load) -> Iterator[Suspicion]:
 def _of_model(
     file: FileAnalysis, load: _Load, restored: list[ir.Call], loads: list[_Load]
 ) -> Iterator[Suspicion]:
-    """A load that is more than some weights before an inference: in every rank, behind a training, or with an optimizer."""
+    """A load that is more than some weights before an inference: in every rank, behind a training, with an optimizer, or
+    weights that a name keeps while steps run."""
     ranks, after = _by_ranks(file, load), _is_beside_training(file, load)
-    whole = any(map(is_of_optimizer, restored))
-    if not (ranks or after or whole) or is_made_here(load.function, load.stmt, load.call.args[0]):
+    whole, held = any(map(is_of_optimizer, restored)), _is_held(file, load, restored, loads)
+    if not (ranks or after or whole or held) or is_made_here(load.function, load.stmt, load.call.args[0]):
         return
     if not uses_cuda(file) and not (whole and _speaks_of_devices(file)):
         return
@@ -228,14 +230,30 @@ def _of_model(
         load.call,
         "torch.load",
         f"without `map_location` the weights are loaded {where}beside the network that lives on the GPU",
-        "they come back to the GPU they were saved from, until `load_state_dict` has copied them",
+        f"they come back to the GPU they were saved from, and `{_name_of(load)}` keeps them there while steps run"
+        if held
+        else "they come back to the GPU they were saved from, until `load_state_dict` has copied them",
         _COST,
         (
             _placed(file, load, restored, loads),
             _saved_from_gpu(file),
-            _much(file, load, restored, ranks, whole),
+            *_much(file, load, restored, ranks, whole, held),
         ),
     )
+
+
+def _is_held(file: FileAnalysis, load: _Load, restored: list[ir.Call], loads: list[_Load]) -> bool:
+    """Whether a name keeps the weights while steps run, of a network that is put on a GPU and not seen to be small."""
+    name = _name_of(load)
+    if name is None or _placed(file, load, restored, loads).verdict is not Verdict.PROVEN:
+        return False
+    if not is_held_through_steps(load.function, load.stmt, name):
+        return False
+    return not are_small(lambda question: question(file), load.function, _owners(restored))
+
+
+def _owners(restored: list[ir.Call]) -> list[str]:
+    return [call.func.base.path or "" for call in restored if isinstance(call.func, ir.Attr)]
 
 
 def _speaks_of_devices(file: FileAnalysis) -> bool:
@@ -244,8 +262,7 @@ def _speaks_of_devices(file: FileAnalysis) -> bool:
 
 def _placed(file: FileAnalysis, load: _Load, restored: list[ir.Call], loads: list[_Load]) -> Answer:
     """Whether the program puts what is restored on a GPU, or says in the same function that it matters."""
-    owners = [call.func.base.path for call in restored if isinstance(call.func, ir.Attr)]
-    if any(on_gpu(file, load.function, owner, uses_cuda(file)) for owner in owners if owner is not None):
+    if any(on_gpu(file, load.function, owner, uses_cuda(file)) for owner in _owners(restored) if owner):
         return proven(Question.DEVICE, "the network is moved to a GPU")
     beside = [one for one in loads if one.function is load.function and not _is_absent(one.call)]
     if beside:
@@ -253,15 +270,21 @@ def _placed(file: FileAnalysis, load: _Load, restored: list[ir.Call], loads: lis
     return left_open(Question.DEVICE, "whether the network is on a GPU by then is not shown")
 
 
-def _much(file: FileAnalysis, load: _Load, restored: list[ir.Call], ranks: bool, whole: bool) -> Answer:
+def _much(
+    file: FileAnalysis, load: _Load, restored: list[ir.Call], ranks: bool, whole: bool, held: bool
+) -> list[Answer]:
+    def ask(question: Callable[[FileAnalysis], Any]) -> Any:
+        return question(file)
+
     if ranks:
-        owners = [call.func.base.path or "" for call in restored if isinstance(call.func, ir.Attr)]
-        for doubt in ranks_doubts(lambda question: question(file), load.function, owners):
-            return doubt
-        return proven(Question.SIZE, "all ranks load onto one GPU")
+        found = list(ranks_doubts(ask, load.function, _owners(restored)))
+        return found or [proven(Question.SIZE, "all ranks load onto one GPU")]
+    if held:
+        found = list(checkpoint_doubts(ask, load.function, _owners(restored), whole, whole))
+        return found or [proven(Question.SIZE, "the network is large")]
     if whole:
-        return left_open(Question.OUTLIVES, "no step is seen to run before it is let go of")
-    return left_open(Question.SIZE, "how large the network is, is not shown")
+        return [left_open(Question.OUTLIVES, "no step is seen to run before it is let go of")]
+    return [left_open(Question.SIZE, "how large the network is, is not shown")]
 
 
 def _of_helper(file: FileAnalysis, load: _Load, loads: list[_Load]) -> Iterator[Suspicion]:
