@@ -110,7 +110,9 @@ def _restored(function: ir.Function, name: str) -> Iterator[ir.Call]:
                 names |= {root for target in targets(statement) if (root := _root(target)) is not None}
     for _, call in ir.calls(function.body):
         if call.method == "load_state_dict" and copies_tensors(call):
-            if any(_speaks_of(given, names) for given in (*call.args, *(value for _, value in call.keywords))):
+            if any(
+                _speaks_of(given, names) for given in (*call.args, *(value for _, value in call.keywords))
+            ):
                 yield call
 
 
@@ -136,7 +138,9 @@ def _outlives(load: Loading, since: ir.Stmt, name: str, restored: list[ir.Call])
             given = (*call.args, *(value for _, value in call.keywords))
             runs = call.func.path in owners or any(value.path in owners for value in given)
             if runs and call.method not in _MOVES:
-                return proven(Question.OUTLIVES, f"`{name}` is there while `{call.method}` runs the network", call)
+                return proven(
+                    Question.OUTLIVES, f"`{name}` is there while `{call.method}` runs the network", call
+                )
         after |= statement is since
     return left_open(Question.OUTLIVES, "no step is seen to run while they are there")
 
@@ -154,7 +158,9 @@ def _much(file: FileAnalysis, load: Loading, restored: list[ir.Call]) -> Answer:
         return refuted(Question.SIZE, "the network is small")
     if not list(checkpoint_doubts(ask, load.function, owners, False)):
         return proven(Question.SIZE, "the network is large")
-    return unweighed(Question.SIZE, "how large each of them is, and how many there are, the code does not say")
+    return unweighed(
+        Question.SIZE, "how large each of them is, and how many there are, the code does not say"
+    )
 
 
 # --- the parts of one, handed to an object ----------------------------------------------------------------------------

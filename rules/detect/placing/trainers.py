@@ -54,7 +54,9 @@ def _made(file: FileAnalysis) -> Iterator[Made]:
             classes = list(_classes_of(file, function, call.func))
             own = tuple(info for scope, one in classes if (info := class_named(scope, one)) is not None)
             bases = [*filter(None, map(_base_of, own))]
-            bases += [full for scope, one in classes if (full := qualified(file, scope, one.path)) in TRAINERS]
+            bases += [
+                full for scope, one in classes if (full := qualified(file, scope, one.path)) in TRAINERS
+            ]
             if bases:
                 yield Made(function, statement, call, bases[0], own)
 
