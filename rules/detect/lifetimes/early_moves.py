@@ -27,8 +27,8 @@ def early_moves(file: FileAnalysis) -> list[Suspicion]:
     """`pictures.append(to_tensor(Image.open(path)).cuda())`, of which a loop looks at one after another later on."""
     found: dict[int, Suspicion] = {}
     for function in with_words(file, frozenset({"append"})):
-        for loop in ir.statements(function.body):
-            for statement in ir.statements(loop.body) if isinstance(loop, ir.For) else ():
+        for loop in (one for one in ir.statements(function.body) if isinstance(one, ir.For)):
+            for statement in ir.statements(loop.body):
                 found.update((id(statement), one) for one in _of(file, function, loop, statement))
     return list(found.values())
 
@@ -97,7 +97,7 @@ def _reads(call: ir.Call) -> bool:
 def _read_one_by_one(function: ir.Function, filling: ir.For, holder: str) -> list[Answer] | None:
     """What the readers of a list tell, here and in the callers that get it; None where none goes through it one by one, or
     something makes one tensor of it."""
-    places = [(function, filling, holder)]
+    places: list[tuple[ir.Function, ir.Stmt, str]] = [(function, filling, holder)]
     places += [(one.function, one.stmt, one.name) for one in receivers(function, holder)]
     found: list[Answer] = []
     for scope, since, name in places:
@@ -135,7 +135,9 @@ def _singles(loop: ir.For, name: str) -> set[int]:
     """The reads by which a loop looks at one element a round: `for x in xs`, `for x, y in zip(xs, ys)`, `xs[i]`."""
     found: set[int] = set()
     if not any(isinstance(part, (ir.Sub, ir.Op)) for part in ir.walk(loop.iterable)):
-        found |= {id(part) for part in ir.walk(loop.iterable) if isinstance(part, ir.Name) and part.id == name}
+        found |= {
+            id(part) for part in ir.walk(loop.iterable) if isinstance(part, ir.Name) and part.id == name
+        }
     variables = {part.path for part in ir.walk(loop.target)}
     for statement in ir.statements(loop.body):
         for part in ir.own_parts(statement):
