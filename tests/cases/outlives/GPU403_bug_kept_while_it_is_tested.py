@@ -28,20 +28,3 @@ def test(make, loader, attack, options):
         checkpoint = torch.load(options.path)  # low: GPU403
         model.load_state_dict(checkpoint)
         print(tester.run(model, loader))
-
-
-def handed_on(make, attack, options):
-    model = make(options.name).cuda()
-    tester = Tester(attack)
-    checkpoint = torch.load(options.path)
-    model.load_state_dict(checkpoint)
-    tester.describe()
-    return model
-
-
-def small(loader, attack, options):
-    model = nn.Linear(8, 2).cuda()
-    tester = Tester(attack)
-    checkpoint = torch.load(options.path)
-    model.load_state_dict(checkpoint)
-    print(tester.run(model, loader))

@@ -29,28 +29,3 @@ def train(points, render, pictures, path, steps):
         loss = (render(points.places) - pictures[step].cuda()).abs().mean()
         loss.backward()
         points.optimizer.step()
-
-
-def train_and_let_go(points, render, pictures, path, steps):
-    (captured, first) = torch.load(path)
-    points.restore(captured)
-    del captured
-    for step in range(first, steps):
-        loss = (render(points.places) - pictures[step].cuda()).abs().mean()
-        loss.backward()
-        points.optimizer.step()
-
-
-def look(points, path):
-    (captured, first) = torch.load(path)
-    points.restore(captured)
-    print(first)
-
-
-def describe(points, render, pictures, path, steps):
-    (captured, first) = torch.load(path)
-    points.describe(captured)
-    for step in range(first, steps):
-        loss = (render(points.places) - pictures[step].cuda()).abs().mean()
-        loss.backward()
-        points.optimizer.step()

@@ -39,21 +39,6 @@ def one_by_one(paths, likeness, wanted, device):
     return scores
 
 
-def in_turn(paths, likeness, wanted):
-    scores = []
-    for path in paths:
-        picture = tf.to_tensor(Image.open(path)).cuda()
-        scores.append(likeness(picture, wanted).item())
-    return scores
-
-
-def joined(paths, network):
-    pictures = []
-    for path in paths:
-        pictures.append(tf.to_tensor(Image.open(path)).cuda())
-    return network(torch.stack(pictures))
-
-
 def again(paths, network, optimizer, epochs):
     pictures = []
     for path in paths:
@@ -64,10 +49,3 @@ def again(paths, network, optimizer, epochs):
             optimizer.zero_grad()
             loss.backward()
             optimizer.step()
-
-
-def on_the_host(paths, likeness, wanted):
-    pictures = []
-    for path in paths:
-        pictures.append(tf.to_tensor(Image.open(path)))
-    return [likeness(picture.cuda(), wanted).item() for picture in pictures]

@@ -25,13 +25,3 @@ def train(model: nn.Module, loader, held_out, optimizer, every, last):
             del loss
             torch.cuda.empty_cache()  # expect: GPU501
             step += 1
-
-
-def train_on_tasks(model: nn.Module, tasks, optimizer):
-    for support, held_out in tasks:
-        loss = nn.functional.cross_entropy(model(support.x.cuda()), support.y.cuda())
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-        print(validate(model, held_out))
-        torch.cuda.empty_cache()
