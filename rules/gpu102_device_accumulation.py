@@ -42,8 +42,9 @@ class DeviceAccumulation(Rule):
     tensors on the device, all of them at once; how large they are, how many rounds there are and whether the joined
     tensor is needed on the device may be left open. So is how much each round adds, unless it is known to be scores over a
     vocabulary or over every pixel: features and scores of a few classes rarely come to much.
-    With a doubt it also tells of lists that are extended with a batch's tensor, one view for each sample, and of detached
-    tensors handed to a replay memory as priorities.
+    With a doubt it also tells of lists that are extended with a batch's tensor, one view for each sample, of detached
+    tensors handed to a replay memory as priorities, and of pictures that are read from files and moved to the GPU all of them,
+    though a loop looks at them one by one.
 
     ## Why is this bad
     Under `no_grad` an output has no graph, but it is as large as the batch's logits or features, and a list of all of
@@ -109,6 +110,9 @@ class DeviceAccumulation(Rule):
             b"numpy()",
             b".extend(",
             b".data",
+            b"Image.open",
+            b"imread",
+            b"read_image",
         ),
         (b"append", b"extend", b"insert", b"+=", b"] =", b"cat(", b"stack(", b"_priorit"),
         (b"for ", b"while ", b"self."),
@@ -117,6 +121,7 @@ class DeviceAccumulation(Rule):
 
     def considers(self, facts: FileFacts, options: Mapping[str, Any]) -> Iterator[Considered]:
         from gpulint.rules.detect.lifetimes.batch_views import extended_lists
+        from gpulint.rules.detect.lifetimes.early_moves import early_moves
         from gpulint.rules.detect.lifetimes.memories import kept_priorities
         from gpulint.rules.detect.lifetimes.suspicion import considered
         from gpulint.rules.detect.unseen.gathered import Gathered
@@ -126,10 +131,13 @@ class DeviceAccumulation(Rule):
                 yield Considered(hold.at, hold.place.holder, tuple(_answers(facts, hold)))
         for one in facts.ask(Gathered).found:
             yield Considered(one.at, one.holder, one.answers)
-        yield from considered((*facts.ask(extended_lists), *facts.ask(kept_priorities)))
+        yield from considered(
+            (*facts.ask(extended_lists), *facts.ask(kept_priorities), *facts.ask(early_moves))
+        )
 
     def check(self, facts: FileFacts, options: Mapping[str, Any]) -> Iterator[Report]:
         from gpulint.rules.detect.lifetimes.batch_views import extended_lists
+        from gpulint.rules.detect.lifetimes.early_moves import early_moves
         from gpulint.rules.detect.lifetimes.memories import kept_priorities
         from gpulint.rules.detect.lifetimes.suspicion import told
         from gpulint.rules.detect.unseen.gathered import Gathered
@@ -153,7 +161,9 @@ class DeviceAccumulation(Rule):
                 spoken.add(one.function)
                 rows.add(one.at.row)
                 yield _gathered(facts, one)
-        yield from told((*facts.ask(extended_lists), *facts.ask(kept_priorities)), rows)
+        yield from told(
+            (*facts.ask(extended_lists), *facts.ask(kept_priorities), *facts.ask(early_moves)), rows
+        )
 
 
 def _is_none(hold: Hold, answers: tuple[Answer, ...]) -> bool:

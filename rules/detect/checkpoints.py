@@ -11,6 +11,7 @@ from gpulint.analysis.code import ir
 from gpulint.analysis.code.assignments import targets
 from gpulint.analysis.code.loaded import (
     TAKING,
+    Derived,
     HostBranch,
     Use,
     chain_of,
@@ -20,14 +21,13 @@ from gpulint.analysis.code.loaded import (
     is_made_here,
     is_plain,
     is_published,
-    lives_through_loop,
     parents_of,
-    steps,
     uses_of,
 )
-from gpulint.analysis.file.lookup import called_in_project, names_cuda, qualified, with_words
+from gpulint.analysis.file.lookup import names_cuda, qualified, with_words
 from gpulint.analysis.questions.device.host_copies import host_copies_saved
 from gpulint.analysis.questions.device.placement import is_gpu, on_gpu
+from gpulint.analysis.questions.outlives.through_steps import Receiver, is_held_through_steps, receivers
 from gpulint.analysis.questions.reached.dead import is_dead
 from gpulint.analysis.questions.reached.processes import by_one_process
 
@@ -43,7 +43,7 @@ class Load:
     """`torch.load` of a training checkpoint onto the GPU. `location` is the given `map_location`, None where none is.
 
     `plain_uses` says that what is loaded only goes into `load_state_dict`, or is a number; `held`, that a name keeps it;
-    `stays`, that it does so through a loop of steps; `brings_optimizer`, that an optimizer is restored from it too; `by_every_rank`, that all ranks bring it back to one GPU. `host_branch` is the branch of the same `if` that loads the same file to the CPU.
+    `stays`, that it does so through a loop of steps, here or in a caller; `brings_optimizer`, that an optimizer is restored from it too; `by_every_rank`, that all ranks bring it back to one GPU. `host_branch` is the branch of the same `if` that loads the same file to the CPU.
     """
 
     function: ir.Function
@@ -58,6 +58,7 @@ class Load:
     by_every_rank: bool = False
     owners: tuple[str, ...] = ()  # the networks that it is restored to
     formatted: bool = False  # one of its entries is, not all of it: a training's checkpoint
+    given: tuple[Receiver, ...] = ()  # the callers that get the checkpoint too
 
 
 @dataclass(slots=True)
@@ -142,7 +143,13 @@ def _fits_gpu(file: FileAnalysis, candidate: _Candidate) -> bool:
     with_cuda = uses_cuda(file)
     if with_cuda and any(map(is_of_optimizer, candidate.restored)):
         return True
-    return any(on_gpu(file, load.function, owner, with_cuda) for owner in owners)
+    if any(on_gpu(file, load.function, owner, with_cuda) for owner in owners):
+        return True
+    return any(
+        on_gpu(one.function.home, one.function, other, uses_cuda(one.function.home))
+        for one in load.given
+        for other in one.others
+    )
 
 
 def _owner(restoring: ir.Call) -> str | None:
@@ -219,7 +226,8 @@ def _candidate(
         load = Load(function, statement, call, location, True, held=False)
         return _Candidate(load, [direct], parents.get(id(call)) is not direct)
     candidate = _under_a_name(function, statement, call, location)
-    if candidate is None or absent or _stays(candidate) or (always and _is_of_training(file, candidate)):
+    # `map_location=device` is how programs say that they want a checkpoint where the model is: a moment's copy is meant so.
+    if candidate is None or absent or candidate.load.stays or (always and _is_of_training(file, candidate)):
         return candidate
     return None
 
@@ -228,26 +236,6 @@ def _is_of_training(file: FileAnalysis, candidate: _Candidate) -> bool:
     """Whether a file is a training's own: an optimizer is restored from it, or the program writes such states. Weights that
     a constructor loads for inference are gone before any forward, and who names a GPU for them means it."""
     return any(map(is_of_optimizer, candidate.restored)) or writes_states(file)
-
-
-def _stays(candidate: _Candidate) -> bool:
-    """Whether a name holds the checkpoint through a loop: what an optimizer has not taken over stays on the GPU for that long.
-
-    `map_location=device` is how programs say that they want a checkpoint where the model is: a moment's copy is meant so.
-    """
-    load = candidate.load
-    name = load.stmt.targets[0].path if isinstance(load.stmt, ir.Assign) else None
-    return name is not None and _is_held_through_steps(load.function, load.stmt, name)
-
-
-def _is_held_through_steps(function: ir.Function, statement: ir.Stmt, name: str) -> bool:
-    def trains(call: ir.Call) -> bool:
-        """Whether a call runs a function of the project that has a loop of steps."""
-        callee = called_in_project(function, call)
-        loops = ir.statements(callee.body) if callee is not None and callee is not function else ()
-        return any(isinstance(loop, (ir.For, ir.While)) and steps(loop) for loop in loops)
-
-    return lives_through_loop(function, statement, name, trains)
 
 
 def _under_a_name(
@@ -268,10 +256,28 @@ def _under_a_name(
     load = Load(function, statement, call, location, plain)
     if location is None:
         load.host_branch = host_branch(function, statement, call)
-    load.stays = _is_held_through_steps(function, statement, path)
-    load.brings_optimizer = any(is_of_optimizer(restored) for _, restored in restoring)
+    load.given = tuple(one for one in receivers(function, path) if not _is_adopted_by(one))
+    load.stays = is_held_through_steps(function, statement, path) or any(one.keeps for one in load.given)
+    load.brings_optimizer = any(is_of_optimizer(restored) for _, restored in restoring) or any(
+        is_of_optimizer(restored) for one in load.given for restored in _restored_by(one)
+    )
     formatted = entry or found.entries or any(_is_entry(use) for use in uses)
     return _Candidate(load, [restored for _, restored in restoring], formatted)
+
+
+def _uses_by(receiver: Receiver) -> tuple[Derived, list[Use]]:
+    found = derived(receiver.function, receiver.name)
+    return found, list(uses_of(receiver.function, found.all, receiver.stmt))
+
+
+def _is_adopted_by(receiver: Receiver) -> bool:
+    found, uses = _uses_by(receiver)
+    return any(is_adopted(receiver.function, use, found) for use in uses)
+
+
+def _restored_by(receiver: Receiver) -> Iterator[ir.Call]:
+    """The calls of `load_state_dict` that a caller gives what it has got, or an entry of it."""
+    yield from filter(None, map(_restoring, _uses_by(receiver)[1]))
 
 
 def _is_cuda_attribute(file: FileAnalysis, location: ir.Expr | None) -> bool:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 from gpulint.analysis.code import ir
+from gpulint.analysis.code.assignments import targets
 from gpulint.analysis.code.hyperparameters import are_settings
 
 # Keys of a checkpoint whose values are plain: taking them out gives nothing of the GPU away.
@@ -205,14 +206,19 @@ def lives_through_loop(
     for statement in ir.statements(function.body):
         if statement is binding:
             after = True
-        elif after and isinstance(statement, (ir.Assign, ir.Delete)):
-            if any(target.path == name for target in statement.targets) and id(statement) in always:
+        elif after:
+            if isinstance(statement, (ir.For, ir.While)) and (steps(statement) or runs_loader(statement)):
+                return True
+            if any(map(trains, ir.own_calls(statement))):
+                return True
+            ended = statement.targets if isinstance(statement, ir.Delete) else _assigned(statement)
+            if id(statement) in always and any(target.path == name for target in ended):
                 return False
-        elif (
-            after and isinstance(statement, (ir.For, ir.While)) and (steps(statement) or _runs(statement))
-        ) or (after and any(map(trains, ir.own_calls(statement)))):
-            return True
     return after and function.name == "<module>"
+
+
+def _assigned(statement: ir.Stmt) -> list[ir.Expr]:
+    return targets(statement) if isinstance(statement, ir.Assign) else []
 
 
 def _blocks_around(body: list[ir.Stmt], wanted: ir.Stmt) -> set[int]:
@@ -233,7 +239,7 @@ def _reached_always(block: list[ir.Stmt]) -> set[int]:
     return found
 
 
-def _runs(loop: ir.For | ir.While) -> bool:
+def runs_loader(loop: ir.For | ir.While) -> bool:
     """Whether a loop goes through a loader: `for images, labels in test_loader:`."""
     return isinstance(loop, ir.For) and any("loader" in (part.path or "") for part in ir.walk(loop.iterable))
 

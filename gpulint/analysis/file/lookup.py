@@ -50,29 +50,34 @@ def called_in_project(function: ir.Function, call: ir.Call) -> ir.Function | Non
     callee = called(home, function, call)
     if callee is not None:
         return callee
-    found = _imported(function, call)
+    found = _imported(function, call.func)
     return found.ref if found is not None and isinstance(found.ref, ir.Function) else None
 
 
 def class_made(function: ir.Function, call: ir.Call) -> ClassInfo | None:
     """The class of the project that a call makes an object of; None where it is none that is seen."""
+    return class_named(function, call.func)
+
+
+def class_named(function: ir.Function, named: ir.Expr) -> ClassInfo | None:
+    """The class of the project that goes by this name in a function."""
     home: FileAnalysis = function.home
-    if call.func.path in home.classes:
-        return home.classes[call.func.path]
-    found = _imported(function, call)
+    if named.path in home.classes:
+        return home.classes[named.path]
+    found = _imported(function, named)
     return found.ref if found is not None and isinstance(found.ref, ClassInfo) else None
 
 
-def _imported(function: ir.Function, call: ir.Call) -> Val | None:
-    """What a call is of that another file of the project defines: a function or a class."""
+def _imported(function: ir.Function, named: ir.Expr) -> Val | None:
+    """What a name stands for that another file of the project defines: a function or a class."""
     home: FileAnalysis = function.home
-    full = qualified(home, function, call.func.path)
+    full = qualified(home, function, named.path)
     if full is not None:
         value = home.imported_value(full)
+    elif isinstance(named, ir.Name) and _is_free(home, function, named.id):
+        value = home.through_star(named.id)
     else:
-        func = call.func
-        is_free = isinstance(func, ir.Name) and _is_free(home, function, func.id)
-        value = home.through_star(call.method) if is_free else None
+        value = None
     return value if value is not None and value.kind in (Kind.FUNCTION, Kind.CLASS) else None
 
 

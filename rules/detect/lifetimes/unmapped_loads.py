@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from gpulint.rules.detect.checkpoints import (
     copies_tensors,
@@ -22,11 +22,12 @@ from gpulint.analysis.code import ir
 from gpulint.analysis.code.loaded import chain_of, is_made_here, is_published, parents_of
 from gpulint.analysis.file.lookup import qualified, with_words
 from gpulint.analysis.questions.device.placement import on_gpu
+from gpulint.analysis.questions.outlives.through_steps import is_held_through_steps
 from gpulint.analysis.questions.reached.dead import is_dead
 from gpulint.analysis.questions.reached.processes import by_one_process
-from gpulint.analysis.questions.size.states import ranks_doubts
+from gpulint.analysis.questions.size.states import are_small, checkpoint_doubts, ranks_doubts
 from gpulint.analysis.torch.ranks import OF_SEVERAL
-from gpulint.answers import Answer, Question, left_open, proven
+from gpulint.answers import Answer, Question, Verdict, left_open, proven
 
 if TYPE_CHECKING:
     from gpulint.analysis.file.program import FileAnalysis
@@ -36,11 +37,11 @@ _STATE = re.compile(r"(?i)state|checkpoint|ckpt|weight|best|\.pth|\.th\b|snapsho
 _NO_STATE = re.compile(
     r"(?i)data|feature|embed|cache|vocab|dict_path|token|annot|label|sample|index|config|args|stat(?:s|istics)\b"
 )
-_COST = "the whole checkpoint once more on the GPU, of every process that loads it (522 MiB for a 4-layer language model with AdamW)"
+COST = "the whole checkpoint once more on the GPU, of every process that loads it (522 MiB for a 4-layer language model with AdamW)"
 
 
 @dataclass(frozen=True, slots=True)
-class _Load:
+class Loading:
     function: ir.Function
     stmt: ir.Stmt
     call: ir.Call
@@ -48,7 +49,7 @@ class _Load:
 
 def unmapped_loads(file: FileAnalysis) -> list[Suspicion]:
     """The loads of a file that leave it to the file they read where its tensors go."""
-    loads = list(_loads(file))
+    loads = list(loadings(file))
     found: list[Suspicion] = []
     done: set[int] = set()
     for load in loads:
@@ -57,12 +58,12 @@ def unmapped_loads(file: FileAnalysis) -> list[Suspicion]:
             if id(handmade) not in done:
                 done.add(id(handmade))
                 found.append(_of_handmade(file, handmade))
-        elif _is_absent(load.call):
+        elif is_absent(load.call):
             found += _of_absent(file, load, loads)
     return found
 
 
-def _loads(file: FileAnalysis) -> Iterator[_Load]:
+def loadings(file: FileAnalysis) -> Iterator[Loading]:
     for function in with_words(file, frozenset({"load"})):
         for statement, call in ir.calls(function.body):
             if (
@@ -72,10 +73,10 @@ def _loads(file: FileAnalysis) -> Iterator[_Load]:
             ):
                 if all(name is not None for name, _ in call.keywords):
                     if not is_dead(file, function, statement) and not is_published(function, call.args[0]):
-                        yield _Load(function, statement, call)
+                        yield Loading(function, statement, call)
 
 
-def _is_absent(call: ir.Call) -> bool:
+def is_absent(call: ir.Call) -> bool:
     location = call.argument(1, "map_location")
     return location is None or (isinstance(location, ir.Const) and location.value is None)
 
@@ -83,7 +84,7 @@ def _is_absent(call: ir.Call) -> bool:
 # --- a place that is None where there is CUDA -----------------------------------------------------------------------
 
 
-def _none_with_cuda(load: _Load) -> ir.Stmt | None:
+def _none_with_cuda(load: Loading) -> ir.Stmt | None:
     """`place = None`, changed only where CUDA is not available; or `None if cuda else "cpu"`."""
     location = load.call.argument(1, "map_location")
     if isinstance(location, ir.Op) and _chooses_none(location):
@@ -151,10 +152,10 @@ def _of_handmade(file: FileAnalysis, handmade: ir.Stmt) -> Suspicion:
         "torch.load",
         "where there is CUDA the place is None, which brings the checkpoint back to the GPU it was saved from",
         "the host is chosen only without CUDA; `load_state_dict` copies from there just as well",
-        _COST,
+        COST,
         (
             proven(Question.DEVICE, "`map_location` is None wherever CUDA is available"),
-            _saved_from_gpu(file),
+            saved_from_gpu(file),
         ),
     )
 
@@ -162,7 +163,7 @@ def _of_handmade(file: FileAnalysis, handmade: ir.Stmt) -> Suspicion:
 # --- no place at all ------------------------------------------------------------------------------------------------
 
 
-def _of_absent(file: FileAnalysis, load: _Load, loads: list[_Load]) -> Iterator[Suspicion]:
+def _of_absent(file: FileAnalysis, load: Loading, loads: list[Loading]) -> Iterator[Suspicion]:
     restored = list(_restorings(load))
     if restored:
         if all(map(is_of_optimizer, restored)):
@@ -173,7 +174,7 @@ def _of_absent(file: FileAnalysis, load: _Load, loads: list[_Load]) -> Iterator[
         yield from _of_helper(file, load, loads)
 
 
-def _restorings(load: _Load) -> Iterator[ir.Call]:
+def _restorings(load: Loading) -> Iterator[ir.Call]:
     """The calls of `load_state_dict` that are given what is loaded, or an entry of it."""
     names = {load.call}
     name = _name_of(load)
@@ -186,7 +187,7 @@ def _restorings(load: _Load) -> Iterator[ir.Call]:
                     yield call
 
 
-def _name_of(load: _Load) -> str | None:
+def _name_of(load: Loading) -> str | None:
     if isinstance(load.stmt, ir.Assign) and len(load.stmt.targets) == 1:
         value = load.stmt.value
         while isinstance(value, ir.Sub):
@@ -197,7 +198,7 @@ def _name_of(load: _Load) -> str | None:
     return None
 
 
-def _of_optimizer(file: FileAnalysis, load: _Load) -> Iterator[Suspicion]:
+def _of_optimizer(file: FileAnalysis, load: Loading) -> Iterator[Suspicion]:
     if not _by_ranks(file, load):
         return
     yield Suspicion(
@@ -205,21 +206,22 @@ def _of_optimizer(file: FileAnalysis, load: _Load) -> Iterator[Suspicion]:
         "torch.load",
         "every rank loads the optimizer's state onto the GPU it was saved from, which is one and the same for all",
         'no `map_location` is given: with "cpu" each rank copies it to its own GPU',
-        _COST,
+        COST,
         (
             proven(Question.REACHED, "the file is of a program of several processes"),
-            _saved_from_gpu(file, saves_optimizers),
+            saved_from_gpu(file, saves_optimizers),
         ),
     )
 
 
 def _of_model(
-    file: FileAnalysis, load: _Load, restored: list[ir.Call], loads: list[_Load]
+    file: FileAnalysis, load: Loading, restored: list[ir.Call], loads: list[Loading]
 ) -> Iterator[Suspicion]:
-    """A load that is more than some weights before an inference: in every rank, behind a training, or with an optimizer."""
+    """A load that is more than some weights before an inference: in every rank, behind a training, with an optimizer, or
+    weights that a name keeps while steps run."""
     ranks, after = _by_ranks(file, load), _is_beside_training(file, load)
-    whole = any(map(is_of_optimizer, restored))
-    if not (ranks or after or whole) or is_made_here(load.function, load.stmt, load.call.args[0]):
+    whole, held = any(map(is_of_optimizer, restored)), _is_held(file, load, restored, loads)
+    if not (ranks or after or whole or held) or is_made_here(load.function, load.stmt, load.call.args[0]):
         return
     if not uses_cuda(file) and not (whole and _speaks_of_devices(file)):
         return
@@ -228,48 +230,69 @@ def _of_model(
         load.call,
         "torch.load",
         f"without `map_location` the weights are loaded {where}beside the network that lives on the GPU",
-        "they come back to the GPU they were saved from, until `load_state_dict` has copied them",
-        _COST,
+        f"they come back to the GPU they were saved from, and `{_name_of(load)}` keeps them there while steps run"
+        if held
+        else "they come back to the GPU they were saved from, until `load_state_dict` has copied them",
+        COST,
         (
             _placed(file, load, restored, loads),
-            _saved_from_gpu(file),
-            _much(file, load, restored, ranks, whole),
+            saved_from_gpu(file),
+            *_much(file, load, restored, ranks, whole, held),
         ),
     )
+
+
+def _is_held(file: FileAnalysis, load: Loading, restored: list[ir.Call], loads: list[Loading]) -> bool:
+    """Whether a name keeps the weights while steps run, of a network that is put on a GPU and not seen to be small."""
+    name = _name_of(load)
+    if name is None or _placed(file, load, restored, loads).verdict is not Verdict.PROVEN:
+        return False
+    if not is_held_through_steps(load.function, load.stmt, name):
+        return False
+    return not are_small(lambda question: question(file), load.function, _owners(restored))
+
+
+def _owners(restored: list[ir.Call]) -> list[str]:
+    return [call.func.base.path or "" for call in restored if isinstance(call.func, ir.Attr)]
 
 
 def _speaks_of_devices(file: FileAnalysis) -> bool:
     return any("device" in evidence.words for evidence in file.evidence.values())
 
 
-def _placed(file: FileAnalysis, load: _Load, restored: list[ir.Call], loads: list[_Load]) -> Answer:
+def _placed(file: FileAnalysis, load: Loading, restored: list[ir.Call], loads: list[Loading]) -> Answer:
     """Whether the program puts what is restored on a GPU, or says in the same function that it matters."""
-    owners = [call.func.base.path for call in restored if isinstance(call.func, ir.Attr)]
-    if any(on_gpu(file, load.function, owner, uses_cuda(file)) for owner in owners if owner is not None):
+    if any(on_gpu(file, load.function, owner, uses_cuda(file)) for owner in _owners(restored) if owner):
         return proven(Question.DEVICE, "the network is moved to a GPU")
-    beside = [one for one in loads if one.function is load.function and not _is_absent(one.call)]
+    beside = [one for one in loads if one.function is load.function and not is_absent(one.call)]
     if beside:
         return proven(Question.DEVICE, "another load beside it says where its tensors go", beside[0].call)
     return left_open(Question.DEVICE, "whether the network is on a GPU by then is not shown")
 
 
-def _much(file: FileAnalysis, load: _Load, restored: list[ir.Call], ranks: bool, whole: bool) -> Answer:
+def _much(
+    file: FileAnalysis, load: Loading, restored: list[ir.Call], ranks: bool, whole: bool, held: bool
+) -> list[Answer]:
+    def ask(question: Callable[[FileAnalysis], Any]) -> Any:
+        return question(file)
+
     if ranks:
-        owners = [call.func.base.path or "" for call in restored if isinstance(call.func, ir.Attr)]
-        for doubt in ranks_doubts(lambda question: question(file), load.function, owners):
-            return doubt
-        return proven(Question.SIZE, "all ranks load onto one GPU")
+        found = list(ranks_doubts(ask, load.function, _owners(restored)))
+        return found or [proven(Question.SIZE, "all ranks load onto one GPU")]
+    if held:
+        found = list(checkpoint_doubts(ask, load.function, _owners(restored), whole, whole))
+        return found or [proven(Question.SIZE, "the network is large")]
     if whole:
-        return left_open(Question.OUTLIVES, "no step is seen to run before it is let go of")
-    return left_open(Question.SIZE, "how large the network is, is not shown")
+        return [left_open(Question.OUTLIVES, "no step is seen to run before it is let go of")]
+    return [left_open(Question.SIZE, "how large the network is, is not shown")]
 
 
-def _of_helper(file: FileAnalysis, load: _Load, loads: list[_Load]) -> Iterator[Suspicion]:
+def _of_helper(file: FileAnalysis, load: Loading, loads: list[Loading]) -> Iterator[Suspicion]:
     """`return torch.load(path)`: what becomes of it is the callers' business, where it is put is not."""
     if not _STATE.search(_words_around(load)) or _NO_STATE.search(_words_around(load)):
         return
     placed = next(
-        (other for other in loads if other.function is not load.function and not _is_absent(other.call)), None
+        (other for other in loads if other.function is not load.function and not is_absent(other.call)), None
     )
     same = placed is not None and owner_of(placed.function) is owner_of(load.function)
     caller = _caller_on_gpu(file, load.function) if same or not uses_cuda(file) else None
@@ -293,7 +316,7 @@ def _of_helper(file: FileAnalysis, load: _Load, loads: list[_Load]) -> Iterator[
         "torch.load",
         "what is handed out here comes back to the GPU it was saved from, beside the network it is meant for",
         "no `map_location` is given, and no caller can give one",
-        _COST,
+        COST,
         tuple(answers),
     )
 
@@ -308,7 +331,7 @@ def _caller_on_gpu(file: FileAnalysis, function: ir.Function) -> ir.Function | N
     return None
 
 
-def _words_around(load: _Load) -> str:
+def _words_around(load: Loading) -> str:
     """The names that speak of what is loaded: the function's, and those of the path."""
     said = [load.function.name]
     for part in ir.walk(load.call.args[0]):
@@ -319,7 +342,7 @@ def _words_around(load: _Load) -> str:
     return " ".join(said)
 
 
-def _is_returned(load: _Load) -> bool:
+def _is_returned(load: Loading) -> bool:
     """Whether what is loaded is handed out as it is."""
     if isinstance(load.stmt, ir.Return):
         chain = chain_of(load.call, parents_of(load.stmt))
@@ -339,7 +362,7 @@ def _is_returned(load: _Load) -> bool:
     )
 
 
-def _by_ranks(file: FileAnalysis, load: _Load) -> bool:
+def _by_ranks(file: FileAnalysis, load: Loading) -> bool:
     """Whether the load is one that several processes run alike."""
     return _has_ranks(file) and not by_one_process(load.function, load.stmt)
 
@@ -349,7 +372,7 @@ def _has_ranks(file: FileAnalysis) -> bool:
     return bool(imported & OF_SEVERAL) or any(e.words & OF_SEVERAL for e in file.evidence.values())
 
 
-def _is_beside_training(file: FileAnalysis, load: _Load) -> bool:
+def _is_beside_training(file: FileAnalysis, load: Loading) -> bool:
     """Whether a training has run by then: it stands behind one in its function, or in another method of a class that trains,
     the constructor aside."""
     seen = False
@@ -367,7 +390,7 @@ def _is_beside_training(file: FileAnalysis, load: _Load) -> bool:
     )
 
 
-def _saved_from_gpu(file: FileAnalysis, saved: Callable[[FileAnalysis], bool] = writes_states) -> Answer:
+def saved_from_gpu(file: FileAnalysis, saved: Callable[[FileAnalysis], bool] = writes_states) -> Answer:
     if not uses_cuda(file) and any("cpu" in evidence.strings for evidence in file.evidence.values()):
         if not any("is_available" in evidence.words for evidence in file.evidence.values()):
             return left_open(Question.DEVICE, "whether the program uses a GPU is not shown")

@@ -10,7 +10,7 @@ from gpulint.rules.detect.lifetimes.suspicion import Suspicion
 
 from gpulint.analysis.code import ir
 from gpulint.analysis.file.classes import ClassInfo
-from gpulint.analysis.file.lookup import called_in_project, qualified
+from gpulint.analysis.file.lookup import called_in_project, class_named, qualified
 from gpulint.analysis.questions.device.origins import bindings
 from gpulint.analysis.torch.trainers import (
     ARGUMENTS,
@@ -32,13 +32,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Made:
-    """A trainer that is made. `own` is the program's class, where it is not the library's."""
+    """A trainer that is made. `own` are the program's classes that it may be of, where they are not the library's."""
 
     function: ir.Function
     stmt: ir.Stmt
     call: ir.Call
     base: str
-    own: ClassInfo | None
+    own: tuple[ClassInfo, ...]
 
 
 def gathering_trainers(file: FileAnalysis) -> list[tuple[Made, Suspicion]]:
@@ -47,17 +47,29 @@ def gathering_trainers(file: FileAnalysis) -> list[tuple[Made, Suspicion]]:
 
 
 def _made(file: FileAnalysis) -> Iterator[Made]:
-    own = {info.cls.name: base for info in file.classes.values() if (base := _base_of(info)) is not None}
     for function in file.module.functions:
         for statement, call in ir.calls(function.body):
             if not any(name == "compute_metrics" for name, _ in call.keywords):
                 continue
-            full = qualified(file, function, call.func.path)
-            if full in TRAINERS:
-                yield Made(function, statement, call, full or "", None)
-            elif call.func.path in own:
-                info = next(i for i in file.classes.values() if i.cls.name == call.func.path)
-                yield Made(function, statement, call, own[call.func.path or ""], info)
+            classes = list(_classes_of(file, function, call.func))
+            own = tuple(info for scope, one in classes if (info := class_named(scope, one)) is not None)
+            bases = [*filter(None, map(_base_of, own))]
+            bases += [
+                full for scope, one in classes if (full := qualified(file, scope, one.path)) in TRAINERS
+            ]
+            if bases:
+                yield Made(function, statement, call, bases[0], own)
+
+
+def _classes_of(
+    file: FileAnalysis, function: ir.Function, named: ir.Expr
+) -> Iterator[tuple[ir.Function, ir.Expr]]:
+    """The names of the classes that a name stands for: itself, or those that it is bound to, as in
+    `kind = MyTrainer if args.mine else Trainer`."""
+    yield function, named
+    for scope, value in _values(file, function, named):
+        chosen = value.operands[1:] if isinstance(value, ir.Op) and value.op == "if" else (value,)
+        yield from ((scope, one) for one in chosen if one is not named and one.path is not None)
 
 
 def _base_of(info: ClassInfo) -> str | None:
@@ -98,10 +110,9 @@ def _answers(file: FileAnalysis, made: Made) -> Iterator[Answer]:
         yield proven(Question.READS, "metrics are computed of all outputs at once")
     if not _is_nothing(given.get("preprocess_logits_for_metrics")):
         yield refuted(Question.OUTLIVES, "`preprocess_logits_for_metrics` reduces the outputs batch by batch")
-    if made.own is not None and (
-        own := next((name for name in sorted(EVALUATES_ITSELF) if made.own.method(name)), None)
-    ):
-        yield left_open(Question.OUTLIVES, f"`{made.own.cls.name}.{own}` may do it otherwise")
+    own = (f"{i.cls.name}.{name}" for i in made.own for name in sorted(EVALUATES_ITSELF) if i.method(name))
+    if itself := next(own, None):
+        yield left_open(Question.OUTLIVES, f"`{itself}` may do it otherwise")
     arguments = _arguments(file, made)
     yield _kept(file, arguments)
     yield _size(file, made, arguments)
@@ -193,12 +204,23 @@ def _size(file: FileAnalysis, made: Made, arguments: _Arguments) -> Answer:
         return proven(Question.SIZE, "a score for each word of the vocabulary at each place")
     for function, value in _makers(file, made.function, network):
         for call in (part for part in ir.walk(value) if isinstance(part, ir.Call)):
-            path = qualified(file, function, call.func.path) or call.func.path or ""
-            if DENSE.search(path):
+            paths = " ".join(_paths(file, function, call.func))
+            dense, narrow = DENSE.search(paths), NARROW.search(paths)
+            if dense and narrow:
+                return left_open(Question.SIZE, "some of the networks that it may be give little", call)
+            if dense:
                 return proven(Question.SIZE, "a score for each class at each place", call)
-            if NARROW.search(path):
+            if narrow:
                 return refuted(Question.SIZE, "a few numbers for each sample or token", call)
     return left_open(Question.SIZE, "how much the network gives for each sample is not in sight")
+
+
+def _paths(file: FileAnalysis, function: ir.Function, func: ir.Expr) -> Iterator[str]:
+    """What a call is of, by each class that its name may stand for: `kind = BertForMaskedLM; kind.from_pretrained(name)`."""
+    named = func.base if isinstance(func, ir.Attr) else func
+    yield qualified(file, function, func.path) or func.path or ""
+    for scope, one in _classes_of(file, function, named):
+        yield qualified(file, scope, one.path) or one.path or ""
 
 
 def _makers(

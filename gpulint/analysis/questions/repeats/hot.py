@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from itertools import takewhile
 from typing import TYPE_CHECKING
 
@@ -23,6 +24,8 @@ def runs_per_step(file: FileAnalysis, call: HotCall) -> bool:
         return False
     if file.evidence[call.function].words & MEASURES_MEMORY:
         return False  # each figure shall begin from the same state
+    if call.via is not None and _is_told_there(file, call.function, call.via):
+        return False
     if call.loops:
         loop = call.loops[-1]
         made_here = loop.assigned & file.evidence[call.function].modules
@@ -40,7 +43,20 @@ def runs_per_step(file: FileAnalysis, call: HotCall) -> bool:
         return not _is_offloading(call.function, loop.stmt)
     if _is_phase(file, call.function, training=True):
         return False  # a phase of many steps, an epoch as a rule
-    return file.runs_per_step(call.function) and not builds(call.function)
+    is_step = file.runs_per_step(call.function) or _is_forward(file, call.function)
+    return is_step and not builds(call.function)
+
+
+def _is_forward(file: FileAnalysis, function: ir.Function) -> bool:
+    """Whether a function is the forward of a module, of which each step of whoever runs it has one, if not several."""
+    info = file.class_of(function)
+    return info is not None and info.is_module and function.name == "forward"
+
+
+def _is_told_there(file: FileAnalysis, function: ir.Function, helper: ir.Function) -> bool:
+    """Whether a call that a forward makes is told in that forward with as much reason as where the network is run."""
+    home: FileAnalysis = helper.home
+    return _is_forward(home, helper) and (_is_forward(file, function) or _is_training_step(home, helper))
 
 
 def _is_inside(inner: Loop, outer: Loop) -> bool:
@@ -89,11 +105,11 @@ def _settles(loop: ir.Stmt, attempt: ir.Try) -> bool:
 
 def _runs_phases(file: FileAnalysis, loop: ir.For | ir.While) -> bool:
     """Whether one round is a whole phase: it calls something that runs networks in loops over data of its own, or so
-    many steps."""
+    many steps, and not only in every so many rounds."""
     return any(
         _is_phase(file, callee)
         for callee, callers in file.called_from.items()
-        if _function_of(file, loop) in callers and callee.name in _called_in(loop)
+        if _function_of(file, loop) in callers and callee.name in set(_called_in(loop.body))
     )
 
 
@@ -102,8 +118,13 @@ def _function_of(file: FileAnalysis, loop: ir.Stmt) -> ir.Function | None:
     return known.function if known is not None else None
 
 
-def _called_in(loop: ir.Stmt) -> set[str]:
-    return {call.method for block in loop.blocks() for _, call in ir.calls(block)}
+def _called_in(block: list[ir.Stmt]) -> Iterator[str]:
+    """What a block calls whenever it runs, or by a condition that may always hold."""
+    for statement in block:
+        yield from (call.method for call in ir.own_calls(statement))
+        periodic = isinstance(statement, ir.If) and is_periodic(statement.test)
+        for inner in statement.blocks()[1 if periodic else 0 :]:
+            yield from _called_in(inner)
 
 
 def _is_phase(
@@ -214,7 +235,26 @@ def _is_training_step(file: FileAnalysis, function: ir.Function) -> bool:
     facts, summary = file.facts.get(function), file.summaries.get(function)
     if (facts is not None and facts.has_backward) or (summary is not None and summary.steps > 0):
         return True
-    return function.name in TRAINING_HOOKS or file.framework_backward(function)
+    if function.name in TRAINING_HOOKS or file.framework_backward(function):
+        return True
+    return _is_forward(file, function) and any(map(_trains_something, _files_making(file, function)))
+
+
+def _files_making(file: FileAnalysis, function: ir.Function) -> Iterator[FileAnalysis]:
+    """The file of a method and those of its project that make objects of its class."""
+    yield file
+    info = file.class_of(function)
+    made = info.cls.methods.get("__init__") if info is not None else None
+    if made is not None and file.project is not None:
+        yield from file.project.files_calling(file.filename, made) or ()
+
+
+def _trains_something(file: FileAnalysis) -> bool:
+    """Whether a file goes backward, or has a framework do so."""
+    return any(
+        function.name in TRAINING_HOOKS or any(map(runs_backward, evidence.called))
+        for function, evidence in file.evidence.items()
+    )
 
 
 _READS_FIGURES = frozenset(
