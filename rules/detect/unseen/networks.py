@@ -240,9 +240,9 @@ class Networks:
         info = home.class_of(function)
         place = path.removesuffix(".forward").removesuffix(".__call__")
         parts = place.split(".")
-        if info is not None and info.is_module and _is_own(function, parts[0]):
+        if info is not None and _is_own(function, parts[0]):
             value = home.attr_value(info, parts[1]) if len(parts) == 2 else None
-            if len(parts) == 1 or (value is not None and value.kind is Kind.MODULE):
+            if (len(parts) == 1 and info.is_module) or (value is not None and value.kind is Kind.MODULE):
                 return True
         if home.treated_as_module(function, place):
             return True
