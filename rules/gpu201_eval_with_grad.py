@@ -280,7 +280,7 @@ def _beyond_evaluation(forward: Forward, function: FunctionFacts) -> Iterator[An
             yield refuted(Question.REPEATS, "steps of an environment or a solver, one small state at a time")
         elif not (forward.result.used or (forward.result.assigned and forward.loops[-1].over_data)):
             yield refuted(Question.READS, "nothing reads its result")
-    elif not forward.result.used or (function.has_backward and not _only_numbers(forward)):
+    elif not forward.result.used or function.has_backward:
         yield refuted(Question.REPEATS, "it runs once, beside training or with nobody to read its result")
 
 
@@ -295,7 +295,7 @@ def _wanted(forward: Forward, function: FunctionFacts) -> Iterator[Answer]:
         yield refuted(Question.BACKWARD, "this function asks for gradients by other means than backward")
     if function.role.is_module_forward:
         yield refuted(Question.REACHED, "it is part of a module's own forward, which trains as well")
-    if forward.mode.trains_nearby and not (_is_measured(function, forward) or _only_numbers(forward)):
+    if forward.mode.trains_nearby and not _is_measured(function, forward):
         yield refuted(Question.BACKWARD, "a backward or an optimizer runs beside it")
     if not forward.call.args and not forward.call.keywords:
         yield refuted(Question.GRAPH, "a module without input makes parameters")
@@ -371,12 +371,6 @@ def _is_measured(function: FunctionFacts, forward: Forward) -> bool:
         return True
     in_loops = function.steps == 0 and all(backward.loops for backward in function.backwards)
     return in_loops and forward.result.used and not forward.loops
-
-
-def _only_numbers(forward: Forward) -> bool:
-    """Whether nothing but numbers, indices and detached tensors is made of what a known network gives."""
-    known = forward.module.proven and not forward.module.by_role
-    return known and forward.result.read_only and forward.result.used
 
 
 def _looked_up(facts: FileFacts, forward: Forward, function: FunctionFacts) -> bool:

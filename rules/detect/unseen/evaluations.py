@@ -182,7 +182,7 @@ class UnseenEvaluations:
         settled = self._settling.at(function, sight, _concerned(function, run), depth)
         if settled is not None and settled.always:
             return proven(Question.REACHED, settled.where, settled.at)
-        if self._ends_as_numbers(run, becomes):
+        if function.name != "<module>" and self._ends_as_numbers(run, becomes):
             return proven(Question.REACHED, "no phase needs the gradient of what is only read as numbers")
         if settled is not None:
             return left_open(Question.REACHED, f"{settled.where} only under a condition", settled.at)
@@ -227,7 +227,7 @@ class UnseenEvaluations:
     def _beside_training(self, function: ir.Function, sight: Sight, run: Run, becomes: Fate) -> Iterator[Answer]:
         """In a function that trains: only what is made for a look at it, now and then, or read as numbers alone."""
         if self._ends_as_numbers(run, becomes):
-            yield proven(Question.BACKWARD, "TRAINING only numbers are made of what it gives")
+            yield proven(Question.BACKWARD, "only numbers are made of what it gives")
             return
         phase = self._phase(function) if becomes.backward else None
         if phase is not None and not any(_asks_phase(branch.test) for branch, _ in sight.branches):

@@ -125,8 +125,11 @@ class Leaves:
         return self._made_by(function, kept, call, small)
 
     def _made_by(self, function: ir.Function, kept: ir.Expr, call: ir.Call, small: bool) -> Leaf | None:
-        run = self._networks.run(function, call)
         path = call.func.path or call.method
+        followed = self._file.facts.get(function)
+        if followed is not None and any(one.call is call for one in followed.forwards):
+            return Leaf(kept, call, small=small, runs=True)
+        run = self._networks.run(function, call)
         if run is not None:
             return Leaf(
                 kept, call, small=small, runs=True, doubt=f"what `{path}` gives of a batch may be small"

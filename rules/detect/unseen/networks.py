@@ -18,6 +18,7 @@ from gpulint.analysis.file.frozen_classes import is_made_frozen
 from gpulint.analysis.file.lookup import called, class_made, qualified
 from gpulint.analysis.file.reaching import fits
 from gpulint.analysis.questions.grad.frozen_networks import is_frozen
+from gpulint.analysis.questions.grad.no_graph import is_weightless
 from gpulint.analysis.torch import frameworks
 from gpulint.analysis.torch.roles import NETWORK, NETWORKS, RUNS, RUNS_NOT
 from gpulint.analysis.values.values import Kind
@@ -242,7 +243,9 @@ class Networks:
         parts = place.split(".")
         if info is not None and _is_own(function, parts[0]):
             value = home.attr_value(info, parts[1]) if len(parts) == 2 else None
-            if (len(parts) == 1 and info.is_module) or (value is not None and value.kind is Kind.MODULE):
+            if value is not None and value.kind is Kind.MODULE:
+                return info.is_module or not is_weightless(value.ref)
+            if len(parts) == 1 and info.is_module:
                 return True
         if home.treated_as_module(function, place):
             return True
