@@ -13,6 +13,7 @@ from enum import Enum
 from typing import TYPE_CHECKING
 
 from gpulint.analysis.code import ir
+from gpulint.analysis.code.assignments import targets
 from gpulint.analysis.file.classes import ClassInfo, is_abstract
 from gpulint.analysis.file.frozen_classes import is_made_frozen
 from gpulint.analysis.file.lookup import called, class_made, qualified
@@ -94,7 +95,27 @@ class Networks:
             return self._of_function(function, call, callee)
         if isinstance(call.func, ir.Attr) and call.func.base.path is not None:
             return self._of_method(function, call, call.func.base.path)
+        if isinstance(call.func, ir.Sub) and call.func.base.path is not None:
+            return self._of_table(function, call, call.func.base.path)
         return None
+
+    def _of_table(self, function: ir.Function, call: ir.Call, table: str) -> Run | None:
+        """`models["encoder"](x)`, of a table that the function goes through as through networks, `for m in models.values():
+        m.eval()`, or that is called like one of networks."""
+        if self._goes_through_networks(function, table):
+            return Run(call, table, (proven(Question.GRAPH, f"what `{table}` holds is treated as networks"),))
+        if not NETWORKS.search(table):
+            return None
+        return Run(call, table, (left_open(Question.GRAPH, f"only its name says that `{table}` holds networks"),))
+
+    def _goes_through_networks(self, function: ir.Function, table: str) -> bool:
+        modules = self._file.evidence[function].modules
+        return any(
+            isinstance(statement, ir.For)
+            and any(part.path == table for part in ir.walk(statement.iterable))
+            and any(target.path in modules for target in targets(statement))
+            for statement in ir.statements(function.body)
+        )
 
     def _of_function(self, function: ir.Function, call: ir.Call, callee: ir.Function) -> Run | None:
         name = call.func.path or call.method
