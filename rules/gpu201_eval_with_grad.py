@@ -205,11 +205,8 @@ def _own_answers(facts: FileFacts, forward: Forward, function: FunctionFacts) ->
     if not against or _looked_up(facts, forward, function):
         yield proven(Question.GRAD, *_grad_mode(forward))
         yield proven(Question.BACKWARD, "no backward can go through what it gives")
-        if forward.loops and not (forward.mode.evaluating or _in_rounds_over_things(forward)):
-            why = "its rounds may be steps of an environment or a solver, one small state at a time"
-            yield left_open(Question.REPEATS, why)
-        if forward.loops and not (forward.result.used or forward.loops[-1].over_data):
-            yield left_open(Question.READS, "what its result is for is not seen")
+        if forward.loops and not forward.mode.evaluating:
+            yield from _of_rounds(forward)
     elif suspicion := _suspicion(facts, forward, function):
         settled = "" if function.backwards else _settled_by_readers(facts, forward)
         if settled:
@@ -350,6 +347,15 @@ def _comes_after_training(forward: Forward, function: FunctionFacts) -> bool:
         and not function.needs_grad
         and not function.uses_autograd
     )
+
+
+def _of_rounds(forward: Forward) -> Iterator[Answer]:
+    """What the loops around a forward leave open, where nothing else says that it evaluates."""
+    if not _in_rounds_over_things(forward):
+        why = "its rounds may be steps of an environment or a solver, one small state at a time"
+        yield left_open(Question.REPEATS, why)
+    if not (forward.result.used or forward.loops[-1].over_data):
+        yield left_open(Question.READS, "what its result is for is not seen")
 
 
 def _in_rounds_over_things(forward: Forward) -> bool:

@@ -14,7 +14,7 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 from gpulint.rules.detect.unseen.fates import Fate, fate
-from gpulint.rules.detect.unseen.networks import Known, Networks, Run
+from gpulint.rules.detect.unseen.networks import Known, Networks, Run, auxiliary
 from gpulint.rules.detect.unseen.readers import AUTOGRAD, Readers
 from gpulint.rules.detect.unseen.settling import Settling, settles_itself
 from gpulint.rules.detect.unseen.sights import Sight
@@ -226,7 +226,7 @@ class UnseenEvaluations:
 
     def _beside_training(self, function: ir.Function, sight: Sight, run: Run, becomes: Fate) -> Iterator[Answer]:
         """In a function that trains: only what is made for a look at it, now and then, or read as numbers alone."""
-        if self._ends_as_numbers(run, becomes):
+        if auxiliary(run.call) is None and self._ends_as_numbers(run, becomes):
             yield proven(Question.BACKWARD, "only numbers are made of what it gives")
             return
         phase = self._phase(function) if becomes.backward else None

@@ -127,7 +127,7 @@ class Leaves:
     def _made_by(self, function: ir.Function, kept: ir.Expr, call: ir.Call, small: bool) -> Leaf | None:
         path = call.func.path or call.method
         followed = self._file.facts.get(function)
-        if followed is not None and any(one.call is call for one in followed.forwards):
+        if followed is not None and any(one.call is call and one.result.dense for one in followed.forwards):
             return Leaf(kept, call, small=small, runs=True)
         run = self._networks.run(function, call)
         if run is not None:

@@ -21,7 +21,7 @@ from gpulint.analysis.file.reaching import fits
 from gpulint.analysis.questions.grad.frozen_networks import is_frozen
 from gpulint.analysis.questions.grad.no_graph import is_weightless
 from gpulint.analysis.torch import frameworks
-from gpulint.analysis.torch.roles import NETWORK, NETWORKS, RUNS, RUNS_NOT
+from gpulint.analysis.torch.roles import AUXILIARY, NETWORK, NETWORKS, RUNS, RUNS_NOT
 from gpulint.analysis.values.values import Kind
 from gpulint.answers import Answer, Question, left_open, proven, refuted
 
@@ -312,3 +312,28 @@ def _is_own(function: ir.Function, name: str) -> bool:
     while current is not None and current.cls is None:
         current = current.parent
     return current is not None and bool(current.params) and current.params[0].name == name
+
+
+def auxiliary(call: ir.Call) -> str | None:
+    """`self.reward_model` of `self.reward_model(x)`, `self.reward_model.score(x)` and `get_reward(self.reward_model, x)`."""
+    path = call.func.path
+    if path is not None and AUXILIARY.search(path.rpartition(".")[2]) and (call.args or call.keywords):
+        own = "." not in path or path.count(".") == 1
+        last = path.rpartition(".")[2]
+        if own and not last[:1].isupper() and not last.startswith(("get_", "compute_", "update_")):
+            return path
+    if isinstance(call.func, ir.Attr) and call.func.base.path is not None:
+        base = call.func.base.path
+        if AUXILIARY.search(base.rpartition(".")[2]) and RUNS.search(call.method):
+            return base
+    for arg in call.args:
+        if arg.path is not None and _names_model(arg.path):
+            return arg.path
+    return None
+
+
+def _names_model(path: str) -> bool:
+    last = path.rpartition(".")[2]
+    return AUXILIARY.search(last) is not None and last.endswith(
+        ("model", "net", "network", "policy", "teacher")
+    )
