@@ -280,7 +280,9 @@ def _beyond_evaluation(forward: Forward, function: FunctionFacts) -> Iterator[An
     if forward.module.weightless:
         yield refuted(Question.GRAPH, "a filter or a loss, no network")
     if forward.loops:
-        if not _in_rounds_over_things(forward) and acts(forward.function.home, forward.function, forward.call):
+        if not _in_rounds_over_things(forward) and acts(
+            forward.function.home, forward.function, forward.call
+        ):
             yield refuted(Question.REPEATS, "steps of an environment, one small state at a time")
         elif not (forward.result.used or forward.result.assigned):
             yield refuted(Question.READS, "nothing reads its result")

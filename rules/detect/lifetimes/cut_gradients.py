@@ -78,7 +78,9 @@ def _answers(file: FileAnalysis, function: ir.Function, call: ir.Call, becomes: 
         yield refuted(Question.READS, "what becomes of the gradients is not shown")
         return
     if becomes.by_name is not None:
-        yield left_open(Question.READS, "only its name says that what gets them looks at them", becomes.by_name)
+        yield left_open(
+            Question.READS, "only its name says that what gets them looks at them", becomes.by_name
+        )
     else:
         yield proven(Question.READS, "only numbers and pictures are made of the gradients")
     known = file.facts.get(function)

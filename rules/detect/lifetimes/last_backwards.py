@@ -72,7 +72,8 @@ def _may_be_of_a_graph(function: ir.Function, name: str) -> bool:
     ]
     parts = [part for value in values if value is not None for part in ir.walk(value)]
     return any(
-        isinstance(part, (ir.Seq, ir.DictDisplay, ir.Comp))
+        isinstance(part, (ir.DictDisplay, ir.Comp))
+        or (isinstance(part, ir.Seq) and part.kind == "list")
         or (isinstance(part, ir.Call) and _may_have_graph(part) and not RUNS_NOT.search(part.method))
         for part in parts
     )
@@ -304,7 +305,9 @@ def _may_have_graph(call: ir.Call) -> bool:
     """Whether what is called can give a tensor with a graph: no constructor of a module or of data, no move."""
     if call.method in TO_DEVICE or call.method in TO_HOST or call.method in GIVES_ITSELF:
         return False
-    return call.method not in _DATA and not call.method[:1].isupper()
+    own = (call.func.path or "").startswith("self.") or len(call.method) == 1  # `self.D(z)`, `G(z)`: networks
+    makes = call.method[:1].isupper() and not own
+    return call.method not in _DATA and not makes
 
 
 def _is_fetched(part: ir.Expr, own: str) -> bool:

@@ -224,7 +224,9 @@ class UnseenEvaluations:
             return refuted(Question.BACKWARD, f"`{run.callee.name}` trains")
         return proven(Question.BACKWARD, f"nothing in `{function.name}` goes backward")
 
-    def _beside_training(self, function: ir.Function, sight: Sight, run: Run, becomes: Fate) -> Iterator[Answer]:
+    def _beside_training(
+        self, function: ir.Function, sight: Sight, run: Run, becomes: Fate
+    ) -> Iterator[Answer]:
         """In a function that trains: only what is made for a look at it, now and then, or read as numbers alone."""
         if auxiliary(run.call) is None and self._ends_as_numbers(run, becomes):
             yield proven(Question.BACKWARD, "only numbers are made of what it gives")

@@ -106,7 +106,9 @@ class Networks:
             return Run(call, table, (proven(Question.GRAPH, f"what `{table}` holds is treated as networks"),))
         if not NETWORKS.search(table):
             return None
-        return Run(call, table, (left_open(Question.GRAPH, f"only its name says that `{table}` holds networks"),))
+        return Run(
+            call, table, (left_open(Question.GRAPH, f"only its name says that `{table}` holds networks"),)
+        )
 
     def _goes_through_networks(self, function: ir.Function, table: str) -> bool:
         modules = self._file.evidence[function].modules

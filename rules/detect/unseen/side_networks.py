@@ -22,7 +22,7 @@ from gpulint.analysis.code.assignments import targets
 from gpulint.analysis.file.classes import ClassInfo
 from gpulint.analysis.file.evidence import unmoved
 from gpulint.analysis.torch.backward import runs_backward
-from gpulint.analysis.torch.roles import AUXILIARY, NETWORK, RUNS, RUNS_NOT
+from gpulint.analysis.torch.roles import NETWORK, RUNS_NOT
 from gpulint.analysis.values.values import Grad
 from gpulint.answers import Answer, Question, Verdict, left_open, proven, refuted
 

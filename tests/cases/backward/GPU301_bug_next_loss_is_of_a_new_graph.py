@@ -1,0 +1,50 @@
+"""The backward that comes later goes through a loss of its own: the graph that is kept is for nobody."""
+
+import torch
+
+
+def train(model, loader, optimizer, criterion, again, pieces):
+    for images, labels in loader:
+        images, labels = images.cuda(), labels.cuda()
+        fast = None
+        losses = torch.zeros(len(pieces))
+        for k, piece in enumerate(pieces):
+            fast = model.update_weight(images[piece], labels[piece], fast, criterion)
+            losses[k] = model.meta_loss(images, labels, fast)
+        loss = torch.mean(losses)
+        optimizer.zero_grad()
+        loss.backward(retain_graph=True)  # low: GPU301
+        optimizer.step()
+        if again:
+            loss = model.meta_loss(images, labels)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+
+
+def adversaries(model, other, loader, criterion, first, second):
+    for real in loader:
+        made = model(torch.randn(len(real), 8, device="cuda"))
+        loss = criterion(other(real.cuda(), made))
+        first.zero_grad()
+        loss.backward(retain_graph=True)
+        first.step()
+        loss = criterion(other(made))
+        second.zero_grad()
+        loss.backward()
+        second.step()
+
+
+class Permuted:
+    def train(self, loader, first, second, criterion):
+        for real, others in loader:
+            code = self.net(real.cuda())
+            verdict = self.D(code)
+            loss = criterion(code) + verdict.mean()
+            first.zero_grad()
+            loss.backward(retain_graph=True)
+            first.step()
+            apart = criterion(verdict, self.D(self.net(others.cuda()).detach()))  # maybe: GPU202
+            second.zero_grad()
+            apart.backward()
+            second.step()
