@@ -12,8 +12,9 @@ def compress(extractor, loaders, device="cuda"):
             with torch.inference_mode():
                 row = extractor.compress(x.to(device))
             rows.append(row)  # low: GPU102
-            targets.append(y)
-        kept[split] = torch.cat(rows), torch.cat(targets)
+            row = row.cpu().float()
+            targets.append((y, row.mean().item()))
+        kept[split] = torch.cat(rows), targets
     return kept
 
 
