@@ -362,7 +362,7 @@ def _of_rounds(forward: Forward) -> Iterator[Answer]:
 
 def _in_rounds_over_things(forward: Forward) -> bool:
     """Whether one of the loops goes through data or things, and does not merely count."""
-    return any(loop.over_data or _has_items(loop) for loop in forward.loops)
+    return any(loop.over_data or loop.counts_all or _has_items(loop) for loop in forward.loops)
 
 
 def _has_items(loop: Loop) -> bool:
