@@ -75,7 +75,9 @@ class Readers:
         it returns is the last that could."""
         found = [fate(callee.home, callee, call) for call in self._networks.runs_in(callee)]
         kept = any(one.stored or one.backward for one in found)
-        return not (kept or self.keeps_to_itself(callee) or self.trains_below(callee))
+        if kept or not any(one.returned for one in found):
+            return False
+        return not (self.keeps_to_itself(callee) or self.trains_below(callee))
 
     def keeps_to_itself(self, callee: ir.Function, depth: int = 2) -> bool:
         """Whether a function runs networks and returns something else: what is told about them, and no tensor of theirs."""

@@ -28,16 +28,3 @@ def normals(net, points):
     points.requires_grad_()
     slopes = torch.autograd.grad(net(points).sum(), points, create_graph=True)[0]  # medium: GPU302
     return slopes.detach().cpu().numpy()
-
-
-def curvature(net, points):
-    points.requires_grad_()
-    slopes = torch.autograd.grad(net(points).sum(), points, create_graph=True)[0]
-    second = torch.autograd.grad(slopes.sum(), points)[0]
-    return second.detach().cpu().numpy()
-
-
-def penalty(net, points):
-    points.requires_grad_()
-    slopes = torch.autograd.grad(net(points).sum(), points, create_graph=True)[0]
-    return (slopes.norm(dim=1) - 1).square().mean()

@@ -28,14 +28,9 @@ class Learner:
     def __init__(self, net: nn.Module):
         self.net = net.cuda()
         self.optimizer = torch.optim.Adam(self.net.parameters())
-        self.seen = None
 
     def log_probs(self, states, actions):
         return Categorical(logits=self.net(states)).log_prob(actions)
-
-    def kept_probs(self, states, actions):
-        self.seen = Categorical(logits=self.net(states)).log_prob(actions)
-        return self.seen
 
     def learn(self, states, actions, old, gain):
         loss = -(self.log_probs(states, actions) * gain).mean()
@@ -44,10 +39,3 @@ class Learner:
         self.optimizer.step()
         after = self.log_probs(states, actions)  # medium: GPU201
         return (old - after).mean().item()
-
-    def learn_from_kept(self, states, actions, gain):
-        print(self.kept_probs(states, actions).mean().item())
-        loss = -(self.seen * gain).mean()
-        self.optimizer.zero_grad()
-        loss.backward()
-        self.optimizer.step()

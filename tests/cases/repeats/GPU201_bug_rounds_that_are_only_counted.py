@@ -22,8 +22,3 @@ class Trainer:
         self.optimizer.zero_grad()
         loss.backward()
         self.optimizer.step()
-
-    def play(self, env, state, rounds):
-        for _ in range(rounds):
-            action = self.policy(state).argmax(-1).item()
-            state, reward, done, _ = env.step(action)

@@ -28,11 +28,3 @@ def windows(name, documents, size):
                 start += size
             chances = torch.softmax(torch.cat(pile, dim=1), dim=-1)
         yield (chances * chances.log()).sum(-1).tolist()
-
-
-def sizes(loader, counter):
-    found = []
-    for x, _ in loader:
-        row = counter.rows(x)
-        found.append(row)
-    return torch.cat(found)

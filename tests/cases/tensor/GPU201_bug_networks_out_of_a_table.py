@@ -13,16 +13,3 @@ def whole(models, scan, coords, size=10_000):
         out = models["field"](coords[:, start : start + size].cuda(), gamma, beta)  # medium: GPU201
         parts.append(out.detach().cpu())
     return torch.cat(parts, 1)
-
-
-def step(models, scan, target, criterion, optimizer):
-    for model in models.values():
-        model.train()
-    loss = criterion(models["encoder"](scan.cuda()), target)
-    optimizer.zero_grad()
-    loss.backward()
-    optimizer.step()
-
-
-def features(models, scan):
-    return models["encoder"](scan.cuda())
