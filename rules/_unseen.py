@@ -87,7 +87,7 @@ def _report(facts: FileFacts, function: ir.Function, one: Evaluation, others: Se
     if one.beside_training and any(answer.question is Question.REACHED for answer in one.answers):
         where, reason = "in every phase", "backward follows in the phase that trains, and in no other"
     elif one.beside_training:
-        where, reason = "for a look at it", "its result is only shown, and no backward goes through it"
+        where, reason = "for a look at it", "its result is only looked at, and no backward goes through it"
     else:
         where, reason = "in what evaluates", "no backward is seen to follow"
     known: FunctionFacts | None = facts.analysis.facts.get(function)

@@ -176,6 +176,8 @@ def _is_none(hold: Hold, answers: tuple[Answer, ...]) -> bool:
     ):
         return True
     refuted_by = {answer.question for answer in answers if answer.verdict is Verdict.REFUTED}
+    if hold.value.has(DENSE) and hold.rounds.birth_loop is not None:
+        refuted_by.discard(Question.OUTLIVES)  # the pieces of one document may be many, and each is large
     return bool(
         refuted_by & {Question.OUTLIVES, Question.DEVICE, Question.MEANT, Question.BACKWARD, Question.SIZE}
     )

@@ -205,6 +205,8 @@ def _own_answers(facts: FileFacts, forward: Forward, function: FunctionFacts) ->
     if not against or _looked_up(facts, forward, function):
         yield proven(Question.GRAD, *_grad_mode(forward))
         yield proven(Question.BACKWARD, "no backward can go through what it gives")
+        if forward.loops and not forward.mode.evaluating:
+            yield from _of_rounds(forward)
     elif suspicion := _suspicion(facts, forward, function):
         settled = "" if function.backwards else _settled_by_readers(facts, forward)
         if settled:
@@ -263,6 +265,8 @@ def _grad_mode(forward: Forward) -> tuple[str, Any]:
 
 def _beyond_evaluation(forward: Forward, function: FunctionFacts) -> Iterator[Answer]:
     """The same for a network that nothing has put into eval mode."""
+    from gpulint.analysis.questions.repeats.acting import acts
+
     if not forward.module.proven:
         yield refuted(Question.GRAPH, "nothing shows that a network runs here")
     if not forward.result.read_only:
@@ -276,9 +280,11 @@ def _beyond_evaluation(forward: Forward, function: FunctionFacts) -> Iterator[An
     if forward.module.weightless:
         yield refuted(Question.GRAPH, "a filter or a loss, no network")
     if forward.loops:
-        if not any(loop.over_data or _has_items(loop) for loop in forward.loops):
-            yield refuted(Question.REPEATS, "steps of an environment or a solver, one small state at a time")
-        elif not (forward.result.used or (forward.result.assigned and forward.loops[-1].over_data)):
+        if not _in_rounds_over_things(forward) and acts(
+            forward.function.home, forward.function, forward.call
+        ):
+            yield refuted(Question.REPEATS, "steps of an environment, one small state at a time")
+        elif not (forward.result.used or forward.result.assigned):
             yield refuted(Question.READS, "nothing reads its result")
     elif not forward.result.used or function.has_backward:
         yield refuted(Question.REPEATS, "it runs once, beside training or with nobody to read its result")
@@ -343,6 +349,20 @@ def _comes_after_training(forward: Forward, function: FunctionFacts) -> bool:
         and not function.needs_grad
         and not function.uses_autograd
     )
+
+
+def _of_rounds(forward: Forward) -> Iterator[Answer]:
+    """What the loops around a forward leave open, where nothing else says that it evaluates."""
+    if not _in_rounds_over_things(forward):
+        why = "its rounds may be steps of an environment or a solver, one small state at a time"
+        yield left_open(Question.REPEATS, why)
+    if not (forward.result.used or forward.loops[-1].over_data):
+        yield left_open(Question.READS, "what its result is for is not seen")
+
+
+def _in_rounds_over_things(forward: Forward) -> bool:
+    """Whether one of the loops goes through data or things, and does not merely count."""
+    return any(loop.over_data or loop.counts_all or _has_items(loop) for loop in forward.loops)
 
 
 def _has_items(loop: Loop) -> bool:

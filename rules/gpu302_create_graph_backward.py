@@ -10,12 +10,17 @@ from gpulint.rule import Cost, Report, Rule
 
 if TYPE_CHECKING:
     from gpulint.analysis.file.asking import FileFacts
+    from gpulint.answers import Considered
 
 
 class CreateGraphBackward(Rule):
     """
     ## What it does
     Finds `backward(create_graph=True)` whose gradients nothing lets go of before the iteration ends.
+
+    So is `torch.autograd.grad(…, create_graph=True)`, and the call of a helper that does it, where only numbers and pictures
+    are made of the gradients: nobody goes through the graph that it makes of them. Confidence is medium where nothing shows
+    that the network saves much.
 
     ## Why is this bad
     The gradients are stored on the parameters together with the graph that made them, and that graph refers to the
@@ -40,6 +45,9 @@ class CreateGraphBackward(Rule):
     one 0 B. Where a second backward follows, as of a gradient penalty, the step peaks at 172 MiB, with `autograd.grad`
     at 166 MiB, and neither grows; but an input that requires grad keeps 6.00 MiB a step of a 2-layer MLP, 0 B with
     `autograd.grad`.
+
+    The gradient of an 8-layer MLP for its input of 65,536 × 1,024, which is then detached, peaks at 8.50 GiB with
+    `create_graph=True` and at 4.50 GiB without; 8.50 GiB stay until the gradient's name goes, without it 512 MiB.
 
     ## Example
     ```python
@@ -72,9 +80,17 @@ class CreateGraphBackward(Rule):
     severity = Severity.WARNING
     runtime_claim = Claim("cycle")
     doubts = True
-    triggers = ((b"create_graph=True", b"create_graph = True"), (b"backward",))
+    triggers = ((b"create_graph=True", b"create_graph = True"), (b"backward", b"autograd"))
+
+    def considers(self, facts: FileFacts, options: Mapping[str, Any]) -> Iterator[Considered]:
+        from gpulint.rules.detect.lifetimes.cut_gradients import cut_gradients
+        from gpulint.rules.detect.lifetimes.suspicion import considered
+
+        yield from considered(facts.ask(cut_gradients))
 
     def check(self, facts: FileFacts, options: Mapping[str, Any]) -> Iterator[Report]:
+        from gpulint.rules.detect.lifetimes.cut_gradients import cut_gradients
+        from gpulint.rules.detect.lifetimes.suspicion import told
         from gpulint.rules.detect.misuse import create_graphs
 
         from gpulint.analysis.questions.repeats.once import runs_once
@@ -100,3 +116,4 @@ class CreateGraphBackward(Rule):
                     "130 MiB instead of 32 MiB held for an 8-layer MLP; H200, torch 2.11",
                 )
                 yield Report(found.call, message, reason, cost, subject=subject, doubts=doubts)
+        yield from told(facts.ask(cut_gradients), set())

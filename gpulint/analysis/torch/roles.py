@@ -32,7 +32,7 @@ RUNS: Final = re.compile(
 # Methods of the same names that are known to compute no graph, or that prepare and do not run.
 RUNS_NOT: Final = re.compile(
     r"(?i)^(?:_?(?:get|set|add|load|save|make|build|init|create|register|update|reset|prepare|is|has|log|print|plot|write|"
-    r"setup|restore|from|instantiate|wrap|unwrap|to|configure)_(?!\w*(?:rewards?|logits|logps|scores?|embeddings?|features?|log_probs?|predictions?)$))|tokeni[sz]e|_hook$|^sample_(?:batch|data|rate)|config|_size$|_dim$|"
+    r"setup|restore|from|instantiate|wrap|unwrap|to|configure)_(?!\w*(?:rewards?|logits|logps|scores?|embeddings?|features?|(?:log_)?probs?|predictions?)$))|tokeni[sz]e|_hook$|^sample_(?:batch|data|rate)|config|_size$|_dim$|"
     r"^(?:encode|decode)_(?:batch|text_ids|ids|message|msg|plus)$|batch_decode"
 )
 

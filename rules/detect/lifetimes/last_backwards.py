@@ -14,6 +14,7 @@ from gpulint.analysis.code.assignments import targets
 from gpulint.analysis.file.lookup import with_words
 from gpulint.analysis.torch.methods import GIVES_ITSELF
 from gpulint.analysis.torch.names import TO_DEVICE, TO_HOST
+from gpulint.analysis.torch.roles import RUNS_NOT
 from gpulint.analysis.values.arguments import bind_sources
 from gpulint.answers import Answer, Question, left_open, proven, refuted
 from gpulint.rule import Cost
@@ -34,9 +35,48 @@ def last_backwards(file: FileAnalysis) -> list[Suspicion]:
         if function is file.module.body:
             continue
         calls = [(s, c) for s, c in ir.calls(function.body) if c.method in _GRADIENTS]
-        if calls and _keeps(calls[-1][1]) and not _grows(calls[-1][1]):
-            found.append(_suspicion(file, function, *calls[-1]))
+        for number, (statement, call) in enumerate(calls):
+            if not _keeps(call) or _grows(call):
+                continue
+            if all(_is_made_after(function, statement, *later) for later in calls[number + 1 :]):
+                found.append(_suspicion(file, function, statement, call))
     return found
+
+
+def _is_made_after(function: ir.Function, statement: ir.Stmt, later: ir.Stmt, other: ir.Call) -> bool:
+    """Whether what another backward goes through is made between the two, of nothing that could have a graph from before."""
+    own, root = own_name(function), _root(other)
+    between = [one for one in ir.statements(function.body) if statement.row < one.row < later.row]
+    seen: set[str] = set()
+    queue = [root]
+    while queue:
+        for part in _values(queue.pop()):
+            if isinstance(part, ir.Attr) and own and (part.path or "").startswith(f"{own}."):
+                return False
+            if not isinstance(part, ir.Name) or part.id in seen:
+                continue
+            seen.add(part.id)
+            made = [value for one in between if (value := _bound(one, part.id)) is not None]
+            if not made and (part is root or _may_be_of_a_graph(function, part.id)):
+                return False
+            queue += made
+    return isinstance(root, ir.Name)
+
+
+def _may_be_of_a_graph(function: ir.Function, name: str) -> bool:
+    """Whether a name is bound to what something computes or collects, and not to data that is fetched."""
+    values = [
+        statement.value
+        for statement in ir.statements(function.body)
+        if isinstance(statement, ir.Assign) and _bound(statement, name) is not None
+    ]
+    parts = [part for value in values if value is not None for part in ir.walk(value)]
+    return any(
+        isinstance(part, (ir.DictDisplay, ir.Comp))
+        or (isinstance(part, ir.Seq) and part.kind == "list")
+        or (isinstance(part, ir.Call) and _may_have_graph(part) and not RUNS_NOT.search(part.method))
+        for part in parts
+    )
 
 
 def _keeps(call: ir.Call) -> bool:
@@ -237,6 +277,7 @@ class _Origins:
             for path in _paths(statement)
             if not _mentions(statement.value, path)
         }
+        begun |= {target.path or "" for target in targets(loop)} if isinstance(loop, ir.For) else set()
         for statement in self._bindings:
             if id(statement) in inside:
                 carried = isinstance(statement, ir.AugAssign) or (
@@ -264,7 +305,9 @@ def _may_have_graph(call: ir.Call) -> bool:
     """Whether what is called can give a tensor with a graph: no constructor of a module or of data, no move."""
     if call.method in TO_DEVICE or call.method in TO_HOST or call.method in GIVES_ITSELF:
         return False
-    return call.method not in _DATA and not call.method[:1].isupper()
+    own = (call.func.path or "").startswith("self.") or len(call.method) == 1  # `self.D(z)`, `G(z)`: networks
+    makes = call.method[:1].isupper() and not own
+    return call.method not in _DATA and not makes
 
 
 def _is_fetched(part: ir.Expr, own: str) -> bool:

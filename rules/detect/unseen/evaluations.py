@@ -14,7 +14,7 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 from gpulint.rules.detect.unseen.fates import Fate, fate
-from gpulint.rules.detect.unseen.networks import Known, Networks, Run
+from gpulint.rules.detect.unseen.networks import Known, Networks, Run, auxiliary
 from gpulint.rules.detect.unseen.readers import AUTOGRAD, Readers
 from gpulint.rules.detect.unseen.settling import Settling, settles_itself
 from gpulint.rules.detect.unseen.sights import Sight
@@ -143,7 +143,7 @@ class UnseenEvaluations:
         yield from self._trained(function, run)
         becomes = fate(self._file, function, run.call)
         if self._trains(function):
-            yield from self._beside_training(function, sight, becomes)
+            yield from self._beside_training(function, sight, run, becomes)
         else:
             reached = self._reached(function, sight, run, becomes)
             yield reached
@@ -182,6 +182,8 @@ class UnseenEvaluations:
         settled = self._settling.at(function, sight, _concerned(function, run), depth)
         if settled is not None and settled.always:
             return proven(Question.REACHED, settled.where, settled.at)
+        if function.name != "<module>" and self._ends_as_numbers(run, becomes):
+            return proven(Question.REACHED, "no phase needs the gradient of what is only read as numbers")
         if settled is not None:
             return left_open(Question.REACHED, f"{settled.where} only under a condition", settled.at)
         if self._is_part(function):
@@ -222,8 +224,13 @@ class UnseenEvaluations:
             return refuted(Question.BACKWARD, f"`{run.callee.name}` trains")
         return proven(Question.BACKWARD, f"nothing in `{function.name}` goes backward")
 
-    def _beside_training(self, function: ir.Function, sight: Sight, becomes: Fate) -> Iterator[Answer]:
-        """In a function that trains: only what is made for a look at it, now and then."""
+    def _beside_training(
+        self, function: ir.Function, sight: Sight, run: Run, becomes: Fate
+    ) -> Iterator[Answer]:
+        """In a function that trains: only what is made for a look at it, now and then, or read as numbers alone."""
+        if auxiliary(run.call) is None and self._ends_as_numbers(run, becomes):
+            yield proven(Question.BACKWARD, "only numbers are made of what it gives")
+            return
         phase = self._phase(function) if becomes.backward else None
         if phase is not None and not any(_asks_phase(branch.test) for branch, _ in sight.branches):
             other = self._branch_of_other_phase(function, sight, phase)
@@ -243,6 +250,11 @@ class UnseenEvaluations:
             yield proven(Question.BACKWARD, "what it gives is only shown")
             if becomes.by_name is not None:
                 yield _by_name(becomes.by_name)
+
+    def _ends_as_numbers(self, run: Run, becomes: Fate) -> bool:
+        """Whether nothing but numbers is left of what a helper of the project computes with a network."""
+        read = becomes.only_read and becomes.by_name is None
+        return read and run.callee is not None and self.readers.hands_back(run.callee)
 
     def _phase(self, function: ir.Function) -> str | None:
         """What says whether a function trains, where it goes backward in that phase alone and never switches grad off."""

@@ -113,16 +113,19 @@ class Gathered:
             for maker in makers
             for sight in around
         )
+        guarded = off and put.sight.grad is not Grad.DISABLED  # for what makes it, and not for the rest
         if off:
             put = replace(put, sight=replace(put.sight, grad=Grad.DISABLED))
         best = min(leaves, key=lambda leaf: (not leaf.runs, leaf.maker is None, leaf.doubt is not None))
-        answers = tuple(_until_refuted(self._asked(function, put, best, drain)))
+        answers = tuple(_until_refuted(self._asked(function, put, best, drain, guarded)))
         made = best.maker is not None
         return Gathering(function, put.at, put.holder.path or "", best.expr, answers, drain.to_host, made)
 
     # --- the questions -------------------------------------------------------------------------------------------
 
-    def _asked(self, function: ir.Function, put: _Put, leaf: Leaf, drain: Drain) -> Iterator[Answer]:
+    def _asked(
+        self, function: ir.Function, put: _Put, leaf: Leaf, drain: Drain, guarded: bool
+    ) -> Iterator[Answer]:
         holder = f"`{put.holder.path}`"
         yield from self._trained(function, put.sight, drain)
         if leaf.on_host:
@@ -137,8 +140,12 @@ class Gathered:
         if leaf.maker is None and not (drain.to_host and drain.elsewhere):
             yield refuted(Question.TENSOR, "nothing shows what is kept")
         if not (leaf.runs or drain.to_host):
-            yield refuted(
-                Question.TENSOR, "nothing shows that a network has made it, nor that it was on a device"
+            if not (guarded and drain.joined):
+                yield refuted(
+                    Question.TENSOR, "nothing shows that a network has made it, nor that it was on a device"
+                )
+            yield left_open(
+                Question.TENSOR, "only `no_grad` around it says that a network has made it", leaf.maker
             )
         if not drain.joined and leaf.doubt is not None and len(put.what) < 2:
             yield refuted(Question.TENSOR, "nothing shows that tensors are kept")

@@ -125,8 +125,11 @@ class Leaves:
         return self._made_by(function, kept, call, small)
 
     def _made_by(self, function: ir.Function, kept: ir.Expr, call: ir.Call, small: bool) -> Leaf | None:
-        run = self._networks.run(function, call)
         path = call.func.path or call.method
+        followed = self._file.facts.get(function)
+        if followed is not None and any(one.call is call and one.result.dense for one in followed.forwards):
+            return Leaf(kept, call, small=small, runs=True)
+        run = self._networks.run(function, call)
         if run is not None:
             return Leaf(
                 kept, call, small=small, runs=True, doubt=f"what `{path}` gives of a batch may be small"
@@ -151,9 +154,11 @@ class Leaves:
         found: list[Leaf] = []
         if any(param.name == name for param in function.params) and name != "self":
             found.append(Leaf(kept, None, doubt=f"what `{name}` is has to be seen where it is called"))
-        for statement in block:
-            if not any(target.path == name for target in targets(statement)):
-                continue
+        binding = [one for one in block if any(target.path == name for target in targets(one))]
+        begun = any(_begins(one, name) and one.row < kept.row for one in binding)
+        for statement in binding:
+            if begun and statement.row > kept.row:
+                continue  # each round begins it anew: what it gets after it was kept is for others
             value = statement.value if isinstance(statement, ir.Assign) else None
             if isinstance(statement, ir.For):
                 value = _looped(statement.iterable)
@@ -188,6 +193,12 @@ class Leaves:
         return bool(given) and all(
             _ends_on_host(part) or _is_bound_on_host(home, part) for home, _, part in given
         )
+
+
+def _begins(statement: ir.Stmt, name: str) -> bool:
+    """Whether a statement binds a name to something that is not made of its own value."""
+    value = statement.value if isinstance(statement, ir.Assign) else None
+    return value is not None and not any(part.path == name for part in ir.walk(value))
 
 
 def _is_bound_on_host(function: ir.Function, part: ir.Expr) -> bool:

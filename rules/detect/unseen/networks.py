@@ -13,13 +13,15 @@ from enum import Enum
 from typing import TYPE_CHECKING
 
 from gpulint.analysis.code import ir
+from gpulint.analysis.code.assignments import targets
 from gpulint.analysis.file.classes import ClassInfo, is_abstract
 from gpulint.analysis.file.frozen_classes import is_made_frozen
 from gpulint.analysis.file.lookup import called, class_made, qualified
 from gpulint.analysis.file.reaching import fits
 from gpulint.analysis.questions.grad.frozen_networks import is_frozen
+from gpulint.analysis.questions.grad.no_graph import is_weightless
 from gpulint.analysis.torch import frameworks
-from gpulint.analysis.torch.roles import NETWORK, NETWORKS, RUNS, RUNS_NOT
+from gpulint.analysis.torch.roles import AUXILIARY, NETWORK, NETWORKS, RUNS, RUNS_NOT
 from gpulint.analysis.values.values import Kind
 from gpulint.answers import Answer, Question, left_open, proven, refuted
 
@@ -93,7 +95,29 @@ class Networks:
             return self._of_function(function, call, callee)
         if isinstance(call.func, ir.Attr) and call.func.base.path is not None:
             return self._of_method(function, call, call.func.base.path)
+        if isinstance(call.func, ir.Sub) and call.func.base.path is not None:
+            return self._of_table(function, call, call.func.base.path)
         return None
+
+    def _of_table(self, function: ir.Function, call: ir.Call, table: str) -> Run | None:
+        """`models["encoder"](x)`, of a table that the function goes through as through networks, `for m in models.values():
+        m.eval()`, or that is called like one of networks."""
+        if self._goes_through_networks(function, table):
+            return Run(call, table, (proven(Question.GRAPH, f"what `{table}` holds is treated as networks"),))
+        if not NETWORKS.search(table):
+            return None
+        return Run(
+            call, table, (left_open(Question.GRAPH, f"only its name says that `{table}` holds networks"),)
+        )
+
+    def _goes_through_networks(self, function: ir.Function, table: str) -> bool:
+        modules = self._file.evidence[function].modules
+        return any(
+            isinstance(statement, ir.For)
+            and any(part.path == table for part in ir.walk(statement.iterable))
+            and any(target.path in modules for target in targets(statement))
+            for statement in ir.statements(function.body)
+        )
 
     def _of_function(self, function: ir.Function, call: ir.Call, callee: ir.Function) -> Run | None:
         name = call.func.path or call.method
@@ -240,9 +264,11 @@ class Networks:
         info = home.class_of(function)
         place = path.removesuffix(".forward").removesuffix(".__call__")
         parts = place.split(".")
-        if info is not None and info.is_module and _is_own(function, parts[0]):
+        if info is not None and _is_own(function, parts[0]):
             value = home.attr_value(info, parts[1]) if len(parts) == 2 else None
-            if len(parts) == 1 or (value is not None and value.kind is Kind.MODULE):
+            if value is not None and value.kind is Kind.MODULE:
+                return info.is_module or not is_weightless(value.ref)
+            if len(parts) == 1 and info.is_module:
                 return True
         if home.treated_as_module(function, place):
             return True
@@ -288,3 +314,28 @@ def _is_own(function: ir.Function, name: str) -> bool:
     while current is not None and current.cls is None:
         current = current.parent
     return current is not None and bool(current.params) and current.params[0].name == name
+
+
+def auxiliary(call: ir.Call) -> str | None:
+    """`self.reward_model` of `self.reward_model(x)`, `self.reward_model.score(x)` and `get_reward(self.reward_model, x)`."""
+    path = call.func.path
+    if path is not None and AUXILIARY.search(path.rpartition(".")[2]) and (call.args or call.keywords):
+        own = "." not in path or path.count(".") == 1
+        last = path.rpartition(".")[2]
+        if own and not last[:1].isupper() and not last.startswith(("get_", "compute_", "update_")):
+            return path
+    if isinstance(call.func, ir.Attr) and call.func.base.path is not None:
+        base = call.func.base.path
+        if AUXILIARY.search(base.rpartition(".")[2]) and RUNS.search(call.method):
+            return base
+    for arg in call.args:
+        if arg.path is not None and _names_model(arg.path):
+            return arg.path
+    return None
+
+
+def _names_model(path: str) -> bool:
+    last = path.rpartition(".")[2]
+    return AUXILIARY.search(last) is not None and last.endswith(
+        ("model", "net", "network", "policy", "teacher")
+    )

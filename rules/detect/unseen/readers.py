@@ -70,6 +70,15 @@ class Readers:
         found = [fate(callee.home, callee, call) for call in self._networks.runs_in(callee)]
         return bool(found) and all(one.only_read and one.by_name is None for one in found)
 
+    def hands_back(self, callee: ir.Function) -> bool:
+        """Whether a function returns what its networks give, and neither keeps it nor goes backward: who makes numbers of what
+        it returns is the last that could."""
+        found = [fate(callee.home, callee, call) for call in self._networks.runs_in(callee)]
+        kept = any(one.stored or one.backward for one in found)
+        if kept or not any(one.returned for one in found):
+            return False
+        return not (self.keeps_to_itself(callee) or self.trains_below(callee))
+
     def keeps_to_itself(self, callee: ir.Function, depth: int = 2) -> bool:
         """Whether a function runs networks and returns something else: what is told about them, and no tensor of theirs."""
         runs = self._networks.runs_in(callee)

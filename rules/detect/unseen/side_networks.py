@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from gpulint.rules.detect.kept.definitions import Definitions
 from gpulint.rules.detect.unseen.evaluations import Evaluation
 from gpulint.rules.detect.unseen.fates import Fate, fate
-from gpulint.rules.detect.unseen.networks import Networks, Run
+from gpulint.rules.detect.unseen.networks import Networks, Run, auxiliary
 from gpulint.rules.detect.unseen.sights import Sight, sights
 
 from gpulint.analysis.code import ir
@@ -23,7 +23,7 @@ from gpulint.analysis.file.classes import ClassInfo
 from gpulint.analysis.file.evidence import unmoved
 from gpulint.analysis.questions.grad.freezing import switching_words
 from gpulint.analysis.torch.backward import runs_backward
-from gpulint.analysis.torch.roles import AUXILIARY, NETWORK, RUNS, RUNS_NOT
+from gpulint.analysis.torch.roles import AUXILIARY, NETWORK, RUNS_NOT
 from gpulint.analysis.values.values import Grad
 from gpulint.answers import Answer, Question, Verdict, left_open, proven, refuted
 
@@ -70,7 +70,7 @@ class SideNetworks:
         around: list[Sight] = []
         looped = {t.path for s in ir.statements(function.body) if isinstance(s, ir.For) for t in targets(s)}
         for statement, call in ir.calls(function.body):
-            path = _auxiliary(call) or self._aside(function, call)
+            path = auxiliary(call) or self._aside(function, call)
             if path is None or path in looped or call.method in _BOOKKEEPING or RUNS_NOT.search(call.method):
                 continue
             if function.cls is not None and path.partition(".")[2] in function.cls.methods:
@@ -228,31 +228,6 @@ def _bindings(definitions: Definitions, name: str, at: ir.Stmt, sight: Sight) ->
 
 def _wants_gradient(answer: Answer) -> bool:
     return answer.verdict is Verdict.REFUTED and answer.question is Question.BACKWARD
-
-
-def _auxiliary(call: ir.Call) -> str | None:
-    """`self.reward_model` of `self.reward_model(x)`, `self.reward_model.score(x)` and `get_reward(self.reward_model, x)`."""
-    path = call.func.path
-    if path is not None and AUXILIARY.search(path.rpartition(".")[2]) and (call.args or call.keywords):
-        own = "." not in path or path.count(".") == 1
-        last = path.rpartition(".")[2]
-        if own and not last[:1].isupper() and not last.startswith(("get_", "compute_", "update_")):
-            return path
-    if isinstance(call.func, ir.Attr) and call.func.base.path is not None:
-        base = call.func.base.path
-        if AUXILIARY.search(base.rpartition(".")[2]) and RUNS.search(call.method):
-            return base
-    for arg in call.args:
-        if arg.path is not None and _names_model(arg.path):
-            return arg.path
-    return None
-
-
-def _names_model(path: str) -> bool:
-    last = path.rpartition(".")[2]
-    return AUXILIARY.search(last) is not None and last.endswith(
-        ("model", "net", "network", "policy", "teacher")
-    )
 
 
 def _gives_parameters(function: ir.Function, attr: str) -> bool:

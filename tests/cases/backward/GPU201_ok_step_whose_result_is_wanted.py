@@ -14,7 +14,7 @@ class Attack:
 
     def run(self, loader, log):
         for x, y in loader:
-            log(self.loss(x.cuda(), y.cuda()).item())
+            log(self.loss(x.cuda(), y.cuda()).item())  # maybe: GPU201
         x = x.cuda().requires_grad_()
         self.loss(x, y.cuda()).backward()
         return x.grad
@@ -44,7 +44,7 @@ class Named:
         return self.criterion(self.net(x), y)
 
     def once(self, x, y):
-        return self.judge(x, y).item()
+        return self.judge(x, y).item()  # maybe: GPU201
 
     def through(self, runner, loader):
         return runner(self.judge, loader)

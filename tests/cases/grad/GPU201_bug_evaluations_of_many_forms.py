@@ -50,7 +50,7 @@ class Encoder(Base):
 
     def generate(self, x, steps=10):
         for _ in range(steps):
-            x = torch.cat([x, self.encode(x).argmax(-1, keepdim=True)], dim=1)
+            x = torch.cat([x, self.encode(x).argmax(-1, keepdim=True)], dim=1)  # maybe: GPU201
         return x
 
 

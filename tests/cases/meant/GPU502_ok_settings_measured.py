@@ -13,6 +13,6 @@ def benchmark_modes(net: nn.Module, x, kinds, modes):
     found = []
     for kind in kinds:
         for mode in modes:
-            found.append((kind, mode, float(run(net.cuda().to(kind), x, mode))))  # low: GPU505
+            found.append((kind, mode, float(run(net.cuda().to(kind), x, mode))))  # low: GPU505  # maybe: GPU201
             gc.collect()
     return found

@@ -173,7 +173,7 @@ def main():
     trainer.fit(3)
     quietly(predict, model, loader)
     measure(evaluate, model, loader)
-    print(COMMANDS[sys.argv[1]](model, loader), outer(model, torch.zeros(1)), Evaluator.only(model, next(iter(loader))))
+    print(COMMANDS[sys.argv[1]](model, loader), outer(model, torch.zeros(1)), Evaluator.only(model, next(iter(loader))))  # maybe: GPU201
 
 
 main()
