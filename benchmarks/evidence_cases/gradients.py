@@ -95,6 +95,24 @@ def _dropped(create_graph: bool) -> Any:
     return make
 
 
+def _looked_at(create_graph: bool) -> Any:
+    """The gradient for an input of many rows, which is detached at once."""
+
+    def make(setup: Setup) -> Step:
+        model = setup.mlp()
+
+        def step() -> None:
+            rows = setup.features(128 * setup.size.mlp_batch).requires_grad_()
+            (grad,) = torch.autograd.grad(model(rows).sum(), rows, create_graph=create_graph)
+            setup.note("allocated with the gradient", setup.allocated())
+            grad = grad.detach()
+            setup.note("allocated with what is detached", setup.allocated())
+
+        return step
+
+    return make
+
+
 def _zero_grad_late(to_none: bool) -> Any:
     """`zero_grad` between forward and backward."""
 
@@ -125,6 +143,11 @@ CASES = [
         "GPU302",
         "a model dropped after its backward",
         {"backward(create_graph=True)": _dropped(True), "backward()": _dropped(False)},
+    ),
+    Case(
+        "GPU302",
+        "a gradient that is only looked at, 8-layer MLP, 65,536 rows",
+        {"create_graph=True": _looked_at(True), "create_graph=False": _looked_at(False)},
     ),
     Case(
         "GPU304",
