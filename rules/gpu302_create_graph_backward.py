@@ -46,8 +46,8 @@ class CreateGraphBackward(Rule):
     at 166 MiB, and neither grows; but an input that requires grad keeps 6.00 MiB a step of a 2-layer MLP, 0 B with
     `autograd.grad`.
 
-    The gradient of an 8-layer MLP for its input of 65,536 × 1,024, which is then detached, peaks at 8.50 GiB with
-    `create_graph=True` and at 4.50 GiB without; 8.50 GiB stay until the gradient's name goes, without it 512 MiB.
+    The gradient of an 8-layer MLP for its input of 65,536 × 1,024, which is then detached, peaks at 8.03 GiB with
+    `create_graph=True` and at 4.28 GiB without; 8.03 GiB stay until the gradient's name goes, without it 544 MiB.
 
     ## Example
     ```python
