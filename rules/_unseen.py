@@ -53,9 +53,17 @@ def unseen_reports(
         if _is_helper_of(facts, function, causes):
             continue
         left = [one for one in ones if one.run.callee is None or one.run.callee not in causes]
+        left = [one for one in left if not _is_wasted_in_a_step(facts, one)]
         if left:
             fewest = min(len(one.doubts) for one in left)
             yield _report(facts, function, next(one for one in left if len(one.doubts) == fewest), left)
+
+
+def _is_wasted_in_a_step(facts: FileFacts, one: Evaluation) -> bool:
+    """Whether GPU202 tells of the same call."""
+    from gpulint.rules.detect.wasted import wasted_forwards
+
+    return any(wasted.forward.call is one.run.call for wasted in facts.ask(wasted_forwards))
 
 
 def _is_helper_of(facts: FileFacts, function: ir.Function, causes: Set[ir.Function]) -> bool:

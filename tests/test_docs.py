@@ -250,7 +250,19 @@ def test_the_readmes_links_hold_everywhere() -> None:
 
 @pytest.mark.parametrize(
     "name",
-    ["first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth"],
+    [
+        "first",
+        "second",
+        "third",
+        "fourth",
+        "fifth",
+        "sixth",
+        "seventh",
+        "eighth",
+        "ninth",
+        "tenth",
+        "eleventh",
+    ],
 )
 def test_figures_of_the_readings_are_those_of_their_data(name: str) -> None:
     (path,) = (ROOT / "benchmarks/results").glob(f"accuracy-{name}-reading-*.json")
@@ -265,13 +277,36 @@ def test_figures_of_the_readings_are_those_of_their_data(name: str) -> None:
         assert [int(number) for number in re.findall(r"\d+", row)] == [sum(told), *told]
     readme = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
     true, trivial, false = (judged["high", verdict] for verdict in ("true", "trivial", "false"))
-    if name == "tenth":
+    if name == "eleventh":
         assert f"{true + trivial + false} findings of high confidence" in readme
         assert f"{true} were *true*" in readme
         assert f"{trivial} *trivial*" in readme
         assert f"{false} *false*" in readme
     else:
         assert re.search(rf"\b{true} (?:true )?of {true + trivial + false}\b", readme)
+
+
+def test_figures_of_what_is_missed_are_those_of_their_data() -> None:
+    measured = (ROOT / "docs/measured.md").read_text(encoding="utf-8")
+    readme = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
+    clear = Counter[str]()
+    for name in ("first", "second"):
+        (path,) = (ROOT / "benchmarks/results").glob(f"found-{name}-reading-*.json")
+        told = Counter((one["worth"], one["told"]) for one in json.loads(path.read_text())["defects"])
+        row = next(
+            line for line in measured.splitlines() if line.startswith(f"| [{name}]") and "found-" in line
+        )
+        figures = []
+        for worth in ("clear", "minor"):
+            levels = {level: told[worth, level] for level in ("high", "medium", "low", "none")}
+            figures += [sum(levels.values()), sum(levels.values()) - levels["none"], levels["high"]]
+            if worth == "clear":
+                clear.update(levels)
+        cells = [cell.strip() for cell in row.split("|")]
+        assert [int(cell) for cell in cells if cell.isdigit()] == figures
+    found = sum(clear.values())
+    assert f"{found} defects that they would have mended" in readme
+    assert f"It told {found - clear['none']} of them, {clear['high']} at high confidence" in readme
 
 
 @pytest.mark.parametrize("path", PAGES, ids=lambda path: path.name)

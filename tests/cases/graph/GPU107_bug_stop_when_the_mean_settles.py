@@ -33,7 +33,7 @@ def main():
         opt.zero_grad()
         loss.backward()
         opt.step()
-        if plateau.should_stop(loss):  # expect: GPU107|GPU101@s
+        if plateau.should_stop(loss):  # medium: GPU107|GPU101@s
             break
 
 

@@ -37,5 +37,5 @@ class Learner:
         self.optimizer.zero_grad()
         loss.backward()
         self.optimizer.step()
-        after = self.log_probs(states, actions)  # medium: GPU201
+        after = self.log_probs(states, actions)  # medium: GPU202
         return (old - after).mean().item()
