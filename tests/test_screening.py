@@ -24,7 +24,7 @@ CLEAN = """\
 import torch
 from torch import nn
 
-model = nn.Linear(8, 2)
+model = torch.hub.load("pytorch/vision", "resnet50")
 criterion = nn.CrossEntropyLoss()
 optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
 
