@@ -15,7 +15,7 @@ import pytest
 from support import environment, findings, gpulint
 from test_notebooks import book, code
 
-SETUP = "import torch\nfrom torch import nn\n\nmodel = nn.Linear(4, 2).cuda()\ncriterion = nn.CrossEntropyLoss()\noptimizer = torch.optim.SGD(model.parameters(), lr=0.1)"
+SETUP = "import torch\nfrom torch import nn\n\nmodel = torch.hub.load('pytorch/vision', 'resnet50').cuda()\ncriterion = nn.CrossEntropyLoss()\noptimizer = torch.optim.SGD(model.parameters(), lr=0.1)"
 LOOP = "total = 0\nfor x, y in loader:\n    optimizer.zero_grad()\n    loss = criterion(model(x), y)\n    loss.backward()\n    optimizer.step()\n    total += loss\nprint(total)"
 HEADING = {"cell_type": "markdown", "metadata": {}, "source": ["# Training\n"]}
 

@@ -12,7 +12,7 @@ from lsprotocol import types
 from server_support import Editor, able, applied, at, editing, utf16
 from support import gpulint
 
-SETUP = "%matplotlib inline\nimport torch\nfrom torch import nn\n\nmodel = nn.Linear(4, 2)\n"
+SETUP = "%matplotlib inline\nimport torch\nfrom torch import nn\n\nmodel = torch.hub.load('pytorch/vision', 'resnet50')\n"
 TRAIN = """\
 name = "😀"
 total = 0.0
