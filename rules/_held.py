@@ -110,6 +110,7 @@ def _few_nodes(hold: Hold, facts: FileFacts) -> Answer | None:
 
 def _few_layers(hold: Hold, facts: FileFacts) -> Iterator[Answer]:
     """Whether the freed graphs are of networks with so few layers that their nodes come to little."""
+    from gpulint.analysis.questions.backward.cutting import may_be_left_to_others
     from gpulint.analysis.questions.size.forwards import ForwardSizes
 
     behind = [
@@ -119,9 +120,9 @@ def _few_layers(hold: Hold, facts: FileFacts) -> Iterator[Answer]:
         for forward in function.forwards
         if forward.site in hold.value.sites
     ]
-    if all(
-        forward.loops[-1:] == hold.rounds.loops[-1:] for forward in behind
-    ):  # none is run again within a round
+    if not (hold.value.has(LOSS) and hold.graph.wholly_freed) or may_be_left_to_others(facts.functions, hold):
+        return  # what was made beside the loss, or in a round without a backward, keeps what it saved
+    if all(forward.loops[-1:] == hold.rounds.loops[-1:] for forward in behind):  # none runs again within a round
         yield from facts.ask(ForwardSizes).of_nodes(behind)
 
 

@@ -60,10 +60,16 @@ def unseen_reports(
 
 
 def _is_wasted_in_a_step(facts: FileFacts, one: Evaluation) -> bool:
-    """Whether GPU202 tells of the same call."""
+    """Whether GPU202 tells of the same call, and is as sure of it."""
     from gpulint.rules.detect.wasted import wasted_forwards
 
-    return any(wasted.forward.call is one.run.call for wasted in facts.ask(wasted_forwards))
+    same = [wasted.forward for wasted in facts.ask(wasted_forwards) if wasted.forward.call is one.run.call]
+    if not same or one.doubts or _of_size(facts, one):
+        return bool(same)
+    sizes = facts.ask(ForwardSizes)
+    return not any(
+        True for _ in sizes.of_step(one.function, same[0].call, same[0].module.path, same[0].module.network)
+    )
 
 
 def _is_helper_of(facts: FileFacts, function: ir.Function, causes: Set[ir.Function]) -> bool:

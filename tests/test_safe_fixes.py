@@ -719,7 +719,7 @@ import torch
 import torch.nn.functional as F
 
 def train(model, loader, opt, warm):
-    model = torch.nn.Linear(4, 4).cuda()
+    model = torch.hub.load("pytorch/vision", "resnet18").cuda()
     total = 0.0
     for x, y in loader:
         loss = F.mse_loss(model(x.cuda()), y.cuda())

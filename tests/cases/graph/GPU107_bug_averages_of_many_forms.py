@@ -25,7 +25,7 @@ class Prototypes(nn.Module):
     def forward(self, x, y):
         features = self.net(x)
         batch_mean = features.mean(0)
-        self.mean = self.momentum * self.mean + (1 - self.momentum) * batch_mean  # medium: GPU107|GPU101
+        self.mean = self.momentum * self.mean + (1 - self.momentum) * batch_mean  # expect: GPU107|GPU101
         self.var.mul_(self.momentum).add_(features.var(0).detach(), alpha=1 - self.momentum)
         self.centers[y] = self.momentum * self.centers[y] + (1 - self.momentum) * features  # maybe: GPU107
         self.counts += F.one_hot(y, self.counts.numel()).sum(0)

@@ -63,7 +63,7 @@ class Coach:
             self.optimizer.zero_grad()
             loss.backward()
             self.optimizer.step()
-            losses.append(loss)  # medium: GPU101
+            losses.append(loss)  # expect: GPU101
         print(torch.stack(losses).mean())
 
     def each_step_of_several_batches(self, every):
@@ -74,7 +74,7 @@ class Coach:
             if (number + 1) % every == 0:
                 self.optimizer.step()
                 self.optimizer.zero_grad()
-                total += loss  # medium: GPU101
+                total += loss  # expect: GPU101
         return total
 
 

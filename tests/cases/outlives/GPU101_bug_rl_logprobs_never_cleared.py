@@ -27,7 +27,7 @@ for episode in range(5000):
         dist = Categorical(policy(torch.as_tensor(obs, device="cuda").float()))
         action = dist.sample()
         logps.append(dist.log_prob(action))
-        entropies.append(dist.entropy())  # medium: GPU101
+        entropies.append(dist.entropy())  # expect: GPU101
         obs, r, done, _ = env.step(action.item())
         rewards.append(r)
     R = sum(rewards)

@@ -28,6 +28,6 @@ def epoch(triplets):
         opt.zero_grad()
         l.backward()
         opt.step()
-        dist_pos.append(dp.mean())  # medium: GPU101
-        dist_neg.extend([dn.mean()])  # medium: GPU101
+        dist_pos.append(dp.mean())  # expect: GPU101
+        dist_neg.extend([dn.mean()])  # expect: GPU101
     return torch.stack(dist_pos).mean().item(), torch.stack(dist_neg).mean().item()

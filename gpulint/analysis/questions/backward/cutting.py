@@ -191,7 +191,7 @@ def against_cutting(file: FileAnalysis, hold: Hold) -> str:
         return f"`{method}` is not seen, and may train on `{hold.place.holder}`"
     if hold.graph.state == "live" and (stranger := Strangers(file, functions).given(hold)):
         return f"`{stranger}` is not seen, and may run a backward"
-    if hold.graph.state == "live" or _may_be_left_to_others(functions, hold):
+    if hold.graph.state == "live" or may_be_left_to_others(functions, hold):
         if hold.graph.returned:
             return f"`{hold.place.holder}` is returned, and the caller may train on it"
         if hold.graph.escaped or own:
@@ -248,7 +248,7 @@ def _unseen_method(file: FileAnalysis, function: ir.Function) -> str | None:
     return None
 
 
-def _may_be_left_to_others(functions: Sequence[FunctionFacts], hold: Hold) -> bool:
+def may_be_left_to_others(functions: Sequence[FunctionFacts], hold: Hold) -> bool:
     """Whether the backwards that free a graph run under a condition: where they do not, the caller's may."""
     through = [
         backward
