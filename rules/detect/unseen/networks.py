@@ -261,6 +261,8 @@ class Networks:
             return True
         if path is None or not (call.args or call.keywords) or RUNS_NOT.search(call.method):
             return False
+        if class_made(function, call) is not None:
+            return False  # `Encoder(width)` makes one
         info = home.class_of(function)
         place = path.removesuffix(".forward").removesuffix(".__call__")
         parts = place.split(".")
@@ -273,7 +275,8 @@ class Networks:
         if home.treated_as_module(function, place):
             return True
         callee = self.callee(function, call) if depth else None
-        named = place != path or "." not in place or _is_own(function, parts[0])
+        makes = "." not in place and place[:1].isupper() and not place.isupper()
+        named = place != path or "." not in place and not makes or _is_own(function, parts[0])
         if named and callee is None and NETWORK.search(parts[-1]):
             return True
         if callee is None:
