@@ -122,7 +122,9 @@ def _few_layers(hold: Hold, facts: FileFacts) -> Iterator[Answer]:
     ]
     if not (hold.value.has(LOSS) and hold.graph.wholly_freed) or may_be_left_to_others(facts.functions, hold):
         return  # what was made beside the loss, or in a round without a backward, keeps what it saved
-    if all(forward.loops[-1:] == hold.rounds.loops[-1:] for forward in behind):  # none runs again within a round
+    if all(
+        forward.loops[-1:] == hold.rounds.loops[-1:] for forward in behind
+    ):  # none runs again within a round
         yield from facts.ask(ForwardSizes).of_nodes(behind)
 
 
