@@ -109,7 +109,8 @@ def _few_nodes(hold: Hold, facts: FileFacts) -> Answer | None:
 
 
 def _few_layers(hold: Hold, facts: FileFacts) -> Iterator[Answer]:
-    """Whether the freed graphs are of networks with so few layers that their nodes come to little."""
+    """Whether what is kept is a loss that a backward always goes through, of networks with so few layers that the nodes of
+    its graph come to little."""
     from gpulint.analysis.questions.backward.cutting import may_be_left_to_others
     from gpulint.analysis.questions.size.forwards import ForwardSizes
 
