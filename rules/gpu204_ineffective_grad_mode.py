@@ -130,7 +130,11 @@ def _frozen_in_name(facts: FileFacts, idle: IdleFreezing) -> Suspicion:
     from gpulint.rules.detect.lifetimes.suspicion import Suspicion
 
     text = facts.source(idle.at)
-    why = "torch has no attribute of this name" if idle.is_misspelt else "a module has no attribute of this name"
+    why = (
+        "torch has no attribute of this name"
+        if idle.is_misspelt
+        else "a module has no attribute of this name"
+    )
     return Suspicion(
         idle.at,
         text,

@@ -147,7 +147,11 @@ class _Things:
         path = expr.path
         if path is not None and self._is_held(path):
             return True
-        if isinstance(expr, ir.Attr) and expr.attr in PARTS_OF_MODELS and self.is_module(expr.base, depth - 1):
+        if (
+            isinstance(expr, ir.Attr)
+            and expr.attr in PARTS_OF_MODELS
+            and self.is_module(expr.base, depth - 1)
+        ):
             return True
         if path is None:
             return False
@@ -192,7 +196,9 @@ class _Things:
         """Whether a loop binds a name to modules: `for layer in net.children()`, `for _, layer in net.named_children()`,
         `for layer in list(net.children())[:8]`, `for layer in (self.encoder, self.decoder)`, or in a `Sequential`."""
         if isinstance(loop.target, ir.Seq):
-            return bool(loop.target.items) and loop.target.items[-1].path == path and _over(loop, _NAMED_MODULES)
+            return (
+                bool(loop.target.items) and loop.target.items[-1].path == path and _over(loop, _NAMED_MODULES)
+            )
         return self._holds_modules(loop.iterable, depth)
 
     def _holds_modules(self, expr: ir.Expr, depth: int) -> bool:
