@@ -76,8 +76,16 @@ def _answers(file: FileAnalysis, things: _Things, target: ir.Attr) -> tuple[Answ
 
 
 def _is_known_here(file: FileAnalysis, attr: str, path: str | None) -> bool:
-    """Whether a class of the file has a property of this name, or something reads what is set."""
+    """Whether a class of the file has a property of this name, something reads what is set, or the switch that works is thrown
+    as well: also a tensor has that one, so it is no sign of a module."""
     if any(attr in cls.methods for cls in file.module.classes.values()):
+        return True
+    if path is not None and any(
+        call.func.path == f"{path}.{SWITCH}_"
+        for function, evidence in file.evidence.items()
+        if f"{SWITCH}_" in evidence.called
+        for _, call in ir.calls(function.body)
+    ):
         return True
     own = f"{path}.{attr}"
     return any(
@@ -145,7 +153,8 @@ class _Things:
         if not depth:
             return False
         path = expr.path
-        if path is not None and self._is_held(path):
+        around = list(self._runs(path)) if path is not None else []
+        if path is not None and not around and self._is_held(path):
             return True
         if (
             isinstance(expr, ir.Attr)
@@ -157,8 +166,7 @@ class _Things:
             return False
         given = list(self._bound(path))
         if given:
-            return all(self.is_module(value, depth - 1) for value in given) and not self._runs(path)
-        around = list(self._runs(path))
+            return not around and all(self.is_module(value, depth - 1) for value in given)
         return bool(around) and all(self._are_modules(loop, path, depth - 1) for loop in around)
 
     def is_parameter(self, expr: ir.Expr) -> bool:

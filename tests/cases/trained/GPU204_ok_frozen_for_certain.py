@@ -50,3 +50,17 @@ def train(net, loader, optimizer):
         optimizer.zero_grad()
         nn.functional.mse_loss(net(switchable(x)), y).backward()
         optimizer.step()
+
+
+def freeze_by_both(model):
+    for name, p in model.named_parameters():
+        if "encoder" in name:
+            p.requires_grad = False
+            p.requires_grad_(False)
+
+
+def perturbed(net, x, y):
+    x.requires_grad_()
+    nn.functional.cross_entropy(net(x), y).backward()
+    x.requires_grad = False
+    return x - 0.1 * x.grad.sign()
