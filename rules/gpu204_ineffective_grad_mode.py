@@ -12,8 +12,12 @@ from gpulint.findings import Severity
 from gpulint.rule import Change, Cost, RelatedNode, Remove, Repair, Replace, Report, Rule, Wrap
 
 if TYPE_CHECKING:
+    from gpulint.rules.detect.idle_freezing import IdleFreezing
+    from gpulint.rules.detect.lifetimes.suspicion import Suspicion
+
     from gpulint.analysis.code import ir
     from gpulint.analysis.file.asking import FileFacts
+    from gpulint.answers import Considered
 
 _LOSES_GRAPH = "code that counts on the graph of a result in that block breaks"
 
@@ -33,6 +37,9 @@ class IneffectiveGradMode(Rule):
     Finds grad modes that never take effect: `torch.no_grad()` as a statement of its own, `with torch.no_grad:` without
     the call, `with torch.no_grad() and …:`, the decorator on a class or on an `async def`, and `volatile=True`.
 
+    So are networks frozen in name only: `net.requires_grad = False`, where `net` is a module, sets an attribute that nothing
+    reads, and so does a misspelt `p.require_grad = False`. `net.requires_grad_(False)` freezes.
+
     ## Why is this bad
     The code reads as if nothing were recorded, and every activation is. `no_grad` works as a context manager or as a
     decorator of a function; made and dropped, it does nothing.
@@ -40,6 +47,10 @@ class IneffectiveGradMode(Rule):
     ## What it costs
     What `no_grad` would have saved: a forward of a 4-layer language model peaks at 1.56 GiB with grad and at 1.15 GiB
     under `no_grad`, 1.36 times as much (NVIDIA H200, torch 2.11).
+
+    A head trained with Adam on a 4-layer encoder of width 1,024 that is frozen in name only peaks at 3.20 GiB, on one that
+    is frozen at 641 MiB, and holds 866 instead of 289 MiB after a step. The layers of a VGG19 in a loss, whose input wants a
+    gradient, hold 231 instead of 155 MiB: the gradients of their weights.
 
     ## Example
     ```python
@@ -63,7 +74,8 @@ class IneffectiveGradMode(Rule):
     Adding the missing call to `with torch.no_grad:` is safe, except where something catches the error that it raises now.
     Putting the rest of the block under `with torch.no_grad():` is unsafe: results lose their graph, as intended, and code
     that counts on it breaks. That is also the cure for `volatile=True`: dropped alone it would leave grad on. Nothing is
-    offered where that code calls `backward()`, at module level, nor for a `volatile=True` under an `if`.
+    offered where that code calls `backward()`, at module level, nor for a `volatile=True` under an `if`. Nor for what is frozen
+    in name only: to freeze it changes what is trained.
     """
 
     code = "GPU204"
@@ -77,11 +89,20 @@ class IneffectiveGradMode(Rule):
             b"no_grad:", b"inference_mode:", b" torch.no_grad()\n", b" torch.no_grad() ", b" no_grad()\n", b" no_grad() ",
             b"grad()\nclass", b"grad\nclass", b"mode()\nclass", b"mode\nclass", b"\ntorch.no_grad()", b"\tno_grad()", b"\r\n",
             b"\ttorch.no_grad()", b" inference_mode()", b" torch.inference_mode()", b"volatile", b"async def", b"enable_grad()",
-            b"th.no_grad()", b"torch.no_grad\n", b"inference_mode(True)", b"grad()  #",
+            b"th.no_grad()", b"torch.no_grad\n", b"inference_mode(True)", b"grad()  #", b".requires_grad = False",
+            b".requires_grad=False", b".require_grad", b".requires_grads", b".required_grad", b"_gradient = False", b"_gard",
         ),
     )  # fmt: skip
 
+    def considers(self, facts: FileFacts, options: Mapping[str, Any]) -> Iterator[Considered]:
+        from gpulint.rules.detect.idle_freezing import idle_freezings
+        from gpulint.rules.detect.lifetimes.suspicion import considered
+
+        yield from considered(_frozen_in_name(facts, idle) for idle in facts.ask(idle_freezings))
+
     def check(self, facts: FileFacts, options: Mapping[str, Any]) -> Iterator[Report]:
+        from gpulint.rules.detect.idle_freezing import idle_freezings
+        from gpulint.rules.detect.lifetimes.suspicion import told
         from gpulint.rules.detect.misuse import grad_mode_misuses
 
         from gpulint.analysis.questions.grad.old_torch import predates_no_grad
@@ -102,6 +123,29 @@ class IneffectiveGradMode(Rule):
                 subject=misuse.name,
                 repair=lambda misuse=misuse: _repair(facts, misuse),  # type: ignore[misc]
             )
+        yield from told((_frozen_in_name(facts, idle) for idle in facts.ask(idle_freezings)), set())
+
+
+def _frozen_in_name(facts: FileFacts, idle: IdleFreezing) -> Suspicion:
+    from gpulint.rules.detect.lifetimes.suspicion import Suspicion
+
+    text = facts.source(idle.at)
+    why = (
+        "torch has no attribute of this name"
+        if idle.is_misspelt
+        else "a module has no attribute of this name"
+    )
+    return Suspicion(
+        idle.at,
+        text,
+        f"`{text} = False` freezes nothing: {why}, and the parameters require grad as before",
+        "freeze with `.requires_grad_(False)`, which a module hands on to its parameters",
+        Cost(
+            "gradients of all the weights; where nothing before them wants a gradient the activations, and the optimizer's states",
+            "3.20 GiB against 641 MiB for a head on a 4-layer encoder; H200, torch 2.11",
+        ),
+        idle.answers,
+    )
 
 
 def _repair(facts: FileFacts, misuse: GradModeMisuse) -> Repair | None:
