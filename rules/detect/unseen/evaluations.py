@@ -210,7 +210,8 @@ class UnseenEvaluations:
         if PRODUCES.search(name):
             return left_open(Question.REACHED, f"only its name says that nobody trains in `{name}`")
         why = "neither eval mode nor a name says that this evaluates"
-        if becomes.only_read and becomes.by_name is None and sight.loops:
+        script = function.name == "<module>" and bool(sight.loops)  # a function may act in rounds of others
+        if script and becomes.only_read and becomes.by_name is None:
             return left_open(Question.REACHED, f"{why}, only that nothing but numbers is left of it")
         return refuted(Question.REACHED, why)
 
