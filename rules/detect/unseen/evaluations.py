@@ -210,8 +210,9 @@ class UnseenEvaluations:
         if PRODUCES.search(name):
             return left_open(Question.REACHED, f"only its name says that nobody trains in `{name}`")
         why = "neither eval mode nor a name says that this evaluates"
-        script = function.name == "<module>" and bool(sight.loops)  # a function may act in rounds of others
-        if script and becomes.only_read and becomes.by_name is None:
+        # A function may act in rounds of others, and a network that is known has been asked about already.
+        script = function.name == "<module>" and bool(sight.loops)
+        if script and unsure and becomes.only_read and becomes.by_name is None:
             return left_open(Question.REACHED, f"{why}, only that nothing but numbers is left of it")
         return refuted(Question.REACHED, why)
 
