@@ -239,6 +239,31 @@ def asked_for_number(test: ir.Op) -> str | None:
     return None
 
 
+def conditions(test: ir.Expr) -> list[ir.Expr]:
+    """What all has to hold for a test to hold: the operands of `and`."""
+    if isinstance(test, ir.Op) and test.op == "and":
+        return [part for operand in test.operands for part in conditions(operand)]
+    return [test]
+
+
+def asked_for_eval_mode(test: ir.Expr) -> ir.Expr | None:
+    """`net` of `not net.training`, `net.training is False` and `net.training == False`; None for any other test."""
+    if not isinstance(test, ir.Op):
+        return None
+    asked = test.operands[0]
+    if test.op in ("is", "=="):
+        value = test.operands[1]
+        if not (isinstance(value, ir.Const) and value.value is False):
+            return None
+    elif test.op in ("is not", "!="):
+        value = test.operands[1]
+        if not (isinstance(value, ir.Const) and value.value is True):
+            return None
+    elif test.op != "not":
+        return None
+    return asked.base if isinstance(asked, ir.Attr) and asked.attr == "training" else None
+
+
 def asks_for_training(test: ir.Expr) -> bool:
     """`if phase == "train":`, `if training:`, `if self.training:`."""
     if isinstance(test, ir.Op) and test.op == "==":

@@ -52,6 +52,7 @@ class Summary:
         ""  # "self.net" or a parameter: grad is on where this network is in training mode, and only there
     )
     forward_paths: set[str] = field(default_factory=set)  # "self.net" or a parameter, run with grad enabled
+    settled: set[str] = field(default_factory=set)  # parameters that it asserts to be networks in eval mode
     stores: set[str] = field(default_factory=set)
     hot: dict[str, ir.Function] = field(default_factory=dict)
     escaped_params: set[str] = field(default_factory=set)

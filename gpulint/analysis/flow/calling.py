@@ -162,6 +162,9 @@ class Calling(Keeping):
         for name in summary.escaped_params:
             if name in given:
                 self.escape(given[name])
+        for name in summary.settled:
+            if (source := sources.get(name)) is not None and source.path is not None:
+                self.settled(source)
         self._forget_stores(summary, owner_path)
         if owner is not None and owner_path == self.self_name and isinstance(owner.ref, ClassInfo):
             for attr in stored_without_grad(owner.ref, function):

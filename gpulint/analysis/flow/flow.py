@@ -7,7 +7,7 @@ from typing import Any
 
 from gpulint.analysis.code import ir
 from gpulint.analysis.code.oom import is_oom_handler, leaves_frames, recovery_in
-from gpulint.analysis.code.reading import NUMBER_TYPES, asked_for_number
+from gpulint.analysis.code.reading import NUMBER_TYPES, asked_for_eval_mode, asked_for_number, conditions
 from gpulint.analysis.flow.loops import Loops
 from gpulint.analysis.torch import frameworks
 from gpulint.analysis.values.constants import truth
@@ -114,6 +114,19 @@ class Flow(Loops):
     def check(self, statement: ir.Check) -> None:
         for value in statement.values:
             self.eval(value)
+            for condition in conditions(value):
+                self._asserted(condition)
+
+    def _asserted(self, test: ir.Expr) -> None:
+        """`assert not net.training`, `assert isinstance(loader, DataLoader)`: from here on it is so."""
+        network = asked_for_eval_mode(test)
+        if network is not None:
+            self.settled(network)
+        elif isinstance(test, ir.Call) and test.func.path == "isinstance" and len(test.args) == 2:
+            path = test.args[0].path
+            known = self.file.annotated(test.args[1]) if path is not None else None
+            if known is not None and self.eval(test.args[0]).kind in (Kind.UNKNOWN, Kind.SYMBOL):
+                self.set_mode(path, known, False)
 
     def import_(self, statement: ir.Import) -> None:
         for local, _ in statement.bindings:

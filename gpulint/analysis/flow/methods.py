@@ -322,6 +322,19 @@ class Methods(TorchCalls):
         born = self.state.born_at(path)
         self.state.assign(path, value, born if born is not None else -1)
 
+    def settled(self, network: ir.Expr) -> None:
+        """The program asserts that a network is in eval mode: from here on it is."""
+        path = network.path
+        if path is None or path == self.self_name:
+            return
+        known = self.eval(network)
+        if known.kind in (Kind.UNKNOWN, Kind.SYMBOL):
+            known = Val(Kind.MODULE)
+        if known.kind is Kind.MODULE:
+            self.set_mode(path, known.with_flags(EVAL), True)
+            if not self.guards and any(param.name == path for param in self.function.params):
+                self.summary.settled.add(path)
+
     def optimizer_method(self, expr: ir.Call, func: ir.Attr, base: Val) -> Val:
         args = self.arguments(expr)
         if func.attr == "step":

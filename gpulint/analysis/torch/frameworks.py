@@ -23,6 +23,10 @@ GRAPH_KEEPING = frozenset(
         "horovod.torch.allgather",
         "horovod.torch.broadcast",
         "horovod.torch.allreduce_",
+        "einops.rearrange",
+        "einops.reduce",
+        "einops.repeat",
+        "einops.einsum",
     ]
 )
 

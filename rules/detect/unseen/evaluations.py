@@ -209,7 +209,12 @@ class UnseenEvaluations:
             return left_open(Question.REACHED, f"only its name says that `{name}` evaluates")
         if PRODUCES.search(name):
             return left_open(Question.REACHED, f"only its name says that nobody trains in `{name}`")
-        return refuted(Question.REACHED, "neither eval mode nor a name says that this evaluates")
+        why = "neither eval mode nor a name says that this evaluates"
+        # A function may act in rounds of others, and a network that is known has been asked about already.
+        script = function.name == "<module>" and bool(sight.loops)
+        if script and unsure and becomes.only_read and becomes.by_name is None:
+            return left_open(Question.REACHED, f"{why}, only that nothing but numbers is left of it")
+        return refuted(Question.REACHED, why)
 
     def _is_part(self, function: ir.Function) -> bool:
         info = self._file.class_of(function)

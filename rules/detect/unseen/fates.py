@@ -228,7 +228,7 @@ class _Follower:
             self.fate.any = True
         elif name in NUMERIC_SINKS or root in frameworks.HOST_LIBRARIES or name in SINK_METHODS:
             self._read(call)
-        elif root == "torch" or name in _THROUGH or name in JOINS:
+        elif root == "torch" or full in frameworks.GRAPH_KEEPING or name in _THROUGH or name in JOINS:
             if name in _READ - {"cpu"}:
                 self._read(call)
                 return False

@@ -12,7 +12,7 @@ def latency(model, sample, repeat=100, step=None):
         if step is not None:
             step(model, sample)
         else:
-            _ = model(sample)
+            _ = model(sample)  # low: GPU201
         end.record()
         torch.cuda.synchronize()
         times.append(begin.elapsed_time(end))

@@ -61,6 +61,7 @@ _DEVICES = frozenset("accelerator Accelerator fabric Fabric mps xpu npu hpu Data
 _TRAINS = frozenset("backward optimizer optim".split())
 _OFF = frozenset({"no_grad", "inference_mode"})
 _EXPORTS = frozenset("export trace trace_module InferenceSession".split())
+_CLOCKS = frozenset("time perf_counter monotonic default_timer process_time elapsed_time".split())
 _HOOKS = frozenset("register_forward_hook register_forward_pre_hook".split())
 # Bases that call no method of theirs under a guard, by their last names.
 _HARMLESS = frozenset(
@@ -88,7 +89,7 @@ class Doubts:
             yield refuted(Question.TENSOR, f"`{path}` is given nothing but texts, paths, arrays and numbers")
         if self._is_probe(facts, forward):
             yield refuted(Question.MEANT, "only a constructor, an export or a look at the shape needs it")
-        if self._is_try_out(facts, forward):
+        if self._is_try_out(facts, forward) and not self._is_timed(forward):
             yield refuted(Question.MEANT, "a try-out: its input is made up, or nobody reads its result")
         yield from self._elsewhere(facts, forward)
         if self._is_reinforced(forward):
@@ -128,6 +129,8 @@ class Doubts:
     def open(self, facts: FunctionFacts, forward: Forward) -> Iterator[Answer]:
         """What leaves the same claim open."""
         path = forward.module.path or "the model"
+        if self._is_try_out(facts, forward):
+            yield left_open(Question.MEANT, "it only runs to be timed, with the graph or without")
         base = next((name for entry in facts.role.entries if (name := self._unseen_base(entry))), "")
         if base:
             yield left_open(
@@ -225,6 +228,10 @@ class Doubts:
             isinstance(forward.module.network, ClassInfo) and forward.module.network.home is self._file
         )
         return in_demo or result.is_idle or (shown_class and not facts.role.entries)
+
+    def _is_timed(self, forward: Forward) -> bool:
+        """Whether a clock runs beside the rounds of a forward: the time of an inference is taken."""
+        return bool(forward.loops) and bool(self._file.evidence[forward.function].called & _CLOCKS)
 
     def _is_under_main(self, statement: ir.Stmt) -> bool:
         """Whether a statement of the module stands under `if __name__ == "__main__":`."""
