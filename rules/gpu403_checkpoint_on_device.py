@@ -31,7 +31,8 @@ class CheckpointOnDevice(Rule):
 
     With a doubt it also tells of a place that is None wherever there is CUDA, of loads in every process of several, of best
     weights loaded behind a training, of an optimizer restored together with the weights, of weights that a name keeps while
-    steps run, of lists of checkpoints, and of helpers that hand out what they load.
+    steps run, of lists of checkpoints, of helpers that hand out what they load, and of
+    whole checkpoints of which only an optimizer's state or a number is taken.
 
     ## Why is this bad
     Without `map_location` every tensor of the checkpoint comes back on the GPU it was saved from, beside the model and
@@ -84,14 +85,18 @@ class CheckpointOnDevice(Rule):
 
     def considers(self, facts: FileFacts, options: Mapping[str, Any]) -> Iterator[Considered]:
         from gpulint.rules.detect.lifetimes.kept_loads import kept_loads
+        from gpulint.rules.detect.lifetimes.partial_loads import partial_loads
         from gpulint.rules.detect.lifetimes.suspicion import considered
         from gpulint.rules.detect.lifetimes.unmapped_loads import unmapped_loads
 
-        yield from considered((*facts.ask(unmapped_loads), *facts.ask(kept_loads)))
+        yield from considered(
+            (*facts.ask(unmapped_loads), *facts.ask(kept_loads), *facts.ask(partial_loads))
+        )
 
     def check(self, facts: FileFacts, options: Mapping[str, Any]) -> Iterator[Report]:
         from gpulint.rules.detect.checkpoints import loads
         from gpulint.rules.detect.lifetimes.kept_loads import kept_loads
+        from gpulint.rules.detect.lifetimes.partial_loads import partial_loads
         from gpulint.rules.detect.lifetimes.suspicion import told
         from gpulint.rules.detect.lifetimes.unmapped_loads import unmapped_loads
 
@@ -101,7 +106,8 @@ class CheckpointOnDevice(Rule):
             if not _is_nothing(facts, load):
                 yield _report(facts, load)
         if facts.on_gpu:
-            yield from told((*facts.ask(kept_loads), *facts.ask(unmapped_loads)), rows)
+            found = (*facts.ask(kept_loads), *facts.ask(unmapped_loads), *facts.ask(partial_loads))
+            yield from told(found, rows)
 
 
 def _report(facts: FileFacts, load: Load) -> Report:

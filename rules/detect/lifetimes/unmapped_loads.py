@@ -1,17 +1,16 @@
 """`torch.load` without a place of which one or the other thing is not shown: best weights loaded beside the network that
-trains, optimizers of several ranks, helpers that hand out what they load, a place that is None where there is CUDA."""
+trains, helpers that hand out what they load, a place that is None where there is CUDA."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
 from gpulint.rules.detect.checkpoints import (
     copies_tensors,
     is_of_optimizer,
-    saves_optimizers,
     uses_cuda,
     writes_states,
 )
@@ -19,7 +18,7 @@ from gpulint.rules.detect.lifetimes.reaching_back import owner_of
 from gpulint.rules.detect.lifetimes.suspicion import Suspicion
 
 from gpulint.analysis.code import ir
-from gpulint.analysis.code.loaded import chain_of, is_made_here, is_published, parents_of
+from gpulint.analysis.code.loaded import chain_of, derived, is_made_here, is_published, parents_of
 from gpulint.analysis.file.lookup import qualified, with_words
 from gpulint.analysis.questions.device.placement import on_gpu
 from gpulint.analysis.questions.outlives.through_steps import is_held_through_steps
@@ -27,7 +26,7 @@ from gpulint.analysis.questions.reached.dead import is_dead
 from gpulint.analysis.questions.reached.processes import by_one_process
 from gpulint.analysis.questions.size.states import are_small, checkpoint_doubts, ranks_doubts
 from gpulint.analysis.torch.ranks import OF_SEVERAL
-from gpulint.answers import Answer, Question, Verdict, left_open, proven
+from gpulint.answers import Answer, Question, left_open, proven
 
 if TYPE_CHECKING:
     from gpulint.analysis.file.program import FileAnalysis
@@ -166,28 +165,26 @@ def _of_handmade(file: FileAnalysis, handmade: ir.Stmt) -> Suspicion:
 def _of_absent(file: FileAnalysis, load: Loading, loads: list[Loading]) -> Iterator[Suspicion]:
     restored = list(_restorings(load))
     if restored:
-        if all(map(is_of_optimizer, restored)):
-            yield from _of_optimizer(file, load)
-        else:
+        if not all(map(is_of_optimizer, restored)):
             yield from _of_model(file, load, restored, loads)
     elif _is_returned(load):
         yield from _of_helper(file, load, loads)
 
 
 def _restorings(load: Loading) -> Iterator[ir.Call]:
-    """The calls of `load_state_dict` that are given what is loaded, or an entry of it."""
-    names = {load.call}
-    name = _name_of(load)
+    """The calls of `load_state_dict` that are given what is loaded, or an entry of it, under whichever name."""
+    name = name_of(load)
+    names = derived(load.function, name).names if name is not None else set[str]()
     for _, call in ir.calls(load.function.body):
         if call.method != "load_state_dict" or not isinstance(call.func, ir.Attr) or not copies_tensors(call):
             continue
-        for given in (*call.args, *(value for _, value in call.keywords)):
-            for part in ir.walk(given):
-                if part in names or (name is not None and isinstance(part, ir.Name) and part.id == name):
-                    yield call
+        given = (*call.args, *(value for _, value in call.keywords))
+        parts = (part for value in given for part in ir.walk(value))
+        if any(part is load.call or (isinstance(part, ir.Name) and part.id in names) for part in parts):
+            yield call
 
 
-def _name_of(load: Loading) -> str | None:
+def name_of(load: Loading) -> str | None:
     if isinstance(load.stmt, ir.Assign) and len(load.stmt.targets) == 1:
         value = load.stmt.value
         while isinstance(value, ir.Sub):
@@ -198,56 +195,38 @@ def _name_of(load: Loading) -> str | None:
     return None
 
 
-def _of_optimizer(file: FileAnalysis, load: Loading) -> Iterator[Suspicion]:
-    if not _by_ranks(file, load):
-        return
-    yield Suspicion(
-        load.call,
-        "torch.load",
-        "every rank loads the optimizer's state onto the GPU it was saved from, which is one and the same for all",
-        'no `map_location` is given: with "cpu" each rank copies it to its own GPU',
-        COST,
-        (
-            proven(Question.REACHED, "the file is of a program of several processes"),
-            saved_from_gpu(file, saves_optimizers),
-        ),
-    )
-
-
 def _of_model(
     file: FileAnalysis, load: Loading, restored: list[ir.Call], loads: list[Loading]
 ) -> Iterator[Suspicion]:
     """A load that is more than some weights before an inference: in every rank, behind a training, with an optimizer, or
     weights that a name keeps while steps run."""
-    ranks, after = _by_ranks(file, load), _is_beside_training(file, load)
-    whole, held = any(map(is_of_optimizer, restored)), _is_held(file, load, restored, loads)
+    ranks, after = by_ranks(file, load), _is_beside_training(file, load)
+    whole, held = any(map(is_of_optimizer, restored)), _is_held(load, file, restored)
     if not (ranks or after or whole or held) or is_made_here(load.function, load.stmt, load.call.args[0]):
         return
-    if not uses_cuda(file) and not (whole and _speaks_of_devices(file)):
+    if not works_with_gpu(file, load) and not (whole and _speaks_of_devices(file)):
         return
     where = "in every process, " if ranks else ""
     yield Suspicion(
         load.call,
         "torch.load",
         f"without `map_location` the weights are loaded {where}beside the network that lives on the GPU",
-        f"they come back to the GPU they were saved from, and `{_name_of(load)}` keeps them there while steps run"
+        f"they come back to the GPU they were saved from, and `{name_of(load)}` keeps them there while steps run"
         if held
         else "they come back to the GPU they were saved from, until `load_state_dict` has copied them",
         COST,
         (
             _placed(file, load, restored, loads),
-            saved_from_gpu(file),
+            saved_from_gpu(file, beside=callers(file, load.function)),
             *_much(file, load, restored, ranks, whole, held),
         ),
     )
 
 
-def _is_held(file: FileAnalysis, load: Loading, restored: list[ir.Call], loads: list[Loading]) -> bool:
-    """Whether a name keeps the weights while steps run, of a network that is put on a GPU and not seen to be small."""
-    name = _name_of(load)
-    if name is None or _placed(file, load, restored, loads).verdict is not Verdict.PROVEN:
-        return False
-    if not is_held_through_steps(load.function, load.stmt, name):
+def _is_held(load: Loading, file: FileAnalysis, restored: list[ir.Call]) -> bool:
+    """Whether a name keeps the weights while steps run, of a network that is not seen to be small."""
+    name = name_of(load)
+    if name is None or not is_held_through_steps(load.function, load.stmt, name):
         return False
     return not are_small(lambda question: question(file), load.function, _owners(restored))
 
@@ -323,11 +302,10 @@ def _of_helper(file: FileAnalysis, load: Loading, loads: list[Loading]) -> Itera
 
 def _caller_on_gpu(file: FileAnalysis, function: ir.Function) -> ir.Function | None:
     """A function of another file of the project that calls this one, restores something, and works with a GPU."""
-    files = file.project.files_calling(file.filename, function) if file.project is not None else None
-    for other in files or ():
+    for other in callers(file, function):
         for caller, evidence in other.evidence.items():
             if {function.name, "load_state_dict"} <= evidence.called and uses_cuda(other):
-                return cast("ir.Function", caller)
+                return caller
     return None
 
 
@@ -350,7 +328,7 @@ def _is_returned(load: Loading) -> bool:
             isinstance(around, (ir.Seq, ir.Sub)) or (isinstance(around, ir.Op) and around.op == "if")
             for around in chain
         )
-    name = _name_of(load)
+    name = name_of(load)
     return name is not None and any(
         isinstance(statement, ir.Return)
         and statement.value is not None
@@ -362,9 +340,30 @@ def _is_returned(load: Loading) -> bool:
     )
 
 
-def _by_ranks(file: FileAnalysis, load: Loading) -> bool:
-    """Whether the load is one that several processes run alike."""
-    return _has_ranks(file) and not by_one_process(load.function, load.stmt)
+def by_ranks(file: FileAnalysis, load: Loading) -> bool:
+    """Whether the load is one that several processes run alike: those of this file, or of one that calls the function."""
+    if by_one_process(load.function, load.stmt):
+        return False
+    return _has_ranks(file) or any(_calls_in_ranks(one, load.function) for one in callers(file, load.function))
+
+
+def _calls_in_ranks(file: FileAnalysis, function: ir.Function) -> bool:
+    return _has_ranks(file) and any(
+        call.method == function.name and not by_one_process(caller, statement)
+        for caller in with_words(file, frozenset({function.name}))
+        for statement, call in ir.calls(caller.body)
+    )
+
+
+def callers(file: FileAnalysis, function: ir.Function) -> list[FileAnalysis]:
+    """The other files of the project that call a function."""
+    found = file.project.files_calling(file.filename, function) if file.project is not None else None
+    return [cast("FileAnalysis", one) for one in found or ()]
+
+
+def works_with_gpu(file: FileAnalysis, load: Loading) -> bool:
+    """Whether the file uses CUDA, or one that calls the function."""
+    return uses_cuda(file) or any(map(uses_cuda, callers(file, load.function)))
 
 
 def _has_ranks(file: FileAnalysis) -> bool:
@@ -390,10 +389,17 @@ def _is_beside_training(file: FileAnalysis, load: Loading) -> bool:
     )
 
 
-def saved_from_gpu(file: FileAnalysis, saved: Callable[[FileAnalysis], bool] = writes_states) -> Answer:
+def saved_from_gpu(
+    file: FileAnalysis,
+    saved: Callable[[FileAnalysis], bool] = writes_states,
+    beside: Sequence[FileAnalysis] = (),
+) -> Answer:
+    """Whether what is loaded was saved from a GPU: by the file itself, or one `beside` it that calls the function."""
     if not uses_cuda(file) and any("cpu" in evidence.strings for evidence in file.evidence.values()):
         if not any("is_available" in evidence.words for evidence in file.evidence.values()):
             return left_open(Question.DEVICE, "whether the program uses a GPU is not shown")
     if saved(file):
         return proven(Question.DEVICE, "the file saves such states as they are, from where the network is")
+    if any(map(saved, beside)):
+        return proven(Question.DEVICE, "who calls it saves such states as they are, from where the network is")
     return left_open(Question.DEVICE, "whether the checkpoint was saved from a GPU is not shown")
