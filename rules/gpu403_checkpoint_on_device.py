@@ -31,8 +31,7 @@ class CheckpointOnDevice(Rule):
 
     With a doubt it also tells of a place that is None wherever there is CUDA, of loads in every process of several, of best
     weights loaded behind a training, of an optimizer restored together with the weights, of weights that a name keeps while
-    steps run, of lists of checkpoints, of helpers that hand out what they load, and of
-    whole checkpoints of which only an optimizer's state or a number is taken.
+    steps run, of lists of checkpoints, and of helpers that hand out what they load.
 
     ## Why is this bad
     Without `map_location` every tensor of the checkpoint comes back on the GPU it was saved from, beside the model and
@@ -85,18 +84,14 @@ class CheckpointOnDevice(Rule):
 
     def considers(self, facts: FileFacts, options: Mapping[str, Any]) -> Iterator[Considered]:
         from gpulint.rules.detect.lifetimes.kept_loads import kept_loads
-        from gpulint.rules.detect.lifetimes.partial_loads import partial_loads
         from gpulint.rules.detect.lifetimes.suspicion import considered
         from gpulint.rules.detect.lifetimes.unmapped_loads import unmapped_loads
 
-        yield from considered(
-            (*facts.ask(unmapped_loads), *facts.ask(kept_loads), *facts.ask(partial_loads))
-        )
+        yield from considered((*facts.ask(unmapped_loads), *facts.ask(kept_loads)))
 
     def check(self, facts: FileFacts, options: Mapping[str, Any]) -> Iterator[Report]:
         from gpulint.rules.detect.checkpoints import loads
         from gpulint.rules.detect.lifetimes.kept_loads import kept_loads
-        from gpulint.rules.detect.lifetimes.partial_loads import partial_loads
         from gpulint.rules.detect.lifetimes.suspicion import told
         from gpulint.rules.detect.lifetimes.unmapped_loads import unmapped_loads
 
@@ -106,8 +101,7 @@ class CheckpointOnDevice(Rule):
             if not _is_nothing(facts, load):
                 yield _report(facts, load)
         if facts.on_gpu:
-            found = (*facts.ask(kept_loads), *facts.ask(unmapped_loads), *facts.ask(partial_loads))
-            yield from told(found, rows)
+            yield from told((*facts.ask(kept_loads), *facts.ask(unmapped_loads)), rows)
 
 
 def _report(facts: FileFacts, load: Load) -> Report:

@@ -266,12 +266,7 @@ def is_plain(use: Use, found: Derived) -> bool:
 
 
 def _is_plain_key(index: ir.Expr) -> bool:
-    return isinstance(index, ir.Const) and isinstance(index.value, str) and is_plain_word(index.value)
-
-
-def is_plain_word(key: str) -> bool:
-    """Whether what a checkpoint has under a key is a number or a setting, by the key."""
-    return bool(_PLAIN.search(key))
+    return isinstance(index, ir.Const) and isinstance(index.value, str) and bool(_PLAIN.search(index.value))
 
 
 def is_adopted(function: ir.Function, use: Use, found: Derived) -> bool:

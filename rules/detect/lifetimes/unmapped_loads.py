@@ -1,16 +1,17 @@
 """`torch.load` without a place of which one or the other thing is not shown: best weights loaded beside the network that
-trains, helpers that hand out what they load, a place that is None where there is CUDA."""
+trains, optimizers of several ranks, helpers that hand out what they load, a place that is None where there is CUDA."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from gpulint.rules.detect.checkpoints import (
     copies_tensors,
     is_of_optimizer,
+    saves_optimizers,
     uses_cuda,
     writes_states,
 )
@@ -23,9 +24,8 @@ from gpulint.analysis.file.lookup import qualified, with_words
 from gpulint.analysis.questions.device.placement import on_gpu
 from gpulint.analysis.questions.outlives.through_steps import is_held_through_steps
 from gpulint.analysis.questions.reached.dead import is_dead
-from gpulint.analysis.questions.reached.processes import by_one_process
+from gpulint.analysis.questions.reached.processes import calling, in_every_process
 from gpulint.analysis.questions.size.states import are_small, checkpoint_doubts, ranks_doubts
-from gpulint.analysis.torch.ranks import OF_SEVERAL
 from gpulint.answers import Answer, Question, left_open, proven
 
 if TYPE_CHECKING:
@@ -165,7 +165,9 @@ def _of_handmade(file: FileAnalysis, handmade: ir.Stmt) -> Suspicion:
 def _of_absent(file: FileAnalysis, load: Loading, loads: list[Loading]) -> Iterator[Suspicion]:
     restored = list(_restorings(load))
     if restored:
-        if not all(map(is_of_optimizer, restored)):
+        if all(map(is_of_optimizer, restored)):
+            yield from _of_optimizer(file, load)
+        else:
             yield from _of_model(file, load, restored, loads)
     elif _is_returned(load):
         yield from _of_helper(file, load, loads)
@@ -173,7 +175,7 @@ def _of_absent(file: FileAnalysis, load: Loading, loads: list[Loading]) -> Itera
 
 def _restorings(load: Loading) -> Iterator[ir.Call]:
     """The calls of `load_state_dict` that are given what is loaded, or an entry of it, under whichever name."""
-    name = name_of(load)
+    name = _name_of(load)
     names = derived(load.function, name).names if name is not None else set[str]()
     for _, call in ir.calls(load.function.body):
         if call.method != "load_state_dict" or not isinstance(call.func, ir.Attr) or not copies_tensors(call):
@@ -184,7 +186,7 @@ def _restorings(load: Loading) -> Iterator[ir.Call]:
             yield call
 
 
-def name_of(load: Loading) -> str | None:
+def _name_of(load: Loading) -> str | None:
     if isinstance(load.stmt, ir.Assign) and len(load.stmt.targets) == 1:
         value = load.stmt.value
         while isinstance(value, ir.Sub):
@@ -195,29 +197,45 @@ def name_of(load: Loading) -> str | None:
     return None
 
 
+def _of_optimizer(file: FileAnalysis, load: Loading) -> Iterator[Suspicion]:
+    if not in_every_process(file, load.function, load.stmt):
+        return
+    yield Suspicion(
+        load.call,
+        "torch.load",
+        "every rank loads the optimizer's state onto the GPU it was saved from, which is one and the same for all",
+        'no `map_location` is given: with "cpu" each rank copies it to its own GPU',
+        COST,
+        (
+            proven(Question.REACHED, "the file is of a program of several processes"),
+            saved_from_gpu(file, saves_optimizers, calling(file, load.function)),
+        ),
+    )
+
+
 def _of_model(
     file: FileAnalysis, load: Loading, restored: list[ir.Call], loads: list[Loading]
 ) -> Iterator[Suspicion]:
     """A load that is more than some weights before an inference: in every rank, behind a training, with an optimizer, or
     weights that a name keeps while steps run."""
-    ranks, after = by_ranks(file, load), _is_beside_training(file, load)
+    ranks, after = in_every_process(file, load.function, load.stmt), _is_beside_training(file, load)
     whole, held = any(map(is_of_optimizer, restored)), _is_held(load, file, restored)
     if not (ranks or after or whole or held) or is_made_here(load.function, load.stmt, load.call.args[0]):
         return
-    if not works_with_gpu(file, load) and not (whole and _speaks_of_devices(file)):
+    if not _works_with_gpu(file, load) and not (whole and _speaks_of_devices(file)):
         return
     where = "in every process, " if ranks else ""
     yield Suspicion(
         load.call,
         "torch.load",
         f"without `map_location` the weights are loaded {where}beside the network that lives on the GPU",
-        f"they come back to the GPU they were saved from, and `{name_of(load)}` keeps them there while steps run"
+        f"they come back to the GPU they were saved from, and `{_name_of(load)}` keeps them there while steps run"
         if held
         else "they come back to the GPU they were saved from, until `load_state_dict` has copied them",
         COST,
         (
             _placed(file, load, restored, loads),
-            saved_from_gpu(file, beside=callers(file, load.function)),
+            saved_from_gpu(file, beside=calling(file, load.function)),
             *_much(file, load, restored, ranks, whole, held),
         ),
     )
@@ -225,7 +243,7 @@ def _of_model(
 
 def _is_held(load: Loading, file: FileAnalysis, restored: list[ir.Call]) -> bool:
     """Whether a name keeps the weights while steps run, of a network that is not seen to be small."""
-    name = name_of(load)
+    name = _name_of(load)
     if name is None or not is_held_through_steps(load.function, load.stmt, name):
         return False
     return not are_small(lambda question: question(file), load.function, _owners(restored))
@@ -302,7 +320,7 @@ def _of_helper(file: FileAnalysis, load: Loading, loads: list[Loading]) -> Itera
 
 def _caller_on_gpu(file: FileAnalysis, function: ir.Function) -> ir.Function | None:
     """A function of another file of the project that calls this one, restores something, and works with a GPU."""
-    for other in callers(file, function):
+    for other in calling(file, function):
         for caller, evidence in other.evidence.items():
             if {function.name, "load_state_dict"} <= evidence.called and uses_cuda(other):
                 return caller
@@ -328,7 +346,7 @@ def _is_returned(load: Loading) -> bool:
             isinstance(around, (ir.Seq, ir.Sub)) or (isinstance(around, ir.Op) and around.op == "if")
             for around in chain
         )
-    name = name_of(load)
+    name = _name_of(load)
     return name is not None and any(
         isinstance(statement, ir.Return)
         and statement.value is not None
@@ -340,35 +358,9 @@ def _is_returned(load: Loading) -> bool:
     )
 
 
-def by_ranks(file: FileAnalysis, load: Loading) -> bool:
-    """Whether the load is one that several processes run alike: those of this file, or of one that calls the function."""
-    if by_one_process(load.function, load.stmt):
-        return False
-    return _has_ranks(file) or any(_calls_in_ranks(one, load.function) for one in callers(file, load.function))
-
-
-def _calls_in_ranks(file: FileAnalysis, function: ir.Function) -> bool:
-    return _has_ranks(file) and any(
-        call.method == function.name and not by_one_process(caller, statement)
-        for caller in with_words(file, frozenset({function.name}))
-        for statement, call in ir.calls(caller.body)
-    )
-
-
-def callers(file: FileAnalysis, function: ir.Function) -> list[FileAnalysis]:
-    """The other files of the project that call a function."""
-    found = file.project.files_calling(file.filename, function) if file.project is not None else None
-    return [cast("FileAnalysis", one) for one in found or ()]
-
-
-def works_with_gpu(file: FileAnalysis, load: Loading) -> bool:
+def _works_with_gpu(file: FileAnalysis, load: Loading) -> bool:
     """Whether the file uses CUDA, or one that calls the function."""
-    return uses_cuda(file) or any(map(uses_cuda, callers(file, load.function)))
-
-
-def _has_ranks(file: FileAnalysis) -> bool:
-    imported = {full.rpartition(".")[2] for full in file.module.imports.values()}
-    return bool(imported & OF_SEVERAL) or any(e.words & OF_SEVERAL for e in file.evidence.values())
+    return uses_cuda(file) or any(map(uses_cuda, calling(file, load.function)))
 
 
 def _is_beside_training(file: FileAnalysis, load: Loading) -> bool:
