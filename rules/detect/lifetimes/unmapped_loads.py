@@ -393,5 +393,7 @@ def saved_from_gpu(
     if saved(file):
         return proven(Question.DEVICE, "the file saves such states as they are, from where the network is")
     if any(map(saved, beside)):
-        return proven(Question.DEVICE, "who calls it saves such states as they are, from where the network is")
+        return proven(
+            Question.DEVICE, "who calls it saves such states as they are, from where the network is"
+        )
     return left_open(Question.DEVICE, "whether the checkpoint was saved from a GPU is not shown")

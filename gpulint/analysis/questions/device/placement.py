@@ -272,7 +272,10 @@ class _Search:
             if isinstance(call.func, ir.Attr) and _object(call.func.base).path == path:
                 if call.method == "cpu":
                     return True
-                if call.method == "to" and is_gpu(function.home, function, call.argument(0, "device")) is False:
+                if (
+                    call.method == "to"
+                    and is_gpu(function.home, function, call.argument(0, "device")) is False
+                ):
                     return isinstance(call.argument(0, "device"), ir.Const)
         return False
 
