@@ -49,13 +49,19 @@ def is_gpu(file: FileAnalysis, function: ir.Function, device: ir.Expr | None, de
         return False  # a type of numbers
     found = list(_values(file, function, device))
     if not found and isinstance(device, ir.Attr):
-        return _is_gpu_by_default(file, device.attr)
+        return _is_gpu_setting(file, device.path, device.attr, depth - 1)
     return _any(is_gpu(file, scope, value, depth - 1) for scope, value in found)
 
 
-def _is_gpu_by_default(file: FileAnalysis, name: str) -> bool | None:
-    """Whether a setting is a GPU unless something else is asked for: `device: str = "cuda"` of a class of the file, or the
-    default of a command line. Who has the CPU for a default may still be given a GPU."""
+def _is_gpu_setting(file: FileAnalysis, path: str, name: str, depth: int) -> bool | None:
+    """Whether a setting is made a GPU, `args.device = torch.device("cuda")`, or is one unless something else is asked for:
+    `device: str = "cuda"` of a class of the file, or the default of a command line. Who has the CPU for a default, or falls
+    back on it, may still be given a GPU."""
+    for other, evidence in file.evidence.items():
+        if path in evidence.stored and any(
+            is_gpu(file, other, value, depth) for value in _bound(other, path)
+        ):
+            return True
     values = [
         value.value
         for cls in file.module.classes.values()
@@ -80,13 +86,9 @@ def _values(
     path = place.path or ""
     head, _, rest = path.partition(".")
     if rest:
-        methods = _methods(file, function, head)
-        for method in methods:
+        for method in _methods(file, function, head):
             own = method.params[0].name if method.params else ""
             yield from ((method, value) for value in _bound(method, f"{own}.{rest}"))
-        for other, evidence in file.evidence.items() if not methods else ():
-            if path in evidence.stored:  # `args.device = torch.device("cuda")`, wherever the options are read
-                yield from ((other, value) for value in _bound(other, path))
         return
     current: ir.Function | None = function
     while current is not None:
