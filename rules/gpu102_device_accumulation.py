@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from gpulint.analysis.code import ir
+from gpulint.analysis.questions.outlives.collecting import only_takes_in
 from gpulint.analysis.torch.roles import SCORES
 from gpulint.analysis.values.values import DENSE, LARGE, MAYBE, SCALAR, VIEW
 from gpulint.answers import (
@@ -239,7 +240,7 @@ def _scores(hold: Hold) -> str:
 
 
 def _against_size(hold: Hold) -> Iterator[Answer]:
-    if hold.value.has(SCALAR) or not hold.value.has(LARGE):
+    if hold.value.has(SCALAR) or not (hold.value.has(LARGE) or only_takes_in(hold)):
         yield refuted(Question.SIZE, "a number, or nothing that is shown to be large")
     if hold.value.has(MAYBE):
         yield refuted(Question.TENSOR, "not all that it may be is such a tensor")
@@ -250,7 +251,8 @@ def _against_piling(hold: Hold) -> Iterator[Answer]:
         yield refuted(Question.OUTLIVES, f"`{hold.place.holder}` is emptied, overwritten or bounded")
     if hold.graph.consumed:
         yield refuted(Question.BACKWARD, f"a later backward goes through `{hold.place.holder}`")
-    if hold.place.pile is None or not (hold.place.pile.idle or hold.place.unread):
+    waits = hold.place.pile is not None and (hold.place.pile.idle or hold.place.unread)
+    if not waits and not only_takes_in(hold):
         yield refuted(Question.READS, "it is computed with on the device, or what becomes of it is not shown")
     if hold.function.name == "forward" or hold.graph.fed_back:
         yield refuted(Question.OUTLIVES, "it is a part of a forward, or goes into the next one")
@@ -268,6 +270,8 @@ def _against_rounds(hold: Hold) -> Iterator[Answer]:
         hold.rounds.birth_loop.over_data or hold.rounds.birth_loop.over_items
     ):
         yield refuted(Question.OUTLIVES, f"`{hold.place.holder}` is made anew for each batch")
+    if only_takes_in(hold):
+        return  # however many rounds there are: whatever it keeps is kept for nobody
     to_host = hold.place.pile is not None and hold.place.pile.to_host
     views = hold.rounds.fresh_view and to_host and any(loop.counts for loop in hold.rounds.loops)
     if not hold.rounds.made_in_loop:
@@ -306,9 +310,12 @@ def _report(facts: FileFacts, hold: Hold, doubts: tuple[str, ...]) -> Report:
     reason = "no graph, but the tensors stay on the device until the container goes"
     if _is_slice(hold):
         reason = "an indexed tensor is a view: it keeps the whole tensor it was taken from on the device"
+    message = f"`{hold.place.holder}` collects `{what}` of every batch on the device"
+    if only_takes_in(hold):
+        message = f"`{hold.place.holder}` keeps `{what}` of every round on the device, and nobody reads it"
     return Report(
         hold.at,
-        f"`{hold.place.holder}` collects `{what}` of every batch on the device",
+        message,
         reason,
         Cost(
             "the bytes of the whole output, for each batch",
@@ -356,6 +363,8 @@ def _repair(hold: Hold) -> Repair | None:
 
     if not hold.leaves or hold.place.how == "cat":
         return None  # `x = torch.cat([x, y])`: what x starts from would have to move as well
+    if only_takes_in(hold) and not hold.place.unread:
+        return None  # what nobody reads is better left out than copied
     changes = tuple(Replace(leaf.node, method_chain(leaf.node, ("cpu",))) for leaf in hold.leaves)
     why = f"what reads `{hold.place.holder}` finds tensors on the CPU"
     return Repair("unsafe", "keep the copy on the host: `.cpu()`", changes, why)

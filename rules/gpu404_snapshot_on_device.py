@@ -24,7 +24,7 @@ class SnapshotOnDevice(Rule):
     says where `best = model.state_dict()` is taken for a copy: that dict shows the weights of every later moment.
 
     With a doubt it tells of copies of networks that are not seen to be large, of copies that live for one step, of those that are made when the training is over, of whole
-    networks copied where they are, and of lists or dicts of `state_dict()` that are kept as the best: they are the live weights.
+    networks copied where they are, of copies that nobody runs, saves or puts back, as an average of the weights that is only kept up to date, and of lists or dicts of `state_dict()` that are kept as the best: they are the live weights.
 
     ## Why is this bad
     The copy lies idle on the GPU until it is loaded again, if ever. On the CPU it costs nothing there. An alias costs
@@ -87,12 +87,14 @@ class SnapshotOnDevice(Rule):
     doubts = True
 
     def considers(self, facts: FileFacts, options: Mapping[str, Any]) -> Iterator[Considered]:
+        from gpulint.rules.detect.lifetimes.idle_copies import idle_copies
         from gpulint.rules.detect.lifetimes.network_copies import live_states, network_copies
         from gpulint.rules.detect.lifetimes.suspicion import considered
 
-        yield from considered((*facts.ask(network_copies), *facts.ask(live_states)))
+        yield from considered((*facts.ask(network_copies), *facts.ask(idle_copies), *facts.ask(live_states)))
 
     def check(self, facts: FileFacts, options: Mapping[str, Any]) -> Iterator[Report]:
+        from gpulint.rules.detect.lifetimes.idle_copies import idle_copies
         from gpulint.rules.detect.lifetimes.network_copies import live_states, network_copies
         from gpulint.rules.detect.lifetimes.suspicion import told
         from gpulint.rules.detect.snapshots import snapshots
@@ -101,7 +103,8 @@ class SnapshotOnDevice(Rule):
         for snapshot in facts.ask(snapshots) if facts.on_gpu else ():
             rows |= {snapshot.stmt.row, snapshot.copy.row}
             yield _alias(facts, snapshot) if snapshot.what == "alias" else _copy(facts, snapshot)
-        yield from told((*facts.ask(network_copies), *facts.ask(live_states)), rows)
+        idle = facts.ask(idle_copies) if facts.on_gpu else ()
+        yield from told((*facts.ask(network_copies), *idle, *facts.ask(live_states)), rows)
 
 
 def _copy(facts: FileFacts, snapshot: Snapshot) -> Report:

@@ -59,17 +59,19 @@ def network_copies(file: FileAnalysis) -> list[Suspicion]:
 
 def _copies(file: FileAnalysis, function: ir.Function, statement: ir.Stmt, guards: Guards) -> Iterator[_Copy]:
     for holder, value, many in _kept(statement):
-        if (
-            isinstance(value, ir.Call)
-            and value.method == "deepcopy"
-            and len(value.args) == 1
-            and not value.keywords
-        ):
-            network = value.args[0]
-            if qualified(file, function, value.func.path) == "copy.deepcopy" and _is_network(
-                file, function, network
-            ):
-                yield _Copy(function, statement, guards, value, network, holder, many)
+        if isinstance(value, ir.Call) and is_copy_of_network(file, function, value):
+            yield _Copy(function, statement, guards, value, value.args[0], holder, many)
+
+
+def is_copy_of_network(file: FileAnalysis, function: ir.Function, call: ir.Call) -> bool:
+    """`copy.deepcopy(network)`."""
+    return (
+        call.method == "deepcopy"
+        and len(call.args) == 1
+        and not call.keywords
+        and qualified(file, function, call.func.path) == "copy.deepcopy"
+        and _is_network(file, function, call.args[0])
+    )
 
 
 def _kept(statement: ir.Stmt) -> Iterator[tuple[str | None, ir.Expr, bool]]:

@@ -4,9 +4,9 @@ trains, optimizers of several ranks, helpers that hand out what they load, a pla
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from gpulint.rules.detect.checkpoints import (
     copies_tensors,
@@ -19,15 +19,14 @@ from gpulint.rules.detect.lifetimes.reaching_back import owner_of
 from gpulint.rules.detect.lifetimes.suspicion import Suspicion
 
 from gpulint.analysis.code import ir
-from gpulint.analysis.code.loaded import chain_of, is_made_here, is_published, parents_of
+from gpulint.analysis.code.loaded import chain_of, derived, is_made_here, is_published, parents_of
 from gpulint.analysis.file.lookup import qualified, with_words
 from gpulint.analysis.questions.device.placement import on_gpu
 from gpulint.analysis.questions.outlives.through_steps import is_held_through_steps
 from gpulint.analysis.questions.reached.dead import is_dead
-from gpulint.analysis.questions.reached.processes import by_one_process
+from gpulint.analysis.questions.reached.processes import calling, in_every_process
 from gpulint.analysis.questions.size.states import are_small, checkpoint_doubts, ranks_doubts
-from gpulint.analysis.torch.ranks import OF_SEVERAL
-from gpulint.answers import Answer, Question, Verdict, left_open, proven
+from gpulint.answers import Answer, Question, left_open, proven
 
 if TYPE_CHECKING:
     from gpulint.analysis.file.program import FileAnalysis
@@ -175,16 +174,16 @@ def _of_absent(file: FileAnalysis, load: Loading, loads: list[Loading]) -> Itera
 
 
 def _restorings(load: Loading) -> Iterator[ir.Call]:
-    """The calls of `load_state_dict` that are given what is loaded, or an entry of it."""
-    names = {load.call}
+    """The calls of `load_state_dict` that are given what is loaded, or an entry of it, under whichever name."""
     name = _name_of(load)
+    names = derived(load.function, name).names if name is not None else set[str]()
     for _, call in ir.calls(load.function.body):
         if call.method != "load_state_dict" or not isinstance(call.func, ir.Attr) or not copies_tensors(call):
             continue
-        for given in (*call.args, *(value for _, value in call.keywords)):
-            for part in ir.walk(given):
-                if part in names or (name is not None and isinstance(part, ir.Name) and part.id == name):
-                    yield call
+        given = (*call.args, *(value for _, value in call.keywords))
+        parts = (part for value in given for part in ir.walk(value))
+        if any(part is load.call or (isinstance(part, ir.Name) and part.id in names) for part in parts):
+            yield call
 
 
 def _name_of(load: Loading) -> str | None:
@@ -199,7 +198,7 @@ def _name_of(load: Loading) -> str | None:
 
 
 def _of_optimizer(file: FileAnalysis, load: Loading) -> Iterator[Suspicion]:
-    if not _by_ranks(file, load):
+    if not in_every_process(file, load.function, load.stmt):
         return
     yield Suspicion(
         load.call,
@@ -209,7 +208,7 @@ def _of_optimizer(file: FileAnalysis, load: Loading) -> Iterator[Suspicion]:
         COST,
         (
             proven(Question.REACHED, "the file is of a program of several processes"),
-            saved_from_gpu(file, saves_optimizers),
+            saved_from_gpu(file, saves_optimizers, calling(file, load.function)),
         ),
     )
 
@@ -219,11 +218,11 @@ def _of_model(
 ) -> Iterator[Suspicion]:
     """A load that is more than some weights before an inference: in every rank, behind a training, with an optimizer, or
     weights that a name keeps while steps run."""
-    ranks, after = _by_ranks(file, load), _is_beside_training(file, load)
-    whole, held = any(map(is_of_optimizer, restored)), _is_held(file, load, restored, loads)
+    ranks, after = in_every_process(file, load.function, load.stmt), _is_beside_training(file, load)
+    whole, held = any(map(is_of_optimizer, restored)), _is_held(load, file, restored)
     if not (ranks or after or whole or held) or is_made_here(load.function, load.stmt, load.call.args[0]):
         return
-    if not uses_cuda(file) and not (whole and _speaks_of_devices(file)):
+    if not _works_with_gpu(file, load) and not (whole and _speaks_of_devices(file)):
         return
     where = "in every process, " if ranks else ""
     yield Suspicion(
@@ -236,18 +235,16 @@ def _of_model(
         COST,
         (
             _placed(file, load, restored, loads),
-            saved_from_gpu(file),
+            saved_from_gpu(file, beside=calling(file, load.function)),
             *_much(file, load, restored, ranks, whole, held),
         ),
     )
 
 
-def _is_held(file: FileAnalysis, load: Loading, restored: list[ir.Call], loads: list[Loading]) -> bool:
-    """Whether a name keeps the weights while steps run, of a network that is put on a GPU and not seen to be small."""
+def _is_held(load: Loading, file: FileAnalysis, restored: list[ir.Call]) -> bool:
+    """Whether a name keeps the weights while steps run, of a network that is not seen to be small."""
     name = _name_of(load)
-    if name is None or _placed(file, load, restored, loads).verdict is not Verdict.PROVEN:
-        return False
-    if not is_held_through_steps(load.function, load.stmt, name):
+    if name is None or not is_held_through_steps(load.function, load.stmt, name):
         return False
     return not are_small(lambda question: question(file), load.function, _owners(restored))
 
@@ -323,11 +320,10 @@ def _of_helper(file: FileAnalysis, load: Loading, loads: list[Loading]) -> Itera
 
 def _caller_on_gpu(file: FileAnalysis, function: ir.Function) -> ir.Function | None:
     """A function of another file of the project that calls this one, restores something, and works with a GPU."""
-    files = file.project.files_calling(file.filename, function) if file.project is not None else None
-    for other in files or ():
+    for other in calling(file, function):
         for caller, evidence in other.evidence.items():
             if {function.name, "load_state_dict"} <= evidence.called and uses_cuda(other):
-                return cast("ir.Function", caller)
+                return caller
     return None
 
 
@@ -362,14 +358,9 @@ def _is_returned(load: Loading) -> bool:
     )
 
 
-def _by_ranks(file: FileAnalysis, load: Loading) -> bool:
-    """Whether the load is one that several processes run alike."""
-    return _has_ranks(file) and not by_one_process(load.function, load.stmt)
-
-
-def _has_ranks(file: FileAnalysis) -> bool:
-    imported = {full.rpartition(".")[2] for full in file.module.imports.values()}
-    return bool(imported & OF_SEVERAL) or any(e.words & OF_SEVERAL for e in file.evidence.values())
+def _works_with_gpu(file: FileAnalysis, load: Loading) -> bool:
+    """Whether the file uses CUDA, or one that calls the function."""
+    return uses_cuda(file) or any(map(uses_cuda, calling(file, load.function)))
 
 
 def _is_beside_training(file: FileAnalysis, load: Loading) -> bool:
@@ -390,10 +381,19 @@ def _is_beside_training(file: FileAnalysis, load: Loading) -> bool:
     )
 
 
-def saved_from_gpu(file: FileAnalysis, saved: Callable[[FileAnalysis], bool] = writes_states) -> Answer:
+def saved_from_gpu(
+    file: FileAnalysis,
+    saved: Callable[[FileAnalysis], bool] = writes_states,
+    beside: Sequence[FileAnalysis] = (),
+) -> Answer:
+    """Whether what is loaded was saved from a GPU: by the file itself, or one `beside` it that calls the function."""
     if not uses_cuda(file) and any("cpu" in evidence.strings for evidence in file.evidence.values()):
         if not any("is_available" in evidence.words for evidence in file.evidence.values()):
             return left_open(Question.DEVICE, "whether the program uses a GPU is not shown")
     if saved(file):
         return proven(Question.DEVICE, "the file saves such states as they are, from where the network is")
+    if any(map(saved, beside)):
+        return proven(
+            Question.DEVICE, "who calls it saves such states as they are, from where the network is"
+        )
     return left_open(Question.DEVICE, "whether the checkpoint was saved from a GPU is not shown")

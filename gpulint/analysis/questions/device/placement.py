@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from gpulint.analysis.code import ir
-from gpulint.analysis.file.lookup import qualified, template
+from gpulint.analysis.file.lookup import called_in_project, qualified, template
+from gpulint.analysis.questions.size.defaults import setting
 from gpulint.analysis.torch.methods import STAYS_IN_PLACE
 
 if TYPE_CHECKING:
@@ -22,7 +23,7 @@ def on_gpu(file: FileAnalysis, function: ir.Function, path: str, speaks_of_cuda:
     what the function returns and for its parameters. Where a file does not speak of CUDA itself, what a model is moved to
     must be called a device.
     """
-    search = _Search(file, speaks_of_cuda)
+    search = _Search(speaks_of_cuda)
     return search.moved(function, path) and not search.brought_back(function, path)
 
 
@@ -46,7 +47,28 @@ def is_gpu(file: FileAnalysis, function: ir.Function, device: ir.Expr | None, de
         return None
     if (qualified(file, function, device.path) or "").startswith("torch."):
         return False  # a type of numbers
-    return _any(is_gpu(file, scope, value, depth - 1) for scope, value in _values(file, function, device))
+    found = list(_values(file, function, device))
+    if not found and isinstance(device, ir.Attr):
+        return _is_gpu_setting(file, device.path, device.attr, depth - 1)
+    return _any(is_gpu(file, scope, value, depth - 1) for scope, value in found)
+
+
+def _is_gpu_setting(file: FileAnalysis, path: str, name: str, depth: int) -> bool | None:
+    """Whether a setting is made a GPU, `args.device = torch.device("cuda")`, or is one unless something else is asked for:
+    `device: str = "cuda"` of a class of the file, or the default of a command line. Who has the CPU for a default, or falls
+    back on it, may still be given a GPU."""
+    for other, evidence in file.evidence.items():
+        if path in evidence.stored and any(
+            is_gpu(file, other, value, depth) for value in _bound(other, path)
+        ):
+            return True
+    values = [
+        value.value
+        for cls in file.module.classes.values()
+        for value in _bound_in(cls.body, name)
+        if isinstance(value, ir.Const)
+    ]
+    return True if any(str(value).startswith("cuda") for value in (*values, setting(file, name))) else None
 
 
 def _any(answers: Iterator[bool | None]) -> bool | None:
@@ -82,7 +104,11 @@ def _values(
 
 def _bound(function: ir.Function, path: str) -> Iterator[ir.Expr]:
     """The values that a function binds to a place; pairs are taken apart."""
-    for statement in ir.statements(function.body):
+    return _bound_in(function.body, path)
+
+
+def _bound_in(body: list[ir.Stmt], path: str) -> Iterator[ir.Expr]:
+    for statement in ir.statements(body):
         if isinstance(statement, ir.Assign) and statement.value is not None:
             for target in statement.targets:
                 if target.path == path:
@@ -107,10 +133,9 @@ def _methods(file: FileAnalysis, function: ir.Function, head: str) -> list[ir.Fu
 
 
 class _Search:
-    """Follows a model through the names that it has. Each question is asked once."""
+    """Follows a model through the names that it has, into the functions that make it as well. Each question is asked once."""
 
-    def __init__(self, file: FileAnalysis, speaks_of_cuda: bool) -> None:
-        self.file = file
+    def __init__(self, speaks_of_cuda: bool) -> None:
         self.speaks_of_cuda = speaks_of_cuda
         self.asked: set[tuple[ir.Function, str]] = set()
 
@@ -119,7 +144,7 @@ class _Search:
             return False
         self.asked.add((function, path))
         head, _, rest = path.partition(".")
-        methods = [method for method in _methods(self.file, function, head) if method.params]
+        methods = [method for method in _methods(function.home, function, head) if method.params]
         if methods:
             return self._object_moved(function, methods, rest)
         return (
@@ -130,7 +155,7 @@ class _Search:
 
     def _object_moved(self, function: ir.Function, methods: list[ir.Function], rest: str) -> bool:
         """Whether a method of the object moves its attribute, or, where it is a module, the object itself."""
-        info = self.file.class_of(function)
+        info = function.home.class_of(function)
         for method in methods:
             own = method.params[0].name
             if rest and self._moved_in(method, f"{own}.{rest}"):
@@ -143,7 +168,7 @@ class _Search:
 
     def _part_of_module(self, function: ir.Function) -> bool:
         """What a module's constructor builds goes where the module goes: to the GPU, where its methods send their inputs."""
-        info = self.file.class_of(function) if function.name == "__init__" else None
+        info = function.home.class_of(function) if function.name == "__init__" else None
         if info is None or not info.is_module:
             return False
         feeds = any(_feeds_gpu(method) for method in info.cls.methods.values())
@@ -154,7 +179,7 @@ class _Search:
         head, _, rest = path.partition(".")
         parts = rest.split(".") if rest else []
         names = {".".join((head, *parts[:count])) for count in range(1 if parts else 0, len(parts) + 1)}
-        if not _methods(self.file, function, head):
+        if not _methods(function.home, function, head):
             names.add(head)
         current: ir.Function | None = function
         while current is not None:
@@ -163,7 +188,9 @@ class _Search:
             for name in names:
                 if any(self._made_on_gpu(current, value) for value in _bound(current, name)):
                     return True
-            if head in self.file.evidence[current].assigned or any(p.name == head for p in current.params):
+                if any(self._returned_on_gpu(current, call, place) for call, place in _parts(current, name)):
+                    return True
+            if head in current.home.evidence[current].assigned or any(p.name == head for p in current.params):
                 return False
             current = current.parent
         return False
@@ -180,7 +207,7 @@ class _Search:
         device = call.argument(0, "device")
         if device is None:
             return False
-        known = is_gpu(self.file, function, device)
+        known = is_gpu(function.home, function, device)
         if known is None and not self.speaks_of_cuda:
             return "device" in (device.path or "")
         return known is not False
@@ -194,12 +221,26 @@ class _Search:
         if call_moves(value) and isinstance(value.func, ir.Attr) and self._to_gpu(function, value):
             return True
         device = value.keyword("device")
-        if device is not None and is_gpu(self.file, function, device):
+        if device is not None and is_gpu(function.home, function, device):
             return True
         if isinstance(value.func, ir.Attr) and value.method in STAYS_IN_PLACE:
             return self._made_on_gpu(function, value.func.base)
+        if self._returned_on_gpu(function, value, None):
+            return True
         wrapped = value.args[:1] if value.method[:1].isupper() or value.method == "compile" else ()
         return any(self._made_on_gpu(function, part) for part in wrapped)
+
+    def _returned_on_gpu(self, function: ir.Function, call: ir.Call, place: int | None) -> bool:
+        """Whether a function of the project, `model = build(args)`, hands out what it has moved itself: as all of its result,
+        or at a place in it."""
+        callee = called_in_project(function, call)
+        for statement in ir.statements(callee.body) if callee is not None else ():
+            value = statement.value if isinstance(statement, ir.Return) else None
+            if place is not None:
+                value = value.items[place] if isinstance(value, ir.Seq) and place < len(value.items) else None
+            if callee is not None and value is not None and self._made_on_gpu(callee, value):
+                return True
+        return False
 
     def _by_its_callers(self, function: ir.Function, name: str) -> bool:
         """Whether a caller in this file moves what it gets from the function, or hands over what it has moved."""
@@ -212,7 +253,7 @@ class _Search:
         )
         if function.cls is not None or not (returned or position is not None):
             return False
-        for caller, statement, call in calls_of(self.file, function):
+        for caller, statement, call in calls_of(function.home, function):
             if returned and isinstance(statement, ir.Assign) and statement.value is call:
                 parts = [
                     part
@@ -233,9 +274,22 @@ class _Search:
             if isinstance(call.func, ir.Attr) and _object(call.func.base).path == path:
                 if call.method == "cpu":
                     return True
-                if call.method == "to" and is_gpu(self.file, function, call.argument(0, "device")) is False:
+                if (
+                    call.method == "to"
+                    and is_gpu(function.home, function, call.argument(0, "device")) is False
+                ):
                     return isinstance(call.argument(0, "device"), ir.Const)
         return False
+
+
+def _parts(function: ir.Function, path: str) -> Iterator[tuple[ir.Call, int]]:
+    """The calls whose results a function takes apart, one of them under this name, and at which place: `net, size = build()`."""
+    for statement in ir.statements(function.body):
+        if isinstance(statement, ir.Assign) and isinstance(statement.value, ir.Call):
+            for target in statement.targets:
+                for place, item in enumerate(target.items if isinstance(target, ir.Seq) else ()):
+                    if item.path == path:
+                        yield statement.value, place
 
 
 def call_moves(call: ir.Call) -> bool:

@@ -24,6 +24,42 @@ def is_metric(file: FileAnalysis, function: ir.Function) -> bool:
     return not any("add_state" in file.evidence[method].called for method in info.cls.methods.values())
 
 
+def only_takes_in(hold: Hold) -> bool:
+    """Whether a local list is filled, and spoken of nowhere else: neither in its function nor in one within."""
+    place, body = hold.place, hold.function.body
+    if place.holder_kind != "variable" or not place.holder.isidentifier() or hold.value.has(OUTPUT):
+        return False
+    if place.how not in ("append", "insert", "extend"):
+        return False
+    if place.read or hold.graph.returned or hold.graph.escaped or hold.function.name == "<module>":
+        return False
+    filled = {
+        id(call.func.base)
+        for statement in ir.statements(body)
+        if isinstance(statement, ir.ExprStmt) and isinstance(call := statement.value, ir.Call)
+        if isinstance(call.func, ir.Attr) and call.method in ("append", "insert", "extend")
+    }
+    bound = {id(target) for statement in ir.statements(body) for target in _bound_by(statement)}
+    inner = [one for one in hold.function.home.module.functions if _is_within(one, hold.function)]
+    return not any(place.holder in hold.function.home.evidence[one].words for one in inner) and all(
+        id(part) in filled | bound
+        for statement in ir.statements(body)
+        for part in ir.own_parts(statement)
+        if isinstance(part, ir.Name) and part.id == place.holder
+    )
+
+
+def _bound_by(statement: ir.Stmt) -> list[ir.Expr]:
+    return targets(statement) if isinstance(statement, ir.Assign) else []
+
+
+def _is_within(function: ir.Function, outer: ir.Function) -> bool:
+    current = function.parent
+    while current is not None and current is not outer:
+        current = current.parent
+    return current is outer
+
+
 def is_unread(facts: FunctionFacts, hold: Hold) -> bool:
     """Whether a local container only takes in what a network of the project makes, which is a tensor for certain."""
     function, pile = hold.function, hold.place.pile
