@@ -11,6 +11,7 @@ from gpulint.analysis.file.facts import Forward
 from gpulint.analysis.torch.names import HOST_ATTRS, PAIRS, TO_DEVICE, TO_HOST
 
 _SHAPES = frozenset("size dim numel nelement ndimension".split())
+_OF_SHAPES = frozenset("shape ndim size iscomplexobj isscalar".split())
 _TO_CPU = frozenset("cpu to tolist item".split())
 _SHOWN = frozenset("print pprint info debug warning log".split())
 
@@ -69,12 +70,17 @@ class Result:
         stack = [expr]
         while stack:
             part = stack.pop()
-            if part is self._forward.call:
+            if part is self._forward.call or self._runs_it_again(part):
                 continue
             if isinstance(part, ir.Call) and (part.method in _TO_CPU or isinstance(part.func, ir.Name)):
                 return False
             stack += part.children()
         return True
+
+    def _runs_it_again(self, part: ir.Expr) -> bool:
+        """Whether it calls the same network elsewhere in the function: what that gives is where this result is."""
+        same = self._forward.call.func.path
+        return isinstance(part, ir.Call) and same is not None and part.func.path == same
 
     def _has(self, expr: ir.Expr, names: set[str] | frozenset[str]) -> bool:
         """Whether the result itself goes into an expression, and not only its shape."""
@@ -140,6 +146,20 @@ class Result:
             for call in ir.own_calls(statement)
         )
 
+    @property
+    def is_given_to_arrays(self) -> bool:
+        """Whether numpy computes with the result, undetached and moved nowhere, which fails for what has a graph."""
+        names = self.left_there & self.uncut
+        return any(
+            len(call.args) > 0
+            and _array_function(self._forward, call)
+            and self._stays(call.args[0])
+            and _keeps_graph(call.args[0])
+            and self._has(call.args[0], names)
+            for statement in self._statements
+            for call in ir.own_calls(statement)
+        )
+
     def _comes_here(self, expr: ir.Expr) -> bool:
         while True:
             if expr is self._forward.call:
@@ -156,6 +176,12 @@ class Result:
                 expr = expr.base
             else:
                 return self._stays(expr) and self._has(expr, self.left_there)
+
+
+def _array_function(forward: Forward, call: ir.Call) -> bool:
+    """`np.clip(boxes, 0, 1)`, which takes no tensor of a GPU; what only asks for the shape takes any."""
+    full = forward.function.home.names.qualify(call.func.path or "") or ""
+    return full.startswith("numpy.") and call.method not in _OF_SHAPES
 
 
 def _keeps_graph(value: ir.Expr) -> bool:

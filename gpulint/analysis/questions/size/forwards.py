@@ -17,6 +17,7 @@ from gpulint.analysis.questions.repeats.amounts import (
     is_shown_at_once,
 )
 from gpulint.analysis.questions.size.networks import NARROW, SMALL, NetworkSizes, Size
+from gpulint.analysis.torch import frameworks
 from gpulint.analysis.torch.sizes import of_name
 from gpulint.answers import Answer, Question, left_open, refuted, unweighed
 
@@ -114,6 +115,13 @@ class ForwardSizes:
         if acts(self._file, function, call):
             why = f"`{path or call.method}` is given one state of an environment at a time"
             yield left_open(Question.SIZE, why)
+
+    def of_parts(self, forwards: Iterable[Forward]) -> Iterator[Answer]:
+        """What leaves it open whether much is saved by forwards of which each is of a network that is frozen but for a small
+        part: that part saves what it is given."""
+        known = [frameworks.MOSTLY_FROZEN.get(str(forward.module.network)) for forward in forwards]
+        if known and all(known):
+            yield unweighed(Question.SIZE, known[0] or "")
 
     def of_step(
         self, function: ir.Function, call: ir.Call, path: str, network: object = None
