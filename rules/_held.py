@@ -88,7 +88,7 @@ def answers(hold: Hold, facts: FileFacts) -> Iterator[Answer]:
     state = _state(hold)
     if state == "live":
         yield from _maybe_without_graph(hold, facts)
-        yield from _small_graphs(hold, facts)
+        yield from _few_graphs(hold, facts)
     elif (few := _few_nodes(hold, facts)) is not None:
         yield few
     elif state == "freed":
@@ -120,16 +120,19 @@ def _behind(hold: Hold, facts: FileFacts) -> list[Forward]:
     ]
 
 
-def _small_graphs(hold: Hold, facts: FileFacts) -> Iterator[Answer]:
-    """What leaves it open whether live graphs come to much: there are two or three of them, or most of each is frozen."""
-    from gpulint.analysis.questions.size.forwards import ForwardSizes
-
+def _few_graphs(hold: Hold, facts: FileFacts) -> Iterator[Answer]:
+    """What leaves it open whether live graphs come to much: there are two or three of them."""
     if hold.place.holder_kind == "variable" and not hold.graph.returned:
         few = few_graphs(facts.analysis, hold.rounds.loops)
         yield from () if few is None else (few,)
+
+
+def _is_of_small_parts(hold: Hold, facts: FileFacts) -> bool:
+    """Whether all behind its value is of networks of which most is frozen."""
+    from gpulint.analysis.questions.size.forwards import are_mostly_frozen
+
     behind = _behind(hold, facts)
-    if {forward.site for forward in behind} == set(hold.value.sites):
-        yield from facts.ask(ForwardSizes).of_parts(behind)
+    return {forward.site for forward in behind} == set(hold.value.sites) and are_mostly_frozen(behind)
 
 
 def _few_layers(hold: Hold, facts: FileFacts) -> Iterator[Answer]:
@@ -318,8 +321,8 @@ def report(facts: FileFacts, hold: Hold, style: str) -> Report | None:
     if state == "live" and not _grows_for_certain(hold):
         graph, severity = "its autograd graph, which no backward in sight frees", Severity.WARNING
     doubts = doubts_of(found)
-    if doubts:
-        severity = Severity.WARNING  # an error is one for certain
+    if doubts or (state == "live" and _is_of_small_parts(hold, facts)):
+        severity = Severity.WARNING  # an error is one for certain, and large
     message = f"{where} {verb} `{what}` across iterations together with {graph}"
     unless = hold.graph.only_called_elsewhere if state == "live" else ()
     return Report(

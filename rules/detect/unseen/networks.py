@@ -276,7 +276,7 @@ class Networks:
             return True
         callee = self.callee(function, call) if depth else None
         makes = "." not in place and place[:1].isupper() and not place.isupper()
-        named = place != path or "." not in place and not makes or _is_own(function, parts[0])
+        named = place != path or ("." not in place and not makes) or _is_own(function, parts[0])
         if named and callee is None and NETWORK.search(parts[-1]):
             return True
         if callee is None:

@@ -1,5 +1,5 @@
-"""Scores of a perceptor of which most is frozen pile up with their graphs: what each keeps the text does not say. With the graph
-of a network that trains behind them it is as much as that saves; and in two rounds there are two of them."""
+"""Scores of a perceptor of which most is frozen pile up with their graphs, of what is given to its layers, or with that of a network
+behind them as well; in two rounds there are two of them."""
 
 import lpips
 import torch
@@ -10,7 +10,7 @@ def distances(loader, references):
     perceptor = lpips.LPIPS(net="vgg").cuda()
     scores = []
     for images in loader:
-        scores.append(perceptor(images.cuda(), references).squeeze())  # medium: GPU101  # low: GPU201
+        scores.append(perceptor(images.cuda(), references).squeeze())  # expect: GPU101  # low: GPU201
     print(torch.stack(scores).mean().item())
 
 

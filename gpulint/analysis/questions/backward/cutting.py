@@ -214,15 +214,26 @@ def _kept_beside(functions: Sequence[FunctionFacts], hold: Hold) -> str:
         for other in facts.holds
         if not other.rounds.bounded
     }
-    anew = {target.path for statement in around for target in targets(statement)}
+    lists = _lists_made(hold.function) - {t.path for one in around for t in targets(one)} if around else set()
     for statement in around:
         for call in ir.own_calls(statement) if id(statement) not in told else ():
             if call.method in _FILLING and isinstance(call.func, ir.Attr):
                 owner = call.func.base
-                lasts = not any(isinstance(part, ir.Name) and part.id in anew for part in ir.walk(owner))
-                if lasts and any(arg.path in names for arg in call.args):
+                root = owner.base if isinstance(owner, ir.Sub) else owner
+                if root.path in lists and any(arg.path in names for arg in call.args):
                     return ast.unparse(owner.origin) if owner.origin is not None else call.method
     return ""
+
+
+def _lists_made(function: ir.Function) -> set[str | None]:
+    """The names that a function binds to a list or a dict of its own, which nothing bounds."""
+    return {
+        target.path
+        for statement in ir.statements(function.body)
+        if isinstance(statement, ir.Assign)
+        if isinstance(statement.value, (ir.Seq, ir.DictDisplay))
+        for target in statement.targets
+    }
 
 
 def goes_on_in_callee(hold: Hold) -> bool:

@@ -35,7 +35,7 @@ class Result:
         self._forward = forward
         self._statements = list(ir.statements(forward.function.body))
         self.names = self._reached(lambda value: True)
-        self.left_there = self._reached(self._stays) - self._moved_names()
+        self.left_there = self._reached(self._stays) - self._bound_otherwise(self._stays)
         self.uncut = self._reached(_keeps_graph)
 
     def _reached(self, keeps: Callable[[ir.Expr], bool]) -> frozenset[str]:
@@ -53,14 +53,12 @@ class Result:
                 break
         return frozenset(names)
 
-    def _moved_names(self) -> frozenset[str]:
-        """Names that are somewhere bound to something moved: `y = y.cpu()`."""
+    def _bound_otherwise(self, keeps: Callable[[ir.Expr], bool]) -> frozenset[str]:
+        """Names that are somewhere bound to a value of which `keeps` does not say so, to something moved: `y = y.cpu()`."""
         return frozenset(
             target.id
             for statement in self._statements
-            if isinstance(statement, ir.Assign)
-            and statement.value is not None
-            and not self._stays(statement.value)
+            if isinstance(statement, ir.Assign) and statement.value is not None and not keeps(statement.value)
             for target in targets(statement)
             if isinstance(target, ir.Name)
         )
@@ -149,15 +147,24 @@ class Result:
     @property
     def is_given_to_arrays(self) -> bool:
         """Whether numpy computes with the result, undetached and moved nowhere, which fails for what has a graph."""
-        names = self.left_there & self.uncut
+
+        def is_left(value: ir.Expr) -> bool:
+            return self._stays(value) and _keeps_graph(value) and not self._is_array(value)
+
+        other = self._bound_otherwise(is_left)  # what is made of these may be anything
+        names = self._reached(lambda value: is_left(value) and not _names_any(value, other)) - other
         return any(
             len(call.args) > 0
-            and _array_function(self._forward, call)
-            and self._stays(call.args[0])
-            and _keeps_graph(call.args[0])
+            and _is_of_arrays(self._forward, call)
+            and is_left(call.args[0])
             and self._has(call.args[0], names)
             for statement in self._statements
             for call in ir.own_calls(statement)
+        )
+
+    def _is_array(self, value: ir.Expr) -> bool:
+        return any(
+            isinstance(part, ir.Call) and _is_of_arrays(self._forward, part) for part in ir.walk(value)
         )
 
     def _comes_here(self, expr: ir.Expr) -> bool:
@@ -178,7 +185,11 @@ class Result:
                 return self._stays(expr) and self._has(expr, self.left_there)
 
 
-def _array_function(forward: Forward, call: ir.Call) -> bool:
+def _names_any(expr: ir.Expr, names: frozenset[str]) -> bool:
+    return any(isinstance(part, ir.Name) and part.id in names for part in ir.walk(expr))
+
+
+def _is_of_arrays(forward: Forward, call: ir.Call) -> bool:
     """`np.clip(boxes, 0, 1)`, which takes no tensor of a GPU; what only asks for the shape takes any."""
     full = forward.function.home.names.qualify(call.func.path or "") or ""
     return full.startswith("numpy.") and call.method not in _OF_SHAPES

@@ -154,7 +154,9 @@ class Unbound:
 
 def _given_by(value: ir.Expr | None) -> int | None:
     """How many values a `return` gives, where its text says so."""
-    if not isinstance(value, ir.Seq) or any(isinstance(item, (ir.Starred, ir.Wrapper)) for item in value.items):
+    if not isinstance(value, ir.Seq) or any(
+        isinstance(item, (ir.Starred, ir.Wrapper)) for item in value.items
+    ):
         return None
     return len(value.items)
 

@@ -30,6 +30,12 @@ _FEW_LAYERS = 16  # of a freed graph each leaves some nodes of half a kilobyte, 
 _UNKNOWN = "how large the network is, the code does not say"
 
 
+def are_mostly_frozen(forwards: Iterable[Forward]) -> bool:
+    """Whether each forward is of a network that is frozen but for a small part: it saves what that part is given alone."""
+    known = [str(forward.module.network) in frameworks.MOSTLY_FROZEN for forward in forwards]
+    return bool(known) and all(known)
+
+
 class ForwardSizes:
     """The doubts about how much the forwards of one file save."""
 
@@ -115,13 +121,6 @@ class ForwardSizes:
         if acts(self._file, function, call):
             why = f"`{path or call.method}` is given one state of an environment at a time"
             yield left_open(Question.SIZE, why)
-
-    def of_parts(self, forwards: Iterable[Forward]) -> Iterator[Answer]:
-        """What leaves it open whether much is saved by forwards of which each is of a network that is frozen but for a small
-        part: that part saves what it is given."""
-        known = [frameworks.MOSTLY_FROZEN.get(str(forward.module.network)) for forward in forwards]
-        if known and all(known):
-            yield unweighed(Question.SIZE, known[0] or "")
 
     def of_step(
         self, function: ir.Function, call: ir.Call, path: str, network: object = None
