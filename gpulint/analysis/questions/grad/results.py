@@ -149,10 +149,13 @@ class Result:
         """Whether numpy computes with the result, undetached and moved nowhere, which fails for what has a graph."""
 
         def is_left(value: ir.Expr) -> bool:
-            return self._stays(value) and _keeps_graph(value) and not self._is_array(value)
+            return self._stays(value) and _keeps_graph(value)
+
+        def goes_on(value: ir.Expr) -> bool:
+            return is_left(value) and not self._is_array(value) and not self._names_any(value, other)
 
         other = self._bound_otherwise(is_left)  # what is made of these may be anything
-        names = self._reached(lambda value: is_left(value) and not _names_any(value, other)) - other
+        names = self._reached(goes_on) - other
         return any(
             len(call.args) > 0
             and _is_of_arrays(self._forward, call)
@@ -161,6 +164,14 @@ class Result:
             for statement in self._statements
             for call in ir.own_calls(statement)
         )
+
+    def _names_any(self, expr: ir.Expr, names: frozenset[str]) -> bool:
+        """Whether an expression has one of the names elsewhere than in what the network is given."""
+        if expr is self._forward.call or self._runs_it_again(expr):
+            return False
+        if isinstance(expr, ir.Name) and expr.id in names:
+            return True
+        return any(self._names_any(child, names) for child in expr.children())
 
     def _is_array(self, value: ir.Expr) -> bool:
         return any(
@@ -183,10 +194,6 @@ class Result:
                 expr = expr.base
             else:
                 return self._stays(expr) and self._has(expr, self.left_there)
-
-
-def _names_any(expr: ir.Expr, names: frozenset[str]) -> bool:
-    return any(isinstance(part, ir.Name) and part.id in names for part in ir.walk(expr))
 
 
 def _is_of_arrays(forward: Forward, call: ir.Call) -> bool:
