@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from gpulint.analysis.code import ir
-from gpulint.analysis.questions.outlives.periods import few_nodes
+from gpulint.analysis.questions.outlives.periods import few_graphs, few_nodes
 from gpulint.analysis.values.values import (
     LARGE,
     LOSS,
@@ -39,7 +39,7 @@ from gpulint.rule import Cost, RelatedNode, Repair, Replace, Report
 
 if TYPE_CHECKING:
     from gpulint.analysis.file.asking import FileFacts
-    from gpulint.analysis.file.facts import Hold
+    from gpulint.analysis.file.facts import Forward, Hold
 
 _LIVE_COST = Cost(
     "every activation behind it, for each iteration",
@@ -88,6 +88,7 @@ def answers(hold: Hold, facts: FileFacts) -> Iterator[Answer]:
     state = _state(hold)
     if state == "live":
         yield from _maybe_without_graph(hold, facts)
+        yield from _few_graphs(hold, facts)
     elif (few := _few_nodes(hold, facts)) is not None:
         yield few
     elif state == "freed":
@@ -108,19 +109,39 @@ def _few_nodes(hold: Hold, facts: FileFacts) -> Answer | None:
     return few_nodes(facts.analysis, hold.stmt, hold.place.holder, rounds.loops, rounds.birth_loop)
 
 
-def _few_layers(hold: Hold, facts: FileFacts) -> Iterator[Answer]:
-    """Whether what is kept is a loss that a backward always goes through, of networks with so few layers that the nodes of
-    its graph come to little."""
-    from gpulint.analysis.questions.backward.cutting import may_be_left_to_others
-    from gpulint.analysis.questions.size.forwards import ForwardSizes
-
-    behind = [
+def _behind(hold: Hold, facts: FileFacts) -> list[Forward]:
+    """The forwards of its own function that its value is made of."""
+    return [
         forward
         for function in facts.functions
         if function.function is hold.function
         for forward in function.forwards
         if forward.site in hold.value.sites
     ]
+
+
+def _few_graphs(hold: Hold, facts: FileFacts) -> Iterator[Answer]:
+    """What leaves it open whether live graphs come to much: there are two or three of them."""
+    if hold.place.holder_kind == "variable" and not hold.graph.returned:
+        few = few_graphs(facts.analysis, hold.rounds.loops)
+        yield from () if few is None else (few,)
+
+
+def _is_of_small_parts(hold: Hold, facts: FileFacts) -> bool:
+    """Whether all behind its value is of networks of which most is frozen."""
+    from gpulint.analysis.questions.size.forwards import are_mostly_frozen
+
+    behind = _behind(hold, facts)
+    return {forward.site for forward in behind} == set(hold.value.sites) and are_mostly_frozen(behind)
+
+
+def _few_layers(hold: Hold, facts: FileFacts) -> Iterator[Answer]:
+    """Whether what is kept is a loss that a backward always goes through, of networks with so few layers that the nodes of
+    its graph come to little."""
+    from gpulint.analysis.questions.backward.cutting import may_be_left_to_others
+    from gpulint.analysis.questions.size.forwards import ForwardSizes
+
+    behind = _behind(hold, facts)
     if not (hold.value.has(LOSS) and hold.graph.wholly_freed) or may_be_left_to_others(facts.functions, hold):
         return  # what was made beside the loss, or in a round without a backward, keeps what it saved
     if all(
@@ -300,6 +321,9 @@ def report(facts: FileFacts, hold: Hold, style: str) -> Report | None:
     graph, cost, severity = told[state]
     if state == "live" and not _grows_for_certain(hold):
         graph, severity = "its autograd graph, which no backward in sight frees", Severity.WARNING
+    doubts = doubts_of(found)
+    if doubts or (state == "live" and _is_of_small_parts(hold, facts)):
+        severity = Severity.WARNING  # an error is one for certain, and large
     message = f"{where} {verb} `{what}` across iterations together with {graph}"
     unless = hold.graph.only_called_elsewhere if state == "live" else ()
     return Report(
@@ -311,7 +335,7 @@ def report(facts: FileFacts, hold: Hold, style: str) -> Report | None:
         lambda: _repair(facts, hold, state, style),
         related,
         unless,
-        doubts=doubts_of(found),
+        doubts=doubts,
         subject=hold.place.holder,
     )
 

@@ -44,6 +44,17 @@ def called(file: FileAnalysis, function: ir.Function, call: ir.Call) -> ir.Funct
     return None
 
 
+def put_in_its_place(method: ir.Function) -> Iterator[ir.Function]:
+    """The methods of classes below that of a method, in its own file, which a call on the object itself may run instead."""
+    home: FileAnalysis = method.home
+    owner = home.class_of(method)
+    for info in home.classes.values() if owner is not None else ():
+        if info is not owner and owner in info.ancestors():
+            other = info.cls.methods.get(method.name)
+            if other is not None:
+                yield other
+
+
 def called_in_project(function: ir.Function, call: ir.Call) -> ir.Function | None:
     """The same, of a function that is imported from the project as well."""
     home: FileAnalysis = function.home

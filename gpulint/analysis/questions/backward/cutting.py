@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Sequence, Set
 from typing import TYPE_CHECKING
 
@@ -163,6 +164,7 @@ def _following(block: list[ir.Stmt], origin: ir.Stmt) -> list[ir.Stmt]:
 
 _COMPUTED = frozenset("min max minimum maximum where clamp exp log abs sum mean".split())
 _NUMBERS = frozenset({"float", "int", "len"})
+_FILLING = frozenset({"append", "appendleft", "extend", "insert"})
 
 
 def against_cutting(file: FileAnalysis, hold: Hold) -> str:
@@ -187,6 +189,8 @@ def against_cutting(file: FileAnalysis, hold: Hold) -> str:
         return f"whoever reads `{hold.place.holder}` may train on it"
     if hold.graph.state == "freed" and not hold.graph.wholly_freed:
         return f"no backward is seen to go through all of {value}: a later one may"
+    if beside := _kept_beside(functions, hold):
+        return f"`{beside}` keeps {value} with its graph as well: without both of them nothing is freed"
     if own and (method := _unseen_method(file, hold.function)):
         return f"`{method}` is not seen, and may train on `{hold.place.holder}`"
     if hold.graph.state == "live" and (stranger := Strangers(file, functions).given(hold)):
@@ -197,6 +201,39 @@ def against_cutting(file: FileAnalysis, hold: Hold) -> str:
         if hold.graph.escaped or own:
             return f"`{hold.place.holder}` is read by code that is not seen, which may train on it"
     return ""
+
+
+def _kept_beside(functions: Sequence[FunctionFacts], hold: Hold) -> str:
+    """Another list that the same round puts the same value into, of which nothing is told; empty where there is none."""
+    names = {leaf.path for leaf in hold.leaves if leaf.path is not None}
+    around = list(ir.statements(hold.loop.stmt.body)) if hold.loop is not None and names else []
+    told = {
+        id(other.stmt)
+        for facts in functions
+        if facts.function is hold.function
+        for other in facts.holds
+        if not other.rounds.bounded
+    }
+    lists = _lists_made(hold.function) - {t.path for one in around for t in targets(one)} if around else set()
+    for statement in around:
+        for call in ir.own_calls(statement) if id(statement) not in told else ():
+            if call.method in _FILLING and isinstance(call.func, ir.Attr):
+                owner = call.func.base
+                root = owner.base if isinstance(owner, ir.Sub) else owner
+                if root.path in lists and any(arg.path in names for arg in call.args):
+                    return ast.unparse(owner.origin) if owner.origin is not None else call.method
+    return ""
+
+
+def _lists_made(function: ir.Function) -> set[str | None]:
+    """The names that a function binds to a list or a dict of its own, which nothing bounds."""
+    return {
+        target.path
+        for statement in ir.statements(function.body)
+        if isinstance(statement, ir.Assign)
+        if isinstance(statement.value, (ir.Seq, ir.DictDisplay))
+        for target in statement.targets
+    }
 
 
 def goes_on_in_callee(hold: Hold) -> bool:

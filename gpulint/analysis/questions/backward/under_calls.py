@@ -38,7 +38,10 @@ class BackwardUnderCalls:
     def of_call(self, function: ir.Function, call: ir.Call, depth: int = _DEPTH) -> ir.Function | None:
         """The same of any call."""
         callee = lookup.called_in_project(function, call)
-        return self._within(callee, depth) if callee is not None else None
+        if callee is None:
+            return None
+        found = (self._within(one, depth) for one in (callee, *lookup.put_in_its_place(callee)))
+        return next((one for one in found if one is not None), None)
 
     def _within(self, function: ir.Function, depth: int) -> ir.Function | None:
         if not depth:

@@ -150,6 +150,10 @@ class Doubts:
             yield unfit
         if (handed := handed_over(self._file, forward)) is not None and handed.verdict is Verdict.OPEN:
             yield handed
+        if Result(forward).is_given_to_arrays:
+            yield left_open(
+                Question.GRAD, f"numpy is given what `{path}` gives, and takes nothing with a graph"
+            )
         if holder := array_of_uncut(forward):
             why = f"`{holder}` becomes an array undetached, which torch refuses for what has a graph"
             yield left_open(Question.GRAD, why)

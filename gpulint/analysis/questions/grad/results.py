@@ -11,6 +11,7 @@ from gpulint.analysis.file.facts import Forward
 from gpulint.analysis.torch.names import HOST_ATTRS, PAIRS, TO_DEVICE, TO_HOST
 
 _SHAPES = frozenset("size dim numel nelement ndimension".split())
+_OF_SHAPES = frozenset("shape ndim size iscomplexobj isscalar".split())
 _TO_CPU = frozenset("cpu to tolist item".split())
 _SHOWN = frozenset("print pprint info debug warning log".split())
 
@@ -34,7 +35,7 @@ class Result:
         self._forward = forward
         self._statements = list(ir.statements(forward.function.body))
         self.names = self._reached(lambda value: True)
-        self.left_there = self._reached(self._stays) - self._moved_names()
+        self.left_there = self._reached(self._stays) - self._bound_otherwise(self._stays)
         self.uncut = self._reached(_keeps_graph)
 
     def _reached(self, keeps: Callable[[ir.Expr], bool]) -> frozenset[str]:
@@ -52,14 +53,12 @@ class Result:
                 break
         return frozenset(names)
 
-    def _moved_names(self) -> frozenset[str]:
-        """Names that are somewhere bound to something moved: `y = y.cpu()`."""
+    def _bound_otherwise(self, keeps: Callable[[ir.Expr], bool]) -> frozenset[str]:
+        """Names that are somewhere bound to a value of which `keeps` does not say so, to something moved: `y = y.cpu()`."""
         return frozenset(
             target.id
             for statement in self._statements
-            if isinstance(statement, ir.Assign)
-            and statement.value is not None
-            and not self._stays(statement.value)
+            if isinstance(statement, ir.Assign) and statement.value is not None and not keeps(statement.value)
             for target in targets(statement)
             if isinstance(target, ir.Name)
         )
@@ -69,12 +68,17 @@ class Result:
         stack = [expr]
         while stack:
             part = stack.pop()
-            if part is self._forward.call:
+            if part is self._forward.call or self._runs_it_again(part):
                 continue
             if isinstance(part, ir.Call) and (part.method in _TO_CPU or isinstance(part.func, ir.Name)):
                 return False
             stack += part.children()
         return True
+
+    def _runs_it_again(self, part: ir.Expr) -> bool:
+        """Whether it calls the same network elsewhere in the function: what that gives is where this result is."""
+        same = self._forward.call.func.path
+        return isinstance(part, ir.Call) and same is not None and part.func.path == same
 
     def _has(self, expr: ir.Expr, names: set[str] | frozenset[str]) -> bool:
         """Whether the result itself goes into an expression, and not only its shape."""
@@ -140,6 +144,40 @@ class Result:
             for call in ir.own_calls(statement)
         )
 
+    @property
+    def is_given_to_arrays(self) -> bool:
+        """Whether numpy computes with the result, undetached and moved nowhere, which fails for what has a graph."""
+
+        def is_left(value: ir.Expr) -> bool:
+            return self._stays(value) and _keeps_graph(value)
+
+        def goes_on(value: ir.Expr) -> bool:
+            return is_left(value) and not self._is_array(value) and not self._names_any(value, other)
+
+        other = self._bound_otherwise(is_left)  # what is made of these may be anything
+        names = self._reached(goes_on) - other
+        return any(
+            len(call.args) > 0
+            and _is_of_arrays(self._forward, call)
+            and is_left(call.args[0])
+            and self._has(call.args[0], names)
+            for statement in self._statements
+            for call in ir.own_calls(statement)
+        )
+
+    def _names_any(self, expr: ir.Expr, names: frozenset[str]) -> bool:
+        """Whether an expression has one of the names elsewhere than in what the network is given."""
+        if expr is self._forward.call or self._runs_it_again(expr):
+            return False
+        if isinstance(expr, ir.Name) and expr.id in names:
+            return True
+        return any(self._names_any(child, names) for child in expr.children())
+
+    def _is_array(self, value: ir.Expr) -> bool:
+        return any(
+            isinstance(part, ir.Call) and _is_of_arrays(self._forward, part) for part in ir.walk(value)
+        )
+
     def _comes_here(self, expr: ir.Expr) -> bool:
         while True:
             if expr is self._forward.call:
@@ -156,6 +194,12 @@ class Result:
                 expr = expr.base
             else:
                 return self._stays(expr) and self._has(expr, self.left_there)
+
+
+def _is_of_arrays(forward: Forward, call: ir.Call) -> bool:
+    """`np.clip(boxes, 0, 1)`, which takes no tensor of a GPU; what only asks for the shape takes any."""
+    full = forward.function.home.names.qualify(call.func.path or "") or ""
+    return full.startswith("numpy.") and call.method not in _OF_SHAPES
 
 
 def _keeps_graph(value: ir.Expr) -> bool:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from gpulint.analysis.code import ir
 from gpulint.analysis.file import lookup
+from gpulint.analysis.file.classes import is_abstract
 from gpulint.analysis.file.evidence import LOSSY
 from gpulint.analysis.questions.backward.under_calls import BackwardUnderCalls
 from gpulint.analysis.torch import frameworks
@@ -127,7 +128,10 @@ class Strangers:
                 return True
         callee = lookup.called(home, function, call)
         if callee is not None:
-            return not self._is_strange(callee, depth)
+            instead = tuple(lookup.put_in_its_place(callee))
+            if callee.cls is not None and not instead and is_abstract(callee):
+                return False  # whoever derives from the class says what it does
+            return not any(self._is_strange(one, depth) for one in (callee, *instead))
         if full is None and LOSSY.search(call.method):
             return True  # it computes with what the forward gives
         if isinstance(call.func, ir.Name):

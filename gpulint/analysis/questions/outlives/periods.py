@@ -10,12 +10,13 @@ from gpulint.analysis.code import ir
 from gpulint.analysis.code.assignments import is_periodic, resets
 from gpulint.analysis.questions.repeats.amounts import is_called_in_a_loop
 from gpulint.analysis.questions.size.defaults import argument_defaults
-from gpulint.answers import Answer, Question, left_open
+from gpulint.answers import Answer, Question, left_open, unweighed
 
 if TYPE_CHECKING:
     from gpulint.analysis.file.facts import Loop
     from gpulint.analysis.file.program import FileAnalysis
 
+_FEW_GRAPHS = 4
 MANY = 32  # rounds; gradients are accumulated over fewer, a log line is written after more
 
 
@@ -84,6 +85,25 @@ def few_nodes(
         clause = "the graphs behind it are freed, and only every so many rounds one is added"
         return left_open(Question.REPEATS, clause, condition)
     return None
+
+
+def few_graphs(file: FileAnalysis, loops: tuple[Loop, ...]) -> Answer | None:
+    """What leaves it open whether live graphs come to much in a holder: its loops have two or three rounds, as the text says,
+    `for _ in range(n)` after `n = 3`. None where they have more."""
+    rounds = 1
+    for loop in loops:
+        counted = loop.stmt.iterable if isinstance(loop.stmt, ir.For) else None
+        if isinstance(counted, ir.Call) and counted.method == "tqdm" and counted.args:
+            counted = counted.args[0]
+        if not isinstance(counted, ir.Call) or counted.method not in ("range", "trange"):
+            return None
+        number = _number(file, loop.function, counted.args[0]) if len(counted.args) == 1 else None
+        if number is None:
+            return None
+        rounds *= number
+    if not loops or rounds > _FEW_GRAPHS:
+        return None
+    return unweighed(Question.REPEATS, f"it holds {rounds} graphs at most, as the text says", loops[0].stmt)
 
 
 def _loop_of_a_few_steps(

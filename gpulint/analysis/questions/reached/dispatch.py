@@ -124,17 +124,17 @@ def _of_parameter(
 
 def _only_fitting(home: FileAnalysis, stmt: ir.Stmt, call: ir.Call) -> frozenset[str]:
     """The methods that the call may run for its shape, where all are of one family; none where it has no shape to speak of."""
-    places = _places(stmt, call)
+    taken = places(stmt, call)
     project: Surroundings[FileAnalysis] | None = home.project
-    if places is None or project is None:
+    if taken is None or project is None:
         return frozenset()
     named = project.methods_named(home.filename, call.method)
-    fitting = [one for one in named if fits(one, call) and _may_give(one, places)]
+    fitting = [one for one in named if fits(one, call) and _may_give(one, taken)]
     related = have_common_base(home, [one.cls.name for one in fitting if one.cls is not None])
     return frozenset(one.qualname for one in fitting) if related else frozenset()
 
 
-def _places(stmt: ir.Stmt, call: ir.Call) -> int | None:
+def places(stmt: ir.Stmt, call: ir.Call) -> int | None:
     """How many values a statement takes from a call, where it takes several."""
     if not isinstance(stmt, ir.Assign) or stmt.value is not call or len(stmt.targets) != 1:
         return None
@@ -148,12 +148,12 @@ def _places(stmt: ir.Stmt, call: ir.Call) -> int | None:
     )
 
 
-def _may_give(method: ir.Function, places: int) -> bool:
+def _may_give(method: ir.Function, taken: int) -> bool:
     """Whether a method may return so many values: it says so, or gives what something else gives."""
     for statement in ir.statements(method.body):
         value = statement.value if isinstance(statement, ir.Return) else None
         if isinstance(value, ir.Seq):
-            if len(value.items) == places:
+            if len(value.items) == taken:
                 return True
         elif isinstance(value, (ir.Name, ir.Call)):
             return True

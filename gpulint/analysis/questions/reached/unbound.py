@@ -1,4 +1,5 @@
-"""Names that nothing in a file binds: what uses one raises, and what stands behind it never runs."""
+"""What raises whenever it runs, so that what stands behind it never does: names that nothing in a file binds, imports of what is
+not there, and more or fewer values taken from a call than it ever gives."""
 
 from __future__ import annotations
 
@@ -12,6 +13,8 @@ from typing import TYPE_CHECKING
 from gpulint.analysis.code import ir
 from gpulint.analysis.code.bindings import bound_names
 from gpulint.analysis.code.following import passed_before
+from gpulint.analysis.file.lookup import called_in_project
+from gpulint.analysis.questions.reached.dispatch import places
 
 if TYPE_CHECKING:
     from gpulint.analysis.file.program import FileAnalysis
@@ -55,28 +58,46 @@ class Unbound:
         return None
 
     def stops(self, function: ir.Function, statement: ir.Stmt) -> str | None:
-        """Why a function raises before it gets to a statement: on each way there it imports what is not there."""
-        if function is self._file.module.body:
-            return None
-        clause = next(filter(None, map(self._raises, passed_before(function.body, statement))), None)
-        return f"`{function.name}` raises at an import before: {clause}" if clause is not None else None
+        """Why a function, or the file's own body, raises before it gets to a statement: on each way there something does."""
+        clauses = (self._raises(function, one) for one in passed_before(function.body, statement))
+        clause = next(filter(None, clauses), None)
+        by = "the file" if function is self._file.module.body else f"`{function.name}`"
+        return f"{by} raises at {clause}" if clause is not None else None
 
-    def _raises(self, statement: ir.Stmt) -> str | None:
-        """Why a statement of a function raises whatever happens: it is such an import, or each of its branches has one, or leaves
-        the function."""
+    def _raises(self, function: ir.Function, statement: ir.Stmt) -> str | None:
+        """Why a statement of a function raises whatever happens: it is an import of what is not there, takes more or fewer values
+        than there are, or each of its branches does so, or leaves the function."""
         if isinstance(statement, ir.Import):
-            return self._lacking(statement)
+            clause = self._lacking(statement) if function is not self._file.module.body else None
+            return f"an import before: {clause}" if clause is not None else None
+        if isinstance(statement, ir.Assign):
+            return self._misfit(function, statement)
         if isinstance(statement, ir.With):
-            return next(filter(None, map(self._raises, statement.body)), None)
+            return next(filter(None, (self._raises(function, one) for one in statement.body)), None)
         if not isinstance(statement, ir.If):
             return None
         found: list[str | None] = []
         for branch in (statement.body, statement.orelse):
-            clause = next(filter(None, map(self._raises, branch)), None)
+            clause = next(filter(None, (self._raises(function, one) for one in branch)), None)
             if clause is None and not any(isinstance(one, (ir.Return, ir.Jump)) for one in branch):
                 return None
             found.append(clause)
         return next(filter(None, found), None)
+
+    def _misfit(self, function: ir.Function, statement: ir.Assign) -> str | None:
+        """`a, b = f()` of a function that always gives three, in words."""
+        call = statement.value
+        if not isinstance(call, ir.Call) or self._file.filename.endswith(".ipynb"):
+            return None
+        taken = places(statement, call)
+        callee = called_in_project(function, call) if taken is not None else None
+        if callee is None or callee.cls is not None or callee.decorators or callee.is_generator:
+            return None  # whoever derives from the class, or the decorator, may give something else
+        given = {_given_by(one.value) for one in ir.statements(callee.body) if isinstance(one, ir.Return)}
+        if not given or None in given or taken in given:
+            return None
+        counts = " or ".join(str(count) for count in sorted(filter(None, given)))
+        return f"row {statement.row}: it takes {taken} values of `{callee.name}`, which gives {counts}"
 
     def _lacking(self, statement: ir.Import) -> str | None:
         """What an import asks for that is not there, in words."""
@@ -129,6 +150,15 @@ class Unbound:
             return None
         found = bound_names(tree)
         return found | _GIVEN if found is not None else None
+
+
+def _given_by(value: ir.Expr | None) -> int | None:
+    """How many values a `return` gives, where its text says so."""
+    if not isinstance(value, ir.Seq) or any(
+        isinstance(item, (ir.Starred, ir.Wrapper)) for item in value.items
+    ):
+        return None
+    return len(value.items)
 
 
 def _is_work(statement: ir.Stmt) -> bool:

@@ -17,6 +17,7 @@ from gpulint.analysis.questions.repeats.amounts import (
     is_shown_at_once,
 )
 from gpulint.analysis.questions.size.networks import NARROW, SMALL, NetworkSizes, Size
+from gpulint.analysis.torch import frameworks
 from gpulint.analysis.torch.sizes import of_name
 from gpulint.answers import Answer, Question, left_open, refuted, unweighed
 
@@ -27,6 +28,12 @@ if TYPE_CHECKING:
 _UNSHOWN = "neither how large the network is, nor that batches go through it, is seen"
 _FEW_LAYERS = 16  # of a freed graph each leaves some nodes of half a kilobyte, in each step
 _UNKNOWN = "how large the network is, the code does not say"
+
+
+def are_mostly_frozen(forwards: Iterable[Forward]) -> bool:
+    """Whether each forward is of a network that is frozen but for a small part: it saves what that part is given alone."""
+    known = [str(forward.module.network) in frameworks.MOSTLY_FROZEN for forward in forwards]
+    return bool(known) and all(known)
 
 
 class ForwardSizes:
