@@ -129,7 +129,7 @@ class Doubts:
     def open(self, facts: FunctionFacts, forward: Forward) -> Iterator[Answer]:
         """What leaves the same claim open."""
         path = forward.module.path or "the model"
-        if self._is_try_out(facts, forward):
+        if self._is_timed(forward) and self._is_try_out(facts, forward):
             yield left_open(Question.MEANT, "it only runs to be timed, with the graph or without")
         base = next((name for entry in facts.role.entries if (name := self._unseen_base(entry))), "")
         if base:
