@@ -277,8 +277,8 @@ def test_the_places_of_a_notebook(tmp_path: Path, place: str) -> None:
 def test_a_cell_that_cannot_be_read_and_may_decide_is_named(tmp_path: Path) -> None:
     (tmp_path / "book.ipynb").write_text(book(HEAD, "with torch.no_grad(:\n", FUNCTION))
     done = gpulint("explain", "book.ipynb", cwd=tmp_path)
-    assert done.returncode == 2
-    assert "book.ipynb cannot be checked: cell 3: " in done.stderr.decode()
+    assert done.returncode == 0
+    assert "cell 3 does not parse, and speaks of gradients" in done.stdout.decode()
 
 
 # -- the command ---------------------------------------------------------------------------------------------

@@ -178,9 +178,22 @@ def test_a_cell_that_does_not_parse_costs_only_itself(tmp_path: Path) -> None:
     assert "total += loss.item()" in sources(tmp_path / "t.ipynb")[2]
 
 
-def test_a_broken_cell_that_may_decide_silences_the_others(tmp_path: Path) -> None:
-    save(tmp_path / "t.ipynb", SETUP, "torch.set_grad_enabled(False", LOOP)
+def test_a_broken_cell_that_may_decide_is_a_doubt_of_the_others(tmp_path: Path) -> None:
+    before = save(tmp_path / "t.ipynb", SETUP, "torch.set_grad_enabled(False", LOOP)
     assert [item["code"] for item in findings("t.ipynb", cwd=tmp_path)] == ["GPU000"]
+    _, held = findings("--confidence", "low", "t.ipynb", cwd=tmp_path)
+    assert (held["code"], held["cell"], held["confidence"]) == ("GPU101", 4, "low")
+    assert held["doubts"] == ["cell 3 does not parse, and speaks of gradients: what it does is not seen"]
+    assert held["fix"]["applicability"] == "unsafe"
+    explained = gpulint("explain", "t.ipynb:4:7", cwd=tmp_path).stdout.decode()
+    assert "cell 3 does not parse" in explained
+    assert gpulint("--fix", "--confidence", "low", "t.ipynb", cwd=tmp_path).returncode == 1
+    assert (tmp_path / "t.ipynb").read_text(encoding="utf-8") == before
+    gpulint("--fix", "--unsafe-fixes", "--confidence", "low", "t.ipynb", cwd=tmp_path)
+    assert sources(tmp_path / "t.ipynb")[1:] == [
+        "torch.set_grad_enabled(False",
+        LOOP.replace("+= loss", "+= loss.item()"),
+    ]
 
 
 @pytest.mark.parametrize(

@@ -22,6 +22,7 @@ _MARKED: Final = re.compile(r"[^\r\n]*" + _MARK + r"([0-9]+)\n")
 _NEWLINE: Final = re.compile(r"\r\n|\r|\n")
 # What a cell that cannot be read may do to the values of other cells.
 _TELLING: Final = re.compile(r"backward|grad|inference_mode|detach")
+_UNREAD: Final = "#\ue002"  # before the number of such a cell
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,18 +37,17 @@ class CellFlaw:
 class CellModule:
     """The cells as one module's `text`. `flaws` are those of the cells that were left out.
 
-    `is_telling` is False where a cell that does not parse may decide what holds in the others.
+    Where one of these may decide what holds in the others, a comment at the end of the text says so: see `unread_cell`.
     """
 
     text: str
     flaws: tuple[CellFlaw, ...]
-    is_telling: bool
     _notebook: Notebook
     _hiding: Hiding
 
     def sources(self, text: str) -> dict[int, str] | None:
         """The cells' sources after the module has become `text`; None where an IPython line or a cell got lost."""
-        parts = _MARKED.split(text)
+        parts = _MARKED.split(text.partition(_UNREAD)[0])
         numbers = [int(number) for number in parts[1::2]]
         if parts[0] or numbers != [int(number) for number in _MARKED.findall(self.text)]:
             return None
@@ -68,13 +68,14 @@ def join(notebook: Notebook) -> CellModule:
     hiding = Hiding(frozenset().union(*(loaded_magics(cell.source) for cell in notebook.cells)))
     pieces: list[str] = []
     flaws: list[CellFlaw] = []
-    is_telling = True
+    unread: list[str] = []
     for cell in notebook.cells:
         if (
             not cell.source.strip()
             or cell_language(cell.source)
             or HIDDEN[1] in cell.source
             or _MARK[1] in cell.source
+            or _UNREAD[1] in cell.source
         ):
             continue
         code, wrong = _python(cell, hiding)
@@ -82,8 +83,14 @@ def join(notebook: Notebook) -> CellModule:
             pieces.append(code)
         else:
             flaws.append(CellFlaw(cell.number, wrong))
-            is_telling = is_telling and not _TELLING.search(cell.source)
-    return CellModule("".join(pieces), tuple(flaws), is_telling, notebook, hiding)
+            unread += [f"{_UNREAD}{cell.number}\n"] if _TELLING.search(cell.source) else []
+    return CellModule("".join((*pieces, *unread[:1])) if pieces else "", tuple(flaws), notebook, hiding)
+
+
+def unread_cell(text: str) -> int | None:
+    """The number of a cell that a module's text leaves out although it may decide what holds in the others."""
+    number = text.rpartition(_UNREAD)[2].strip() if _UNREAD in text else ""
+    return int(number) if number.isdecimal() else None
 
 
 def _python(cell: Cell, hiding: Hiding) -> tuple[str, Flaw | None]:

@@ -121,9 +121,6 @@ def _explain_notebook(text: str, filename: str, rules: RuleSet, project: Project
     from gpulint.lint.cells import Places, join
 
     module = join(notebook_of(text))
-    if not module.is_telling:  # then nothing is reported in the other cells either
-        wrong = module.flaws[0]
-        raise SourceError(f"cell {wrong.cell}: {wrong.flaw.message}", wrong.flaw.line, wrong.flaw.column)
     places = Places(module.text)
     claims, _ = explain_module(module.text, filename, rules, project)
     return [_in_cell(one, places) for one in claims]

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from gpulint.answers import Answer, Question, Verdict, doubts_of, left_open, refuted
 from gpulint.findings import Confidence, Finding, Fix, Position, Related, decisive
+from gpulint.lint.cells import unread_cell
 from gpulint.lint.trees import SourceError, Trees, deep_stack
 from gpulint.rule import Cost, Report, Rule, RuleSet, node_of
 from gpulint.source.program import top_of
@@ -82,7 +83,7 @@ def analysed(text: str, filename: str, project: Project | None) -> FileFacts:
             facts = analyse(lower(trees.tree), filename, project)
     except RecursionError:
         raise SourceError("the file is nested too deeply to be analysed") from None
-    facts.trees = trees
+    facts.trees, facts.unread_cell = trees, unread_cell(text)
     return facts
 
 
@@ -125,6 +126,10 @@ def said_by_program(facts: FileFacts, rule: type[Rule], place: Place) -> Iterato
     from gpulint.analysis.questions.reached.uncalled import Uncalled
     from gpulint.analysis.questions.reached.ways import Ways
 
+    if (cell := facts.unread_cell) is not None:
+        yield left_open(
+            Question.GRAD, f"cell {cell} does not parse, and speaks of gradients: what it does is not seen"
+        )
     function, statement = facts.place_of(place) if rule.costs_when_run else (None, None)
     if function is not None:
         yield from facts.ask(Uncalled).doubt(function, statement)

@@ -27,7 +27,7 @@ def check_notebook(checker: FileChecker, source: SourceFile, task: Task) -> File
     module = join(notebook)
     linter = _CellLinter(checker, task, module)
     flaws = checker.in_force(linter.flaws(), task)
-    if not module.is_telling or not module.text:
+    if not module.text:
         return FileResult(tuple(flaws))
     if not task.passes_gate or not checker.passes_gate(module.text.encode(), task.path, task.config):
         unused = Places(module.text).in_cells(checker.unused_suppressions(module.text, task))

@@ -39,6 +39,9 @@ class FileFacts:
     functions: list[FunctionFacts]
     on_gpu: bool = True
     trees: HasModule | None = None
+    unread_cell: int | None = (
+        None  # of a notebook: one that does not parse, and may decide what holds in the others
+    )
     _answers: dict[Callable[[FileAnalysis], Any], Any] = field(default_factory=dict)
 
     @property
