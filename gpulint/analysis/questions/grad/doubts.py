@@ -16,6 +16,7 @@ from gpulint.analysis.code.assignments import targets
 from gpulint.analysis.code.following import main_blocks
 from gpulint.analysis.file.classes import ClassInfo
 from gpulint.analysis.file.lookup import names_only_cpu
+from gpulint.analysis.file.weights.parameters import Weights, weights_of
 from gpulint.analysis.questions.backward.differentiating_networks import (
     differentiating_networks,
     may_be,
@@ -24,7 +25,7 @@ from gpulint.analysis.questions.backward.under_calls import BackwardUnderCalls
 from gpulint.analysis.questions.device.by_constant import everything_on_cpu, speaks_of_no_device
 from gpulint.analysis.questions.device.made_on_cpu import is_made_on_cpu
 from gpulint.analysis.questions.device.origins import Origins, bindings, device_of_move, is_cpu
-from gpulint.analysis.questions.grad.frozen_networks import handed_frozen, is_frozen
+from gpulint.analysis.questions.grad.frozen_networks import classes_bound, handed_frozen, is_frozen
 from gpulint.analysis.questions.grad.no_graph import (
     array_of_uncut,
     callers_want_none,
@@ -85,7 +86,7 @@ class Doubts:
     def against(self, facts: FunctionFacts, forward: Forward) -> Iterator[Answer]:
         """What refutes that claim, or nearly does."""
         path = forward.module.path or "the model"
-        if forward.given.given_host:
+        if forward.given.given_host and not self._reads_texts(forward):
             yield refuted(Question.TENSOR, f"`{path}` is given nothing but texts, paths, arrays and numbers")
         if self._is_probe(facts, forward):
             yield refuted(Question.MEANT, "only a constructor, an export or a look at the shape needs it")
@@ -112,6 +113,18 @@ class Doubts:
             yield unfit
         if self._is_part_of_network(facts, forward):
             yield refuted(Question.REACHED, "only the forward of its own module calls it: its caller decides")
+
+    def _reads_texts(self, forward: Forward) -> bool:
+        """Whether the network is one of the project, with parameters of its own: it makes tensors of what it is given."""
+        path = forward.module.path
+        classes = [
+            forward.module.network,
+            *(classes_bound(self._file, forward.function, path) if path else ()),
+        ]
+        return any(
+            isinstance(one, ClassInfo) and one.is_module and weights_of(one) is Weights.SOME
+            for one in classes
+        )
 
     def _elsewhere(self, facts: FunctionFacts, forward: Forward) -> Iterator[Answer]:
         path = forward.module.path or "the model"

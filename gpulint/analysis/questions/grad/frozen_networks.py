@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from gpulint.analysis.code import ir
-from gpulint.analysis.code.assignments import pairs
+from gpulint.analysis.code.assignments import pairs, targets
 from gpulint.analysis.code.reading import unwrapped
 from gpulint.analysis.file.classes import ClassInfo
 from gpulint.analysis.file.frozen_classes import (
@@ -189,9 +189,13 @@ def _called(file: FileAnalysis, function: ir.Function, made: ir.Call) -> Val | N
 
 
 def classes_bound(file: FileAnalysis, function: ir.Function, path: str) -> list[Any]:
-    """The classes of an object: by its annotation, or by what makes it. Of a library's the qualified name."""
+    """The classes of an object: by its annotation, or by what makes it, in the function or in one around it. Of a library's the
+    qualified name."""
     found: list[Val | None] = []
     param = next((param for param in function.params if param.name == path), None)
+    if param is None and function.parent is not None and path.isidentifier():
+        if all(t.path != path for one in ir.statements(function.body) for t in targets(one)):
+            return classes_bound(file, function.parent, path)
     if param is not None:
         found.append(file.param_value(function, param))
     methods = function.cls.methods.values() if function.cls is not None and "." in path else (function,)

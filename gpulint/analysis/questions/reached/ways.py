@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from gpulint.analysis.code import ir
@@ -49,6 +50,41 @@ class Ways:
         elif (clause := self._shut(function, statement, _DEPTH)) is not None:
             answer = left_open if is_for_others(self._file) else refuted
             yield answer(Question.REACHED, clause)
+        elif (name := self._switch(function, statement)) is not None:
+            clause = f"`{name}` is {self._switches[name]} in the file: somebody has to set it otherwise"
+            yield left_open(Question.REACHED, clause)
+
+    def _switch(self, function: ir.Function, statement: ir.Stmt) -> str | None:
+        """A switch at the top of the file that is off for the statement."""
+        local = self._file.evidence[function].assigned | {param.name for param in function.params}
+        for test, holds in conditions(function.body, statement):
+            paths = {part.path for part in ir.walk(test)} & self._switches.keys()
+            if function is not self._file.module.body:
+                paths -= local
+            known = {path: self._switches[path] for path in paths if path is not None}
+            if known and truth(test, known) is (not holds):
+                return min(known)
+        return None
+
+    @cached_property
+    def _switches(self) -> dict[str, bool]:
+        """The names that the body of the file sets to True or False, once, and that nothing in it sets anew."""
+        body = self._file.module.body
+        bound = [target.path for one in ir.statements(body.body) for target in targets(one)]
+        elsewhere = {
+            target.path
+            for function in self._file.module.functions
+            if function is not body
+            for one in ir.statements(function.body)
+            for target in targets(one)
+        }
+        found: dict[str, bool] = {}
+        for one in body.body:
+            value = one.value if isinstance(one, ir.Assign) else None
+            if isinstance(value, ir.Const) and isinstance(value.value, bool):
+                names = (target.path for target in targets(one))
+                found |= {name: value.value for name in names if name is not None and bound.count(name) == 1}
+        return {name: value for name, value in found.items() if name not in elsewhere and "." not in name}
 
     def _shut(self, function: ir.Function, statement: ir.Stmt, depth: int) -> str | None:
         """Why the statement never runs: what is known of the program when it gets there decides a test on the way against it.
