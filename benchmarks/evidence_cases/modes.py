@@ -150,6 +150,55 @@ def _penalty(by_backward: bool) -> Any:
     return make
 
 
+def _head(frozen: bool) -> Any:
+    """A head that is trained on an encoder, of which all parameters go to the optimizer."""
+
+    def make(setup: Setup) -> Step:
+        encoder = setup.mlp()
+        head = torch.nn.Linear(setup.size.mlp_width, 10, device=setup.device)
+        if frozen:
+            encoder.requires_grad_(False)
+        else:
+            encoder.requires_grad = False  # an attribute that nothing reads
+        optimizer = torch.optim.Adam([*encoder.parameters(), *head.parameters()], lr=1e-4)
+
+        def step() -> None:
+            loss = head(encoder(setup.features())).pow(2).mean()
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            del loss
+            setup.note("allocated after the step", setup.allocated())
+
+        return step
+
+    return make
+
+
+def _judge(frozen: bool) -> Any:
+    """A network that is trained through another, which the optimizer does not have."""
+
+    def make(setup: Setup) -> Step:
+        net, judge = setup.mlp(), setup.mlp().eval()
+        if frozen:
+            judge.requires_grad_(False)
+        else:
+            judge.requires_grad = False  # an attribute that nothing reads
+        optimizer = torch.optim.SGD(net.parameters(), lr=1e-4)
+
+        def step() -> None:
+            loss = judge(net(setup.features())).pow(2).mean()
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            del loss
+            setup.note("allocated after the step", setup.allocated())
+
+        return step
+
+    return make
+
+
 def _micro_batches(deferred: bool) -> Any:
     def make(setup: Setup) -> Step:
         model = setup.language_model()
@@ -226,6 +275,16 @@ CASES = [
     ),
     Case(
         "GPU204", "no_grad() as a statement", {"statement": _evaluate("bare"), "with": _evaluate("no_grad")}
+    ),
+    Case(
+        "GPU204",
+        "head on an encoder that is frozen in name only",
+        {"net.requires_grad = False": _head(False), "net.requires_grad_(False)": _head(True)},
+    ),
+    Case(
+        "GPU204",
+        "judge that is frozen in name only",
+        {"net.requires_grad = False": _judge(False), "net.requires_grad_(False)": _judge(True)},
     ),
     Case(
         "GPU301",
