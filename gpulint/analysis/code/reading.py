@@ -239,10 +239,10 @@ def asked_for_number(test: ir.Op) -> str | None:
     return None
 
 
-def conditions(test: ir.Expr) -> list[ir.Expr]:
+def conjuncts(test: ir.Expr) -> list[ir.Expr]:
     """What all has to hold for a test to hold: the operands of `and`."""
     if isinstance(test, ir.Op) and test.op == "and":
-        return [part for operand in test.operands for part in conditions(operand)]
+        return [part for operand in test.operands for part in conjuncts(operand)]
     return [test]
 
 

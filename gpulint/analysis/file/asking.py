@@ -33,15 +33,16 @@ _IN_QUOTES = {quote: re.compile(rf"(?<![\w{quote}]){quote}[^'\"\n]+{quote}(?!{qu
 
 @dataclass
 class FileFacts:
-    """Everything known about one file. What is rarely wanted is found out when a rule asks for it, and never before."""
+    """Everything known about one file. What is rarely wanted is found out when a rule asks for it, and never before.
+
+    unread_cell: of a notebook, a cell that does not parse, and may decide what holds in the others.
+    """
 
     analysis: FileAnalysis
     functions: list[FunctionFacts]
     on_gpu: bool = True
     trees: HasModule | None = None
-    unread_cell: int | None = (
-        None  # of a notebook: one that does not parse, and may decide what holds in the others
-    )
+    unread_cell: int | None = None
     _answers: dict[Callable[[FileAnalysis], Any], Any] = field(default_factory=dict)
 
     @property

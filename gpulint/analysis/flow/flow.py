@@ -7,7 +7,7 @@ from typing import Any
 
 from gpulint.analysis.code import ir
 from gpulint.analysis.code.oom import is_oom_handler, leaves_frames, recovery_in
-from gpulint.analysis.code.reading import NUMBER_TYPES, asked_for_eval_mode, asked_for_number, conditions
+from gpulint.analysis.code.reading import NUMBER_TYPES, asked_for_eval_mode, asked_for_number, conjuncts
 from gpulint.analysis.flow.loops import Loops
 from gpulint.analysis.torch import frameworks
 from gpulint.analysis.values.constants import truth
@@ -114,7 +114,7 @@ class Flow(Loops):
     def check(self, statement: ir.Check) -> None:
         for value in statement.values:
             self.eval(value)
-            for condition in conditions(value):
+            for condition in conjuncts(value):
                 self._asserted(condition)
 
     def _asserted(self, test: ir.Expr) -> None:

@@ -10,7 +10,7 @@ from gpulint.rules.detect.unseen.sights import Sight, sights
 
 from gpulint.analysis.code import ir
 from gpulint.analysis.code.assignments import targets
-from gpulint.analysis.code.reading import asked_for_eval_mode, conditions
+from gpulint.analysis.code.reading import asked_for_eval_mode, conjuncts
 from gpulint.analysis.file.evidence import unmoved
 from gpulint.analysis.torch.methods import GIVES_ITSELF
 from gpulint.analysis.values.arguments import bind_sources
@@ -124,7 +124,7 @@ def _asserted(sight: Sight) -> list[Switch]:
     """`assert not net.training`: who comes by here has a network in eval mode."""
     if not isinstance(sight.statement, ir.Check):
         return []
-    tests = [test for value in sight.statement.values for test in conditions(value)]
+    tests = [test for value in sight.statement.values for test in conjuncts(value)]
     asked = [network for test in tests if (network := asked_for_eval_mode(test)) is not None]
     return [
         Switch(network.path, True, sight.order, sight.branches, sight.rescuing, network)
