@@ -23,6 +23,26 @@ def count(net, pictures, wanted):
     print(np.sqrt(error))
 
 
+class Matcher:
+    def __init__(self, net, pairs):
+        self.net = net.cuda()
+        self.pairs = pairs
+
+    def matched(self, one, other):
+        nearest = torch.cdist(one.detach(), other.detach()).argmin(1).cpu().numpy()
+        return np.arange(len(nearest)), nearest
+
+    def errors(self):
+        self.net.eval()
+        found = []
+        for first, second, wanted in self.pairs:
+            one = self.net(first.cuda())  # medium: GPU201
+            other = self.net(second.cuda())
+            left, right = self.matched(one, other)
+            found.append(np.linalg.norm(left - right - wanted))
+        return found
+
+
 if __name__ == "__main__":
     boxes_of(torch.load("detector.pt"), torch.load("pictures.pt"), 2.0)
     count(torch.load("detector.pt"), torch.load("pictures.pt"), 2.0)

@@ -152,7 +152,9 @@ class Result:
             return self._stays(value) and _keeps_graph(value)
 
         def goes_on(value: ir.Expr) -> bool:
-            return is_left(value) and not self._is_array(value) and not self._names_any(value, other)
+            if self._is_array(value) or self._is_handed_on(value):
+                return False
+            return is_left(value) and not self._names_any(value, other)
 
         other = self._bound_otherwise(is_left)  # what is made of these may be anything
         names = self._reached(goes_on) - other
@@ -172,6 +174,18 @@ class Result:
         if isinstance(expr, ir.Name) and expr.id in names:
             return True
         return any(self._names_any(child, names) for child in expr.children())
+
+    def _is_handed_on(self, value: ir.Expr) -> bool:
+        """Whether a function that is none of torch's, or a method of the object itself, makes something of it: who knows what."""
+        function = self._forward.function
+        own = function.params[0].name if function.cls is not None and function.params else ""
+        for part in ir.walk(value):
+            if isinstance(part, ir.Call) and part is not self._forward.call and not self._runs_it_again(part):
+                path = part.func.path or ""
+                full = function.home.names.qualify(path) or ""
+                if (own and path.partition(".")[0] == own) or (full and not full.startswith("torch.")):
+                    return True
+        return False
 
     def _is_array(self, value: ir.Expr) -> bool:
         return any(
