@@ -331,15 +331,7 @@ def _sharing(file: FileAnalysis, owner: ir.Function) -> list[ir.Function]:
     """The functions that can reach a container of this owner."""
     if owner is file.module.body:
         return file.module.functions
-    return [function for function in file.module.functions if _is_within(function, owner)]
-
-
-def _is_within(function: ir.Function | None, owner: ir.Function) -> bool:
-    while function is not None:
-        if function is owner:
-            return True
-        function = function.parent
-    return False
+    return [function for function in file.module.functions if function.is_within(owner)]
 
 
 def _names(expr: ir.Expr, last: str) -> bool:

@@ -571,6 +571,22 @@ class Function(Part):
         self.is_generator = False
         self.home: Any = None  # the analysis of the file it stands in
 
+    def scopes(self) -> Iterator[Function]:
+        """The function and those it is defined in, from the inside to the outside."""
+        current: Function | None = self
+        while current is not None:
+            yield current
+            current = current.parent
+
+    def is_within(self, outer: Function) -> bool:
+        """Whether this is `outer`, or is defined in it."""
+        return any(scope is outer for scope in self.scopes())
+
+    @property
+    def method(self) -> Function | None:
+        """The method that this is, or that it is defined in."""
+        return next((scope for scope in self.scopes() if scope.cls is not None), None)
+
 
 class Class(Part):
     __slots__ = ("bases", "body", "decorators", "methods", "name", "qualname")
@@ -655,6 +671,18 @@ def calls(block: list[Stmt]) -> Iterator[tuple[Stmt, Call]]:
     for statement in statements(block):
         for call in own_calls(statement):
             yield statement, call
+
+
+def loops_around(block: list[Stmt], wanted: Stmt | Call) -> tuple[For | While, ...] | None:
+    """The loops that a statement or a call stands in, outermost first; None where it is not in the block."""
+    for statement in block:
+        if statement is wanted or any(call is wanted for call in own_calls(statement)):
+            return ()
+        for inner in statement.blocks():
+            found = loops_around(inner, wanted) if inner else None
+            if found is not None:
+                return (statement, *found) if isinstance(statement, (For, While)) else found
+    return None
 
 
 def own_parts(statement: Stmt) -> tuple[Expr, ...]:

@@ -149,7 +149,7 @@ class FileFacts:
         }
         found: set[int] = set()
         for function in self.module.functions if silent else ():
-            if not any(owner in silent for owner in _around(function)):
+            if not any(scope in silent for scope in function.scopes()):
                 continue
             for statement in ir.statements(function.body):
                 found.add(id(statement.origin))
@@ -167,13 +167,6 @@ class FileFacts:
     def holds(self) -> Iterator[Hold]:
         for function in self.functions:
             yield from function.holds
-
-
-def _around(function: ir.Function | None) -> Iterator[ir.Function]:
-    """A function and those it is defined in."""
-    while function is not None:
-        yield function
-        function = function.parent
 
 
 def _bound_in(function: ir.Function) -> set[str]:

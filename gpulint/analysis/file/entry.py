@@ -67,12 +67,8 @@ class EntryModes(Identities):
         return set() if method is None else {method}
 
     def class_of(self, function: ir.Function) -> ClassInfo | None:
-        current: ir.Function | None = function
-        while current is not None:
-            if current.cls is not None:
-                return self.owners.get(current.cls)
-            current = current.parent
-        return None
+        method = function.method
+        return None if method is None or method.cls is None else self.owners.get(method.cls)
 
     def grad_at_entry(self, function: ir.Function) -> Grad:
         if function is self.module.body:

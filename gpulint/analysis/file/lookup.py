@@ -94,12 +94,10 @@ def _imported(function: ir.Function, named: ir.Expr) -> Val | None:
 
 def _is_free(file: FileAnalysis, function: ir.Function, name: str) -> bool:
     """Whether a plain name is bound neither in the function nor around it."""
-    current: ir.Function | None = function
-    while current is not None:
-        if name in file.evidence[current].assigned or any(param.name == name for param in current.params):
-            return False
-        current = current.parent
-    return True
+    return not any(
+        name in file.evidence[scope].assigned or any(param.name == name for param in scope.params)
+        for scope in function.scopes()
+    )
 
 
 def parts_given(

@@ -315,20 +315,18 @@ class FileAnalysis(EntryModes):
         return info is None or own != function.params[0].name or not info.holds_functions(attr)
 
     def _is_treated(self, function: ir.Function, path: str) -> bool:
-        current: ir.Function | None = function
         root, _, rest = path.partition(".")
-        while current is not None:
-            evidence = self.evidence[current]
+        for scope in function.scopes():
+            evidence = self.evidence[scope]
             if path in evidence.modules:
                 return True
-            if rest and current.cls is not None and current.params and current.params[0].name == root:
-                info = self.owners.get(current.cls)
+            if rest and scope.cls is not None and scope.params and scope.params[0].name == root:
+                info = self.owners.get(scope.cls)
                 return info is not None and rest in info.modules
-            if any(param.name == root for param in current.params):
+            if any(param.name == root for param in scope.params):
                 return not rest and path in self._module_parameters
             if root in evidence.assigned:
                 return False
-            current = current.parent
         return False
 
     @cached_property
@@ -349,15 +347,13 @@ class FileAnalysis(EntryModes):
 
     def is_frozen(self, function: ir.Function, path: str) -> bool:
         rest = path.partition(".")[2]
-        current: ir.Function | None = function
-        while current is not None:
-            evidence = self.evidence[current]
+        for scope in function.scopes():
+            evidence = self.evidence[scope]
             if path in evidence.frozen:
                 return path not in evidence.thawed
-            if rest and current.cls is not None:
-                info = self.owners.get(current.cls)
+            if rest and scope.cls is not None:
+                info = self.owners.get(scope.cls)
                 return info is not None and rest in info.frozen and rest not in info.thawed
-            current = current.parent
         return False
 
     def backward_attribute(self, function: ir.Function, path: str) -> bool:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from gpulint.rules.detect.lifetimes.hooked import Store, emptying, stores
-from gpulint.rules.detect.lifetimes.reaching_back import loops_around, own_name, scope
+from gpulint.rules.detect.lifetimes.reaching_back import own_name, scope
 from gpulint.rules.detect.lifetimes.suspicion import Suspicion
 
 from gpulint.analysis.code import ir
@@ -50,7 +50,7 @@ def _worth(file: FileAnalysis, store: Store) -> bool:
         return kept.graph or (kept.device and not kept.reduced)
     if not kept.graph:
         return False
-    loops = loops_around(registration.function.body, registration.stmt)
+    loops = ir.loops_around(registration.function.body, registration.stmt)
     return kept.moved or (registration.dropped and (bool(loops) or _is_of_each_layer(file, store)))
 
 

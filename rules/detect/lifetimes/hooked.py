@@ -124,10 +124,6 @@ def _named(file: FileAnalysis, function: ir.Function, given: ir.Expr) -> ir.Func
     own = own_name(function)
     if own and isinstance(given, ir.Attr) and given.base.path == own:
         info = file.class_of(function)
-        current: ir.Function | None = function
-        while info is None and current is not None:
-            current = current.parent
-            info = None if current is None else file.class_of(current)
         return None if info is None else info.method(given.attr)
     return _function(file, function, given)
 

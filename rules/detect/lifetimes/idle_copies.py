@@ -84,10 +84,7 @@ def _is_used(function: ir.Function, name: str, since: ir.Stmt | None, depth: int
 
 def _sees(function: ir.Function, outer: ir.Function) -> bool:
     """Whether a function may read the names of another one: it stands in it, or that is the script itself."""
-    current = function.parent
-    while current is not None and current is not outer:
-        current = current.parent
-    return current is outer or outer.name == "<module>"
+    return outer.name == "<module>" or (function is not outer and function.is_within(outer))
 
 
 def _parts(function: ir.Function, name: str) -> tuple[set[str], set[int]]:

@@ -72,14 +72,14 @@ def _pile(load: Loading) -> tuple[ir.Stmt, str] | None:
         name = targets(load.stmt)[0].path
         mine = _is_loaded(value.elements[-1], load, None)
         return (load.stmt, name) if mine and name is not None else None
-    loop = _loop_around(load.function.body, load.stmt)
+    loops = [one for one in ir.loops_around(load.function.body, load.stmt) or () if isinstance(one, ir.For)]
     own = targets(load.stmt)[0].path if value is load.call and len(targets(load.stmt)) == 1 else None
-    for statement in ir.statements(loop.body) if loop is not None else ():
+    for statement in ir.statements(loops[-1].body) if loops else ():
         if isinstance(statement, ir.ExprStmt) and isinstance(statement.value, ir.Call):
             call = statement.value
             if call.method == "append" and isinstance(call.func, ir.Attr) and len(call.args) == 1:
                 if _is_loaded(call.args[0], load, own) and isinstance(call.func.base, ir.Name):
-                    return (loop, call.func.base.id) if loop is not None else None
+                    return loops[-1], call.func.base.id
     return None
 
 
@@ -88,15 +88,6 @@ def _is_loaded(value: ir.Expr, load: Loading, name: str | None) -> bool:
     while isinstance(value, ir.Sub):
         value = value.base
     return value is load.call or (name is not None and entry_of(value) == name)
-
-
-def _loop_around(body: list[ir.Stmt], wanted: ir.Stmt) -> ir.For | None:
-    """The innermost loop that a statement stands in."""
-    found: ir.For | None = None
-    for statement in ir.statements(body):
-        if isinstance(statement, ir.For) and any(inner is wanted for inner in ir.statements(statement.body)):
-            found = statement
-    return found
 
 
 def _restored(function: ir.Function, name: str) -> Iterator[ir.Call]:

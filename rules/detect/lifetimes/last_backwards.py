@@ -6,7 +6,7 @@ from collections.abc import Iterator, Set
 from typing import TYPE_CHECKING
 
 from gpulint.rules.detect.kept.callers import CallSite, call_sites, means, where
-from gpulint.rules.detect.lifetimes.reaching_back import loops_around, own_name, owner_of
+from gpulint.rules.detect.lifetimes.reaching_back import own_name, owner_of
 from gpulint.rules.detect.lifetimes.suspicion import Suspicion
 
 from gpulint.analysis.code import ir
@@ -116,7 +116,7 @@ def _answers(
     file: FileAnalysis, function: ir.Function, statement: ir.Stmt, root: ir.Expr
 ) -> Iterator[Answer]:
     origins = _Origins(function, root)
-    loops = loops_around(function.body, statement) or ()
+    loops = ir.loops_around(function.body, statement) or ()
     if loops and (not origins.made_in(loops[-1]) or origins.older_than(loops[-1])):
         yield refuted(
             Question.BACKWARD, "each round of the loop goes through a graph older than it", loops[-1]
@@ -182,7 +182,7 @@ def _backward_behind(file: FileAnalysis, site: CallSite, loop: ir.For | ir.While
 
 def _bound_through(site: CallSite, given: ir.Expr) -> ir.For | ir.While | None:
     """The loop whose rounds each make what a caller hands over by a name that nothing else is bound to after the call."""
-    loops = loops_around(site.function.body, site.stmt)
+    loops = ir.loops_around(site.function.body, site.stmt)
     if not isinstance(given, ir.Name) or not loops:
         return None
     binding = [s for s in ir.statements(loops[-1].body) if _bound(s, given.id) is not None]

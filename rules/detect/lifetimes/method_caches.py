@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from gpulint.rules.detect.lifetimes.reaching_back import loops_around, own_name
+from gpulint.rules.detect.lifetimes.reaching_back import own_name
 from gpulint.rules.detect.lifetimes.suspicion import Suspicion
 
 from gpulint.analysis.code import ir
@@ -135,7 +135,7 @@ def _let_go(file: FileAnalysis, cls: ir.Class) -> Answer:
     for function in file.module.functions:
         if cls.name in file.evidence[function].called:
             for statement, call in ir.calls(function.body):
-                if call.method == cls.name and loops_around(function.body, statement):
+                if call.method == cls.name and ir.loops_around(function.body, statement):
                     return proven(
                         Question.OUTLIVES, f"a loop makes one `{cls.name}` after another", statement
                     )

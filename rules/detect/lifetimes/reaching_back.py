@@ -15,21 +15,20 @@ if TYPE_CHECKING:
 
 def own_name(function: ir.Function) -> str:
     """`self`, as the method around the function calls it; empty where there is none."""
-    current: ir.Function | None = function
-    while current is not None:
-        if current.cls is not None:
-            static = any(decorator.path == "staticmethod" for decorator in current.decorators)
-            return current.params[0].name if current.params and not static else ""
-        current = current.parent
-    return ""
+    method = function.method
+    if method is None or not method.params:
+        return ""
+    return (
+        ""
+        if any(decorator.path == "staticmethod" for decorator in method.decorators)
+        else method.params[0].name
+    )
 
 
 def owner_of(function: ir.Function) -> ir.Class | None:
     """The class whose method the function is, or is defined in."""
-    current: ir.Function | None = function
-    while current is not None and current.cls is None:
-        current = current.parent
-    return None if current is None else current.cls
+    method = function.method
+    return None if method is None else method.cls
 
 
 # What gives parts of what it is given.
@@ -122,21 +121,6 @@ def _is_parameter(value: ir.Expr, names: set[str]) -> bool:
     return isinstance(value, ir.Name) and value.id in names
 
 
-def loops_around(
-    block: list[ir.Stmt], wanted: ir.Stmt, around: tuple[ir.For | ir.While, ...] = ()
-) -> tuple[ir.For | ir.While, ...] | None:
-    """The loops that a statement stands in, outermost first; None where it is not in the block."""
-    for statement in block:
-        if statement is wanted:
-            return around
-        inner = (*around, statement) if isinstance(statement, (ir.For, ir.While)) else around
-        for nested in statement.blocks():
-            found = loops_around(nested, wanted, inner)
-            if found is not None:
-                return found
-    return None
-
-
 def scope(file: FileAnalysis, function: ir.Function) -> list[ir.Function]:
     """The functions that share the object or the local names of one: the methods of its class with what is defined in
     them, or, of a plain function, what is defined in it."""
@@ -145,13 +129,5 @@ def scope(file: FileAnalysis, function: ir.Function) -> list[ir.Function]:
         top = function
         while top.parent is not None and top.parent is not file.module.body:
             top = top.parent
-        return [other for other in file.module.functions if _within(other, top)]
+        return [other for other in file.module.functions if other.is_within(top)]
     return [other for other in file.module.functions if owner_of(other) is owner]
-
-
-def _within(function: ir.Function | None, outer: ir.Function) -> bool:
-    while function is not None:
-        if function is outer:
-            return True
-        function = function.parent
-    return False

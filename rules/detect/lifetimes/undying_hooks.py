@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from gpulint.rules.detect.lifetimes.hooked import Registration, Store, registered, stores
-from gpulint.rules.detect.lifetimes.reaching_back import comes_from_outside, loops_around, own_name, owner_of
+from gpulint.rules.detect.lifetimes.reaching_back import comes_from_outside, own_name, owner_of
 from gpulint.rules.detect.lifetimes.suspicion import Suspicion
 
 from gpulint.analysis.code import ir
@@ -92,7 +92,7 @@ def _part_of_its_work(file: FileAnalysis, owner: ir.Class, store: Store | None) 
 
 def _on_every_module(registration: Registration) -> bool:
     """Whether it is registered in a loop over all modules."""
-    for loop in loops_around(registration.function.body, registration.stmt) or ():
+    for loop in ir.loops_around(registration.function.body, registration.stmt) or ():
         if isinstance(loop, ir.For) and any(
             isinstance(part, ir.Call) and part.method in ("modules", "named_modules")
             for part in ir.walk(loop.iterable)
@@ -119,7 +119,7 @@ def _made_again(file: FileAnalysis, owner: ir.Class) -> Answer:
     """Whether the program makes more than one such object for a module that lives on."""
     made = list(_makings(file, owner))
     for function, statement in made:
-        if loops_around(function.body, statement) or file.called_in_data_loop & {function}:
+        if ir.loops_around(function.body, statement) or file.called_in_data_loop & {function}:
             return proven(Question.REPEATS, f"a loop makes one `{owner.name}` after another", statement)
     if made and all(_is_once(file, function, statement) for function, statement in made):
         return refuted(Question.REPEATS, f"the program makes one `{owner.name}`", made[0][1])

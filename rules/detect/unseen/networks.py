@@ -313,10 +313,8 @@ def _about(known: Known, base: str) -> Answer:
 
 def _is_own(function: ir.Function, name: str) -> bool:
     """Whether a name is the object that a method belongs to."""
-    current: ir.Function | None = function
-    while current is not None and current.cls is None:
-        current = current.parent
-    return current is not None and bool(current.params) and current.params[0].name == name
+    method = function.method
+    return method is not None and bool(method.params) and method.params[0].name == name
 
 
 def auxiliary(call: ir.Call) -> str | None:

@@ -90,16 +90,14 @@ def _values(
             own = method.params[0].name if method.params else ""
             yield from ((method, value) for value in _bound(method, f"{own}.{rest}"))
         return
-    current: ir.Function | None = function
-    while current is not None:
-        if path in file.evidence[current].assigned:
-            yield from ((current, value) for value in _bound(current, path))
+    for scope in function.scopes():
+        if path in file.evidence[scope].assigned:
+            yield from ((scope, value) for value in _bound(scope, path))
             return
-        for param in current.params:
+        for param in scope.params:
             if param.name == path:
-                yield current, param.default
+                yield scope, param.default
                 return
-        current = current.parent
 
 
 def _bound(function: ir.Function, path: str) -> Iterator[ir.Expr]:
@@ -121,12 +119,10 @@ def _bound_in(body: list[ir.Stmt], path: str) -> Iterator[ir.Expr]:
 
 def _methods(file: FileAnalysis, function: ir.Function, head: str) -> list[ir.Function]:
     """The methods that share the object which `head` names in this function."""
-    current: ir.Function | None = function
-    while current is not None and current.cls is None:
-        current = current.parent
-    if current is None or not current.params or current.params[0].name != head:
+    method = function.method
+    if method is None or not method.params or method.params[0].name != head:
         return []
-    info = file.class_of(current)
+    info = file.class_of(method)
     if info is None:
         return []
     return [method for part in info.ancestors() if part.home is file for method in part.cls.methods.values()]
@@ -181,18 +177,16 @@ class _Search:
         names = {".".join((head, *parts[:count])) for count in range(1 if parts else 0, len(parts) + 1)}
         if not _methods(function.home, function, head):
             names.add(head)
-        current: ir.Function | None = function
-        while current is not None:
-            if any(self._moves(current, call, names) for _, call in ir.calls(current.body)):
+        for scope in function.scopes():
+            if any(self._moves(scope, call, names) for _, call in ir.calls(scope.body)):
                 return True
             for name in names:
-                if any(self._made_on_gpu(current, value) for value in _bound(current, name)):
+                if any(self._made_on_gpu(scope, value) for value in _bound(scope, name)):
                     return True
-                if any(self._returned_on_gpu(current, call, place) for call, place in _parts(current, name)):
+                if any(self._returned_on_gpu(scope, call, place) for call, place in _parts(scope, name)):
                     return True
-            if head in current.home.evidence[current].assigned or any(p.name == head for p in current.params):
+            if head in scope.home.evidence[scope].assigned or any(p.name == head for p in scope.params):
                 return False
-            current = current.parent
         return False
 
     def _moves(self, function: ir.Function, call: ir.Call, names: set[str]) -> bool:

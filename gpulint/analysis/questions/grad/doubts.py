@@ -205,7 +205,7 @@ class Doubts:
 
     def chooses_mode(self, function: ir.Function) -> bool:
         """Whether the code around a forward speaks of grad modes: where one is not known there, somebody decides about it."""
-        around = {*_around(function), *self._beside(function)}
+        around = {*function.scopes(), *self._beside(function)}
         known = any(self._file.evidence[one].words & GRAD_SWITCHES for one in around)
         return known or bool(self._words & {"set_grad_enabled", "enable_grad"})
 
@@ -455,7 +455,7 @@ class Doubts:
             and not (forward.mode.evaluating or data or self._trains)
         ):
             return True
-        return any(_hands_over(function, forward.module.path) for function in _around(forward.function))
+        return any(_hands_over(function, forward.module.path) for function in forward.function.scopes())
 
     def _is_part_of_network(self, facts: FunctionFacts, forward: Forward) -> bool:
         """Whether only the forward of its own module calls a method: whoever runs the module decides."""
@@ -524,13 +524,6 @@ def _is_placed(expr: ir.Expr) -> bool:
     if not isinstance(expr, ir.Call) or not isinstance(expr.func, ir.Attr):
         return False
     return expr.method == "cuda" or (expr.method == "to" and device_of_move(expr) is not None)
-
-
-def _around(function: ir.Function) -> list[ir.Function]:
-    found = [function]
-    while found[-1].parent is not None and found[-1].parent.name != "<module>":
-        found.append(found[-1].parent)
-    return found
 
 
 def _hands_over(function: ir.Function, network: str) -> bool:

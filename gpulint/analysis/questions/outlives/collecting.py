@@ -40,7 +40,11 @@ def only_takes_in(hold: Hold) -> bool:
         if isinstance(call.func, ir.Attr) and call.method in ("append", "insert", "extend")
     }
     bound = {id(target) for statement in ir.statements(body) for target in _bound_by(statement)}
-    inner = [one for one in hold.function.home.module.functions if _is_within(one, hold.function)]
+    inner = [
+        one
+        for one in hold.function.home.module.functions
+        if one is not hold.function and one.is_within(hold.function)
+    ]
     return not any(place.holder in hold.function.home.evidence[one].words for one in inner) and all(
         id(part) in filled | bound
         for statement in ir.statements(body)
@@ -51,13 +55,6 @@ def only_takes_in(hold: Hold) -> bool:
 
 def _bound_by(statement: ir.Stmt) -> list[ir.Expr]:
     return targets(statement) if isinstance(statement, ir.Assign) else []
-
-
-def _is_within(function: ir.Function, outer: ir.Function) -> bool:
-    current = function.parent
-    while current is not None and current is not outer:
-        current = current.parent
-    return current is outer
 
 
 def is_unread(facts: FunctionFacts, hold: Hold) -> bool:

@@ -8,7 +8,7 @@ from gpulint.analysis.torch.backward import runs_backward
 
 def lives_one_step(function: ir.Function, made: ir.Stmt, name: str) -> bool:
     """Whether the loop that makes a copy deletes its name at the end of the same round."""
-    loops = _loops_around(function.body, made)
+    loops = ir.loops_around(function.body, made)
     if not loops or not name.isidentifier():
         return False
     after = False
@@ -21,7 +21,7 @@ def lives_one_step(function: ir.Function, made: ir.Stmt, name: str) -> bool:
 
 def made_at_the_end(function: ir.Function, made: ir.Stmt) -> bool:
     """Whether a copy is made in no loop, after one that trains, with no loop after it."""
-    if _loops_around(function.body, made):
+    if ir.loops_around(function.body, made):
         return False
     before = trains = False
     for statement in ir.statements(function.body):
@@ -35,13 +35,3 @@ def made_at_the_end(function: ir.Function, made: ir.Stmt) -> bool:
                 for _, call in ir.calls(statement.body)
             )
     return trains
-
-
-def _loops_around(block: list[ir.Stmt], wanted: ir.Stmt) -> tuple[ir.For | ir.While, ...]:
-    """The loops around a statement, outermost first."""
-    for statement in block:
-        for inner in statement.blocks():
-            if wanted in ir.statements(inner):
-                found = _loops_around(inner, wanted)
-                return (statement, *found) if isinstance(statement, (ir.For, ir.While)) else found
-    return ()

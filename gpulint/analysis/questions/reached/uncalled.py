@@ -184,11 +184,11 @@ class Uncalled:
         evidence = self._file.evidence
         name = function.name
         for other, said in evidence.items():
-            if other is function or not _is_within(other, around):
+            if other is function or not other.is_within(around):
                 continue
             if {"locals", "eval", "exec"} & said.called or name in said.strings or name in said.declared:
                 return False
-            if name not in said.words or _is_within(other, function):
+            if name not in said.words or other.is_within(function):
                 continue
             beside = other.parent is around and depth > 0 and name in said.called
             if not beside or not self._is_idle(other, around, depth - 1):
@@ -245,13 +245,6 @@ class Uncalled:
 
 def _goes_on(statement: ir.Stmt) -> bool:
     return isinstance(statement, (ir.For, ir.While)) and not is_few(statement)
-
-
-def _is_within(function: ir.Function, around: ir.Function) -> bool:
-    current: ir.Function | None = function
-    while current is not None and current is not around:
-        current = current.parent
-    return current is not None
 
 
 def _importing(parts: tuple[str, ...]) -> re.Pattern[bytes]:

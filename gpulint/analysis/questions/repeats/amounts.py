@@ -28,7 +28,7 @@ _KEEPS = frozenset("to cuda float half double contiguous permute type clone deta
 
 def amounts(file: FileAnalysis, function: ir.Function, call: ir.Call) -> Iterator[Answer]:
     """What leaves it open whether enough goes through the call of a network to matter, each in a clause."""
-    around = _loops_around(function.body, call) or ()
+    around = ir.loops_around(function.body, call) or ()
     if around and all(is_few(loop) for loop in around) and _runs_once(file, function, _DEPTH):
         yield left_open(Question.REPEATS, "its loop has as few rounds as the text says", around[0])
     elif around and ends_at_once(around[-1]) and not any(map(_goes_on, around[:-1])):
@@ -46,13 +46,13 @@ def amounts(file: FileAnalysis, function: ir.Function, call: ir.Call) -> Iterato
 
 def goes_through_data(file: FileAnalysis, function: ir.Function, call: ir.Call) -> bool:
     """Whether a loop around a call, in its own function, goes through batches."""
-    known = (file.loops.get(id(loop)) for loop in _loops_around(function.body, call) or ())
+    known = (file.loops.get(id(loop)) for loop in ir.loops_around(function.body, call) or ())
     return any(loop is not None and loop.over_data for loop in known)
 
 
 def goes_through_loader(file: FileAnalysis, function: ir.Function, call: ir.Call) -> bool:
     """Whether the innermost loop around a call goes through what a loader gives: batches of a size that fits the training."""
-    around = _loops_around(function.body, call)
+    around = ir.loops_around(function.body, call)
     innermost = file.loops.get(id(around[-1])) if around else None
     if innermost is None or not innermost.over_data or not isinstance(innermost.stmt, ir.For):
         return False
@@ -65,7 +65,7 @@ def goes_through_batches(
 ) -> bool:
     """Whether batches go through a call for all that the text says: of a loader, or of what is called after them, in a loop
     around it or around a call of its function, or because a framework calls that with each."""
-    around = _loops_around(function.body, call) or ()
+    around = ir.loops_around(function.body, call) or ()
     made_by = _comprehension_around(function, call)
     if any(_speaks_of_batches(loop) for loop in around) or goes_through_loader(file, function, call):
         return True
@@ -93,7 +93,7 @@ def _names_batches(roots: Iterable[ir.Expr]) -> bool:
 
 def is_shown_at_once(file: FileAnalysis, function: ir.Function, call: ir.Call) -> bool:
     """Whether a loop around a call draws, in each round, what it has found, for somebody who looks on."""
-    for loop in reversed(_loops_around(function.body, call) or ()):
+    for loop in reversed(ir.loops_around(function.body, call) or ()):
         if is_watched(file, loop):
             return True
         known = file.loops.get(id(loop))
@@ -103,18 +103,6 @@ def is_shown_at_once(file: FileAnalysis, function: ir.Function, call: ir.Call) -
 
 
 # --- rounds ----------------------------------------------------------------------------------------------------------
-
-
-def _loops_around(block: list[ir.Stmt], call: ir.Call) -> tuple[ir.For | ir.While, ...] | None:
-    """The loops around a call, outermost first; None where it is not in the block."""
-    for statement in block:
-        if any(call is other for other in ir.own_calls(statement)):
-            return ()
-        for inner in statement.blocks():
-            found = _loops_around(inner, call) if inner else None
-            if found is not None:
-                return (statement, *found) if isinstance(statement, (ir.For, ir.While)) else found
-    return None
 
 
 def _goes_on(loop: ir.For | ir.While) -> bool:
@@ -171,7 +159,7 @@ def callers(file: FileAnalysis, function: ir.Function) -> Iterator[tuple[FileAna
 
 def _is_in_a_loop(function: ir.Function, call: ir.Call) -> bool:
     """Whether a call stands in a loop, or in what a comprehension makes for each of its items."""
-    return bool(_loops_around(function.body, call)) or _comprehension_around(function, call) is not None
+    return bool(ir.loops_around(function.body, call)) or _comprehension_around(function, call) is not None
 
 
 def _comprehension_around(function: ir.Function, call: ir.Call) -> ir.Comp | None:
@@ -202,7 +190,7 @@ def _runs_once(file: FileAnalysis, function: ir.Function, depth: int) -> bool:
     calls = list(calls_of(file, function))
     return bool(calls) and all(
         caller is not function
-        and (around := _loops_around(caller.body, call)) is not None
+        and (around := ir.loops_around(caller.body, call)) is not None
         and all(map(ends_at_once, around))
         and _runs_once(file, caller, depth - 1)
         for caller, _, call in calls
@@ -215,7 +203,7 @@ def _runs_once(file: FileAnalysis, function: ir.Function, depth: int) -> bool:
 def is_one_sample(file: FileAnalysis, function: ir.Function, call: ir.Call) -> bool:
     """Whether the first thing that a network is given was made a batch of one: `x[None]`, `x.unsqueeze(0)`, or comes from a
     loader that gives no more."""
-    around = _loops_around(function.body, call)
+    around = ir.loops_around(function.body, call)
     if around and gives_one_at_a_time(file, function, around[-1]):
         return True
     given = call.args[0] if call.args else next((value for _, value in call.keywords), None)

@@ -182,20 +182,18 @@ class NetworkSizes:
         if not depth:
             return
         head, _, rest = path.partition(".")
-        owner = _owner(function)
+        owner = function.method
         if rest and owner is not None and owner.params and owner.params[0].name == head:
             yield from self._of_attribute(owner, rest, depth)
             return
         home: FileAnalysis = function.home
-        scope: ir.Function | None = function
-        while scope is not None:
+        for scope in function.scopes():
             if path in _assigned(scope):
                 yield from self._of_values(scope, path, depth)
                 return
             if any(param.name == path for param in scope.params):
                 yield from self._of_parameter(home, scope, path, depth)
                 return
-            scope = scope.parent
 
     def _of_values(self, scope: ir.Function, path: str, depth: int) -> Iterator[tuple[ir.Function, ir.Expr]]:
         for value in _assigned(scope)[path]:
@@ -253,14 +251,6 @@ def _most(built: list[Built]) -> Built:
         mixes=any(one.mixes for one in built),
         convolutions=max(one.convolutions for one in built),
     )
-
-
-def _owner(function: ir.Function) -> ir.Function | None:
-    """The method that a function is, or stands in."""
-    current: ir.Function | None = function
-    while current is not None and current.cls is None:
-        current = current.parent
-    return current
 
 
 def _calls_of(home: FileAnalysis, function: ir.Function) -> Iterator[tuple[ir.Function, ir.Call]]:
