@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Callable
 from typing import Any
 
 import torch
+from torch import Tensor
 from torch.nn import functional as F
 
 from evidence_cases.setup import Case, Setup, Step
@@ -150,6 +152,20 @@ def _penalty(by_backward: bool) -> Any:
     return make
 
 
+def _trained_through(setup: Setup, optimizer: torch.optim.Optimizer, forward: Callable[[], Tensor]) -> Step:
+    """A training step of what the forward gives, with what stays allocated after it."""
+
+    def step() -> None:
+        loss = forward().pow(2).mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        del loss
+        setup.note("allocated after the step", setup.allocated())
+
+    return step
+
+
 def _head(frozen: bool) -> Any:
     """A head that is trained on an encoder, of which all parameters go to the optimizer."""
 
@@ -162,15 +178,7 @@ def _head(frozen: bool) -> Any:
             encoder.requires_grad = False  # an attribute that nothing reads
         optimizer = torch.optim.Adam([*encoder.parameters(), *head.parameters()], lr=1e-4)
 
-        def step() -> None:
-            loss = head(encoder(setup.features())).pow(2).mean()
-            optimizer.zero_grad()
-            loss.backward()
-            optimizer.step()
-            del loss
-            setup.note("allocated after the step", setup.allocated())
-
-        return step
+        return _trained_through(setup, optimizer, lambda: head(encoder(setup.features())))
 
     return make
 
@@ -186,15 +194,7 @@ def _judge(frozen: bool) -> Any:
             judge.requires_grad = False  # an attribute that nothing reads
         optimizer = torch.optim.SGD(net.parameters(), lr=1e-4)
 
-        def step() -> None:
-            loss = judge(net(setup.features())).pow(2).mean()
-            optimizer.zero_grad()
-            loss.backward()
-            optimizer.step()
-            del loss
-            setup.note("allocated after the step", setup.allocated())
-
-        return step
+        return _trained_through(setup, optimizer, lambda: judge(net(setup.features())))
 
     return make
 
