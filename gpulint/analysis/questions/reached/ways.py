@@ -42,7 +42,8 @@ class Ways:
         if (name := self._unbound.before(function, statement)) is not None:
             yield refuted(Question.REACHED, f"nothing binds `{name}`, and what uses it raises")
         elif (clause := self._unbound.halts(function, statement)) is not None or (
-            clause := self._stopped(function, statement, _DEPTH) or self._unchosen(function, statement, _DEPTH)
+            clause := self._stopped(function, statement, _DEPTH)
+            or self._unchosen(function, statement, _DEPTH)
         ) is not None:
             yield left_open(Question.REACHED, clause)
         if is_switched_off(function.body, statement):
@@ -123,8 +124,11 @@ class Ways:
         option = word.replace(b"_", b"[-_]")
         sets = re.compile(rb"\.%s[ \t]*=[ \t]*[\"']" % word)
         may_be = re.compile(
-            rb"\.%s[ \t]*(?:=(?!=)(?![ \t]*([\"'])(?!%s\1)[^\"'\n]*\1[ \t\r]*(?:#|\n|$))|[-+|]=|:|,[^\n=()]*=(?!=))"
-            rb"|(?<![.\w])%s[ \t]*[=:](?!=)|[\"'](?:--?)?%s[\"'](?![ \t]*:)|\bsetattr\(|__dict__|\bvars\(" % (word, other, word, option)
+            rb"\.%s[ \t]*(?:=(?!=)(?![ \t]*([\"'])(?!%s\1)[^\"'\n]*\1[ \t\r]*(?:#|\n|$))|[-+|]=|:)"
+            rb"|^[ \t\w.,]*\.%s[ \t]*,[^\n=()]*=(?!=)"
+            rb"|(?<![.\w])%s[ \t]*[=:](?!=)|[\"'](?:--?)?%s[\"'](?![ \t]*:)|\bsetattr\(|__dict__|\bvars\("
+            % (word, other, word, word, option),
+            re.M,
         )
         return project.contains(file.filename, sets) and not project.contains(file.filename, may_be)
 
