@@ -43,6 +43,7 @@ class Ways:
             yield refuted(Question.REACHED, f"nothing binds `{name}`, and what uses it raises")
         elif (clause := self._unbound.halts(function, statement)) is not None or (
             clause := self._stopped(function, statement, _DEPTH)
+            or self._unchosen(function, statement, _DEPTH)
         ) is not None:
             yield left_open(Question.REACHED, clause)
         if is_switched_off(function.body, statement):
@@ -101,6 +102,35 @@ class Ways:
         """Why the function, or each that calls it, raises before it gets to a statement."""
         clause = self._unbound.stops(function, statement)
         return clause or (self._for_callers(function, depth - 1, self._stopped) if depth else None)
+
+    def _unchosen(self, function: ir.Function, statement: ir.Stmt, depth: int) -> str | None:
+        """Why the function, or each that calls it, never runs a statement: it does so for a text of a setting, `args.kind == "sum"`,
+        and wherever the program sets that, it is to another one."""
+        for test, holds in conditions(function.body, statement):
+            if holds and isinstance(test, ir.Op) and test.op == "==" and len(test.operands) == 2:
+                place, text = test.operands
+                if isinstance(text, ir.Const) and isinstance(text.value, str) and isinstance(place, ir.Attr):
+                    if self._is_set_to_others(place.attr, text.value):
+                        return f"wherever the program sets `{place.path or place.attr}`, it is not to {text.value!r}"
+        return self._for_callers(function, depth - 1, self._unchosen) if depth else None
+
+    def _is_set_to_others(self, attr: str, text: str) -> bool:
+        """Whether a program sets an attribute, each time to a text that is written there and is not this one, and nothing else may
+        set it: no option of a command line, no keyword, no class that has it, and nobody by its name."""
+        file, project = self._file, self._file.project
+        if project is None or not project.is_bounded(file.filename):
+            return False
+        word, other = re.escape(attr.encode()), re.escape(text.encode())
+        option = word.replace(b"_", b"[-_]")
+        sets = re.compile(rb"\.%s[ \t]*=[ \t]*[\"']" % word)
+        may_be = re.compile(
+            rb"\.%s[ \t]*(?:=(?!=)(?![ \t]*([\"'])(?!%s\1)[^\"'\n]*\1[ \t\r]*(?:#|\n|$))|[-+|]=|:)"
+            rb"|^[ \t\w.,]*\.%s[ \t]*,[^\n=()]*=(?!=)"
+            rb"|(?<![.\w])%s[ \t]*[=:](?!=)|[\"'](?:--?)?%s[\"'](?![ \t]*:)|\bsetattr\(|__dict__|\bvars\("
+            % (word, other, word, word, option),
+            re.M,
+        )
+        return project.contains(file.filename, sets) and not project.contains(file.filename, may_be)
 
     def _for_callers(
         self, function: ir.Function, depth: int, asked: Callable[[ir.Function, ir.Stmt, int], str | None]

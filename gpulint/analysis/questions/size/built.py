@@ -29,7 +29,7 @@ class Built:
 
     `complete`: every layer was seen with all its widths; `seen`: every layer, if not with all its widths. `rows`: nothing but
     linear layers. `known`: every layer was seen, if not how often some of them are repeated. `looks_up`: nothing but tables.
-    `mixes`: some class does more than to hand rows from layer to layer: it attends, transposes, or takes points of space.
+    `mixes`: some class does more than to hand rows from layer to layer: it attends, transposes, takes points of space, or volumes.
     `known_as` is the name of a library's model, `own` are the attributes of what was made, and `made` is where,
     and `filename` the file of that.
     """

@@ -72,6 +72,11 @@ class Constructing(Layers):
         """What a class builds by its defaults alone."""
         return replace(self._instance(info, [], {}), made=info.cls, filename=info.home.filename)
 
+    def number(self, function: ir.Function, expr: ir.Expr) -> float | None:
+        """The number that an expression of a function comes to, by constants and by what command lines have by default."""
+        value = self.value(expr, self._scope(function))
+        return value if isinstance(value, (int, float)) and not isinstance(value, bool) else None
+
     def _scope(self, function: ir.Function) -> Scope:
         """Where an expression of a function is followed: in a method beside what the constructor of an object stores by its
         defaults, where all who make one leave them."""

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from gpulint.analysis.file.program import FileAnalysis
 
 _UNSHOWN = "neither how large the network is, nor that batches go through it, is seen"
+_OF_ONE = "one sample at a time goes through it, and what is seen of the network is small"
 _FEW_LAYERS = 16  # of a freed graph each leaves some nodes of half a kilobyte, in each step
 _UNKNOWN = "how large the network is, the code does not say"
 
@@ -66,7 +67,11 @@ class ForwardSizes:
             return
         acting = tuple(self._of_acting(function, call, path, size))
         yield from acting
-        if not acting and not self._is_much(function, call, path, size):
+        if acting:
+            return
+        if self._is_little_of_one(function, call, path, size):
+            yield unweighed(Question.SIZE, _OF_ONE)
+        elif not self._is_much(function, call, path, size):
             yield unweighed(Question.SIZE, _UNSHOWN)
 
     def _is_much(self, function: ir.Function, call: ir.Call, path: str, size: Size | None) -> bool:
@@ -76,6 +81,12 @@ class ForwardSizes:
             return True
         narrow = size is not None and size.is_narrow and not size.most.mixes
         return not narrow and goes_through_batches(self._file, function, call)
+
+    def _is_little_of_one(self, function: ir.Function, call: ir.Call, path: str, size: Size | None) -> bool:
+        """Whether one sample at a time goes through a network that is small, as far as it is seen."""
+        if size is None or not _saves_little_of_one(path, size):
+            return False
+        return is_one_sample(self._file, function, call)
 
     def _of_call(
         self, function: ir.Function, call: ir.Call, path: str, network: object
@@ -144,9 +155,12 @@ class ForwardSizes:
         """The same of the graph that some forwards make together, whose losses go backward."""
         little: list[tuple[str, Size]] = []
         others = 0
+        alone = False
         for one in forwards:
             path, size = self._of_call(one.function, one.call, one.module.path, one.module.network)
-            if self._is_much(one.function, one.call, path, size):
+            if self._is_little_of_one(one.function, one.call, path, size):
+                alone = True
+            elif self._is_much(one.function, one.call, path, size):
                 return
             if size is not None and _is_little(size):
                 little.append((path, size))
@@ -156,7 +170,7 @@ class ForwardSizes:
             path, size = max(little, key=lambda one: one[1].most.about)
             yield left_open(Question.SIZE, size.in_words(path), *size.made_in(self._file))
         else:
-            yield unweighed(Question.SIZE, _UNKNOWN)
+            yield unweighed(Question.SIZE, _OF_ONE if alone else _UNKNOWN)
 
     def of_nodes(self, forwards: Iterable[Forward]) -> Iterator[Answer]:
         """The same of the nodes of a graph that is freed: each layer leaves some, however wide it is."""
@@ -179,6 +193,14 @@ def _is_much(path: str, size: Size | None) -> bool:
     if size is not None and (size.most.convolutions or size.most.about >= SMALL):
         return True
     return (of_name(path) or 0) >= SMALL
+
+
+def _saves_little_of_one(path: str, size: Size) -> bool:
+    """Whether one sample seems to leave little in a network: what is seen of it, more than the layer that is put behind another
+    network, is narrow where it takes pictures, small else, and neither attends nor takes points of space or volumes."""
+    most = size.most
+    seen = most.layers > 1 and not most.mixes and (of_name(path) or 0) < SMALL
+    return seen and most.about < (NARROW if most.convolutions else SMALL)
 
 
 def _is_little(size: Size) -> bool:

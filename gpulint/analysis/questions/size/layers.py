@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from gpulint.analysis.code import ir
@@ -17,6 +17,7 @@ _TYPICAL = 512  # what stands for a width that no constant says
 _WRAPPERS = frozenset("DataParallel DistributedDataParallel DDP compile convert_sync_batchnorm".split())
 _WELL_KNOWN = "a well-known model"
 _LAYERS_OF_WELL_KNOWN = 50  # as resnet50 has: of most nothing but the number of weights is known
+_OF_WIDTH = re.compile(r"(?i)dim|feat|chan|hidden|width|units|planes")
 _OF_DATA = frozenset({"tensor", "Tensor", "FloatTensor"})
 _CONTAINERS = frozenset("Sequential ModuleList ModuleDict".split())
 # Layers that give each sample one row, whatever the samples are: nothing that grows with pictures or sequences.
@@ -103,6 +104,7 @@ class Layers(Following):
         layers = _LAYERS_OF_WELL_KNOWN if layer == _WELL_KNOWN else 1
         made = Built(weights, about, layers if about else 0, complete, rows)
         made.convolutions = int(layer.startswith("Conv") or layer == _WELL_KNOWN)
+        made.mixes = layer.startswith("Conv") and layer.endswith("3d")
         made.linear = int(layer in _ROWS or layer == _WELL_KNOWN)
         made.looks_up = not about or layer in _TABLES
         self._total.add(made)
@@ -166,7 +168,13 @@ def _product(data: ir.Expr | None, follow: Following, scope: Scope) -> tuple[int
     lower = typical = 1
     for position, value in enumerate(values):
         number = value if isinstance(value, int) and not isinstance(value, bool) else None
-        many = sizes.VOCABULARY if position == 0 and len(values) > 1 else _TYPICAL
+        is_table = position == 0 and len(values) > 1 and not _is_width(data.args[:1])
+        many = sizes.VOCABULARY if is_table else _TYPICAL
         lower *= 1 if number is None else max(number, 1)
         typical *= many if number is None else max(number, 1)
     return lower, typical, lower == typical
+
+
+def _is_width(args: Sequence[ir.Expr]) -> bool:
+    """Whether a size is called after what each sample has, and not after how many there are: `in_dim`, `2 * out_features`."""
+    return any(_OF_WIDTH.search(part.path or "") for arg in args for part in ir.walk(arg))
