@@ -88,14 +88,16 @@ class SnapshotOnDevice(Rule):
 
     def considers(self, facts: FileFacts, options: Mapping[str, Any]) -> Iterator[Considered]:
         from gpulint.rules.detect.lifetimes.idle_copies import idle_copies
-        from gpulint.rules.detect.lifetimes.network_copies import live_states, network_copies
+        from gpulint.rules.detect.lifetimes.live_states import live_states
+        from gpulint.rules.detect.lifetimes.network_copies import network_copies
         from gpulint.rules.detect.lifetimes.suspicion import considered
 
         yield from considered((*facts.ask(network_copies), *facts.ask(idle_copies), *facts.ask(live_states)))
 
     def check(self, facts: FileFacts, options: Mapping[str, Any]) -> Iterator[Report]:
         from gpulint.rules.detect.lifetimes.idle_copies import idle_copies
-        from gpulint.rules.detect.lifetimes.network_copies import live_states, network_copies
+        from gpulint.rules.detect.lifetimes.live_states import live_states
+        from gpulint.rules.detect.lifetimes.network_copies import network_copies
         from gpulint.rules.detect.lifetimes.suspicion import told
         from gpulint.rules.detect.snapshots import snapshots
 

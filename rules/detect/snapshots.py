@@ -11,6 +11,7 @@ from gpulint.analysis.code import ir
 from gpulint.analysis.code.handovers import is_of_its_round, waits_for_nothing
 from gpulint.analysis.code.loaded import Chain, chain_of, parents_of
 from gpulint.analysis.file.lookup import called, names_cuda, qualified, with_words
+from gpulint.analysis.questions.device.placement import is_returned_on_host
 from gpulint.analysis.questions.outlives.rounds import one_each_round, only_loads
 from gpulint.analysis.values.arguments import bind_sources
 
@@ -176,6 +177,8 @@ def _on_gpu(file: FileAnalysis, function: ir.Function, statement: ir.Stmt, sourc
         _to_host(call) and isinstance(call.func, ir.Attr) and call.func.base.path == model
         for _, call in ir.calls([previous])
     ):
+        return ""
+    if is_returned_on_host(function, model):
         return ""
     devices = _cuda_devices(file)
     if function.name == "__init__" and not any(
