@@ -133,6 +133,8 @@ def _doubts(facts: FileFacts, snapshot: Snapshot) -> tuple[str, ...]:
     func = snapshot.source.func
     owner = func.base.path if isinstance(func, ir.Attr) else None
     found = [*doubts_of(copy_doubts(facts.ask, snapshot.function, owner or ""))]
+    if snapshot.unplaced:
+        found.append("the constructor is given the network, and whether it is on a GPU by then is not shown")
     if lives_one_step(snapshot.function, snapshot.stmt, snapshot.holder):
         found.append("it lives for one step, and is needed at once")
     elif made_at_the_end(snapshot.function, snapshot.stmt):

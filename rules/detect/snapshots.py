@@ -42,6 +42,7 @@ class Snapshot:
     certain: bool = True
     many: bool = False  # the holder is a list, and keeps one copy after another
     computed: bool = False  # for all that is seen, one of them is computed with
+    unplaced: bool = False  # a constructor is given the network, and where it is by then is not seen
 
 
 def snapshots(file: FileAnalysis) -> list[Snapshot]:
@@ -125,6 +126,7 @@ def _snapshot(
         certainty == "certain",
         is_list,
         is_list and _some_are_computed_with(file, function, holder.removesuffix("[]")),
+        _is_given_to_constructor(function, source) and not _moves_something(file, function),
     )
 
 
@@ -181,16 +183,49 @@ def _on_gpu(file: FileAnalysis, function: ir.Function, statement: ir.Stmt, sourc
     if is_returned_on_host(function, model):
         return ""
     devices = _cuda_devices(file)
-    if function.name == "__init__" and not any(
-        _moves(file, function, call, devices) or (call.method == "to" and call.args)
-        for _, call in _moving_calls(file, function)
-    ):
-        return ""  # a constructor that moves nothing has its model where it was made: on the host
+    if function.name == "__init__" and not _moves_something(file, function):
+        if not _is_given_to_constructor(function, source):
+            return ""  # a constructor that moves nothing has its model where it was made: on the host
+        if any(
+            _moved_object(call) == model
+            for other in file.module.functions
+            for _, call in ir.calls(other.body)
+        ):
+            return ""  # it is moved after that
     moving = [(other, call) for other in file.module.functions for _, call in _moving_calls(file, other)]
     if any(_moves(file, other, call, devices) for other, call in moving):
         return "certain"
     likely = any(call.method == "to" and call.args and _names_device(call.args[0]) for _, call in moving)
     return "likely" if likely else ""
+
+
+def _moves_something(file: FileAnalysis, function: ir.Function) -> bool:
+    devices = _cuda_devices(file)
+    return any(
+        _moves(file, function, call, devices) or (call.method == "to" and call.args)
+        for _, call in _moving_calls(file, function)
+    )
+
+
+def _moved_object(call: ir.Call) -> str | None:
+    """`self.net` of `self.net.to(device)`."""
+    return call.func.base.path if call.method in ("to", "cuda") and isinstance(call.func, ir.Attr) else None
+
+
+def _is_given_to_constructor(function: ir.Function, source: ir.Call) -> bool:
+    """Whether the network is a parameter of a constructor, or an attribute that is bound to one there and nothing else."""
+    if function.name != "__init__" or not isinstance(source.func, ir.Attr):
+        return False
+    path = source.func.base.path
+    params = {param.name for param in function.params}
+    values = [
+        statement.value
+        for statement in ir.statements(function.body)
+        if isinstance(statement, ir.Assign) and any(target.path == path for target in statement.targets)
+    ]
+    if not values:
+        return path in params
+    return all(value is not None and value.path in params for value in values)
 
 
 def _to_host(call: ir.Call) -> bool:

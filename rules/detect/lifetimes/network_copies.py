@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -25,6 +26,10 @@ Guards = tuple[ir.Stmt, ...]
 
 # What is asked of a kept copy by who only keeps it.
 _KEEPING = frozenset({"state_dict", "cpu", "zero_grad"})
+# What the outcome of a comparison of scores goes by.
+_BETTER = re.compile(
+    r"(?i)(?:^|[._])(?:(?:is|was|new|has|found|got)_?(?:the_?|new_?)?best|(?:is_|has_)?improved)\b"
+)
 _TRAINING = frozenset(
     {"backward", "step", "fit", "train_epoch", "train_one_epoch", "train_step", "training_step"}
 )
@@ -134,9 +139,9 @@ def _is_in_a_step(copy: _Copy) -> bool:
 
 
 def is_best(guards: Guards) -> bool:
-    """Under a comparison."""
+    """Under a comparison, or what one has been given a name for: `if is_best:`."""
     return any(
-        isinstance(part, ir.Op) and part.op == "cmp"
+        (isinstance(part, ir.Op) and part.op == "cmp") or bool(_BETTER.search(part.path or ""))
         for guard in guards
         if isinstance(guard, ir.If)
         for part in ir.walk(guard.test)
