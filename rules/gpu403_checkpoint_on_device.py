@@ -31,7 +31,7 @@ class CheckpointOnDevice(Rule):
 
     With a doubt it also tells of a place that is None wherever there is CUDA, of loads in every process of several, of best
     weights loaded behind a training, of an optimizer restored together with the weights, of weights that a name keeps while
-    steps run, of lists of checkpoints, and of helpers that hand out what they load.
+    steps run, of lists of checkpoints, of checkpoints that are an attribute of an object, and of helpers that hand out what they load.
 
     ## Why is this bad
     Without `map_location` every tensor of the checkpoint comes back on the GPU it was saved from, beside the model and

@@ -3,7 +3,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from gpulint.rules.detect.snapshots import Snapshot
+from gpulint.rules.detect.copies.snapshots import Snapshot
 
 from gpulint.analysis.code import ir
 from gpulint.answers import doubts_of
@@ -21,7 +21,8 @@ class SnapshotOnDevice(Rule):
     ## What it does
     Finds copies of a model's weights that are kept on the GPU: `copy.deepcopy(model.state_dict())`, or a dict of
     clones. Copies whose entries the program reads one by one, as averages of weights do, are not reported. It also
-    says where `best = model.state_dict()` is taken for a copy: that dict shows the weights of every later moment.
+    says where `best = model.state_dict()` is taken for a copy: that dict shows the weights of every later moment, so handing it out
+    as the best, or loading it into the same model again, is of no use.
 
     With a doubt it tells of copies of networks that are not seen to be large, of copies that live for one step, of those that are made when the training is over, of whole
     networks copied where they are, of copies that nobody runs, saves or puts back, as an average of the weights that is only kept up to date, and of lists or dicts of `state_dict()` that are kept as the best: they are the live weights.
@@ -87,17 +88,19 @@ class SnapshotOnDevice(Rule):
     doubts = True
 
     def considers(self, facts: FileFacts, options: Mapping[str, Any]) -> Iterator[Considered]:
-        from gpulint.rules.detect.lifetimes.idle_copies import idle_copies
-        from gpulint.rules.detect.lifetimes.network_copies import live_states, network_copies
+        from gpulint.rules.detect.copies.idle_copies import idle_copies
+        from gpulint.rules.detect.copies.live_states import live_states
+        from gpulint.rules.detect.lifetimes.network_copies import network_copies
         from gpulint.rules.detect.lifetimes.suspicion import considered
 
         yield from considered((*facts.ask(network_copies), *facts.ask(idle_copies), *facts.ask(live_states)))
 
     def check(self, facts: FileFacts, options: Mapping[str, Any]) -> Iterator[Report]:
-        from gpulint.rules.detect.lifetimes.idle_copies import idle_copies
-        from gpulint.rules.detect.lifetimes.network_copies import live_states, network_copies
+        from gpulint.rules.detect.copies.idle_copies import idle_copies
+        from gpulint.rules.detect.copies.live_states import live_states
+        from gpulint.rules.detect.copies.snapshots import snapshots
+        from gpulint.rules.detect.lifetimes.network_copies import network_copies
         from gpulint.rules.detect.lifetimes.suspicion import told
-        from gpulint.rules.detect.snapshots import snapshots
 
         rows: set[int] = set()
         for snapshot in facts.ask(snapshots) if facts.on_gpu else ():
@@ -131,6 +134,8 @@ def _doubts(facts: FileFacts, snapshot: Snapshot) -> tuple[str, ...]:
     func = snapshot.source.func
     owner = func.base.path if isinstance(func, ir.Attr) else None
     found = [*doubts_of(copy_doubts(facts.ask, snapshot.function, owner or ""))]
+    if snapshot.unplaced:
+        found.append("the constructor is given the network, and whether it is on a GPU by then is not shown")
     if lives_one_step(snapshot.function, snapshot.stmt, snapshot.holder):
         found.append("it lives for one step, and is needed at once")
     elif made_at_the_end(snapshot.function, snapshot.stmt):

@@ -102,6 +102,8 @@ def derived(function: ir.Function, name: str) -> Derived:
                     _derive(found, statement, statement.value, names)
             elif isinstance(statement, ir.For):
                 found.made |= _refilled(found, statement)
+            elif isinstance(statement, ir.ExprStmt) and isinstance(statement.value, ir.Call):
+                found.made |= _merged_into(found, statement.value) - found.names
     return found
 
 
@@ -173,6 +175,14 @@ def _refilled(found: Derived, loop: ir.For) -> set[str]:
         and target.base.id not in found.names
         if any(part.path in variables for part in ir.walk(statement.value) if part.path)
     }
+
+
+def _merged_into(found: Derived, call: ir.Call) -> set[str]:
+    """`state` of `state.update(weights)`: a network's own state with what is loaded in place of its entries."""
+    if call.method != "update" or not isinstance(call.func, ir.Attr) or len(call.args) != 1:
+        return set()
+    merged = entry_of(_items_of(call.args[0])) in found.all
+    return {call.func.base.id} if merged and isinstance(call.func.base, ir.Name) else set()
 
 
 def uses_of(function: ir.Function, names: set[str], binding: ir.Stmt) -> Iterator[Use]:

@@ -1,12 +1,13 @@
-"""What `torch.load` brings to the GPU and a name keeps there beside the network: all of several checkpoints in a list, or the
-parts of one that an object of the program is given to restore itself."""
+"""What `torch.load` brings to the GPU and a name keeps there beside the network: all of several checkpoints in a list, the
+parts of one that an object of the program is given to restore itself, or one that is an attribute of an object."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from gpulint.rules.detect.checkpoints import copies_tensors, uses_cuda
+from gpulint.rules.detect.checkpoints import copies_tensors, is_of_optimizer, saves_optimizers, uses_cuda
+from gpulint.rules.detect.lifetimes.reaching_back import own_name, owner_of
 from gpulint.rules.detect.lifetimes.suspicion import Suspicion
 from gpulint.rules.detect.lifetimes.unmapped_loads import COST, Loading, is_absent, loadings, saved_from_gpu
 
@@ -31,6 +32,7 @@ def kept_loads(file: FileAnalysis) -> list[Suspicion]:
     for load in loadings(file) if uses_cuda(file) else ():
         found += _piled(file, load)
         found += _parted(file, load)
+        found += _of_object(file, load)
     return found
 
 
@@ -187,3 +189,77 @@ def _restores(file: FileAnalysis, name: str) -> bool:
     if not methods and file.project is not None:
         methods = file.project.methods_named(file.filename, name)
     return any(call.method == "load_state_dict" for method in methods for _, call in ir.calls(method.body))
+
+
+# --- an attribute of an object -----------------------------------------------------------------------------------------
+
+
+def _of_object(file: FileAnalysis, load: Loading) -> Iterator[Suspicion]:
+    """`self.checkpoint = torch.load(path)`, whose entries are restored once, and which is there as long as the object."""
+    path = _attribute_of(load)
+    owner = owner_of(load.function)
+    placed = _placed(file, load) if path is not None and owner is not None else None
+    if path is None or owner is None or placed is None:
+        return
+    restored = [
+        (method, call)
+        for method in owner.methods.values()
+        for call in _given_from(method, f"{own_name(method)}.{path}")
+    ]
+    if not restored or any(
+        _lets_go(load, method, f"{own_name(method)}.{path}") for method in owner.methods.values()
+    ):
+        return
+    where, first = restored[0]
+    owners = _owners([call for method, call in restored if method is where and not is_of_optimizer(call)])
+    whole = any(is_of_optimizer(call) for _, call in restored)
+    size = list(
+        checkpoint_doubts(
+            lambda question: question(file), where, owners, whole or saves_optimizers(file), whole
+        )
+    )
+    yield Suspicion(
+        load.call,
+        path,
+        f"`{own_name(load.function)}.{path}` keeps the whole checkpoint on the GPU as long as the object lives",
+        f"`{where.name}` copies from it, and nothing lets go of it afterwards",
+        COST,
+        (
+            placed,
+            proven(Question.OUTLIVES, "no method of the class binds it anew or deletes it", first),
+            *(size or [proven(Question.SIZE, "the network is large")]),
+        ),
+    )
+
+
+def _attribute_of(load: Loading) -> str | None:
+    """`checkpoint` of `self.checkpoint = torch.load(path)["model"]`."""
+    if not isinstance(load.stmt, ir.Assign) or len(load.stmt.targets) != 1:
+        return None
+    head, _, name = (load.stmt.targets[0].path or "").partition(".")
+    value = load.stmt.value
+    mine = head == own_name(load.function) and name.isidentifier()
+    return name if mine and value is not None and _is_loaded(value, load, None) else None
+
+
+def _given_from(method: ir.Function, path: str) -> Iterator[ir.Call]:
+    """The calls of `load_state_dict` that are given what an attribute holds, or an entry of it."""
+    for _, call in ir.calls(method.body):
+        if call.method == "load_state_dict" and copies_tensors(call):
+            if any(part.path == path for given in call.args for part in ir.walk(given)):
+                yield call
+
+
+def _lets_go(load: Loading, method: ir.Function, path: str) -> bool:
+    """Whether a method deletes an attribute, or binds it to something that is no load, be it for the next call."""
+    for statement in ir.statements(method.body):
+        if any(target.path == path for target in targets(statement)):
+            value = statement.value if isinstance(statement, ir.Assign) else None
+            if value is None or not any(
+                isinstance(part, ir.Call) and part.method == "load" for part in ir.walk(value)
+            ):
+                if method.name != "__init__" or statement.row > load.stmt.row:
+                    return True
+        if isinstance(statement, ir.Delete) and any(target.path == path for target in statement.targets):
+            return True
+    return False

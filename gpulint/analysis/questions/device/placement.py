@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 from gpulint.analysis.code import ir
 from gpulint.analysis.file.lookup import called_in_project, qualified, template
+from gpulint.analysis.questions.device.origins import bindings, device_of_move, is_cpu
+from gpulint.analysis.questions.outlives.through_steps import run_by
 from gpulint.analysis.questions.size.defaults import setting
 from gpulint.analysis.torch.methods import STAYS_IN_PLACE
 
@@ -24,7 +26,57 @@ def on_gpu(file: FileAnalysis, function: ir.Function, path: str, speaks_of_cuda:
     must be called a device.
     """
     search = _Search(speaks_of_cuda)
-    return search.moved(function, path) and not search.brought_back(function, path)
+    return search.moved(function, path) and not (
+        search.brought_back(function, path) or is_returned_on_host(function, path)
+    )
+
+
+def is_returned_on_host(function: ir.Function, path: str) -> bool:
+    """Whether a name is only bound to what functions of the project hand out after they have moved it to the host, and the
+    function itself moves it nowhere: `net = client.train(net)`, which ends with `net.cpu(); return net`."""
+    pairs = [(value, None) for value in _bound(function, path)] + list(_parts(function, path))
+    bound = [(value, place) for value, place in pairs if not isinstance(value, ir.Const)]
+    if not bound or any(
+        call_moves(call) and isinstance(call.func, ir.Attr) and _object(call.func.base).path == path
+        for _, call in ir.calls(function.body)
+    ):
+        return False
+    return all(
+        isinstance(value, ir.Call) and _returns_from_host(function, value, place) for value, place in bound
+    )
+
+
+def _returns_from_host(function: ir.Function, call: ir.Call, place: int | None) -> bool:
+    """Whether all that a call may hand out, or all at a place in it, has been moved to the host last."""
+    callee = run_by(function, call)
+    if callee is None:
+        return False
+    given = [statement.value for statement in ir.statements(callee.body) if isinstance(statement, ir.Return)]
+    if place is not None:
+        given = [
+            value.items[place] if isinstance(value, ir.Seq) and place < len(value.items) else None
+            for value in given
+        ]
+    return bool(given) and all(value is not None and _ends_on_host(callee, value) for value in given)
+
+
+def _ends_on_host(function: ir.Function, value: ir.Expr) -> bool:
+    """`net.cpu()`, and `net` where the last move in its function is one to the host, which every call comes by."""
+    bound = bindings(function)
+    if isinstance(value, ir.Call):
+        return _moves_to_host(value, bound)
+    moves = [
+        (statement, call)
+        for statement, call in ir.calls(function.body)
+        if isinstance(call.func, ir.Attr)
+        and (call_moves(call) or call.method == "cpu")
+        and _object(call.func.base).path == value.path
+    ]
+    return bool(moves) and moves[-1][0] in function.body and _moves_to_host(moves[-1][1], bound)
+
+
+def _moves_to_host(call: ir.Call, bound: dict[str, list[ir.Expr | None]]) -> bool:
+    return call.method == "cpu" or (call.method == "to" and is_cpu(device_of_move(call), bound))
 
 
 def is_gpu(file: FileAnalysis, function: ir.Function, device: ir.Expr | None, depth: int = 4) -> bool | None:

@@ -7,10 +7,17 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from gpulint.rules.detect.copies.whereabouts import (
+    certainty_on_gpu,
+    is_given,
+    is_given_to_constructor,
+    moves_something,
+)
+
 from gpulint.analysis.code import ir
 from gpulint.analysis.code.handovers import is_of_its_round, waits_for_nothing
 from gpulint.analysis.code.loaded import Chain, chain_of, parents_of
-from gpulint.analysis.file.lookup import called, names_cuda, qualified, with_words
+from gpulint.analysis.file.lookup import called, qualified, with_words
 from gpulint.analysis.questions.outlives.rounds import one_each_round, only_loads
 from gpulint.analysis.values.arguments import bind_sources
 
@@ -41,6 +48,7 @@ class Snapshot:
     certain: bool = True
     many: bool = False  # the holder is a list, and keeps one copy after another
     computed: bool = False  # for all that is seen, one of them is computed with
+    unplaced: bool = False  # a constructor is given the network, and where it is by then is not seen
 
 
 def snapshots(file: FileAnalysis) -> list[Snapshot]:
@@ -93,9 +101,9 @@ def _snapshot(
         source, cloned = _cloned_items(value)
     else:
         return None
-    certainty = "" if source is None else _on_gpu(file, function, statement, source)
+    certainty = "" if source is None else certainty_on_gpu(file, function, statement, source)
     kept = "." in holder and not holder.endswith("]")
-    if source is not None and not certainty and kept and _is_given(file, function, source):
+    if source is not None and not certainty and kept and is_given(file, function, source):
         certainty = "likely"
     if source is None or not certainty:
         return None
@@ -124,6 +132,7 @@ def _snapshot(
         certainty == "certain",
         is_list,
         is_list and _some_are_computed_with(file, function, holder.removesuffix("[]")),
+        is_given_to_constructor(function, source) and not moves_something(file, function),
     )
 
 
@@ -162,43 +171,6 @@ def _cloned_items(comp: ir.Comp) -> tuple[ir.Call | None, ir.Expr | None]:
     return (source, cloned) if base.path == name else (None, None)
 
 
-def _on_gpu(file: FileAnalysis, function: ir.Function, statement: ir.Stmt, source: ir.Call) -> str:
-    """Whether the model of the `state_dict()` is on the GPU: "certain" where the file moves something there, "likely"
-    where it moves something to a `device`, else ""."""
-    assert isinstance(source.func, ir.Attr)
-    model = source.func.base.path or ""
-    previous: ir.Stmt | None = None
-    for other in ir.statements(function.body):
-        if other is statement:
-            break
-        previous = other
-    if previous is not None and any(
-        _to_host(call) and isinstance(call.func, ir.Attr) and call.func.base.path == model
-        for _, call in ir.calls([previous])
-    ):
-        return ""
-    devices = _cuda_devices(file)
-    if function.name == "__init__" and not any(
-        _moves(file, function, call, devices) or (call.method == "to" and call.args)
-        for _, call in _moving_calls(file, function)
-    ):
-        return ""  # a constructor that moves nothing has its model where it was made: on the host
-    moving = [(other, call) for other in file.module.functions for _, call in _moving_calls(file, other)]
-    if any(_moves(file, other, call, devices) for other, call in moving):
-        return "certain"
-    likely = any(call.method == "to" and call.args and _names_device(call.args[0]) for _, call in moving)
-    return "likely" if likely else ""
-
-
-def _to_host(call: ir.Call) -> bool:
-    """`model.cpu()`, `model.to("cpu")`, `model.to(torch.device("cpu"))`."""
-    device = call.argument(0, "device") if call.method == "to" else None
-    return call.method == "cpu" or (
-        device is not None
-        and any(isinstance(part, ir.Const) and part.value == "cpu" for part in ir.walk(device))
-    )
-
-
 def _is_saved_at_once(function: ir.Function, statement: ir.Stmt, name: str) -> bool:
     """`weights = deepcopy(model.state_dict())`, then `torch.save(weights, path)`, and no other use: a copy that waits for
     nothing."""
@@ -211,59 +183,6 @@ def _is_saved_at_once(function: ir.Function, statement: ir.Stmt, name: str) -> b
         return False
     loops = [list(ir.statements(other.body)) for other in following if isinstance(other, (ir.For, ir.While))]
     return all((statement in inner) == (readers[0] in inner) for inner in loops)
-
-
-def _is_given(file: FileAnalysis, function: ir.Function, source: ir.Call) -> bool:
-    """Whether a class that moves nothing is handed the model, by a program for which it waits: `stopper(loss, model)`."""
-    assert isinstance(source.func, ir.Attr)
-    given = any(param.name == source.func.base.path for param in function.params)
-    return (
-        given
-        and function.cls is not None
-        and not any(evidence.words & {"cpu", "cuda", "device", "to"} for evidence in file.evidence.values())
-    )
-
-
-def _names_device(expr: ir.Expr) -> bool:
-    last = expr.attr if isinstance(expr, ir.Attr) else expr.path or ""
-    return last in ("device", "_device", "dev", "DEVICE")
-
-
-def _moving_calls(file: FileAnalysis, function: ir.Function) -> Iterator[tuple[ir.Stmt, ir.Call]]:
-    if not {"cuda", "to", "device"}.isdisjoint(file.evidence[function].words):
-        yield from ir.calls(function.body)
-
-
-def _moves(file: FileAnalysis, function: ir.Function, call: ir.Call, devices: frozenset[str]) -> bool:
-    """`x.cuda()`, `x.to("cuda")`, and `x.to(device)` where the file sets `device` to a CUDA device."""
-    if not isinstance(call.func, ir.Attr) or call.func.path == "torch.cuda":
-        return False
-    if call.method == "cuda":
-        return True
-    if call.method != "to" or not call.args:
-        return False
-    device = call.args[0]
-    last = device.attr if isinstance(device, ir.Attr) else device.path
-    return last in devices or names_cuda(file, function, device)
-
-
-def _cuda_devices(file: FileAnalysis) -> frozenset[str]:
-    """The last names of variables and attributes that are set to a CUDA device somewhere in the file."""
-    found: set[str] = set()
-    for function, evidence in file.evidence.items():
-        if not any(text.startswith("cuda") for text in evidence.strings):
-            continue
-        for statement in ir.statements(function.body):
-            if not isinstance(statement, ir.Assign) or statement.value is None:
-                continue
-            if any(
-                isinstance(part, ir.Const) and isinstance(part.value, str) and part.value.startswith("cuda")
-                for part in ir.walk(statement.value)
-            ):
-                found |= {
-                    target.path.rpartition(".")[2] for target in statement.targets if target.path is not None
-                }
-    return frozenset(found)
 
 
 @dataclass(slots=True)
