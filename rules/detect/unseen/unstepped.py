@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-
 from typing import TYPE_CHECKING
 
 from gpulint.rules.detect.auxiliary import is_optimizer, optimized
@@ -18,15 +17,17 @@ from gpulint.analysis.code import ir
 from gpulint.analysis.code.assignments import pairs
 from gpulint.analysis.code.reading import unwrapped
 from gpulint.analysis.file.classes import ClassInfo
+from gpulint.analysis.file.evidence import LOSSY
 from gpulint.analysis.file.lookup import called_in_project, names_only_cpu, qualified
 from gpulint.analysis.questions.backward.toward_backward import passed_to_backward
 from gpulint.analysis.questions.device.by_constant import everything_on_cpu, speaks_of_no_device
 from gpulint.analysis.questions.grad.frozen_networks import classes_bound, is_frozen
-from gpulint.analysis.questions.grad.stepping import unstepped
+from gpulint.analysis.questions.grad.no_graph import is_weightless
+from gpulint.analysis.questions.grad.stepping import shows_weights, unstepped
 from gpulint.analysis.questions.size.forwards import ForwardSizes
 from gpulint.analysis.torch.backward import runs_backward
-from gpulint.analysis.torch.roles import RUNS_NOT
-from gpulint.analysis.values.values import Grad, Kind
+from gpulint.analysis.torch.roles import NETWORK, RUNS_NOT
+from gpulint.analysis.values.values import Grad
 from gpulint.answers import Answer, Question, Verdict, left_open, proven, refuted, until_refuted
 
 if TYPE_CHECKING:
@@ -132,7 +133,9 @@ def _aim(file: FileAnalysis, function: ir.Function) -> _Aim | None:
 
 
 def _is_stepped(path: str | None) -> bool:
-    return path is not None and not any(word in path.lower() for word in ("sched", "scaler", "env", "profil", "prof"))
+    return path is not None and not any(
+        word in path.lower() for word in ("sched", "scaler", "env", "profil", "prof")
+    )
 
 
 def _bound(function: ir.Function) -> dict[str, ir.Expr]:
@@ -152,7 +155,11 @@ def _tensors_of(scope: ir.Function, made: ir.Call) -> set[str]:
     items = given.items if isinstance(given, ir.Seq) else ()
     found: set[str] = set()
     for item in items:
-        values = [v for k, v in item.pairs if isinstance(k, ir.Const) and k.value == "params"] if isinstance(item, ir.DictDisplay) else [item]
+        values = (
+            [v for k, v in item.pairs if isinstance(k, ir.Const) and k.value == "params"]
+            if isinstance(item, ir.DictDisplay)
+            else [item]
+        )
         for value in values:
             inner = value.items if isinstance(value, ir.Seq) else (value,)
             if not all(one.path is not None for one in inner):
@@ -168,15 +175,29 @@ def _read_gradients(function: ir.Function) -> set[str]:
     for statement in ir.statements(function.body):
         bound = statement.targets if isinstance(statement, ir.Assign) else ()
         for target in bound:
-            if isinstance(target, ir.Attr) and target.attr == "requires_grad" and target.base.path is not None:
+            if (
+                isinstance(target, ir.Attr)
+                and target.attr == "requires_grad"
+                and target.base.path is not None
+            ):
                 asked.add(target.base.path)
         for part in ir.own_parts(statement):
-            if isinstance(part, ir.Attr) and part.attr == "grad" and isinstance(part.base, (ir.Name, ir.Attr)):
+            if (
+                isinstance(part, ir.Attr)
+                and part.attr == "grad"
+                and isinstance(part.base, (ir.Name, ir.Attr))
+            ):
                 read |= {part.base.path} - {None} if part not in bound else set()
-            elif isinstance(part, ir.Call) and part.method == "requires_grad_" and isinstance(part.func, ir.Attr):
+            elif (
+                isinstance(part, ir.Call)
+                and part.method == "requires_grad_"
+                and isinstance(part.func, ir.Attr)
+            ):
                 asked |= {part.func.base.path} - {None}
                 asked |= {target.path for target in bound if target.path is not None}
-            elif isinstance(part, ir.Call) and isinstance(getattr(part.keyword("requires_grad"), "value", None), bool):
+            elif isinstance(part, ir.Call) and isinstance(
+                getattr(part.keyword("requires_grad"), "value", None), bool
+            ):
                 asked |= {target.path for target in bound if target.path is not None}
     return read & asked
 
@@ -215,20 +236,31 @@ def _network_of(file: FileAnalysis, function: ir.Function, call: ir.Call) -> str
     own = function.params[0].name if function.cls is not None and function.params else ""
     known = called_in_project(function, call) is not None or qualified(file, function, call.func.path)
     for path in (None if known else unwrapped(call.func).path, owner if owner != own else None):
+        path = path.removesuffix(".forward").removesuffix(".module") if path is not None else None
         if path is not None and _is_network(file, function, path):
-            return path.removesuffix(".module")
+            return path
+    if (
+        owner is not None
+        and owner != "super"
+        and call.method == "forward"
+        and owner not in file.module.imports
+    ):
+        return owner
     given = [arg.path for arg in call.args if arg.path is not None and _is_network(file, function, arg.path)]
     return given[0] if len(given) == 1 and len(call.args) > 1 else ""
 
 
 def _is_network(file: FileAnalysis, function: ir.Function, path: str) -> bool:
-    facts = file.facts.get(function)
-    if file.treated_as_module(function, path):
-        return True
-    if any(one.module.proven and one.module.path == path for one in (facts.forwards if facts else ())):
-        return True
+    """Whether something is treated as a network, or made as one, that may have weights: a loss has none, as a rule."""
     classes = [one for one in classes_bound(file, function, path) if isinstance(one, ClassInfo)]
-    return any(one.is_module or any(v.kind is Kind.MODULE for v in one.attrs.values()) for one in classes)
+    if any(shows_weights(one) for one in classes):
+        return True
+    last = path.rpartition(".")[2]
+    if LOSSY.search(last) or (classes and (not NETWORK.search(last) or all(map(is_weightless, classes)))):
+        return False
+    facts = file.facts.get(function)
+    known = {one.module.path for one in (facts.forwards if facts else ()) if one.module.proven}
+    return path in known or file.treated_as_module(function, path)
 
 
 def _asked(

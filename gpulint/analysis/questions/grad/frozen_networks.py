@@ -195,8 +195,9 @@ def _called(file: FileAnalysis, function: ir.Function, made: ir.Call) -> Val | N
     if value is None and full is not None:
         return Val(Kind.QUALIFIED, ref=full)
     if value is None and isinstance(made.func, ir.Name):
-        return file.free_name(function, made.func.id)
-    return value
+        value = file.free_name(function, made.func.id)
+    # What calling a network gives is its result.
+    return value if value is None or value.kind is not Kind.MODULE else None
 
 
 def classes_bound(file: FileAnalysis, function: ir.Function, path: str) -> list[Any]:

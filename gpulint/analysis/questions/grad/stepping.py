@@ -27,13 +27,16 @@ from gpulint.answers import Answer, Question, left_open, proven, refuted
 if TYPE_CHECKING:
     from gpulint.analysis.file.program import FileAnalysis
 
-_DEPTH = 4  # from hand to hand
+_DEPTH = 6  # from hand to hand
 _PARAMETERS = frozenset("parameters named_parameters get_parameters trainable_parameters".split())
 _SWITCHES = frozenset(
     "requires_grad requires_grad_ set_requires_grad freeze unfreeze freeze_parameters toggle_grad step fit "
     "configure_optimizers train_batch add_adapter backward".split()
 )
 _COUNTS = frozenset("numel nelement next is_cuda device dtype shape norm".split())
+_CONTAINERS = frozenset(
+    "Module Sequential ModuleList ModuleDict Parameter ParameterList ParameterDict".split()
+)
 # What a network is given to that leaves its weights as they are.
 _HARMLESS = WRAPS | frozenset(
     "print len isinstance issubclass getattr hasattr setattr super id type repr str list tuple save summary info debug watch "
@@ -54,6 +57,36 @@ def unstepped(file: FileAnalysis, function: ir.Function, path: str) -> Iterator[
         yield proven(Question.TRAINED, clause, way.maker)
 
 
+def shows_weights(info: ClassInfo) -> bool:
+    """Whether a class, or something that its objects hold, is seen to make layers with weights, or a library's network."""
+    seen: set[int] = set()
+    queue = [(method, _DEPTH) for one in info.ancestors() for method in one.cls.methods.values()]
+    while queue:
+        function, depth = queue.pop()
+        if id(function) in seen:
+            continue
+        seen.add(id(function))
+        for _, call in ir.calls(function.body):
+            full = qualified(function.home, function, call.func.path) or ""
+            if _makes_network(full) and full.rpartition(".")[2] not in _CONTAINERS:
+                return True
+            queue += [(one, depth - 1) for one in _makers(function, call)] if depth else ()
+    return False
+
+
+def _makers(function: ir.Function, call: ir.Call) -> list[ir.Function]:
+    """The constructor or the function of the project that a call runs."""
+    made = class_made(function, call)
+    found = made.method("__init__") if made is not None else called_in_project(function, call)
+    return [found] if found is not None else []
+
+
+def _makes_network(full: str) -> bool:
+    """Whether a library's name makes a module with weights."""
+    layer = full.startswith("torch.nn.") and full.count(".") == 2 and full.rpartition(".")[2][:1].isupper()
+    return frameworks.constructor(full) == "module" or (layer and weights_of_maker(full) is Weights.SOME)
+
+
 class _Way:
     """Follows one network through all of its names."""
 
@@ -63,26 +96,30 @@ class _Way:
         self.maker: ir.Expr | None = None
         self._seen: set[tuple[int, str]] = set()
 
-    def follow(self, function: ir.Function, path: str, depth: int) -> None:
+    def follow(self, function: ir.Function, path: str, depth: int, onward: bool = False) -> None:
+        """`onward`: it is known where it comes from, and only asked what becomes of it."""
         if (id(_room(function, path)), path) in self._seen or self.refuting:
             return
         self._seen.add((id(_room(function, path)), path))
         if not depth:
             self._leave(f"`{path}` goes through too many hands")
             return
-        made: list[tuple[ir.Function, ir.Expr]] = []
+        made: list[tuple[ir.Function, ir.Expr | None]] = []
         for scope in _scopes(function, path):
             for statement in ir.statements(scope.body):
                 self._use(scope, statement, path, depth)
-                made += [(scope, value) for value in _bound_to(statement, path)]
+                made += [(scope, value) for value in _bound_to(statement, path)] if not onward else []
         for scope, value in made:
             self._made(scope, value, path, depth)
-        if not made:
+        if not made and not onward:
             self._given(function, path, depth)
 
     # --- where it comes from -------------------------------------------------------------------------------------
 
-    def _made(self, scope: ir.Function, value: ir.Expr, path: str, depth: int) -> None:
+    def _made(self, scope: ir.Function, value: ir.Expr | None, path: str, depth: int) -> None:
+        if value is None:
+            self._leave(f"what `{path}` is, is not seen")
+            return
         if any(True for _ in requirement(value)):
             self._refute(f"`{path}` is switched where it is made", value)
         value = unwrapped(value)
@@ -110,7 +147,7 @@ class _Way:
             self._refute(f"`{call.method}` has no parameters", call)
         elif full in frameworks.MAYBE_FROZEN:
             self._leave(frameworks.MAYBE_FROZEN[full])
-        elif frameworks.constructor(full) == "module" or weights_of_maker(full) is Weights.SOME:
+        elif _makes_network(full):
             self.maker = self.maker or call
         else:
             self._leave(f"`{call.method}`, which makes `{path}`, is not seen: it may freeze it")
@@ -119,10 +156,11 @@ class _Way:
         init = info.method("__init__")
         if not info.is_module:
             parts = [attr for attr, value in info.attrs.items() if value.kind is Kind.MODULE]
-            for attr in parts if init is not None else ():
-                self.follow(init, f"{init.params[0].name}.{attr}", depth - 1)
-            if not parts:
+            if init is None or not parts:
                 self._leave(f"`{info.cls.name}` is no module that is seen")
+                return
+            for attr in parts:
+                self.follow(init, f"{init.params[0].name}.{attr}", depth - 1)
             return
         if builds_no_graph(info):
             self._refute(f"`{info.cls.name}` switches gradients by itself", call)
@@ -130,6 +168,8 @@ class _Way:
             self._refute(f"`{info.cls.name}` has no parameters", call)
         elif doubt := weights_in_doubt(home, info):
             self._leave(doubt)
+        elif not shows_weights(info):
+            self._leave(f"no parameter of `{info.cls.name}` is seen")
         self.maker = self.maker or call
 
     def _of_function(self, callee: ir.Function, path: str, depth: int) -> None:
@@ -156,11 +196,21 @@ class _Way:
         ]
         if not given or others is None:
             self._leave(f"whoever hands over `{path}` is not seen, and may step or freeze it")
-        for caller, argument in given:
-            if argument is None:
-                self._leave(f"what is given for `{path}` is not seen")
-            else:
-                self._made(caller, argument, path, depth - 1)
+        ways = [self._of_caller(caller, argument, path, depth - 1) for caller, argument in given]
+        refuting = [answer for way in ways for answer in way.refuting]
+        if ways and all(way.refuting for way in ways):
+            self.refuting += refuting[:1]
+        elif refuting:
+            self._leave(f"one who hands over `{path}` steps or freezes it")
+        for way in ways:
+            self.open += [answer for answer in way.open if answer not in self.open]
+            self.maker = self.maker or way.maker
+
+    def _of_caller(self, caller: ir.Function, argument: ir.Expr | None, path: str, depth: int) -> _Way:
+        way = _Way()
+        way._seen = set(self._seen)
+        way._made(caller, argument, path, depth)
+        return way
 
     # --- what becomes of it --------------------------------------------------------------------------------------
 
@@ -169,7 +219,7 @@ class _Way:
         if isinstance(statement, ir.Assign):
             for target, value in pairs(statement):
                 if unwrapped(value).path == path and target.path not in (None, path):
-                    self.follow(scope, target.path or "", depth - 1)
+                    self.follow(scope, target.path or "", depth - 1, onward=True)
                 if isinstance(target, ir.Attr) and target.attr == "requires_grad":
                     if f"{target.base.path}.".startswith(own):
                         self._refute(f"`{path}` is switched by hand", target)
@@ -208,7 +258,7 @@ class _Way:
             return
         for name, source in bind_sources(callee, call, callee.cls is not None).items():
             if unwrapped(source).path == path:
-                self.follow(callee, name, depth - 1)
+                self.follow(callee, name, depth - 1, onward=True)
 
     def _refute(self, clause: str, at: ir.Expr | None = None) -> None:
         self.refuting.append(refuted(Question.TRAINED, clause))
@@ -222,7 +272,7 @@ class _Way:
 def _scopes(function: ir.Function, path: str) -> list[ir.Function]:
     """The functions in which a path is the same thing: those of the class, of the scope that binds it, or all of the file."""
     home: FileAnalysis = function.home
-    head, _, rest = path.partition(".")
+    head = path.partition(".")[0]
     room = _room(function, path)
     info = home.class_of(function)
     if room is not function and isinstance(room, ir.Class) and info is not None:
@@ -261,33 +311,38 @@ def _is_within(function: ir.Function, room: object) -> bool:
     return current is not None
 
 
-def _bound_to(statement: ir.Stmt, path: str) -> Iterator[ir.Expr]:
-    """What a statement binds a path to, other than what it already is."""
-    if not isinstance(statement, ir.Assign):
-        if isinstance(statement, (ir.For, ir.With)) and any(t.path == path for t in targets(statement)):
-            yield ir.Text(statement.origin if hasattr(statement, "origin") else None, ())
-        return
+def _bound_to(statement: ir.Stmt, path: str) -> Iterator[ir.Expr | None]:
+    """What a statement binds a path to, other than what it already is; None where that is not to be seen."""
     direct = False
-    for target, value in pairs(statement):
+    for target, value in pairs(statement) if isinstance(statement, ir.Assign) else ():
         if target.path == path:
             direct = True
             if unwrapped(value).path != path and not (isinstance(value, ir.Const) and value.value is None):
                 yield value
-    if not direct and statement.value is not None and any(t.path == path for t in targets(statement)):
-        yield ir.Text(statement.value.origin, ())  # one of several things
+    if not direct and any(target.path == path for target in targets(statement)):
+        yield None  # one of several things
 
 
 def _only_counts(statement: ir.Stmt) -> bool:
     """`sum(p.numel() for p in net.parameters())`, `next(net.parameters()).device`."""
     inner = [part for one in (statement, *ir.statements([statement])) for part in ir.own_parts(one)]
-    words = {part.method if isinstance(part, ir.Call) else part.attr for part in inner if isinstance(part, (ir.Call, ir.Attr))}
-    return bool(words & _COUNTS) and not words & _SWITCHES and not any(word.startswith(("Adam", "SGD")) for word in words)
+    words = {
+        part.method if isinstance(part, ir.Call) else part.attr
+        for part in inner
+        if isinstance(part, (ir.Call, ir.Attr))
+    }
+    return (
+        bool(words & _COUNTS)
+        and not words & _SWITCHES
+        and not any(word.startswith(("Adam", "SGD")) for word in words)
+    )
 
 
 def _is_unpacked(statement: ir.Stmt, part: ir.Expr) -> bool:
     """Whether a display is what a statement binds names to or takes them from, or the input of a call."""
     return isinstance(statement, ir.Return) or (
-        isinstance(statement, ir.Assign) and (part in statement.targets or any(isinstance(t, ir.Seq) for t in statement.targets))
+        isinstance(statement, ir.Assign)
+        and (part in statement.targets or any(isinstance(t, ir.Seq) for t in statement.targets))
     )
 
 
