@@ -23,12 +23,12 @@ from gpulint.analysis.questions.backward.toward_backward import passed_to_backwa
 from gpulint.analysis.questions.device.by_constant import everything_on_cpu, speaks_of_no_device
 from gpulint.analysis.questions.grad.frozen_networks import classes_bound, is_frozen
 from gpulint.analysis.questions.grad.no_graph import is_weightless
-from gpulint.analysis.questions.grad.stepping import shows_weights, unstepped
+from gpulint.analysis.questions.grad.stepping import is_library_network, shows_weights, unstepped
 from gpulint.analysis.questions.size.forwards import ForwardSizes
 from gpulint.analysis.torch.backward import runs_backward
 from gpulint.analysis.torch.roles import NETWORK, RUNS_NOT
 from gpulint.analysis.values.values import Grad
-from gpulint.answers import Answer, Question, Verdict, left_open, proven, refuted, until_refuted
+from gpulint.answers import Answer, Question, Verdict, left_open, proven, refuted, until_refuted, unweighed
 
 if TYPE_CHECKING:
     from gpulint.analysis.file.program import FileAnalysis
@@ -61,6 +61,7 @@ class _Aim:
 
     tensors: frozenset[str] = frozenset()
     networks: frozenset[str] = frozenset()
+    is_stepped: bool = True  # by an optimizer, and not by hand
 
     @property
     def in_words(self) -> str:
@@ -106,7 +107,7 @@ def _aim(file: FileAnalysis, function: ir.Function) -> _Aim | None:
     }
     if not stepped:
         read = _read_gradients(function)
-        return _Aim(tensors=frozenset(read)) if read else None
+        return _Aim(tensors=frozenset(read), is_stepped=False) if read else None
     tensors: set[str] = set()
     networks: set[str] = set()
     beside = function.cls.methods.values() if function.cls is not None else ()
@@ -170,36 +171,20 @@ def _tensors_of(scope: ir.Function, made: ir.Call) -> set[str]:
 
 def _read_gradients(function: ir.Function) -> set[str]:
     """The tensors that a function makes want a gradient, `x.requires_grad_()`, and whose gradient it reads."""
-    read: set[str] = set()
-    asked: set[str] = set()
+    read: set[str | None] = set()
+    asked: set[str | None] = set()
     for statement in ir.statements(function.body):
         bound = statement.targets if isinstance(statement, ir.Assign) else ()
-        for target in bound:
-            if (
-                isinstance(target, ir.Attr)
-                and target.attr == "requires_grad"
-                and target.base.path is not None
-            ):
-                asked.add(target.base.path)
+        paths = {target.path for target in bound}
+        asked |= {t.base.path for t in bound if isinstance(t, ir.Attr) and t.attr == "requires_grad"}
         for part in ir.own_parts(statement):
-            if (
-                isinstance(part, ir.Attr)
-                and part.attr == "grad"
-                and isinstance(part.base, (ir.Name, ir.Attr))
-            ):
-                read |= {part.base.path} - {None} if part not in bound else set()
-            elif (
-                isinstance(part, ir.Call)
-                and part.method == "requires_grad_"
-                and isinstance(part.func, ir.Attr)
-            ):
-                asked |= {part.func.base.path} - {None}
-                asked |= {target.path for target in bound if target.path is not None}
-            elif isinstance(part, ir.Call) and isinstance(
-                getattr(part.keyword("requires_grad"), "value", None), bool
-            ):
-                asked |= {target.path for target in bound if target.path is not None}
-    return read & asked
+            if isinstance(part, ir.Attr) and part.attr == "grad" and part not in bound:
+                read.add(part.base.path)
+            elif isinstance(part, ir.Call) and part.method == "requires_grad_":
+                asked |= paths | ({part.func.base.path} if isinstance(part.func, ir.Attr) else set())
+            elif isinstance(part, ir.Call) and part.keyword("requires_grad") is not None:
+                asked |= paths
+    return {path for path in read & asked if path is not None}
 
 
 # --- the networks in between -----------------------------------------------------------------------------------------
@@ -260,7 +245,7 @@ def _is_network(file: FileAnalysis, function: ir.Function, path: str) -> bool:
         return False
     facts = file.facts.get(function)
     known = {one.module.path for one in (facts.forwards if facts else ()) if one.module.proven}
-    return path in known or file.treated_as_module(function, path)
+    return path in known or file.treated_as_module(function, path) or is_library_network(function, path)
 
 
 def _asked(
@@ -276,8 +261,8 @@ def _asked(
     else:
         yield left_open(Question.GRAD, "whether grad is on cannot be seen")
     yield from unstepped(file, function, path)
-    if not sight.loops and function.name == "<module>":
-        yield left_open(Question.REPEATS, "it runs once, as far as is seen")
+    if not sight.loops and not aim.is_stepped:
+        yield unweighed(Question.REPEATS, "nothing here repeats it: it may run once, for a look")
     if names_only_cpu(file) or everything_on_cpu(file):
         yield refuted(Question.DEVICE, "the file names no device but the CPU")
     elif speaks_of_no_device(file):

@@ -74,6 +74,29 @@ def shows_weights(info: ClassInfo) -> bool:
     return False
 
 
+def is_library_network(function: ir.Function, path: str) -> bool:
+    """Whether a path is bound to a network of a library, or to a part of one: `judge = vgg16().features[:16]`."""
+    values = [
+        (scope, _whole(value))
+        for scope in _scopes(function, path)
+        for statement in ir.statements(scope.body)
+        for value in _bound_to(statement, path)
+        if value is not None
+    ]
+    return any(
+        isinstance(value, ir.Call) and _makes_network(qualified(scope.home, scope, value.func.path) or "")
+        for scope, value in values
+    )
+
+
+def _whole(value: ir.Expr) -> ir.Expr:
+    """`vgg16()` of `vgg16().features[:16].eval()`."""
+    value = unwrapped(value)
+    while isinstance(value, (ir.Attr, ir.Sub)) and value.path is None:
+        value = unwrapped(value.base)
+    return value
+
+
 def _makers(function: ir.Function, call: ir.Call) -> list[ir.Function]:
     """The constructor or the function of the project that a call runs."""
     made = class_made(function, call)
@@ -122,9 +145,7 @@ class _Way:
             return
         if any(True for _ in requirement(value)):
             self._refute(f"`{path}` is switched where it is made", value)
-        value = unwrapped(value)
-        while isinstance(value, (ir.Attr, ir.Sub)) and value.path is None:
-            value = unwrapped(value.base)  # `vgg16().features[:16]`
+        value = _whole(value)
         if value.path is not None:
             if value.path != path:
                 self.follow(scope, value.path, depth - 1)
