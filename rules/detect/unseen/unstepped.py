@@ -220,25 +220,30 @@ def _network_of(file: FileAnalysis, function: ir.Function, call: ir.Call) -> str
     owner = call.func.base.path if isinstance(call.func, ir.Attr) else None
     own = function.params[0].name if function.cls is not None and function.params else ""
     known = called_in_project(function, call) is not None or qualified(file, function, call.func.path)
-    for path in (None if known else unwrapped(call.func).path, owner if owner != own else None):
-        path = path.removesuffix(".forward").removesuffix(".module") if path is not None else None
-        if path is not None and _is_network(file, function, path):
-            return path
-    if (
-        owner is not None
-        and owner != "super"
-        and call.method == "forward"
-        and owner not in file.module.imports
-    ):
-        return owner
+    runs = [
+        path.removesuffix(".forward").removesuffix(".module")
+        for path in (None if known else unwrapped(call.func).path, owner if owner != own else None)
+        if path is not None
+    ]
+    if call.method == "forward" and owner not in (None, "super", *file.module.imports):
+        return owner or ""
+    found = [path for path in runs if _is_network(file, function, path)]
     given = [arg.path for arg in call.args if arg.path is not None and _is_network(file, function, arg.path)]
-    return given[0] if len(given) == 1 and len(call.args) > 1 else ""
+    if len(given) == 1 and len(call.args) > 1 and not any(_shows_weights(file, function, p) for p in found):
+        return given[0]  # who runs it has no weights that are seen
+    return found[0] if found else ""
+
+
+def _shows_weights(file: FileAnalysis, function: ir.Function, path: str) -> bool:
+    return any(
+        isinstance(one, ClassInfo) and shows_weights(one) for one in classes_bound(file, function, path)
+    )
 
 
 def _is_network(file: FileAnalysis, function: ir.Function, path: str) -> bool:
     """Whether something is treated as a network, or made as one, that may have weights: a loss has none, as a rule."""
     classes = [one for one in classes_bound(file, function, path) if isinstance(one, ClassInfo)]
-    if any(shows_weights(one) for one in classes):
+    if _shows_weights(file, function, path):
         return True
     last = path.rpartition(".")[2]
     if LOSSY.search(last) or (classes and (not NETWORK.search(last) or all(map(is_weightless, classes)))):
