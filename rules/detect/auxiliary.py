@@ -151,8 +151,8 @@ class _Networks:
     def _call(self, statement: ir.Stmt, call: ir.Call, lists: dict[str, ir.Expr]) -> None:
         name = call.method
         owner = call.func.base.path if isinstance(call.func, ir.Attr) else None
-        if _is_optimizer(self.file, call):
-            owners = _owners(call, lists)
+        if is_optimizer(self.file, call):
+            owners = optimized(call, lists)
             self.trained |= owners
             self.understood &= bool(owners) or self._steps_tensors(call, lists)
         elif name == "step" and owner is not None and owner.rpartition(".")[2].startswith("opt"):
@@ -300,14 +300,17 @@ def _unmoved(expr: ir.Expr) -> ir.Expr:
     return expr
 
 
-def _is_optimizer(file: FileAnalysis, call: ir.Call) -> bool:
-    qualified = file.names.qualify(call.func.path or "") or ""
+def is_optimizer(file: FileAnalysis, call: ir.Call) -> bool:
+    path = call.func.path or ""
+    qualified = file.names.qualify(path) or path
+    if qualified.startswith("optim."):
+        qualified = f"torch.{qualified}"  # by way of `from common import *`
     if qualified.startswith("torch.optim.") and "lr_scheduler" not in qualified:
         return call.method[:1].isupper()
     return frameworks.constructor(qualified) == "optimizer"
 
 
-def _owners(call: ir.Call, lists: dict[str, ir.Expr], depth: int = 2) -> set[str]:
+def optimized(call: ir.Call, lists: dict[str, ir.Expr], depth: int = 2) -> set[str]:
     """`G` and `self.E` in `Adam(list(G.parameters()) + list(self.E.parameters()))`, through names bound before."""
     found: set[str] = set()
     for arg in (*call.args, *(value for _, value in call.keywords)):
@@ -321,7 +324,7 @@ def _owners(call: ir.Call, lists: dict[str, ir.Expr], depth: int = 2) -> set[str
                     )
             elif isinstance(part, ir.Name) and part.id in lists and depth:
                 wrapped = ir.Call(part.origin, part, (lists[part.id],), ())
-                found |= _owners(wrapped, {}, depth - 1)
+                found |= optimized(wrapped, {}, depth - 1)
     return found
 
 

@@ -13,7 +13,7 @@ def test(model, device, test_loader, epsilon):
     for data, target in test_loader:
         data, target = data.to(device), target.to(device)
         data.requires_grad = True
-        output = model(data)
+        output = model(data)  # low: GPU202
         init_pred = output.max(1, keepdim=True)[1]
         if init_pred.item() != target.item():
             continue

@@ -17,7 +17,7 @@ def optimise(decoder, reward: RewardModel, z, steps):
     z = z.cuda().requires_grad_(True)
     opt = torch.optim.Adam([z], 0.05)
     for _ in range(steps):
-        loss = -reward.score(decoder(z))
+        loss = -reward.score(decoder(z))  # low: GPU202
         opt.zero_grad()
         loss.backward()
         opt.step()

@@ -8,7 +8,7 @@ from torchvision.models import resnet18, vgg16
 
 
 def stylize(transform: nn.Module, loader, device):
-    judge = vgg16(weights="DEFAULT").features.to(device).eval()
+    judge = vgg16(weights="DEFAULT").features.to(device).eval().requires_grad_(False)
     optimizer = torch.optim.Adam(transform.parameters())
     for image, _ in loader:
         image = image.to(device)

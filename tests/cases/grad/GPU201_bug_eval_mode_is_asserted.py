@@ -43,7 +43,7 @@ class Steepest(Search):
         super().run(network, images, goal)
         change = torch.zeros_like(images).cuda().requires_grad_()
         for _ in range(100):
-            goal(network(images + change), change).sum().backward()
+            goal(network(images + change), change).sum().backward()  # low: GPU202
             change.data -= 0.1 * change.grad.sign()
             change.grad.zero_()
         return change.detach().cpu().numpy()

@@ -176,7 +176,7 @@ def saliency(model, loader):
     for x, y in loader:
         x = x.cuda()
         x.requires_grad_()
-        score = model(x).max(1)[0].sum()
+        score = model(x).max(1)[0].sum()  # low: GPU202
         score.backward()
         maps.append(x.grad.abs().amax(1).cpu())
     return maps

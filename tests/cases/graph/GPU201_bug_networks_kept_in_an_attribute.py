@@ -18,7 +18,7 @@ class Tracker:
         optimizer = torch.optim.Adam(self.pose_of.parameters())
         for _ in range(20):
             poses = self.pose_of(rays)
-            loss = self.field(rays, poses).mean()
+            loss = self.field(rays, poses).mean()  # low: GPU202
             optimizer.zero_grad()
             loss.backward()
             optimizer.step()

@@ -39,7 +39,7 @@ class Tracker:
         optimizer = torch.optim.Adam([rotations, translations])
         for _ in range(20):
             poses = self.pose_of(rotations, translations)
-            loss = self.weigh(self.field(rays, poses)).mean()
+            loss = self.weigh(self.field(rays, poses)).mean()  # low: GPU202
             optimizer.zero_grad()
             loss.backward()
             optimizer.step()

@@ -10,7 +10,7 @@ def train(generator: nn.Module, critic: nn.Module, loader, folder, device="cuda"
     opt = torch.optim.Adam(generator.parameters())
     for step, real in enumerate(loader):
         made = generator(torch.randn(len(real), 128, device=device))
-        loss = -critic(made).mean()
+        loss = -critic(made).mean()  # low: GPU202
         opt.zero_grad()
         loss.backward()
         opt.step()

@@ -29,7 +29,7 @@ def main(critic, loader):
     opt = torch.optim.Adam(generator.parameters(), 2e-4)
     for epoch in range(25):
         for real in loader:
-            loss = -critic(generator(torch.randn(len(real), 100, 1, 1, device="cuda"))).mean()
+            loss = -critic(generator(torch.randn(len(real), 100, 1, 1, device="cuda"))).mean()  # low: GPU202
             opt.zero_grad()
             loss.backward()
             opt.step()

@@ -22,7 +22,7 @@ class Preferring:
         self.optimizer.step()
 
     def climb(self, x):
-        loss = -self.reward_model(self.policy(x.cuda())).mean()
+        loss = -self.reward_model(self.policy(x.cuda())).mean()  # low: GPU202
         self.optimizer.zero_grad()
         loss.backward()
         self.optimizer.step()

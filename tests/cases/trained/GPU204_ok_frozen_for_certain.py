@@ -61,6 +61,6 @@ def freeze_by_both(model):
 
 def perturbed(net, x, y):
     x.requires_grad_()
-    nn.functional.cross_entropy(net(x), y).backward()
+    nn.functional.cross_entropy(net(x), y).backward()  # low: GPU202
     x.requires_grad = False
     return x - 0.1 * x.grad.sign()

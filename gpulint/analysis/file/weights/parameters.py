@@ -127,7 +127,7 @@ class _Stored:
         for full in one.base_names:
             last = full.rpartition(".")[2]
             if last not in seen and last not in frameworks.PLAIN_BASES:
-                yield _of_library(full) if full.startswith("torch.nn.") else Weights.UNSEEN
+                yield weights_of_maker(full) if full.startswith("torch.nn.") else Weights.UNSEEN
 
     def _of_methods(self, one: ClassInfo) -> Iterator[Weights]:
         for method in one.cls.methods.values():
@@ -287,7 +287,7 @@ class _Stored:
         if qualified.endswith(".Parameter") and _is_false(call.keyword("requires_grad")):
             return Weights.NONE
         is_torch = qualified.startswith("torch.") and not qualified.startswith("torch.nn.")
-        return None if is_torch or not call.method[:1].isupper() else _of_library(qualified)
+        return None if is_torch or not call.method[:1].isupper() else weights_of_maker(qualified)
 
     def _function(self, method: ir.Function, call: ir.Call, qualified: str) -> ir.Function | None:
         if isinstance(call.func, ir.Attr) and _belongs(method, call.func):
@@ -354,7 +354,7 @@ def _belongs(method: ir.Function, expr: ir.Expr) -> bool:
     return isinstance(expr, ir.Attr) and bool(method.params) and expr.base.path == method.params[0].name
 
 
-def _of_library(qualified: str) -> Weights:
+def weights_of_maker(qualified: str) -> Weights:
     """What a class of a library makes."""
     last = qualified.rpartition(".")[2]
     if qualified.startswith(frameworks.WEIGHTLESS_MAKERS):

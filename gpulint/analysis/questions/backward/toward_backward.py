@@ -46,6 +46,28 @@ def entry_feeds_backward(file: FileAnalysis, function: ir.Function, path: str) -
     return way.reached
 
 
+def passed_to_backward(
+    file: FileAnalysis,
+    function: ir.Function,
+    wanted: frozenset[str],
+    makers: frozenset[int],
+    calls: frozenset[int],
+) -> set[int]:
+    """Those of some calls, by identity, that are given something computed from names or by other calls, `makers`, and whose
+    result goes backward in the function, as far as names lead."""
+    way = _Way(file, function, set(wanted), _DEEP)
+    way.held, way.sources, way.watched = wanted, makers, calls
+    way.block(function.body)
+    found: set[int] = set()
+    for one in way.given:
+        on = _Way(file, function, set(), _DEEP)
+        on.sources = frozenset({one})
+        on.block(function.body)
+        if on.reached:
+            found.add(one)
+    return found
+
+
 def rounds_depend(
     file: FileAnalysis, facts: FunctionFacts, deferred: DeferredBackward, unseen: bool = False
 ) -> bool:
@@ -111,6 +133,9 @@ class _Way:
         self.unseen_keep = False  # `bank.write(x)` may put x into the bank
         self.asked: Hold | None = None
         self.added = False  # what `asked` puts by has something of it
+        self.held: frozenset[str] = frozenset()  # names that have it whatever they are bound to
+        self.watched: frozenset[int] = frozenset()  # calls of which it is asked whether they are given it
+        self.given: set[int] = set()
 
     def block(self, body: list[ir.Stmt]) -> None:
         for statement in body:
@@ -175,8 +200,8 @@ class _Way:
                 places.append(place.value)
             elif self._carries(value):
                 self._put(place)
-            elif isinstance(place, (ir.Name, ir.Attr)) and place.path is not None:
-                self.carried.discard(place.path)
+            elif isinstance(place, (ir.Name, ir.Attr)) and place.path not in {None, *self.held}:
+                self.carried.discard(place.path or "")
 
     def _put(self, target: ir.Expr) -> None:
         """Something is put in a place: the whole of a local object or container has it then."""
@@ -216,6 +241,8 @@ class _Way:
     def _call(self, call: ir.Call) -> None:
         given = [arg for arg in (*call.args, *(value for _, value in call.keywords)) if self._carries(arg)]
         owner = call.func.base if isinstance(call.func, ir.Attr) else None
+        if given and id(call) in self.watched:
+            self.given.add(id(call))
         if not given and (owner is None or not self._carries(owner)):
             return
         if differentiates(self.file.names.qualify(call.func.path or ""), call.method):

@@ -110,11 +110,22 @@ def handed_frozen(
 def handing(
     home: FileAnalysis, function: ir.Function, name: str
 ) -> Iterator[tuple[ir.Function, ir.Stmt, ir.Expr | None]]:
-    """The calls of a file that may run a function, each with what it gives for a parameter."""
+    """The calls of a file that may run a function, or make an object by it where it is a constructor, also one of a class
+    below, each with what it gives for a parameter."""
+    makes = function.cls is not None and function.name == "__init__"
+    called = function.cls.name if function.cls is not None and makes else function.name
     for caller, evidence in home.evidence.items():
-        for statement, call in ir.calls(caller.body) if function.name in evidence.called else ():
-            if caller is not function and call.method == function.name and fits(function, call):
+        below = makes and caller is not function and _is_below(caller, function)
+        names = {called, "__init__"} if below else {called}
+        for statement, call in ir.calls(caller.body) if names & evidence.called else ():
+            if caller is not function and call.method in names and fits(function, call):
                 yield caller, statement, bind_sources(function, call, function.cls is not None).get(name)
+
+
+def _is_below(caller: ir.Function, made: ir.Function) -> bool:
+    """Whether a constructor may hand on to that of a class above its own."""
+    info = caller.home.class_of(caller) if caller.name == "__init__" and caller.cls is not None else None
+    return info is not None and any(one.cls is made.cls for one in info.ancestors())
 
 
 def _is_frozen_before(caller: ir.Function, at: ir.Stmt, given: ir.Expr | None, depth: int) -> bool:
@@ -184,8 +195,9 @@ def _called(file: FileAnalysis, function: ir.Function, made: ir.Call) -> Val | N
     if value is None and full is not None:
         return Val(Kind.QUALIFIED, ref=full)
     if value is None and isinstance(made.func, ir.Name):
-        return file.free_name(function, made.func.id)
-    return value
+        value = file.free_name(function, made.func.id)
+    # What calling a network gives is its result.
+    return value if value is None or value.kind is not Kind.MODULE else None
 
 
 def classes_bound(file: FileAnalysis, function: ir.Function, path: str) -> list[Any]:
