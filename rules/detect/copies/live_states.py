@@ -97,7 +97,7 @@ def _states_answers(
         kept = owner is not None and isinstance(value, ir.Comp) and _is_put_back(file, owner, function)
         if not kept:
             yield refuted(Question.READS, "nothing in the class puts it back into the networks")
-        trainer = _keeps_while_ittrains(file, function)
+        trainer = _keeps_while_it_trains(file, function)
         if trainer is not None:
             yield proven(
                 Question.READS, f"`{trainer.name}` keeps it while it trains, and puts it back", trainer
@@ -150,7 +150,7 @@ def _is_bound_anew(body: list[ir.Stmt], name: str, kept: ir.Expr, reader: ir.Stm
     return anew
 
 
-def _keeps_while_ittrains(file: FileAnalysis, function: ir.Function) -> ir.Function | None:
+def _keeps_while_it_trains(file: FileAnalysis, function: ir.Function) -> ir.Function | None:
     """The method that binds what is handed out to a name, trains in a loop, and puts what the name has back behind that."""
     owner = owner_of(function)
     for caller in owner.methods.values() if owner is not None else ():

@@ -96,9 +96,7 @@ def _names_inputs(function: ir.Function) -> bool:
 def _aim(file: FileAnalysis, function: ir.Function) -> _Aim | None:
     """What the optimizers that a function steps are given; without any, the tensors whose gradients it asks for and reads. None
     where one of them is not seen."""
-    around = [function]
-    while around[-1].parent not in (None, file.module.body):
-        around.append(around[-1].parent)  # type: ignore[arg-type]
+    around = [scope for scope in function.scopes() if scope is function or scope is not file.module.body]
     stepped = {
         call.func.base.path
         for one in around

@@ -303,7 +303,7 @@ def _scopes(function: ir.Function, path: str) -> list[ir.Function]:
     body = home.module.body
     if room is body:
         return [one for one in home.module.functions if one is body or not _binds(one, head)]
-    return [one for one in home.module.functions if one is room or _is_within(one, room)]
+    return [one for one in home.module.functions if any(scope is room for scope in one.scopes())]
 
 
 def _room(function: ir.Function, path: str) -> object:
@@ -312,24 +312,12 @@ def _room(function: ir.Function, path: str) -> object:
     head, _, rest = path.partition(".")
     if function.cls is not None and function.params and function.params[0].name == head and rest:
         return function.cls
-    current: ir.Function | None = function
-    while current is not None:
-        if _binds(current, head):
-            return current
-        current = current.parent
-    return home.module.body
+    return next((scope for scope in function.scopes() if _binds(scope, head)), home.module.body)
 
 
 def _binds(function: ir.Function, name: str) -> bool:
     home: FileAnalysis = function.home
     return name in home.evidence[function].assigned or any(param.name == name for param in function.params)
-
-
-def _is_within(function: ir.Function, room: object) -> bool:
-    current = function.parent
-    while current is not None and current is not room:
-        current = current.parent
-    return current is not None
 
 
 def _bound_to(statement: ir.Stmt, path: str) -> Iterator[ir.Expr | None]:
