@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 _DEPTH = 6  # from hand to hand
 _PARAMETERS = frozenset("parameters named_parameters get_parameters trainable_parameters".split())
+_TENSORS = frozenset({"Parameter", "UninitializedParameter", "Buffer"})
 _SWITCHES = frozenset(
     "requires_grad requires_grad_ set_requires_grad freeze unfreeze freeze_parameters toggle_grad step fit "
     "configure_optimizers train_batch add_adapter backward".split()
@@ -106,7 +107,10 @@ def _makers(function: ir.Function, call: ir.Call) -> list[ir.Function]:
 
 def _makes_network(full: str) -> bool:
     """Whether a library's name makes a module with weights."""
-    layer = full.startswith("torch.nn.") and full.count(".") == 2 and full.rpartition(".")[2][:1].isupper()
+    last = full.rpartition(".")[2]
+    layer = (
+        full.startswith("torch.nn.") and full.count(".") == 2 and last[:1].isupper() and last not in _TENSORS
+    )
     return frameworks.constructor(full) == "module" or (layer and weights_of_maker(full) is Weights.SOME)
 
 
