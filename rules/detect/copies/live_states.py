@@ -296,10 +296,17 @@ def _put_back(file: FileAnalysis) -> Iterator[Suspicion]:
 def _back_in_the_function(
     file: FileAnalysis, function: ir.Function, kept_by: ir.Stmt, holder: str, network: str
 ) -> Answer | None:
-    """Whether the network is trained, or given other weights, between the two, and is the same one all along."""
+    """Whether the network is trained, or given other weights, between the two, and is the same one all along. Where the name
+    is bound again in between, that is told there."""
     if not _is_live_only(function, holder):
         return None
-    after = changed = False
+    after = False
+    changed = any(
+        isinstance(loop, (ir.For, ir.While))
+        and kept_by in ir.statements(loop.body)
+        and trains(file, function, loop.body)
+        for loop in ir.statements(function.body)
+    )
     for statement in ir.statements(function.body):
         if statement is kept_by:
             after = True
@@ -308,7 +315,8 @@ def _back_in_the_function(
             continue
         if _moves(statement, network):
             return None
-        if any(target.path in (network, network.partition(".")[0]) for target in targets(statement)):
+        bound = {target.path for target in targets(statement)}
+        if bound & {holder, network, network.partition(".")[0]}:
             return None
         for call in ir.own_calls(statement):
             if _loads(call, network, holder):
