@@ -22,7 +22,9 @@ class _Walk:
         self._path = path
         self._origin = origin
         self.seen: set[int] = set()
-        self._left: list[dict[str, bool]] = []  # of each loop around: whether it is there at a `break`, a `continue`
+        self._left: list[
+            dict[str, bool]
+        ] = []  # of each loop around: whether it is there at a `break`, a `continue`
 
     def block(self, block: list[ir.Stmt], there: bool) -> bool:
         for statement in block:
@@ -37,12 +39,12 @@ class _Walk:
         if isinstance(statement, ir.Try):
             return self._try(statement, there)
         after = self._bound(statement, there)
-        if isinstance(statement, ir.If):
-            return any([self.block(inner, after) for inner in statement.blocks()])
+        if isinstance(statement, (ir.If, ir.Match)):
+            # Each of the blocks is walked, whatever the others say; none of the cases of a `match` need fit.
+            ends = [self.block(inner, after) for inner in statement.blocks()]
+            return any(ends) or (after and isinstance(statement, ir.Match))
         if isinstance(statement, ir.With):
             return self.block(statement.body, after)
-        if isinstance(statement, ir.Match):
-            return any([after, *(self.block(inner, after) for inner in statement.blocks())])
         if isinstance(statement, ir.Jump) and self._left and statement.kind in self._left[-1]:
             self._left[-1][statement.kind] |= after
         return after and not isinstance(statement, (ir.Return, ir.Jump))

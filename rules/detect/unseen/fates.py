@@ -47,6 +47,8 @@ _CUTS = frozenset("detach detach_ cpu numpy to to_cpu to_numpy".split())
 _THROUGH = frozenset(
     "list tuple sorted reversed dict set iter next sum zip enumerate map filter tqdm min max abs".split()
 )
+# Part of Python: what they give holds what they are given.
+_HOLDING = frozenset({"collections", "itertools", "functools"})
 _DRAWING = frozenset("torchvision torchaudio soundfile imageio cv2 PIL matplotlib".split())
 _MEASURES = re.compile(
     r"(?i)metric|meter|evaluator|accuracy|acc$|bleu|rouge|score[rs]?$|stat|recorder|confusion|auc|map$"
@@ -251,9 +253,15 @@ class _Follower:
             self.fate.backward = self.fate.any = True
         elif self._is_read_inside(current, call):
             self.fate.any = True
-        elif name in NUMERIC_SINKS or root in frameworks.HOST_LIBRARIES or name in SINK_METHODS:
+        elif name in NUMERIC_SINKS or root in frameworks.HOST_LIBRARIES - _HOLDING or name in SINK_METHODS:
             self._read(call)
-        elif root == "torch" or full in frameworks.GRAPH_KEEPING or name in _THROUGH or name in JOINS:
+        elif (
+            root in _HOLDING
+            or root == "torch"
+            or full in frameworks.GRAPH_KEEPING
+            or name in _THROUGH
+            or name in JOINS
+        ):
             if name in _READ - {"cpu"}:
                 self._read(call)
                 return False

@@ -64,9 +64,19 @@ class Uses:
         statement = forward.stmt
         if any(self._cut_above(root, forward.call) for root in statement.expressions()):
             return True
-        if not isinstance(statement, ir.Assign) or not _is_chain(statement.value, forward.call):
+        if not isinstance(statement, ir.Assign) or not _holds(statement.value, forward.call):
             return False
         return self._bound_are_cut(statement, 3)
+
+    def is_unread(self, forward: Forward) -> bool:
+        """Whether the names that the forward's statement binds to its result are bound anew before anything reads them."""
+        statement = forward.stmt
+        if not isinstance(statement, ir.Assign) or not _holds(statement.value, forward.call):
+            return False
+        return all(
+            isinstance(target, ir.Name) and not self._is_read(target.id, statement)
+            for target in targets(statement)
+        )
 
     def _cut_above(self, expr: ir.Expr, call: ir.Call) -> bool:
         """Whether `call` stands inside something that cuts its graph off."""
@@ -91,7 +101,9 @@ class Uses:
             if isinstance(pair, ir.Seq) and len(pair.items) == 2:
                 names = [pair.items[0]]  # the indices carry no graph
         read = [
-            target for target in names if not isinstance(target, ir.Name) or self._is_read(target.id, statement)
+            target
+            for target in names
+            if not isinstance(target, ir.Name) or self._is_read(target.id, statement)
         ]
         return bool(names) and all(
             isinstance(target, ir.Name) and self._all_cut(target.id, statement, depth)
@@ -361,6 +373,13 @@ def _is_chain(expr: ir.Expr | None, call: ir.Call) -> bool:
         else:
             return False
     return expr is call
+
+
+def _holds(expr: ir.Expr | None, call: ir.Call) -> bool:
+    """Whether an expression is such a chain, or a tuple or a list with one in it."""
+    if isinstance(expr, ir.Seq):
+        return any(_holds(item, call) for item in expr.items)
+    return _is_chain(expr, call)
 
 
 def _is_chain_of(expr: ir.Expr | None, name: str) -> bool:
